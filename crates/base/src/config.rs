@@ -1,0 +1,148 @@
+//! How a registry entry gets its configuration and its surroundings.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::machine::Direction;
+use crate::random::{Fate, Stream};
+use crate::record::{Outbox, Point, PointKind};
+
+/// A value of the scenario that cannot be used: where it stands inside the component's table, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Keys from the component's table down to the value.
+    pub path: Vec<String>,
+    /// What was found and what would be valid.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// An error at `key`.
+    pub fn at(key: &str, message: impl Into<String>) -> Self {
+        ConfigError { path: vec![key.to_owned()], message: message.into() }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path.join("."))?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads a configuration type from its table; the error knows the path of the offending key.
+pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(value).map_err(|e| {
+        let path = e.path().iter().map(ToString::to_string).filter(|s| s != "?").collect();
+        ConfigError { path, message: e.into_inner().to_string() }
+    })
+}
+
+/// One line of a registry: a name, how its table is checked, and how it is built (`B` is a function).
+///
+/// The doc comments of the configuration type are its reference: the first paragraph of the type is the summary,
+/// each field's comment explains the key.
+pub struct Entry<B> {
+    /// Name in scenario files.
+    pub name: &'static str,
+    /// JSON schema of its table.
+    pub schema: fn() -> Schema,
+    /// The table with all defaults filled in, or what is wrong with it.
+    pub understood: fn(&Value) -> Result<Value, ConfigError>,
+    /// Builds it.
+    pub build: B,
+}
+
+impl<B> Entry<B> {
+    /// The entry `name` whose table is read as `C`.
+    pub const fn new<C: DeserializeOwned + Serialize + JsonSchema>(name: &'static str, build: B) -> Self {
+        Entry { name, schema: || schema_for!(C), understood: understood::<C>, build }
+    }
+}
+
+fn understood<C: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, ConfigError> {
+    let config: C = read(value)?;
+    serde_json::to_value(&config)
+        .map_err(|e| ConfigError { path: Vec::new(), message: format!("cannot be written back: {e}") })
+}
+
+/// What an application is built from besides its configuration.
+pub struct AppParts<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the host it runs on.
+    pub host: &'a str,
+    /// Addresses by host name; an address in text form is its own name.
+    pub resolve: &'a dyn Fn(&str) -> Option<IpAddr>,
+    /// Where to go if the scenario does not say: the host at the other end.
+    pub far_end: Option<&'a str>,
+}
+
+impl AppParts<'_> {
+    /// The random stream of this application for `purpose`.
+    pub fn stream(&self, purpose: &str) -> Stream {
+        Stream::new(self.seed, &format!("{}.app.{purpose}", self.host))
+    }
+    /// The address of `server`, or of the far end if `server` is `None`; `key` names the setting in errors.
+    pub fn server(&self, key: &str, server: Option<&str>) -> Result<IpAddr, ConfigError> {
+        let name =
+            server.or(self.far_end).ok_or_else(|| ConfigError::at(key, "no host to talk to; name one"))?;
+        (self.resolve)(name).ok_or_else(|| ConfigError::at(key, format!("there is no host `{name}`")))
+    }
+}
+
+/// What a protocol of a host is built from besides its configuration.
+pub struct ProtocolParts<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the host.
+    pub host: &'a str,
+}
+
+impl ProtocolParts<'_> {
+    /// The random stream of this protocol for `purpose`.
+    pub fn stream(&self, purpose: &str) -> Stream {
+        Stream::new(self.seed, &format!("{}.transport.{purpose}", self.host))
+    }
+}
+
+/// What a bearer is built from besides its configuration.
+pub struct Parts<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the link in the scenario.
+    pub name: &'a str,
+    /// Number of mobiles.
+    pub stations: u16,
+    /// Where points are registered.
+    pub records: &'a mut Outbox,
+}
+
+impl Parts<'_> {
+    /// The random stream of this link for `purpose`.
+    pub fn stream(&self, purpose: &str) -> Stream {
+        Stream::new(self.seed, &format!("{}.{purpose}", self.name))
+    }
+    /// The position-addressed random numbers of this link for `purpose`.
+    pub fn fate(&self, purpose: &str) -> Fate {
+        Fate::new(self.seed, &format!("{}.{purpose}", self.name))
+    }
+    /// The random stream of one direction.
+    pub fn stream_of(&self, purpose: &str, direction: Direction) -> Stream {
+        self.stream(&format!("{}.{purpose}", direction.name()))
+    }
+    /// Registers the observation point `<link>.<suffix>`.
+    pub fn point(&mut self, suffix: &str, kind: PointKind) -> Point {
+        let name = format!("{}.{suffix}", self.name);
+        self.records.add_point(name, kind)
+    }
+}

@@ -1,0 +1,26 @@
+//! The contracts of the house: time, packets, random numbers, records, and what every machine looks like.
+//!
+//! The network is a state machine that is told the time. Nothing in this crate, nor in any crate but
+//! `drive`, waits, reads a clock or opens a device.
+
+pub mod config;
+pub mod histogram;
+pub mod lookup;
+pub mod machine;
+pub mod packet;
+pub mod random;
+pub mod record;
+pub mod service;
+pub mod time;
+pub mod timer;
+pub mod units;
+
+pub use config::{AppParts, ConfigError, Entry, Parts, ProtocolParts};
+pub use histogram::Histogram;
+pub use machine::{Backlog, Bearer, BearerEvent, Change, Cx, Direction, LinkState, Station, Unsupported};
+pub use packet::{Body, Filler, Packet};
+pub use record::{Outbox, Point, Summary};
+pub use service::{
+    App, CloseReason, Outgoing, PathId, Protocol, SocketEvent, SocketId, Sockets, Transport, TransportEvent,
+};
+pub use time::{Duration, Instant};

@@ -1,0 +1,137 @@
+//! What every machine looks like.
+//!
+//! | call | meaning |
+//! |---|---|
+//! | `handle_*(cx, input)`, `send(cx, ..)` | something arrived, from the wire or from above |
+//! | `poll_*` | take one output; called until `None` |
+//! | `poll_timeout()` | when to call again if nothing arrives |
+//! | `handle_timeout(cx)` | that moment has come |
+//!
+//! One order: **feed, then drain until `None`, then read `poll_timeout`.**
+
+use crate::packet::Packet;
+use crate::record::{Outbox, Summary};
+use crate::time::{Duration, Instant};
+use crate::units::{QueueLimit, Rate};
+
+/// What every call gets: the time, and the place for records.
+pub struct Cx<'a> {
+    /// The nominal time of this call. Never decreases.
+    pub now: Instant,
+    /// Where facts about the run go.
+    pub records: &'a mut Outbox,
+}
+
+/// A direction on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Towards the network (on a wire: from the host named first to the one named second).
+    Uplink = 0,
+    /// Towards the mobile.
+    Downlink = 1,
+}
+
+impl Direction {
+    /// Both, uplink first: the order in which grids are served.
+    pub const BOTH: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
+
+    /// The other one.
+    #[inline]
+    pub const fn reverse(self) -> Direction {
+        match self {
+            Direction::Uplink => Direction::Downlink,
+            Direction::Downlink => Direction::Uplink,
+        }
+    }
+    /// `ul` or `dl`, as in point names.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Direction::Uplink => "ul",
+            Direction::Downlink => "dl",
+        }
+    }
+    /// `uplink` or `downlink`, as in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Uplink => "uplink",
+            Direction::Downlink => "downlink",
+        }
+    }
+}
+
+/// One mobile of a cell, counted from 0; a wire has station 0 only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Station(pub u16);
+
+/// What waits in a link and was not sent yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Service data units (packets).
+    pub sdus: u32,
+    /// Their octets.
+    pub octets: u64,
+}
+
+/// What a link tells its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BearerEvent {
+    /// The station can send and receive.
+    Up(Station),
+    /// It no longer can, and why.
+    Down(Station, &'static str),
+    /// The queue of that direction has room again.
+    Room(Direction, Station),
+}
+
+/// Is a link (or a member of a bundle) in service?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// In service.
+    Up,
+    /// Out of service: packets sent now are lost.
+    Down,
+}
+
+/// A change of a running link, from the timeline or from a live control. `None` as direction means both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// Put it in or out of service.
+    State(LinkState),
+    /// A new rate.
+    Rate(Option<Direction>, Rate),
+    /// A new one-way delay.
+    Delay(Option<Direction>, Duration),
+    /// A new loss probability.
+    Loss(Option<Direction>, f64),
+    /// A new queue limit.
+    Queue(Option<Direction>, QueueLimit),
+}
+
+/// This bearer cannot change in this way; the text says what it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub &'static str);
+
+/// A link: all its ends, and the air (or wire) between them.
+///
+/// A cell is one bearer with one [`Station`] per mobile. An idle bearer returns `None` from `poll_timeout`:
+/// it costs nothing.
+pub trait Bearer: Send {
+    /// A datagram enters at the sending end of `dir`.
+    fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet);
+    /// A datagram leaves at the receiving end.
+    fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)>;
+    /// Something happened to the link itself.
+    fn poll_event(&mut self) -> Option<BearerEvent> {
+        None
+    }
+    /// When to call `handle_timeout` if nothing is sent before. O(1): it is read after every feed.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// That moment has come. `cx.now` is the deadline or later; the model uses its own deadlines.
+    fn handle_timeout(&mut self, cx: &mut Cx);
+    /// What was not sent yet.
+    fn backlog(&self, dir: Direction, station: Station) -> Backlog;
+    /// A change of `part` (`[3]` = member 3 of a bundle; empty = the link itself).
+    fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported>;
+    /// Adds what it counted to the summary of the run; names carry their unit.
+    fn summarise(&self, out: &mut Summary);
+}

@@ -1,0 +1,356 @@
+//! The single list of what a run can report.
+//!
+//! A machine pushes facts; it never formats or writes. `record/` alone knows file formats. Off, a record costs
+//! one predictable branch.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::machine::{Direction, Station};
+use crate::service::FlowFacts;
+use crate::time::{Duration, Instant};
+
+/// An observation point: where packets or PDUs are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point(pub u16);
+
+/// What is seen at a point; decides the link type of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointKind {
+    /// IP datagrams.
+    Ip,
+    /// UMTS RLC acknowledged mode PDUs of one station and direction.
+    RlcAm {
+        /// Direction of travel.
+        direction: Direction,
+        /// Which mobile.
+        station: Station,
+        /// Octets of a length indicator field with its E bit: 1 or 2.
+        li_octets: u8,
+    },
+}
+
+/// An observation point as the scenario named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointInfo {
+    /// Stable name, such as `gateway.radio.ip` or `radio.rlc.dl.tx`.
+    pub name: String,
+    /// What is seen there.
+    pub kind: PointKind,
+    /// Rate in bit/s, if the point has one.
+    pub speed: Option<u64>,
+    /// Are rows of the packets table wanted?
+    pub rows: bool,
+    /// Are octets (a capture) wanted?
+    pub octets: bool,
+}
+
+/// What happened to a packet or PDU at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// Entered a queue.
+    Enqueue,
+    /// Left a queue.
+    Dequeue,
+    /// Sent (for the first time).
+    Transmit,
+    /// Received.
+    Receive,
+    /// Lost or thrown away; the reason says why.
+    Drop,
+    /// An acknowledgement of the link layer.
+    Ack,
+    /// Sent again.
+    Retransmit,
+}
+
+impl Event {
+    /// As in the `event` column.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Event::Enqueue => "enq",
+            Event::Dequeue => "deq",
+            Event::Transmit => "tx",
+            Event::Receive => "rx",
+            Event::Drop => "drop",
+            Event::Ack => "ack",
+            Event::Retransmit => "retx",
+        }
+    }
+}
+
+/// One row of the packets table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketFacts {
+    /// What happened.
+    pub event: Event,
+    /// Direction on the link.
+    pub direction: Direction,
+    /// Number of the packet (PDUs: of the first SDU in it), 0 if none.
+    pub packet: u64,
+    /// Flow, 0 if none.
+    pub flow: u32,
+    /// Protocol name: `tcp`, `udp`, `icmp`, `rlc`, ...
+    pub proto: &'static str,
+    /// Octets on this layer.
+    pub len: u32,
+    /// Sequence number.
+    pub seq: Option<u64>,
+    /// Acknowledgement number.
+    pub ack: Option<u64>,
+    /// Which transmission this is, from 1; 0 where that means nothing.
+    pub attempt: u8,
+    /// Why, for drops and unusual events.
+    pub reason: Option<&'static str>,
+    /// Octets in the queue after the event.
+    pub queue: Option<u32>,
+}
+
+/// A row with its time, its point and the range of its octets in the outbox (empty if not asked for).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketRecord {
+    /// When.
+    pub at: Instant,
+    /// Where.
+    pub point: Point,
+    /// What.
+    pub facts: PacketFacts,
+    /// Range in [`Outbox::octets`].
+    pub octets: Range<usize>,
+}
+
+/// One end of a flow, reported when it ends (or when the run does).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// Number, the same at both ends.
+    pub flow: u32,
+    /// Protocol.
+    pub proto: &'static str,
+    /// `address:port` of this end.
+    pub local: String,
+    /// `address:port` of the other end.
+    pub remote: String,
+    /// Did this end open it?
+    pub opener: bool,
+    /// When it was opened here.
+    pub open: Instant,
+    /// When it closed for the application, if it did.
+    pub close: Option<Instant>,
+    /// What this end did.
+    pub facts: FlowFacts,
+}
+
+/// One page load (or one list of objects).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageRecord {
+    /// Number from 1.
+    pub page: u32,
+    /// What was loaded.
+    pub url: String,
+    /// Host that loaded it.
+    pub client: String,
+    /// Began.
+    pub start: Instant,
+    /// Time until everything had arrived.
+    pub load: Option<Duration>,
+    /// Objects.
+    pub objects: u32,
+    /// Octets of bodies.
+    pub bytes: u64,
+    /// Connections opened for it.
+    pub connections: u32,
+    /// Objects that failed.
+    pub failed: u32,
+}
+
+/// A stay in a radio state, or air time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateRecord {
+    /// Since when.
+    pub at: Instant,
+    /// Until when, if known.
+    pub until: Option<Instant>,
+    /// Name of the link.
+    pub link: String,
+    /// Which mobile.
+    pub station: Station,
+    /// Name of the state (`dch`, `fach`, `idle`, ... or `tx`, `rx` for air time).
+    pub state: &'static str,
+    /// Direction, for air time.
+    pub direction: Option<Direction>,
+    /// Octets on the air, for air time.
+    pub octets: u64,
+    /// Of these, octets sent again.
+    pub resent: u64,
+}
+
+/// A change of a sender's congestion state or round-trip time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CongestionRecord {
+    /// When.
+    pub at: Instant,
+    /// Index of the host.
+    pub host: u16,
+    /// Flow.
+    pub flow: u32,
+    /// Congestion window in octets.
+    pub cwnd: u64,
+    /// Slow start threshold in octets; `u64::MAX` before the first loss.
+    pub ssthresh: u64,
+    /// Octets in flight.
+    pub in_flight: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Name of the recovery state.
+    pub state: &'static str,
+}
+
+/// Everything that is not a packet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// See [`FlowRecord`].
+    Flow(FlowRecord),
+    /// See [`PageRecord`].
+    Page(PageRecord),
+    /// See [`StateRecord`].
+    State(StateRecord),
+    /// See [`CongestionRecord`].
+    Congestion(CongestionRecord),
+}
+
+/// Where machines put records; the driver empties it between steps.
+#[derive(Default)]
+pub struct Outbox {
+    packets_on: bool,
+    facts_on: bool,
+    congestion_on: bool,
+    points: Vec<PointInfo>,
+    last_packet: u64,
+    last_flow: u32,
+    /// Rows of the packets table since the driver last took them, in order of time.
+    pub packets: Vec<PacketRecord>,
+    /// Octets of the rows' captures, back to back.
+    pub octets: Vec<u8>,
+    /// The other records, in order of time.
+    pub facts: Vec<Record>,
+}
+
+impl Outbox {
+    /// Registers an observation point; nothing is wanted of it yet.
+    pub fn add_point(&mut self, name: String, kind: PointKind) -> Point {
+        let index = self.points.len();
+        self.points.push(PointInfo { name, kind, speed: None, rows: false, octets: false });
+        Point(u16::try_from(index).expect("a scenario has fewer than 65,536 observation points"))
+    }
+    /// All points, in order of their number.
+    pub fn points(&self) -> &[PointInfo] {
+        &self.points
+    }
+    /// Says the rate at a point.
+    pub fn set_speed(&mut self, point: Point, bits_per_second: u64) {
+        self.points[usize::from(point.0)].speed = Some(bits_per_second);
+    }
+    /// Asks for rows or octets at all points for which `wanted(info)` says `(rows, octets)`.
+    pub fn ask(&mut self, wanted: impl Fn(&PointInfo) -> (bool, bool)) {
+        for info in &mut self.points {
+            (info.rows, info.octets) = wanted(info);
+        }
+        self.packets_on = self.points.iter().any(|p| p.rows || p.octets);
+    }
+    /// Asks for flows, pages and states, and for congestion samples.
+    pub fn ask_facts(&mut self, facts: bool, congestion: bool) {
+        self.facts_on = facts;
+        self.congestion_on = congestion;
+    }
+    /// Is anything wanted at `point`? One branch when all is off.
+    #[inline]
+    pub fn wants(&self, point: Point) -> bool {
+        self.packets_on && self.wants_slowly(point)
+    }
+    #[cold]
+    fn wants_slowly(&self, point: Point) -> bool {
+        self.points.get(usize::from(point.0)).is_some_and(|p| p.rows || p.octets)
+    }
+    /// Are flows, pages and states wanted?
+    #[inline]
+    pub fn wants_facts(&self) -> bool {
+        self.facts_on
+    }
+    /// Are congestion samples wanted?
+    #[inline]
+    pub fn wants_congestion(&self) -> bool {
+        self.congestion_on
+    }
+    /// A packet or PDU at a point. `facts` runs only if the point is wanted, `octets` (which appends the whole
+    /// packet) only if a capture is.
+    #[inline]
+    pub fn packet(
+        &mut self,
+        at: Instant,
+        point: Point,
+        facts: impl FnOnce() -> PacketFacts,
+        octets: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.wants(point) {
+            let from = self.octets.len();
+            if self.points[usize::from(point.0)].octets {
+                octets(&mut self.octets);
+            }
+            self.packets.push(PacketRecord { at, point, facts: facts(), octets: from..self.octets.len() });
+        }
+    }
+    /// A fact that is not a packet; the caller asked `wants_facts` (or `wants_congestion`) first.
+    pub fn push(&mut self, record: Record) {
+        self.facts.push(record);
+    }
+    /// The number of a new packet, from 1.
+    #[inline]
+    pub fn next_packet(&mut self) -> u64 {
+        self.last_packet += 1;
+        self.last_packet
+    }
+    /// How many packets were numbered.
+    pub fn packet_count(&self) -> u64 {
+        self.last_packet
+    }
+    /// The number of a new flow, from 1.
+    pub fn next_flow(&mut self) -> u32 {
+        self.last_flow += 1;
+        self.last_flow
+    }
+    /// Forgets the records that were taken; keeps the memory.
+    pub fn clear(&mut self) {
+        self.packets.clear();
+        self.octets.clear();
+        self.facts.clear();
+    }
+}
+
+/// Flat name -> number map of a run's results; names carry their unit (`goodput_bit_s`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    prefix: String,
+    /// The values, sorted by name.
+    pub values: BTreeMap<String, f64>,
+}
+
+impl Summary {
+    /// What follows belongs to `owner`: names become `owner.name`. Empty: no prefix.
+    pub fn set_owner(&mut self, owner: &str) {
+        self.prefix = if owner.is_empty() { String::new() } else { format!("{owner}.") };
+    }
+    /// Sets a value. Not-a-number is left out: a number that does not exist is not printed.
+    pub fn set(&mut self, name: &str, value: f64) {
+        if !value.is_nan() {
+            self.values.insert(format!("{}{name}", self.prefix), value);
+        }
+    }
+    /// Sets a value if there is one.
+    pub fn set_some(&mut self, name: &str, value: Option<f64>) {
+        if let Some(v) = value {
+            self.set(name, v);
+        }
+    }
+}

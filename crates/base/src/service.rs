@@ -1,0 +1,312 @@
+//! The services between hosts, transports and applications.
+//!
+//! A [`Transport`] is one connection (or association). It hands down [`Outgoing`] units, its own header and
+//! payload without IP, and offers *streams* upwards. An [`App`] is a machine over [`Sockets`]; the same app runs
+//! in the simulated network and, behind an adapter, on real sockets.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::machine::Cx;
+use crate::packet::{Body, Packet};
+use crate::record::Summary;
+use crate::time::{Duration, Instant};
+
+/// Index into the list of (local, remote) address pairs of a connection. TCP has one; SCTP and QUIC many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u8);
+
+/// An address pair a connection can use, and the largest datagram on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Our address.
+    pub local: IpAddr,
+    /// The peer's.
+    pub remote: IpAddr,
+    /// Largest IP datagram in octets.
+    pub mtu: u16,
+}
+
+impl Path {
+    /// Octets of the IP header on this path.
+    pub const fn ip_header(&self) -> u16 {
+        if self.remote.is_ipv6() { 40 } else { 20 }
+    }
+}
+
+/// What a transport wants sent: the packet's header octets begin with the transport's own header.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// On which path.
+    pub path: PathId,
+    /// The two ECN bits of the IP header (RFC 3168): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// Transport header and payload.
+    pub packet: Packet,
+}
+
+/// Who a connection is in the records: the host it lives on and its flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Index of the host.
+    pub host: u16,
+    /// Number of the flow, the same at both ends.
+    pub flow: u32,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Both sides finished.
+    Finished,
+    /// The peer reset it.
+    Reset,
+    /// The peer refused to open it.
+    Refused,
+    /// It got no answer for too long.
+    TimedOut,
+    /// Our side reset it.
+    Aborted,
+    /// No route to the peer.
+    Unreachable,
+}
+
+impl CloseReason {
+    /// As in the `end` column of the flows table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CloseReason::Finished => "finished",
+            CloseReason::Reset => "reset",
+            CloseReason::Refused => "refused",
+            CloseReason::TimedOut => "timeout",
+            CloseReason::Aborted => "aborted",
+            CloseReason::Unreachable => "unreachable",
+        }
+    }
+}
+
+/// What a connection reports to its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransportEvent {
+    /// Data can flow both ways.
+    Opened,
+    /// `read` of that stream gives something (sent once until it has given nothing).
+    Readable(u16),
+    /// `write` of that stream takes something again, after it took less than offered.
+    Writable(u16),
+    /// The peer finished that stream and everything was read.
+    Finished(u16),
+    /// It is over for the application. The connection may live on for the peer's sake (TIME-WAIT).
+    Closed(CloseReason),
+    /// The connection needs no more than a few words of state now: `into_lingering` may be called.
+    Lingering,
+    /// Nothing is left to do: it may be dropped.
+    Gone,
+}
+
+/// One end of a connection (or association), with its streams.
+///
+/// Same order as every machine: feed, drain `poll_transmit` and `poll_event` until `None`, read `poll_timeout`.
+pub trait Transport: Send {
+    /// Opens actively.
+    fn connect(&mut self, cx: &mut Cx);
+    /// A unit of this connection arrived; its header octets begin with the transport's own header.
+    fn handle_packet(&mut self, cx: &mut Cx, path: PathId, ecn: u8, packet: Packet);
+    /// The next unit to send now.
+    fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing>;
+    /// The next thing to tell the application.
+    fn poll_event(&mut self) -> Option<TransportEvent>;
+    /// When to call `handle_timeout`.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// That moment has come.
+    fn handle_timeout(&mut self, cx: &mut Cx);
+    /// Takes as much of `body` as there is buffer for and returns how many octets that was.
+    fn write(&mut self, cx: &mut Cx, stream: u16, body: Body) -> usize;
+    /// Gives at most `max` octets that have arrived in order; `None` if there are none.
+    fn read(&mut self, cx: &mut Cx, stream: u16, max: usize) -> Option<Body>;
+    /// No more data from our side on this stream (half close).
+    fn finish(&mut self, cx: &mut Cx, stream: u16);
+    /// Ends it at once and tells the peer.
+    fn reset(&mut self, cx: &mut Cx);
+    /// The path can carry datagrams of at most `mtu` octets (ICMP fragmentation needed, packet too big).
+    fn path_mtu(&mut self, cx: &mut Cx, path: PathId, mtu: u16);
+    /// What it did so far.
+    fn facts(&self) -> FlowFacts;
+    /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
+    fn into_lingering(self: Box<Self>) -> Box<dyn Transport>;
+}
+
+/// What one end of a connection did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowFacts {
+    /// When data could first flow.
+    pub established: Option<Instant>,
+    /// When the first octet of application data arrived here.
+    pub first_byte: Option<Instant>,
+    /// Application octets sent (first transmissions, acknowledged or not).
+    pub app_sent: u64,
+    /// Application octets delivered in order to the application.
+    pub app_received: u64,
+    /// Octets sent, with transport headers and retransmissions.
+    pub wire_sent: u64,
+    /// Octets received, with transport headers and duplicates.
+    pub wire_received: u64,
+    /// Units sent.
+    pub segments: u64,
+    /// Units sent again.
+    pub resent: u64,
+    /// Units sent again although the first copy had arrived, as far as the protocol could tell.
+    pub spurious: u64,
+    /// Expiries of the retransmission timer.
+    pub rto_count: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Smallest round-trip time measured.
+    pub min_rtt: Option<Duration>,
+    /// How it ended, if it did.
+    pub end: Option<CloseReason>,
+}
+
+/// What a record says of a transport header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// Sequence number, where there is one.
+    pub seq: Option<u64>,
+    /// Acknowledgement number, where there is one.
+    pub ack: Option<u64>,
+}
+
+/// A protocol of a host: makes connections and answers what belongs to none.
+pub trait Protocol: Send {
+    /// Its name, as in the registry and in records.
+    fn name(&self) -> &'static str;
+    /// Its number in the IP header.
+    fn ip_protocol(&self) -> u8;
+    /// Source and destination port of a unit; `None` if it is too short.
+    fn ports(&self, head: &[u8]) -> Option<(u16, u16)>;
+    /// A connection that will open actively when `connect` is called.
+    fn open(&mut self, cx: &mut Cx, path: Path, ports: (u16, u16), who: Identity) -> Box<dyn Transport>;
+    /// A connection for a unit that may open one (TCP: SYN); the unit is fed to it afterwards. `None` if it does
+    /// not. `ports` are ours and the peer's.
+    fn accept(
+        &mut self,
+        cx: &mut Cx,
+        path: Path,
+        ports: (u16, u16),
+        who: Identity,
+        unit: &Packet,
+    ) -> Option<Box<dyn Transport>>;
+    /// The answer to a unit that belongs to no connection and opens none (TCP: RST), if there is one.
+    fn refuse(&mut self, unit: &Packet) -> Option<Packet>;
+    /// What a record says of a header.
+    fn describe(&self, head: &[u8]) -> Described;
+}
+
+/// One stream of one connection of one app. Plain data; stale handles are recognised and ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId {
+    /// Place in the host's table.
+    pub slot: u32,
+    /// How often that place was used before.
+    pub generation: u32,
+    /// Stream of the connection; TCP has stream 0 only.
+    pub stream: u16,
+}
+
+impl SocketId {
+    /// Another stream of the same connection.
+    pub const fn with_stream(self, stream: u16) -> SocketId {
+        SocketId { stream, ..self }
+    }
+}
+
+/// What happens on a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// A peer connected to this port of ours; data can flow.
+    Accepted {
+        /// Our port.
+        port: u16,
+        /// The peer.
+        from: SocketAddr,
+    },
+    /// The connection we asked for is open.
+    Opened,
+    /// `read` gives something. Read until `None` (or stop, and the peer is held back).
+    Readable,
+    /// `write` takes something again.
+    Writable,
+    /// The peer sends no more; everything it sent was read.
+    Finished,
+    /// It is over. The socket is gone after this call.
+    Closed(CloseReason),
+}
+
+/// A datagram as applications see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Datagram {
+    /// UDP.
+    Udp {
+        /// Our port.
+        local_port: u16,
+        /// The peer.
+        remote: SocketAddr,
+        /// The payload.
+        body: Body,
+    },
+    /// ICMP or ICMPv6 echo; requests are answered by the host itself, replies go to the app that asked.
+    Echo {
+        /// The peer.
+        remote: IpAddr,
+        /// Identifier; assigned by the host when sending.
+        ident: u16,
+        /// Sequence number.
+        seq: u16,
+        /// The payload.
+        body: Body,
+    },
+}
+
+/// What a host offers an app during a call.
+pub trait Sockets {
+    /// Opens a connection. Failure is reported as [`SocketEvent::Closed`], never here.
+    fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId;
+    /// Writes as much of `body` as there is room for and returns how many octets; [`SocketEvent::Writable`]
+    /// follows when there is room again.
+    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
+    /// Reads at most `max` octets.
+    fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
+    /// Half close: no more data from us.
+    fn finish(&mut self, cx: &mut Cx, socket: SocketId);
+    /// Ends it at once; no further event comes.
+    fn reset(&mut self, cx: &mut Cx, socket: SocketId);
+    /// Sends a datagram.
+    fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram);
+    /// The flow number of a socket, for records.
+    fn flow(&self, socket: SocketId) -> u32;
+}
+
+/// An application: a machine over sockets. Everything it does it does inside these calls.
+pub trait App: Send {
+    /// Stream ports it accepts connections on.
+    fn stream_ports(&self) -> Vec<u16> {
+        Vec::new()
+    }
+    /// Datagram ports it receives on.
+    fn datagram_ports(&self) -> Vec<u16> {
+        Vec::new()
+    }
+    /// The run begins.
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
+    /// Something happened on a socket of this app.
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent);
+    /// A datagram arrived for this app.
+    fn handle_datagram(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _datagram: Datagram) {}
+    /// When to call `handle_timeout`.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// That moment has come.
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
+    /// Has it done what it was started for? Servers are always done. A run `until = "done"` ends when all are.
+    fn is_done(&self) -> bool;
+    /// Adds its results to the summary of the run; names carry their unit.
+    fn summarise(&self, out: &mut Summary);
+}

@@ -1,0 +1,18 @@
+//! Links, one folder each, and their registry.
+//!
+//! A new bearer is a folder with a `Config` (serde; its doc comments are its reference) and a type that
+//! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
+
+use airloom_base::{Bearer, ConfigError, Entry, Parts};
+use serde_json::Value;
+
+/// Builds a bearer from its table.
+pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
+
+/// All bearers, by the name scenario files use.
+pub const REGISTRY: &[Entry<Build>] = &[];
+
+/// The entry called `name`.
+pub fn find(name: &str) -> Option<&'static Entry<Build>> {
+    REGISTRY.iter().find(|e| e.name == name)
+}

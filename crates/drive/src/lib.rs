@@ -1,0 +1,1 @@
+//! The two clocks: virtual time and real time.

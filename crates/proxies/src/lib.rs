@@ -1,0 +1,1 @@
+//! Performance enhancing proxies and gateways.

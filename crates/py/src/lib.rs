@@ -1,0 +1,1 @@
+//! The Python module `airloom._core`, one file per class.

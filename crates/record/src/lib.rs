@@ -1,0 +1,1 @@
+//! Records become files: pcapng and columns.

@@ -1,0 +1,15 @@
+//! End-to-end protocols, one folder each, and their registry.
+
+use airloom_base::{ConfigError, Entry, Protocol, ProtocolParts};
+use serde_json::Value;
+
+/// Builds a host's instance of a protocol from its table.
+pub type Build = fn(&Value, &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigError>;
+
+/// All transports, by the name scenario files use.
+pub const REGISTRY: &[Entry<Build>] = &[];
+
+/// The entry called `name`.
+pub fn find(name: &str) -> Option<&'static Entry<Build>> {
+    REGISTRY.iter().find(|e| e.name == name)
+}

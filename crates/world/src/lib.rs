@@ -1,0 +1,1 @@
+//! A scenario file becomes hosts and links; the network as one machine.

@@ -1,0 +1,3 @@
+//! What is generated: schemas, reference pages, stubs.
+
+fn main() {}
