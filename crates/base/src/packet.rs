@@ -207,19 +207,18 @@ impl Packet {
     }
 
     /// A packet from a device: the first `head` octets of `datagram` are copied as header octets, the rest is
-    /// shared. `None` if there are fewer, or more than fit.
+    /// shared. `None` if there are fewer, or more than [`HEAD`]. There is no headroom in front of them.
     pub fn ingress(datagram: Bytes, head: usize) -> Option<Packet> {
-        if head > HEAD - HEADROOM || head > datagram.len() {
+        if head > HEAD || head > datagram.len() {
             return None;
         }
         let body = Body::Real(datagram.slice(head..));
-        Some(Packet::build(
-            |out| {
-                out[..head].copy_from_slice(&datagram[..head]);
-                head
-            },
-            body,
-        ))
+        let mut packet = Packet::build(|_| 0, body);
+        let block = packet.block_mut();
+        block.head[..head].copy_from_slice(&datagram[..head]);
+        block.start = 0;
+        block.end = head as u8;
+        Some(packet)
     }
 
     #[inline]

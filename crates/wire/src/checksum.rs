@@ -1,0 +1,132 @@
+//! The Internet checksum (RFC 1071), filled in and verified at the edges of the network only.
+
+use std::net::IpAddr;
+
+use crate::ip::{Ip, protocol};
+use crate::{Error, get16, put16};
+
+/// Sum of 16-bit words, not folded yet.
+fn sum(octets: &[u8]) -> u64 {
+    let words = octets.chunks_exact(4);
+    let tail = words.remainder();
+    let mut total: u64 = words.map(|w| u64::from(u32::from_be_bytes([w[0], w[1], w[2], w[3]]))).sum();
+    let mut last = [0; 4];
+    last[..tail.len()].copy_from_slice(tail);
+    total += u64::from(u32::from_be_bytes(last));
+    total
+}
+
+fn fold(mut total: u64) -> u16 {
+    while total > 0xFFFF {
+        total = (total & 0xFFFF) + (total >> 16);
+    }
+    total as u16
+}
+
+/// The checksum over `octets`: what stands in the field so that the sum over everything is zero.
+pub fn internet(octets: &[u8]) -> u16 {
+    !fold(sum(octets))
+}
+
+fn pseudo_header(ip: &Ip, len: usize) -> u64 {
+    let addresses = match (ip.source, ip.destination) {
+        (IpAddr::V4(s), IpAddr::V4(d)) => sum(&s.octets()) + sum(&d.octets()),
+        (IpAddr::V6(s), IpAddr::V6(d)) => sum(&s.octets()) + sum(&d.octets()),
+        _ => 0,
+    };
+    addresses + u64::from(ip.protocol) + len as u64
+}
+
+/// Offset of the checksum field in the transport header, and whether a pseudo-header counts.
+fn field(ip: &Ip) -> Option<(usize, bool)> {
+    match ip.protocol {
+        protocol::TCP => Some((16, true)),
+        protocol::UDP => Some((6, true)),
+        protocol::ICMPV6 => Some((2, true)),
+        protocol::ICMP => Some((2, false)),
+        _ => None,
+    }
+}
+
+/// Fills in the IPv4 header checksum and the one of TCP, UDP, ICMP and ICMPv6 of a whole datagram. Other
+/// protocols, and fragments, keep theirs.
+pub fn finish(datagram: &mut [u8]) -> Result<(), Error> {
+    let ip = Ip::parse(datagram)?;
+    if ip.destination.is_ipv4() {
+        put16(datagram, 10, 0);
+        let value = internet(&datagram[..ip.header_len]);
+        put16(datagram, 10, value);
+    }
+    let payload = datagram.get_mut(ip.header_len..ip.total_len).ok_or(Error::Truncated)?;
+    if let (Some((at, pseudo)), false) = (field(&ip), ip.is_fragment) {
+        if payload.len() < at + 2 {
+            return Err(Error::Truncated);
+        }
+        put16(payload, at, 0);
+        let extra = if pseudo { pseudo_header(&ip, payload.len()) } else { 0 };
+        let mut value = !fold(sum(payload) + extra);
+        if ip.protocol == protocol::UDP && value == 0 {
+            //= RFC 768: a computed checksum of zero is sent as all ones, zero means "none".
+            value = 0xFFFF;
+        }
+        put16(payload, at, value);
+    }
+    Ok(())
+}
+
+/// Checks what [`finish`] fills in. `transport_done`: the transport checksum was verified (or is still to be
+/// filled in) by the sending kernel, as its offload flags say.
+pub fn verify(datagram: &[u8], transport_done: bool) -> Result<Ip, Error> {
+    let ip = Ip::parse(datagram)?;
+    if ip.destination.is_ipv4() && fold(sum(&datagram[..ip.header_len])) != 0xFFFF {
+        return Err(Error::Checksum("IPv4"));
+    }
+    let payload = datagram.get(ip.header_len..ip.total_len).ok_or(Error::Truncated)?;
+    let Some((at, pseudo)) = field(&ip) else { return Ok(ip) };
+    if transport_done || ip.is_fragment {
+        return Ok(ip);
+    }
+    if payload.len() < at + 2 {
+        return Err(Error::Truncated);
+    }
+    if ip.protocol == protocol::UDP && ip.destination.is_ipv4() && get16(payload, at) == 0 {
+        return Ok(ip);
+    }
+    let extra = if pseudo { pseudo_header(&ip, payload.len()) } else { 0 };
+    if fold(sum(payload) + extra) != 0xFFFF {
+        return Err(Error::Checksum("transport"));
+    }
+    Ok(ip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ip;
+
+    #[test]
+    fn the_example_of_rfc_1071_section_3() {
+        let octets = [0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7];
+        assert_eq!(fold(sum(&octets)), 0xDDF2);
+        assert_eq!(internet(&octets), 0x220D);
+    }
+
+    #[test]
+    fn a_finished_datagram_verifies_and_any_flipped_bit_does_not() {
+        let (a, b) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        for (proto, len) in [(protocol::UDP, 13), (protocol::TCP, 24), (protocol::ICMP, 9)] {
+            let mut d = vec![0x5A; 20 + len];
+            ip::emit(&mut d[..20], a, b, proto, 0, len);
+            finish(&mut d).unwrap();
+            assert!(verify(&d, false).is_ok());
+            for bit in 0..d.len() * 8 {
+                let mut bad = d.clone();
+                bad[bit / 8] ^= 1 << (bit % 8);
+                assert!(verify(&bad, false).is_err(), "{proto} bit {bit}");
+            }
+            for cut in 0..d.len() {
+                assert!(verify(&d[..cut], false).is_err());
+            }
+        }
+    }
+}

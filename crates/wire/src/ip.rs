@@ -1,0 +1,220 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, as far as hosts and routers of the model need them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::{Error, get16, put16};
+
+/// Protocol numbers of the IP header.
+pub mod protocol {
+    /// ICMP for IPv4.
+    pub const ICMP: u8 = 1;
+    /// TCP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    /// ICMP for IPv6.
+    pub const ICMPV6: u8 = 58;
+    /// SCTP.
+    pub const SCTP: u8 = 132;
+}
+
+/// Octets of an IPv4 header without options.
+pub const V4_HEADER: usize = 20;
+/// Octets of the IPv6 header.
+pub const V6_HEADER: usize = 40;
+/// Hop limit of packets that start here, as Linux sets it.
+pub const HOP_LIMIT: u8 = 64;
+
+/// What the model reads of an IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Where it comes from.
+    pub source: IpAddr,
+    /// Where it goes.
+    pub destination: IpAddr,
+    /// Protocol of the payload (IPv6: next header; extension headers are not walked).
+    pub protocol: u8,
+    /// TTL or hop limit.
+    pub hop_limit: u8,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// Octets of this header, with IPv4 options.
+    pub header_len: usize,
+    /// Octets of the whole datagram as the header states it.
+    pub total_len: usize,
+    /// Is it a fragment of a larger datagram?
+    pub is_fragment: bool,
+}
+
+impl Ip {
+    /// Reads the header at the beginning of `octets`.
+    pub fn parse(octets: &[u8]) -> Result<Ip, Error> {
+        match octets.first().ok_or(Error::Truncated)? >> 4 {
+            4 => Self::parse_v4(octets),
+            6 => Self::parse_v6(octets),
+            _ => Err(Error::Malformed("IP version")),
+        }
+    }
+
+    fn parse_v4(o: &[u8]) -> Result<Ip, Error> {
+        let fixed: &[u8; V4_HEADER] = o.first_chunk().ok_or(Error::Truncated)?;
+        let header_len = usize::from(fixed[0] & 15) * 4;
+        let total_len = usize::from(get16(fixed, 2));
+        if header_len < V4_HEADER || total_len < header_len {
+            return Err(Error::Malformed("IPv4 length"));
+        }
+        if o.len() < header_len {
+            return Err(Error::Truncated);
+        }
+        Ok(Ip {
+            source: Ipv4Addr::new(fixed[12], fixed[13], fixed[14], fixed[15]).into(),
+            destination: Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]).into(),
+            protocol: fixed[9],
+            hop_limit: fixed[8],
+            ecn: fixed[1] & 3,
+            header_len,
+            total_len,
+            // More-fragments bit or an offset.
+            is_fragment: get16(fixed, 6) & 0x3FFF != 0,
+        })
+    }
+
+    fn parse_v6(o: &[u8]) -> Result<Ip, Error> {
+        let fixed: &[u8; V6_HEADER] = o.first_chunk().ok_or(Error::Truncated)?;
+        let address = |at: usize| -> IpAddr {
+            let mut a = [0; 16];
+            a.copy_from_slice(&fixed[at..at + 16]);
+            Ipv6Addr::from(a).into()
+        };
+        Ok(Ip {
+            source: address(8),
+            destination: address(24),
+            protocol: fixed[6],
+            hop_limit: fixed[7],
+            ecn: fixed[1] >> 4 & 3,
+            header_len: V6_HEADER,
+            total_len: V6_HEADER + usize::from(get16(fixed, 4)),
+            is_fragment: fixed[6] == 44,
+        })
+    }
+}
+
+/// Octets of the header that [`emit`] writes between two such addresses.
+#[inline]
+pub const fn header_len(destination: IpAddr) -> usize {
+    if destination.is_ipv6() { V6_HEADER } else { V4_HEADER }
+}
+
+/// Writes a header for `payload` octets into `out`, which is [`header_len`] long. IPv4: don't-fragment set,
+/// identification 0 (RFC 6864 allows any for atomic datagrams), checksum open.
+#[inline]
+pub fn emit(out: &mut [u8], source: IpAddr, destination: IpAddr, protocol: u8, ecn: u8, payload: usize) {
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            out[0] = 0x45;
+            out[1] = ecn & 3;
+            put16(out, 2, (V4_HEADER + payload) as u16);
+            put16(out, 4, 0);
+            put16(out, 6, 0x4000);
+            out[8] = HOP_LIMIT;
+            out[9] = protocol;
+            put16(out, 10, 0);
+            out[12..16].copy_from_slice(&source.octets());
+            out[16..20].copy_from_slice(&destination.octets());
+        }
+        (source, destination) => {
+            out[..4].copy_from_slice(&(0x6000_0000 | u32::from(ecn & 3) << 20).to_be_bytes());
+            put16(out, 4, payload as u16);
+            out[6] = protocol;
+            out[7] = HOP_LIMIT;
+            out[8..24].copy_from_slice(&v6(source).octets());
+            out[24..40].copy_from_slice(&v6(destination).octets());
+        }
+    }
+}
+
+fn v6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V6(a) => a,
+        IpAddr::V4(a) => a.to_ipv6_mapped(),
+    }
+}
+
+/// The destination as one number (IPv4 as a mapped address), read without parsing the rest: what a router needs.
+#[inline]
+pub fn destination_key(head: &[u8]) -> Option<u128> {
+    match head.first()? >> 4 {
+        4 => Some(0xFFFF_0000_0000 | u128::from(u32::from_be_bytes(*head.get(16..20)?.first_chunk()?))),
+        6 => Some(u128::from_be_bytes(*head.get(24..40)?.first_chunk()?)),
+        _ => None,
+    }
+}
+
+/// An address as one number; equal to [`destination_key`] of a packet sent to it.
+#[inline]
+pub fn key(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(a) => 0xFFFF_0000_0000 | u128::from(u32::from(a)),
+        IpAddr::V6(a) => u128::from(a),
+    }
+}
+
+/// Counts one hop down. False if the packet has used up its hops and must not go on.
+#[inline]
+pub fn decrement_hop_limit(head: &mut [u8]) -> bool {
+    let at = match head.first().map(|b| b >> 4) {
+        Some(4) if head.len() >= V4_HEADER => 8,
+        Some(6) if head.len() >= V6_HEADER => 7,
+        _ => return false,
+    };
+    head[at] = head[at].saturating_sub(1);
+    head[at] > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    const B: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+    #[test]
+    fn headers_are_read_back_as_written() {
+        let six = |n: u16| IpAddr::V6(Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, n));
+        for (source, destination) in [(A, B), (six(1), six(2))] {
+            let mut octets = [0; V6_HEADER];
+            let len = header_len(destination);
+            emit(&mut octets[..len], source, destination, protocol::TCP, 2, 100);
+            let ip = Ip::parse(&octets[..len]).unwrap();
+            assert_eq!((ip.source, ip.destination, ip.protocol, ip.ecn), (source, destination, 6, 2));
+            assert_eq!((ip.header_len, ip.total_len, ip.is_fragment), (len, len + 100, false));
+            assert_eq!(destination_key(&octets[..len]), Some(key(destination)));
+            assert!(decrement_hop_limit(&mut octets[..len]));
+            assert_eq!(Ip::parse(&octets[..len]).unwrap().hop_limit, 63);
+            for cut in 0..len {
+                assert!(Ip::parse(&octets[..cut]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        let mut octets = [0; V4_HEADER];
+        emit(&mut octets, A, B, 17, 0, 8);
+        octets[0] = 0x44;
+        assert_eq!(Ip::parse(&octets), Err(Error::Malformed("IPv4 length")));
+        octets[0] = 0x46;
+        assert_eq!(Ip::parse(&octets), Err(Error::Truncated));
+        octets[0] = 0x15;
+        assert_eq!(Ip::parse(&octets), Err(Error::Malformed("IP version")));
+    }
+
+    #[test]
+    fn the_last_hop_is_not_taken() {
+        let mut octets = [0; V4_HEADER];
+        emit(&mut octets, A, B, 17, 0, 8);
+        octets[8] = 1;
+        assert!(!decrement_hop_limit(&mut octets));
+        assert!(!decrement_hop_limit(&mut []));
+    }
+}
