@@ -3,6 +3,8 @@
 //! A new bearer is a folder with a `Config` (serde; its doc comments are its reference) and a type that
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
 
+pub mod channel;
+
 use airloom_base::{Bearer, ConfigError, Entry, Parts};
 use serde_json::Value;
 
