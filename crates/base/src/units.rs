@@ -295,7 +295,7 @@ impl JsonSchema for Probability {
 }
 
 /// A setting of both directions: one value for both, or `{ downlink = .., uplink = .. }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EachWay<T> {
     /// Towards the network.
     pub uplink: T,

@@ -1,0 +1,224 @@
+//! One direction of a wire: queue, serialisation, loss, delay.
+
+use std::collections::VecDeque;
+
+use airloom_base::record::{Event, PacketFacts, PointKind};
+use airloom_base::units::{QueueLimit, Rate};
+use airloom_base::{
+    Backlog, ConfigError, Cx, Direction, Duration, Instant, Packet, Parts, Point, Summary, Unsupported,
+};
+
+use super::Config;
+use crate::channel::PacketLoss;
+
+/// A packet between entering and arriving.
+struct InFlight {
+    /// End of its serialisation.
+    departure: Instant,
+    /// When it arrives at the far end; meaningless if it is lost.
+    arrival: Instant,
+    packet: Packet,
+    lost: bool,
+}
+
+/// One direction. `waiting` of the packets in `flight`, counted from the back, have not departed yet.
+pub(super) struct OneWay {
+    pub(super) direction: Direction,
+    rate: Option<Rate>,
+    pub(super) delay: Duration,
+    pub(super) limit: Option<QueueLimit>,
+    loss: PacketLoss,
+    flight: VecDeque<InFlight>,
+    waiting: usize,
+    waiting_octets: u64,
+    arrived: usize,
+    point: Point,
+    packets: u64,
+    octets: u64,
+    losses: u64,
+    drops: u64,
+    queue_max: u64,
+    busy: Duration,
+}
+
+impl OneWay {
+    pub(super) fn new(config: &Config, direction: Direction, parts: &mut Parts) -> Result<Self, ConfigError> {
+        config.loss.check_wire()?;
+        let point = parts.point(&format!("queue.{}.tx", direction.short()), PointKind::Ip);
+        let rate = config.rate.map(|r| r.get(direction));
+        if let Some(rate) = rate {
+            parts.records.set_speed(point, rate.bits_per_second());
+        }
+        Ok(OneWay {
+            direction,
+            rate,
+            delay: config.delay.get(direction),
+            limit: config.queue.map(|q| q.get(direction)),
+            loss: PacketLoss::new(config.loss.of_direction(direction), parts.fate("loss"), direction),
+            flight: VecDeque::new(),
+            waiting: 0,
+            waiting_octets: 0,
+            arrived: 0,
+            point,
+            packets: 0,
+            octets: 0,
+            losses: 0,
+            drops: 0,
+            queue_max: 0,
+            busy: Duration::ZERO,
+        })
+    }
+
+    /// Forgets those of the waiting packets that have departed by now.
+    #[inline]
+    fn settle(&mut self, now: Instant) {
+        while self.waiting > 0 {
+            let first = &self.flight[self.flight.len() - self.waiting];
+            if first.departure > now {
+                break;
+            }
+            self.waiting_octets -= first.packet.wire_len() as u64;
+            self.waiting -= 1;
+        }
+    }
+
+    pub(super) fn send(&mut self, cx: &mut Cx, packet: Packet, up: bool) {
+        self.settle(cx.now);
+        let len = packet.wire_len() as u64;
+        self.packets += 1;
+        if !up {
+            self.losses += 1;
+            return self.record(cx, Event::Drop, &packet, Some("link down"));
+        }
+        let full = match self.limit {
+            None => false,
+            Some(QueueLimit::Packets(n)) => self.waiting >= n as usize,
+            Some(QueueLimit::Octets(n)) => self.waiting_octets + len > n,
+        };
+        if full {
+            self.drops += 1;
+            return self.record(cx, Event::Drop, &packet, Some("queue full"));
+        }
+        let lost = self.loss.loses(cx.now, &packet);
+        self.octets += len;
+        let start = self.flight.back().map_or(cx.now, |last| last.departure.max(cx.now));
+        let time = self.rate.map_or(Duration::ZERO, |r| r.time_for(len));
+        self.busy += time;
+        let departure = start + time;
+        self.waiting += 1;
+        self.waiting_octets += len;
+        self.queue_max = self.queue_max.max(self.waiting_octets);
+        if lost {
+            self.losses += 1;
+            self.record(cx, Event::Drop, &packet, Some("lost"));
+        } else {
+            self.record(cx, Event::Enqueue, &packet, None);
+        }
+        // Order is kept when the delay was shortened meanwhile.
+        let arrival =
+            (departure + self.delay).max(self.flight.back().map_or(Instant::ZERO, |last| last.arrival));
+        self.flight.push_back(InFlight { departure, arrival, packet, lost });
+    }
+
+    /// When the next packet leaves at the far end (or a lost one is forgotten).
+    #[inline]
+    pub(super) fn next_arrival(&self) -> Instant {
+        self.flight.get(self.arrived).map_or(Instant::FAR_FUTURE, |f| f.arrival)
+    }
+
+    #[inline]
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx) {
+        while self.flight.get(self.arrived).is_some_and(|f| f.arrival <= cx.now) {
+            self.arrived += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn poll_delivery(&mut self) -> Option<Packet> {
+        while self.arrived > 0 {
+            let first = self.flight.pop_front()?;
+            self.arrived -= 1;
+            if self.waiting > self.flight.len() {
+                self.waiting -= 1;
+                self.waiting_octets -= first.packet.wire_len() as u64;
+            }
+            if !first.lost {
+                return Some(first.packet);
+            }
+        }
+        None
+    }
+
+    /// The wire is cut: what is on it is lost.
+    pub(super) fn cut(&mut self, cx: &mut Cx) {
+        let lost = std::mem::take(&mut self.flight);
+        (self.waiting, self.waiting_octets, self.arrived) = (0, 0, 0);
+        for f in lost.iter().filter(|f| !f.lost) {
+            self.losses += 1;
+            self.record(cx, Event::Drop, &f.packet, Some("link down"));
+        }
+    }
+
+    /// A new rate, for all packets that are not in service yet.
+    pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.settle(now);
+        self.rate = Some(rate);
+        let first_waiting = self.flight.len() - self.waiting;
+        let Some(in_service) = self.flight.get(first_waiting) else { return };
+        let (mut departure, mut arrival) = (in_service.departure, in_service.arrival);
+        for f in self.flight.iter_mut().skip(first_waiting + 1) {
+            departure += rate.time_for(f.packet.wire_len() as u64);
+            arrival = arrival.max(departure + self.delay);
+            (f.departure, f.arrival) = (departure, arrival);
+        }
+    }
+
+    pub(super) fn set_loss(&mut self, loss: f64) -> Result<(), Unsupported> {
+        self.loss.set_loss(loss)
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        Backlog { sdus: self.waiting as u32, octets: self.waiting_octets }
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.losses + self.drops
+    }
+
+    pub(super) fn queue_max(&self) -> u64 {
+        self.queue_max
+    }
+
+    pub(super) fn summarise(&self, direction: Direction, out: &mut Summary) {
+        let name = direction.name();
+        for (what, value) in [
+            ("packets", self.packets as f64),
+            ("bytes", self.octets as f64),
+            ("lost", self.losses as f64),
+            ("queue_drops", self.drops as f64),
+            ("queue_max_bytes", self.queue_max as f64),
+            ("busy_s", self.busy.as_secs_f64()),
+        ] {
+            out.set(&format!("{name}.{what}"), value);
+        }
+    }
+
+    #[inline]
+    fn record(&self, cx: &mut Cx, event: Event, packet: &Packet, reason: Option<&'static str>) {
+        let (direction, queue) = (self.direction, self.waiting_octets as u32);
+        let facts = || PacketFacts {
+            event,
+            direction,
+            packet: packet.id(),
+            flow: packet.flow(),
+            proto: "ip",
+            len: packet.wire_len() as u32,
+            seq: None,
+            ack: None,
+            attempt: 0,
+            reason,
+            queue: Some(queue),
+        };
+        cx.records.packet(cx.now, self.point, facts, |out| airloom_wire::edge::egress(packet, out));
+    }
+}

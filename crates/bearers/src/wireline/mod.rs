@@ -1,0 +1,131 @@
+//! A plain wire: rate, delay, a drop-tail queue and losses.
+//!
+//! ```text
+//! send -> queue (drop-tail) -> serialisation at the rate -> loss -> delay -> delivery
+//! ```
+//!
+//! The queue counts the packet in service. Rate counts IP octets. A lost packet has used the wire. Order is kept:
+//! a shorter delay set while packets are on their way does not let later ones overtake. One event per packet: the end
+//! of serialisation and the arrival are computed when a packet enters.
+//!
+//! Left out: framing of a real medium, duplex conflicts, reordering.
+
+mod direction;
+#[cfg(test)]
+mod tests;
+
+use airloom_base::units::{EachWay, QueueLimit, Rate};
+use airloom_base::{
+    Backlog, Bearer, Change, ConfigError, Cx, Direction, Duration, Instant, LinkState, Packet, Parts,
+    Station, Summary, Unsupported,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::channel::LossConfig;
+use direction::OneWay;
+
+/// A wire with a fixed rate, delay, drop-tail queue and losses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Rate, counted in IP octets. Without it packets take no time to send and never queue.
+    pub rate: Option<EachWay<Rate>>,
+    /// One-way delay after serialisation.
+    pub delay: EachWay<Duration>,
+    /// How much the sending side holds, the packet in service included (drop-tail). Without it: no limit.
+    pub queue: Option<EachWay<QueueLimit>>,
+    /// Losses after the queue, in the order of packets.
+    pub loss: LossConfig,
+}
+
+/// See the module.
+pub struct Wireline {
+    ways: [OneWay; 2],
+    state: LinkState,
+}
+
+/// Builds a wire from its table.
+pub fn build(table: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
+    Ok(Box::new(Wireline::new(airloom_base::config::read(table)?, parts)?))
+}
+
+impl Wireline {
+    /// A wire; more than one station makes no sense on it.
+    pub fn new(config: Config, parts: &mut Parts) -> Result<Self, ConfigError> {
+        if parts.stations > 1 {
+            return Err(ConfigError {
+                path: Vec::new(),
+                message: "a wireline has two ends, not a cell of stations".into(),
+            });
+        }
+        let [up, down] = Direction::BOTH.map(|d| OneWay::new(&config, d, parts));
+        Ok(Wireline { ways: [up?, down?], state: LinkState::Up })
+    }
+
+    fn each(&mut self, only: Option<Direction>) -> impl Iterator<Item = &mut OneWay> {
+        self.ways.iter_mut().filter(move |w| only.is_none_or(|d| d == w.direction))
+    }
+}
+
+impl Bearer for Wireline {
+    fn send(&mut self, cx: &mut Cx, dir: Direction, _station: Station, sdu: Packet) {
+        self.ways[dir as usize].send(cx, sdu, self.state == LinkState::Up);
+    }
+
+    #[inline]
+    fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
+        for d in Direction::BOTH {
+            if let Some(packet) = self.ways[d as usize].poll_delivery() {
+                return Some((d, Station(0), packet));
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        let first = self.ways[0].next_arrival().min(self.ways[1].next_arrival());
+        (first != Instant::FAR_FUTURE).then_some(first)
+    }
+
+    #[inline]
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        for way in &mut self.ways {
+            way.handle_timeout(cx);
+        }
+    }
+
+    fn backlog(&self, dir: Direction, _station: Station) -> Backlog {
+        self.ways[dir as usize].backlog()
+    }
+
+    fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        if !part.is_empty() {
+            return Err(Unsupported("a wireline has no members"));
+        }
+        let now = cx.now;
+        match *change {
+            Change::State(state) => {
+                self.state = state;
+                if state == LinkState::Down {
+                    self.ways.iter_mut().for_each(|w| w.cut(cx));
+                }
+            }
+            Change::Rate(d, rate) => self.each(d).for_each(|w| w.set_rate(now, rate)),
+            Change::Delay(d, delay) => self.each(d).for_each(|w| w.delay = delay),
+            Change::Loss(d, loss) => return self.each(d).try_for_each(|w| w.set_loss(loss)),
+            Change::Queue(d, limit) => self.each(d).for_each(|w| w.limit = Some(limit)),
+        }
+        Ok(())
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        for d in Direction::BOTH {
+            self.ways[d as usize].summarise(d, out);
+        }
+        out.set("lost", self.ways.iter().map(|w| w.lost() as f64).sum());
+        out.set("queue_max_bytes", self.ways.iter().map(|w| w.queue_max() as f64).fold(0.0, f64::max));
+    }
+}
