@@ -3,11 +3,17 @@
 use airloom_base::{App, AppParts, ConfigError, Entry};
 use serde_json::Value;
 
+pub mod bulk;
+mod net;
+
 /// Builds an application from its table.
 pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
 
 /// All applications, by the name scenario files use.
-pub const REGISTRY: &[Entry<Build>] = &[];
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<bulk::client::Config>("bulk", bulk::client::build),
+    Entry::new::<bulk::server::Config>("bulk-server", bulk::server::build),
+];
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry<Build>> {

@@ -1,0 +1,49 @@
+//! Octets on their way into a socket, written as the socket takes them.
+
+use airloom_base::{Body, Cx, Filler, SocketId, Sockets};
+use bytes::{Buf, Bytes};
+
+/// Most filler octets offered in one write: a socket takes what it has room for.
+const PIECE: u64 = 1 << 30;
+
+/// Some real octets and a filler of any length behind them. Holds the real octets only, so a response of a
+/// gigabyte is as small as one of ten octets.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    head: Bytes,
+    source: u32,
+    offset: u64,
+    left: u64,
+}
+
+impl Outgoing {
+    /// `head`, then the first `len` octets of filler `source`.
+    pub(crate) fn new(head: Bytes, source: u32, len: u64) -> Self {
+        Outgoing { head, source, offset: 0, left: len }
+    }
+
+    /// Writes until the socket takes no more. Is everything written? If not, [`Writable`] tells when to go on.
+    ///
+    /// [`Writable`]: airloom_base::SocketEvent::Writable
+    pub(crate) fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        if !self.head.is_empty() {
+            let taken = net.write(cx, socket, Body::Real(self.head.clone()));
+            self.head.advance(taken.min(self.head.len()));
+            if !self.head.is_empty() {
+                return false;
+            }
+            self.head = Bytes::new();
+        }
+        while self.left > 0 {
+            let len = self.left.min(PIECE) as u32;
+            let piece = Filler { source: self.source, offset: self.offset, len };
+            let taken = net.write(cx, socket, Body::Filler(piece)).min(len as usize);
+            self.offset += taken as u64;
+            self.left -= taken as u64;
+            if taken < len as usize {
+                return false;
+            }
+        }
+        true
+    }
+}
