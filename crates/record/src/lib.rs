@@ -1,1 +1,60 @@
 //! Records become files: pcapng and columns.
+//!
+//! Machines push facts into the outbox; this crate alone knows what a file looks like. A driver gives the
+//! outbox to a [`Recorder`] whenever it likes: captures are streamed to disk at once, tables grow as columns
+//! that are handed to Python whole.
+//!
+//! ```text
+//! Outbox --packets--> pcapng::Writer --> trace.pcapng
+//!        \-packets--> columns::Packets  \
+//!         \--facts--> Flows, Pages, States, Congestion  --> Parquet (written by Python)
+//! ```
+
+pub mod columns;
+pub mod file;
+pub mod pcapng;
+mod umts;
+
+pub use columns::{Column, Tables, Values};
+pub use file::CaptureFile;
+pub use pcapng::{About, Writer};
+
+use std::io;
+
+use airloom_base::Outbox;
+
+/// Takes everything out of an outbox: tables, and a capture if there is one.
+#[derive(Default)]
+pub struct Recorder {
+    /// The tables so far.
+    pub tables: Tables,
+    capture: Option<CaptureFile>,
+}
+
+impl Recorder {
+    /// A recorder that fills `tables` and, if given, writes a capture.
+    pub fn new(tables: Tables, capture: Option<CaptureFile>) -> Self {
+        Recorder { tables, capture }
+    }
+
+    /// Takes all records out of `outbox` and clears it.
+    ///
+    /// Fails if the capture cannot be written (a full disk); the outbox is cleared all the same.
+    pub fn drain(&mut self, outbox: &mut Outbox) -> io::Result<()> {
+        self.tables.take(outbox);
+        let written = match &mut self.capture {
+            Some(capture) => capture.write(outbox),
+            None => Ok(()),
+        };
+        outbox.clear();
+        written
+    }
+
+    /// Gives the capture its final name and returns the tables.
+    pub fn finish(self) -> io::Result<Tables> {
+        if let Some(capture) = self.capture {
+            capture.finish()?;
+        }
+        Ok(self.tables)
+    }
+}

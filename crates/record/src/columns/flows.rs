@@ -1,0 +1,258 @@
+//! One row per flow, put together from what its two ends report.
+//!
+//! "Up" is from the end that opened the flow. An end in a real host reports nothing: its half of the row is then
+//! taken from the other end's view.
+
+use std::collections::BTreeMap;
+
+use airloom_base::Duration;
+use airloom_base::record::FlowRecord;
+
+use super::{Category, Column, Optional, OptionalCategory, Values, full, nanos};
+
+/// The flows table.
+#[derive(Default)]
+pub(super) struct Flows {
+    ends: Vec<Ends>,
+    /// Rows of which one end is still missing.
+    waiting: BTreeMap<u32, usize>,
+}
+
+#[derive(Default)]
+struct Ends {
+    opener: Option<FlowRecord>,
+    acceptor: Option<FlowRecord>,
+}
+
+impl Ends {
+    fn both(&self) -> impl Iterator<Item = &FlowRecord> {
+        self.opener.iter().chain(&self.acceptor)
+    }
+    /// The opener's answer, or else the acceptor's.
+    fn first<T>(&self, of: impl Fn(&FlowRecord) -> Option<T>) -> Option<T> {
+        self.both().find_map(of)
+    }
+    fn sum(&self, of: impl Fn(&FlowRecord) -> u64) -> u64 {
+        self.both().map(of).sum()
+    }
+    fn any(&self) -> &FlowRecord {
+        self.both().next().expect("a row is made for an end")
+    }
+    /// The end that sent more application data: the one whose round-trip time counts.
+    fn sender(&self) -> &FlowRecord {
+        match (&self.opener, &self.acceptor) {
+            (Some(o), Some(a)) if a.facts.app_sent > o.facts.app_sent && a.facts.srtt.is_some() => a,
+            (Some(o), Some(a)) if o.facts.srtt.is_none() => a,
+            _ => self.any(),
+        }
+    }
+}
+
+impl Flows {
+    pub(super) fn push(&mut self, record: &FlowRecord) {
+        let slot = |ends: &mut Ends, record: &FlowRecord| -> bool {
+            // Both ends of a simultaneous open call themselves openers: the first report counts as one.
+            let wanted =
+                if record.opener && ends.opener.is_none() { &mut ends.opener } else { &mut ends.acceptor };
+            let free = wanted.is_none();
+            if free {
+                *wanted = Some(record.clone());
+            }
+            free
+        };
+        if let Some(row) = self.waiting.get(&record.flow)
+            && slot(&mut self.ends[*row], record)
+        {
+            self.waiting.remove(&record.flow);
+            return;
+        }
+        let mut ends = Ends::default();
+        slot(&mut ends, record);
+        self.waiting.insert(record.flow, self.ends.len());
+        self.ends.push(ends);
+    }
+
+    pub(super) fn into_columns(mut self) -> Vec<Column> {
+        self.ends.sort_by_key(|e| (e.both().map(|r| r.open).min(), e.any().flow));
+        let mut rows = Rows::default();
+        for ends in &self.ends {
+            rows.push(ends);
+        }
+        rows.into_columns()
+    }
+}
+
+#[derive(Default)]
+struct Rows {
+    flow: Vec<u32>,
+    proto: Category,
+    src: Vec<String>,
+    dst: Vec<String>,
+    open_ns: Vec<i64>,
+    established_ns: Optional<i64>,
+    first_byte_ns: Optional<i64>,
+    close_ns: Optional<i64>,
+    app_bytes_up: Vec<u64>,
+    app_bytes_down: Vec<u64>,
+    wire_bytes_up: Vec<u64>,
+    wire_bytes_down: Vec<u64>,
+    segments: Vec<u64>,
+    resent: Vec<u64>,
+    spurious: Vec<u64>,
+    rto_count: Vec<u64>,
+    srtt_ms: Optional<f64>,
+    min_rtt_ms: Optional<f64>,
+    end: OptionalCategory,
+}
+
+impl Rows {
+    fn push(&mut self, ends: &Ends) {
+        let any = ends.any();
+        let (src, dst) =
+            if ends.opener.is_some() { (&any.local, &any.remote) } else { (&any.remote, &any.local) };
+        self.flow.push(any.flow);
+        self.proto.push(any.proto);
+        self.src.push(src.clone());
+        self.dst.push(dst.clone());
+        let open = ends.both().map(|r| r.open).min().unwrap_or_default();
+        self.open_ns.push(nanos(open.as_nanos()));
+        self.established_ns.push(ends.first(|r| r.facts.established).map(|t| nanos(t.as_nanos())));
+        self.first_byte_ns.push(ends.first(|r| r.facts.first_byte).map(|t| nanos(t.as_nanos())));
+        self.close_ns.push(ends.first(|r| r.close).map(|t| nanos(t.as_nanos())));
+
+        // Application octets are those that arrived; wire octets are those that were sent.
+        let (o, a) = (ends.opener.as_ref().map(|r| &r.facts), ends.acceptor.as_ref().map(|r| &r.facts));
+        let known = |first: Option<u64>, second: Option<u64>| first.or(second).unwrap_or(0);
+        self.app_bytes_up.push(known(a.map(|f| f.app_received), o.map(|f| f.app_sent)));
+        self.app_bytes_down.push(known(o.map(|f| f.app_received), a.map(|f| f.app_sent)));
+        self.wire_bytes_up.push(known(o.map(|f| f.wire_sent), a.map(|f| f.wire_received)));
+        self.wire_bytes_down.push(known(a.map(|f| f.wire_sent), o.map(|f| f.wire_received)));
+
+        self.segments.push(ends.sum(|r| r.facts.segments));
+        self.resent.push(ends.sum(|r| r.facts.resent));
+        self.spurious.push(ends.sum(|r| r.facts.spurious));
+        self.rto_count.push(ends.sum(|r| u64::from(r.facts.rto_count)));
+        let ms = |d: Duration| d.as_nanos() as f64 / 1e6;
+        self.srtt_ms.push(ends.sender().facts.srtt.map(ms));
+        self.min_rtt_ms.push(ends.both().filter_map(|r| r.facts.min_rtt).min().map(ms));
+        self.end.push(ends.first(|r| r.facts.end).map(|end| end.name()));
+    }
+
+    fn into_columns(self) -> Vec<Column> {
+        vec![
+            full("flow", Values::U32(self.flow)),
+            self.proto.column("proto"),
+            full("src", Values::Text(self.src)),
+            full("dst", Values::Text(self.dst)),
+            full("open_ns", Values::I64(self.open_ns)),
+            self.established_ns.column("established_ns", Values::I64),
+            self.first_byte_ns.column("first_byte_ns", Values::I64),
+            self.close_ns.column("close_ns", Values::I64),
+            full("app_bytes_up", Values::U64(self.app_bytes_up)),
+            full("app_bytes_down", Values::U64(self.app_bytes_down)),
+            full("wire_bytes_up", Values::U64(self.wire_bytes_up)),
+            full("wire_bytes_down", Values::U64(self.wire_bytes_down)),
+            full("segments", Values::U64(self.segments)),
+            full("resent", Values::U64(self.resent)),
+            full("spurious", Values::U64(self.spurious)),
+            full("rto_count", Values::U64(self.rto_count)),
+            self.srtt_ms.column("srtt_ms", Values::F64),
+            self.min_rtt_ms.column("min_rtt_ms", Values::F64),
+            self.end.column("end"),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::service::{CloseReason, FlowFacts};
+    use airloom_base::{Duration, Instant};
+
+    use super::*;
+
+    fn end(flow: u32, opener: bool, open: u64, facts: FlowFacts) -> FlowRecord {
+        let (client, server) = ("10.0.0.1:5000".to_owned(), "10.0.0.2:80".to_owned());
+        let (local, remote) = if opener { (client, server) } else { (server, client) };
+        FlowRecord {
+            flow,
+            proto: "tcp",
+            local,
+            remote,
+            opener,
+            open: Instant::from_nanos(open),
+            close: None,
+            facts,
+        }
+    }
+
+    fn columns(records: &[FlowRecord]) -> Vec<Column> {
+        let mut flows = Flows::default();
+        records.iter().for_each(|r| flows.push(r));
+        flows.into_columns()
+    }
+
+    fn get<'a>(columns: &'a [Column], name: &str) -> &'a Column {
+        columns.iter().find(|c| c.name == name).unwrap()
+    }
+
+    #[test]
+    fn two_ends_make_one_row_whichever_reports_first() {
+        let client = end(
+            1,
+            true,
+            0,
+            FlowFacts { app_sent: 100, app_received: 900, resent: 1, ..FlowFacts::default() },
+        );
+        let server = end(
+            1,
+            false,
+            10,
+            FlowFacts {
+                app_sent: 1000,
+                app_received: 90,
+                wire_sent: 1200,
+                resent: 2,
+                srtt: Some(Duration::from_millis(40)),
+                end: Some(CloseReason::Finished),
+                ..FlowFacts::default()
+            },
+        );
+        let a = columns(&[client.clone(), server.clone()]);
+        assert_eq!(a, columns(&[server, client]));
+        assert_eq!(get(&a, "src").values, Values::Text(vec!["10.0.0.1:5000".to_owned()]));
+        assert_eq!(get(&a, "app_bytes_up").values, Values::U64(vec![90]));
+        assert_eq!(get(&a, "app_bytes_down").values, Values::U64(vec![900]));
+        assert_eq!(get(&a, "wire_bytes_down").values, Values::U64(vec![1200]));
+        assert_eq!(get(&a, "resent").values, Values::U64(vec![3]));
+        assert_eq!(get(&a, "srtt_ms").values, Values::F64(vec![40.0]));
+        assert_eq!(get(&a, "end").valid, Some(vec![true]));
+    }
+
+    #[test]
+    fn a_flow_to_a_real_host_is_told_by_its_simulated_end() {
+        let facts = FlowFacts { app_received: 70, wire_received: 80, wire_sent: 9, ..FlowFacts::default() };
+        let a = columns(&[end(3, false, 5, facts)]);
+        assert_eq!(get(&a, "src").values, Values::Text(vec!["10.0.0.1:5000".to_owned()]));
+        assert_eq!(get(&a, "app_bytes_up").values, Values::U64(vec![70]));
+        assert_eq!(get(&a, "wire_bytes_up").values, Values::U64(vec![80]));
+        assert_eq!(get(&a, "wire_bytes_down").values, Values::U64(vec![9]));
+    }
+
+    #[test]
+    fn both_openers_of_a_simultaneous_open_share_a_row() {
+        let mut second = end(1, true, 1, FlowFacts::default());
+        std::mem::swap(&mut second.local, &mut second.remote);
+        let a = columns(&[end(1, true, 0, FlowFacts::default()), second]);
+        assert_eq!(get(&a, "flow").values, Values::U32(vec![1]));
+    }
+
+    #[test]
+    fn rows_are_in_the_order_in_which_flows_were_opened() {
+        let a = columns(&[
+            end(2, true, 20, FlowFacts::default()),
+            end(1, true, 10, FlowFacts::default()),
+            end(3, true, 10, FlowFacts::default()),
+        ]);
+        assert_eq!(get(&a, "flow").values, Values::U32(vec![1, 3, 2]));
+    }
+}
