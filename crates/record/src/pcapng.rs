@@ -6,15 +6,20 @@
 //! since the run began, and nothing in the file tells where or when it was written, so that the same run gives the
 //! same octets.
 //!
-//! Left out: name resolution, decryption secrets (no TLS here yet), and rows that are not sightings: what enters
-//! and leaves a queue stands in the packets table; in a capture a packet appears once per point.
+//! A lost packet is written where it was last seen, with the reason as its comment; the next packet of that
+//! direction that comes out of the same link says in its dropcount that something is missing before it. A
+//! datagram appears once per point, however many events it had there: otherwise every reader would take the
+//! second sighting for a retransmission. PDUs appear each time they are sent.
+//!
+//! Left out: name resolution, decryption secrets (no TLS here yet), and events that are not sightings (leaving a
+//! queue, link layer acknowledgements); they stand in the packets table.
 
 use std::io::{self, Write};
 
 use airloom_base::record::{Event, PacketRecord, PointInfo, PointKind};
 use airloom_base::{Instant, Outbox};
 
-use crate::umts;
+use crate::umts::{self, View};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -62,16 +67,22 @@ struct Interface {
     queue: Option<u32>,
     /// Is it a receiving end?
     receives: bool,
-    /// Interface at which a packet lost here would have been seen next.
-    next: Option<usize>,
-    /// Lost before the next packet seen here.
-    lost: u64,
+    /// Index of its group: the points of one link that packets pass one after the other.
+    group: usize,
     /// Packets written.
     written: u64,
-    /// Packets that were lost on the way to here (or here, if nothing follows).
+    /// Packets that were lost on the way to here (or here, if nothing came out of the link any more).
     dropped: u64,
     /// Number of the packet last written with this number modulo [`REMEMBERED`].
     seen: Box<[u64]>,
+}
+
+/// Packets lost in a link and not yet missed at its end.
+#[derive(Clone, Copy, Default)]
+struct Lost {
+    count: u64,
+    /// Interface where the last one was lost.
+    at: usize,
 }
 
 /// Writes a capture of all points whose octets were asked for.
@@ -81,8 +92,10 @@ pub struct Writer<W: Write> {
     frame: Vec<u8>,
     /// Interface of each point, by number.
     of_point: Vec<Option<usize>>,
-    names: Vec<String>,
     interfaces: Vec<Interface>,
+    groups: Vec<String>,
+    /// By group and direction.
+    lost: Vec<[Lost; 2]>,
     last: Instant,
 }
 
@@ -94,8 +107,9 @@ impl<W: Write> Writer<W> {
             block: Vec::with_capacity(2048),
             frame: Vec::with_capacity(2048),
             of_point: Vec::new(),
-            names: Vec::new(),
             interfaces: Vec::new(),
+            groups: Vec::new(),
+            lost: Vec::new(),
             last: Instant::ZERO,
         };
         writer.begin(SECTION_HEADER);
@@ -123,6 +137,9 @@ impl<W: Write> Writer<W> {
 
     /// Ends the section with the statistics of each interface and returns the flushed output.
     pub fn finish(mut self) -> io::Result<W> {
+        for lost in self.lost.iter().flatten().filter(|l| l.count > 0) {
+            self.interfaces[lost.at].dropped += lost.count;
+        }
         for id in 0..self.interfaces.len() {
             let interface = &self.interfaces[id];
             let (received, dropped) = (interface.written, interface.dropped);
@@ -144,13 +161,12 @@ impl<W: Write> Writer<W> {
                 continue;
             }
             self.of_point.push(Some(self.interfaces.len()));
-            self.names.push(info.name.clone());
+            let group = self.group(info);
             self.interfaces.push(Interface {
                 kind: info.kind,
                 queue: queue(info),
                 receives: info.name.ends_with(".rx"),
-                next: None,
-                lost: 0,
+                group,
                 written: 0,
                 dropped: 0,
                 seen: vec![0; REMEMBERED].into(),
@@ -167,10 +183,16 @@ impl<W: Write> Writer<W> {
             self.option(IF_TSRESOL, &[NANOSECONDS]);
             self.end()?;
         }
-        for id in 0..self.interfaces.len() {
-            self.interfaces[id].next = next_point(&self.names, id);
-        }
         Ok(())
+    }
+
+    fn group(&mut self, info: &PointInfo) -> usize {
+        let name = group_name(info);
+        self.groups.iter().position(|g| g == name).unwrap_or_else(|| {
+            self.groups.push(name.to_owned());
+            self.lost.push([Lost::default(); 2]);
+            self.groups.len() - 1
+        })
     }
 
     fn packet(&mut self, record: &PacketRecord, octets: &[u8]) -> io::Result<()> {
@@ -178,23 +200,18 @@ impl<W: Write> Writer<W> {
             return Ok(());
         };
         let facts = &record.facts;
-        let is_drop = facts.event == Event::Drop;
-        let is_sighting =
-            matches!(facts.event, Event::Transmit | Event::Retransmit | Event::Receive | Event::Drop);
-        if !is_sighting {
-            return Ok(());
-        }
-        let again = self.interfaces[id].remember(facts.packet) && is_drop;
-        // A capture of IP shows a packet once, or every reader would take the loss for a retransmission.
-        if !octets.is_empty() && !(again && self.interfaces[id].kind == PointKind::Ip) {
+        let is_sighting = match (self.interfaces[id].kind, facts.event) {
+            (_, Event::Dequeue | Event::Ack) => false,
+            (_, Event::Receive | Event::Retransmit) => true,
+            (PointKind::RlcAm { .. }, event) => event != Event::Enqueue,
+            (PointKind::Ip, _) => !self.interfaces[id].remember(facts.packet),
+        };
+        if is_sighting && !octets.is_empty() {
             self.packet_block(id, record, octets)?;
         }
-        if is_drop {
-            let at = self.interfaces[id].next.unwrap_or(id);
-            self.interfaces[at].dropped += 1;
-            if at != id {
-                self.interfaces[at].lost += 1;
-            }
+        if facts.event == Event::Drop {
+            let lost = &mut self.lost[self.interfaces[id].group][facts.direction as usize];
+            *lost = Lost { count: lost.count + 1, at: id };
         }
         Ok(())
     }
@@ -204,7 +221,11 @@ impl<W: Write> Writer<W> {
         let facts = &record.facts;
         let interface = &mut self.interfaces[id];
         interface.written += 1;
-        let lost = std::mem::take(&mut interface.lost);
+        let lost = match facts.event {
+            Event::Receive => std::mem::take(&mut self.lost[interface.group][facts.direction as usize]).count,
+            _ => 0,
+        };
+        interface.dropped += lost;
         let (kind, queue) = (interface.kind, interface.queue);
         let inbound = match facts.event {
             Event::Receive => true,
@@ -217,7 +238,12 @@ impl<W: Write> Writer<W> {
         match kind {
             PointKind::Ip => frame.extend_from_slice(octets),
             PointKind::RlcAm { direction, station, li_octets } => {
-                umts::append(&mut frame, direction, station, li_octets, octets);
+                let view = match facts.event {
+                    Event::Drop => View::Lost,
+                    _ if inbound => View::Received,
+                    _ => View::Sent,
+                };
+                umts::append(&mut frame, direction, station, li_octets, view, octets);
             }
         }
         self.begin(ENHANCED_PACKET);
@@ -338,21 +364,17 @@ fn queue(info: &PointInfo) -> Option<u32> {
     }
 }
 
-/// Where a packet lost at `names[id]` would have been seen next: the receiving end of a sending point, or the
-/// one other end of the link at a host.
-fn next_point(names: &[String], id: usize) -> Option<usize> {
-    let name = &names[id];
-    if let Some(stem) = name.strip_suffix(".tx") {
-        return names.iter().position(|n| n.strip_suffix(".rx") == Some(stem));
+/// The points that packets pass one after the other: `radio` for `gateway.radio.ip` and `radio.queue.dl.tx`,
+/// `radio.rlc.dl` for the two ends of an RLC entity.
+fn group_name(info: &PointInfo) -> &str {
+    let name = info.name.as_str();
+    match info.kind {
+        PointKind::RlcAm { .. } => name.rsplit_once('.').map_or(name, |(stem, _)| stem),
+        PointKind::Ip => match name.strip_suffix(".ip").and_then(|n| n.split_once('.')) {
+            Some((_, link)) => link,
+            None => name.split('.').next().unwrap_or(name),
+        },
     }
-    let link = link_of(name)?;
-    let mut others = (0..names.len()).filter(|i| *i != id && link_of(&names[*i]) == Some(link));
-    others.next().filter(|_| others.next().is_none())
-}
-
-/// `radio` of `gateway.radio.ip`.
-fn link_of(name: &str) -> Option<&str> {
-    name.strip_suffix(".ip")?.split_once('.').map(|(_, link)| link)
 }
 
 #[cfg(test)]
@@ -501,24 +523,27 @@ mod tests {
 
     #[test]
     fn a_loss_is_commented_where_it_happened_and_counted_where_it_is_missed() {
-        let mut outbox = ip_points(&["a.wire.ip", "wire.queue", "b.wire.ip"]);
+        let mut outbox = ip_points(&["a.wire.ip", "wire.queue.dl.tx", "b.wire.ip", "c.other.ip"]);
         add(&mut outbox, 1, 0, facts(Event::Transmit, 1));
-        add(&mut outbox, 2, 0, PacketFacts { reason: Some("queue full"), ..facts(Event::Drop, 2) });
+        add(&mut outbox, 2, 1, PacketFacts { reason: Some("queue full"), ..facts(Event::Drop, 2) });
+        add(&mut outbox, 3, 3, facts(Event::Receive, 4));
         add(&mut outbox, 3, 2, facts(Event::Receive, 1));
+        add(&mut outbox, 4, 1, facts(Event::Drop, 5));
         let blocks = read(&write(&outbox));
         let packets: Vec<_> = blocks.iter().filter(|b| b.kind == ENHANCED_PACKET).collect();
-        assert_eq!(packets.len(), 3);
         assert_eq!(packets[1].comments(), ["dropped: queue full"]);
-        assert_eq!(packets[2].values(EPB_DROPCOUNT), [1u64.to_le_bytes()]);
-        assert_eq!(packets[2].values(EPB_FLAGS), [INBOUND.to_le_bytes()]);
-        let statistics: Vec<_> = blocks.iter().filter(|b| b.kind == INTERFACE_STATISTICS).collect();
-        assert_eq!(statistics[0].values(ISB_IFRECV), [2u64.to_le_bytes()]);
-        assert_eq!(statistics[2].values(ISB_IFDROP), [1u64.to_le_bytes()]);
+        assert!(packets[2].values(EPB_DROPCOUNT).is_empty());
+        assert_eq!(packets[3].values(EPB_DROPCOUNT), [1u64.to_le_bytes()]);
+        assert_eq!(packets[3].values(EPB_FLAGS), [INBOUND.to_le_bytes()]);
+        let statistics = blocks.iter().filter(|b| b.kind == INTERFACE_STATISTICS);
+        let drops: Vec<_> = statistics.map(|b| b.values(ISB_IFDROP)[0][0]).collect();
+        assert_eq!(drops, [0, 1, 1, 0]);
     }
 
     #[test]
     fn a_datagram_that_was_sent_and_then_lost_is_captured_once() {
         let mut outbox = ip_points(&["a.wire.ip"]);
+        add(&mut outbox, 1, 0, facts(Event::Enqueue, 9));
         add(&mut outbox, 1, 0, facts(Event::Transmit, 9));
         add(&mut outbox, 2, 0, facts(Event::Drop, 9));
         let blocks = read(&write(&outbox));
@@ -527,9 +552,8 @@ mod tests {
     }
 
     #[test]
-    fn queue_events_are_no_sightings() {
+    fn leaving_a_queue_is_no_sighting() {
         let mut outbox = ip_points(&["a.wire.ip"]);
-        add(&mut outbox, 1, 0, facts(Event::Enqueue, 1));
         add(&mut outbox, 1, 0, facts(Event::Dequeue, 1));
         assert!(read(&write(&outbox)).iter().all(|b| b.kind != ENHANCED_PACKET));
     }
