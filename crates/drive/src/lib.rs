@@ -1,1 +1,5 @@
-//! The two clocks: virtual time and real time.
+//! The two clocks: virtual time and real time, two loops around the same [`World`](airloom_world::World).
+//!
+//! This is the only crate that waits, reads a clock or opens a device.
+
+pub mod virtual_time;

@@ -1,3 +1,23 @@
 //! A scenario file becomes hosts and links; the network as one machine.
+//!
+//! ```text
+//!   scenario/   text -> what was understood, or the line that is wrong
+//!   builder     hosts, links, machines -> World
+//!   world       the loop inside: links deliver, hosts receive, connections and applications answer
+//!   fabric      the links          host/   simulated stacks          port   real hosts
+//!   agenda      who wants to be called when                          routes shortest paths
+//! ```
 
+mod agenda;
+mod builder;
+mod fabric;
+mod host;
+mod port;
+mod routes;
 pub mod scenario;
+mod summary;
+mod world;
+
+pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
+pub use port::{PortId, PortInfo};
+pub use world::{Done, Strays, World};

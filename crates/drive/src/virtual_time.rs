@@ -1,0 +1,70 @@
+//! Virtual time: jump from deadline to deadline.
+
+use airloom_base::{Duration, Instant, Outbox};
+use airloom_world::{Done, World};
+
+/// How long a run lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Until every application has finished; it is an error if that takes longer than the limit.
+    Done {
+        /// The longest it may take.
+        limit: Duration,
+    },
+    /// For so long, whatever the applications do.
+    Elapsed(Duration),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it should: all done, or the time is over.
+    Complete,
+    /// The limit was reached before everything was done.
+    LimitReached,
+    /// Nothing could happen any more before everything was done.
+    Stuck,
+    /// The caller stopped it.
+    Stopped,
+}
+
+/// How many events are handled between two looks at the caller.
+const BATCH: u32 = 1024;
+
+/// Runs `world` to the end. `look` is called now and then with the time and the records made since: it takes them
+/// out (they are forgotten afterwards) and says whether to go on.
+pub fn run(world: &mut World, until: Until, mut look: impl FnMut(Instant, &mut Outbox) -> bool) -> Outcome {
+    let end = Instant::ZERO
+        + match until {
+            Until::Done { limit } => limit,
+            Until::Elapsed(time) => time,
+        };
+    let outcome = 'run: loop {
+        for _ in 0..BATCH {
+            let next = world.poll_timeout();
+            match (until, next) {
+                (Until::Done { .. }, _) if world.done() == Some(Done::Finished) => {
+                    break 'run Outcome::Complete;
+                }
+                (Until::Done { .. }, None) => break 'run Outcome::Stuck,
+                (Until::Done { .. }, Some(at)) if at > end => break 'run Outcome::LimitReached,
+                (Until::Elapsed(_), at) if at.is_none_or(|at| at > end) => {
+                    world.handle_timeout(end);
+                    break 'run Outcome::Complete;
+                }
+                (_, at) => world.handle_timeout(at.unwrap_or(end)),
+            }
+        }
+        let now = world.now();
+        let go_on = look(now, world.records());
+        world.records().clear();
+        if !go_on {
+            break Outcome::Stopped;
+        }
+    };
+    world.close_books();
+    let now = world.now();
+    look(now, world.records());
+    world.records().clear();
+    outcome
+}

@@ -1,0 +1,279 @@
+//! Builds a [`World`] from hosts, links and machines: what a scenario file becomes, and what Rust programs use.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use airloom_world::Builder;
+//!
+//! let mut b = Builder::new(1);
+//! let client = b.host("client");
+//! let server = b.host("server");
+//! b.link("wire", "wireline", &serde_json::json!({ "rate": "1Mbit/s", "delay": "10ms" }), &[client], server)?;
+//! let world = b.build()?;
+//! # Ok(()) }
+//! ```
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use airloom_base::record::PointKind;
+use airloom_base::{
+    App, AppParts, Bearer, Change, ConfigError, Duration, Instant, Outbox, Parts, Protocol, ProtocolParts,
+};
+use airloom_wire::ip;
+use serde_json::Value;
+
+use crate::fabric::LinkSlot;
+use crate::host::{Host, Interface};
+use crate::port::PortInfo;
+use crate::routes::{Ends, Route};
+use crate::world::{Planned, World};
+
+/// Largest IP datagram of a link unless told otherwise: that of Ethernet, PPP and packet bearers alike.
+pub const MTU: u16 = 1500;
+
+/// A host of the world under construction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostId(pub u32);
+
+/// A link of the world under construction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(pub u32);
+
+/// What cannot be built, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    /// The host or link.
+    pub component: String,
+    /// What is wrong with it.
+    pub error: ConfigError,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.component, self.error)
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// An end of a link: a host and its addresses there.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// The host.
+    pub host: HostId,
+    /// Its addresses on this link.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A world under construction. Set-up is linear in hosts and links.
+pub struct Builder {
+    seed: u64,
+    world: World,
+    mtu: u16,
+}
+
+impl Builder {
+    /// An empty world whose random numbers follow from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Builder { seed, world: World::default(), mtu: MTU }
+    }
+
+    /// Adds a host.
+    pub fn host(&mut self, name: &str) -> HostId {
+        let index = self.world.hosts.len() as u32;
+        self.world.hosts.push(Host::new(name.to_owned(), index));
+        self.world.routes.attached.push(Vec::new());
+        self.world.routes.forwards.push(false);
+        self.world.routes.given.push(Vec::new());
+        HostId(index)
+    }
+
+    /// Says whether datagrams of others may pass through the host. Without a word a host with two or more links
+    /// lets them.
+    pub fn forwards(&mut self, host: HostId, yes: bool) {
+        self.world.routes.forwards[host.0 as usize] = yes;
+    }
+
+    /// Gives a host a route that wins over shortest paths.
+    pub fn route(&mut self, host: HostId, network: IpAddr, bits: u8, link: LinkId, via: HostId) {
+        self.world.routes.given[host.0 as usize].push(Route { network, bits, link: link.0, via: via.0 });
+    }
+
+    /// What a bearer called `name` with so many stations is built from.
+    pub fn parts<'a>(&'a mut self, name: &'a str, stations: usize) -> Parts<'a> {
+        Parts { seed: self.seed, name, stations: stations as u16, records: &mut self.world.records }
+    }
+
+    /// Adds a link with the bearer `kind` of the registry, between the hosts `near` (station 0, 1, ..; uplink is
+    /// from them) and `far`. Link number n gets 10.n/16.0/24: the far end .1, the stations from .2 on.
+    pub fn link(
+        &mut self,
+        name: &str,
+        kind: &str,
+        config: &Value,
+        near: &[HostId],
+        far: HostId,
+    ) -> Result<LinkId, BuildError> {
+        let fail = |error| BuildError { component: format!("link {name}"), error };
+        let entry = airloom_bearers::find(kind)
+            .ok_or_else(|| fail(ConfigError::at("bearer", format!("there is no bearer `{kind}`"))))?;
+        let bearer = (entry.build)(config, &mut self.parts(name, near.len())).map_err(fail)?;
+        let base = 0x0A00_0000 + ((self.world.fabric.links.len() as u32) << 8);
+        let end = |host, n: usize| End { host, addresses: vec![Ipv4Addr::from(base + n as u32).into()] };
+        let stations = near.iter().enumerate().map(|(n, host)| end(*host, n + 2)).collect();
+        self.link_with(name, bearer, stations, end(far, 1))
+    }
+
+    /// Adds a link with this bearer and these addresses.
+    pub fn link_with(
+        &mut self,
+        name: &str,
+        bearer: Box<dyn Bearer>,
+        near: Vec<End>,
+        far: End,
+    ) -> Result<LinkId, BuildError> {
+        let link = self.world.fabric.links.len() as u32;
+        let mut ends = Ends::default();
+        for end in near {
+            let at = self.attach(end, link, name)?;
+            ends.near.push(at);
+        }
+        ends.far = self.attach(far, link, name)?;
+        self.world.routes.ends.push(ends);
+        self.world.fabric.links.push(LinkSlot {
+            name: name.to_owned(),
+            bearer,
+            armed: Instant::FAR_FUTURE,
+            dirty: false,
+        });
+        Ok(LinkId(link))
+    }
+
+    fn attach(&mut self, end: End, link: u32, name: &str) -> Result<(u32, u16), BuildError> {
+        let End { host: HostId(host), addresses } = end;
+        for address in &addresses {
+            if !self.world.routes.place(*address, host, link) {
+                let error = ConfigError { path: Vec::new(), message: format!("{address} is taken already") };
+                return Err(BuildError { component: format!("link {name}"), error });
+            }
+        }
+        let here = &mut self.world.hosts[host as usize];
+        let point = self.world.records.add_point(format!("{}.{name}.ip", here.name), PointKind::Ip);
+        here.local.extend(addresses.iter().map(|a| ip::key(*a)));
+        here.net.interfaces.push(Interface { addresses, mtu: self.mtu, point });
+        self.world.routes.attached[host as usize].push(link);
+        let interfaces = self.world.routes.attached[host as usize].len();
+        if interfaces == 2 {
+            self.world.routes.forwards[host as usize] = true;
+        }
+        Ok((host, interfaces as u16 - 1))
+    }
+
+    /// Gives a host a protocol of the registry; applications connect by the first one given.
+    pub fn transport(&mut self, host: HostId, kind: &str, config: &Value) -> Result<(), BuildError> {
+        let name = self.world.hosts[host.0 as usize].name.clone();
+        let fail = |error| BuildError { component: format!("host {name}"), error };
+        let entry = airloom_transports::find(kind)
+            .ok_or_else(|| fail(ConfigError::at("transport", format!("there is no transport `{kind}`"))))?;
+        let protocol =
+            (entry.build)(config, &ProtocolParts { seed: self.seed, host: &name }).map_err(fail)?;
+        self.protocol(host, protocol);
+        Ok(())
+    }
+
+    /// Gives a host this protocol.
+    pub fn protocol(&mut self, host: HostId, protocol: Box<dyn Protocol>) {
+        self.world.hosts[host.0 as usize].add_protocol(protocol);
+    }
+
+    /// Runs an application of the registry on a host. It may name other hosts; `far_end` is whom it talks to if it
+    /// names none. Links must be there already: names become addresses here.
+    pub fn app(
+        &mut self,
+        host: HostId,
+        kind: &str,
+        config: &Value,
+        far_end: Option<&str>,
+    ) -> Result<(), BuildError> {
+        let name = self.world.hosts[host.0 as usize].name.clone();
+        let fail = |error| BuildError { component: format!("host {name}"), error };
+        let entry = airloom_apps::find(kind)
+            .ok_or_else(|| fail(ConfigError::at("app", format!("there is no app `{kind}`"))))?;
+        let resolve = |wanted: &str| self.address_of(host, wanted);
+        let parts = AppParts { seed: self.seed, host: &name, resolve: &resolve, far_end };
+        let app = (entry.build)(config, &parts).map_err(fail)?;
+        self.app_with(host, app);
+        Ok(())
+    }
+
+    /// Runs this application on a host.
+    pub fn app_with(&mut self, host: HostId, app: Box<dyn App>) {
+        self.world.hosts[host.0 as usize].add_app(app);
+    }
+
+    /// The address of the host called `name` as `from` should use it: on a link they share if there is one,
+    /// otherwise the first. An address in text form is its own name.
+    pub fn address_of(&self, from: HostId, name: &str) -> Option<IpAddr> {
+        if let Ok(address) = name.parse() {
+            return Some(address);
+        }
+        let host = self.world.hosts.iter().position(|h| h.name == name)?;
+        let attached = &self.world.routes.attached;
+        let shared = attached[host].iter().position(|l| attached[from.0 as usize].contains(l));
+        let interfaces = &self.world.hosts[host].net.interfaces;
+        interfaces.get(shared.unwrap_or(0))?.addresses.first().copied()
+    }
+
+    /// Makes a host a port to a real machine: its simulated stack and applications rest.
+    pub fn real(&mut self, host: HostId, command: Option<Vec<String>>) {
+        let here = &mut self.world.hosts[host.0 as usize];
+        let mut ports = Vec::new();
+        for (interface, (link, facts)) in
+            self.world.routes.attached[host.0 as usize].iter().zip(&here.net.interfaces).enumerate()
+        {
+            ports.push(self.world.ports.len() as u32);
+            self.world.ports.push(PortInfo {
+                host_name: here.name.clone(),
+                link_name: self.world.fabric.links[*link as usize].name.clone(),
+                addresses: facts.addresses.clone(),
+                gateways: Vec::new(),
+                mtu: facts.mtu,
+                command: command.clone(),
+                host: host.0,
+                interface: interface as u16,
+                link: *link,
+            });
+        }
+        here.ports = Some(ports);
+    }
+
+    /// Plans a change of a link.
+    pub fn at(&mut self, at: Duration, link: LinkId, part: &[u16], change: Change) {
+        self.world.timeline.push(Planned {
+            at: Instant::ZERO + at,
+            link: link.0,
+            part: part.to_vec(),
+            change,
+        });
+    }
+
+    /// Where the run will put its records: for asking for them.
+    pub fn records(&mut self) -> &mut Outbox {
+        &mut self.world.records
+    }
+
+    /// The world, at rest at time zero.
+    pub fn build(mut self) -> Result<World, BuildError> {
+        for port in &mut self.world.ports {
+            let ends = &self.world.routes.ends[port.link as usize];
+            // A station's way out is the far end; the far end's is the first station.
+            let other = if ends.far.0 == port.host { ends.near.first() } else { Some(&ends.far) };
+            if let Some((host, interface)) = other {
+                let facts = &self.world.hosts[*host as usize].net.interfaces[usize::from(*interface)];
+                port.gateways.clone_from(&facts.addresses);
+            }
+        }
+        self.world.timeline.sort_by_key(|p| p.at);
+        Ok(self.world)
+    }
+}

@@ -1,0 +1,79 @@
+//! A connection in its host's table.
+
+use std::net::SocketAddr;
+
+use airloom_base::record::{FlowRecord, Record};
+use airloom_base::service::Path;
+use airloom_base::{Cx, Instant, Transport};
+
+use crate::routes::Hop;
+
+/// What names a connection on its host: protocol, ports, which own address, and the peer's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) peer: u128,
+    /// Own port, peer's port, protocol and index of the own address.
+    pub(crate) rest: u64,
+}
+
+impl Key {
+    #[inline]
+    pub(crate) fn new(protocol: u8, local: u8, own_port: u16, peer: u128, peer_port: u16) -> Self {
+        let rest = u64::from(own_port) << 32
+            | u64::from(peer_port) << 16
+            | u64::from(protocol) << 8
+            | u64::from(local);
+        Key { peer, rest }
+    }
+}
+
+impl std::hash::Hash for Key {
+    #[inline]
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        // IPv4 peers differ in the low half only; the high half is folded in by a rotation.
+        state.write_u64(
+            (self.peer as u64) ^ ((self.peer >> 64) as u64).rotate_left(23) ^ self.rest.rotate_left(29),
+        );
+        state.write_u64(self.rest);
+    }
+}
+
+/// One connection and what its host knows about it.
+pub(crate) struct Connection {
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) key: Key,
+    pub(crate) hop: Hop,
+    pub(crate) path: Path,
+    pub(crate) ports: (u16, u16),
+    pub(crate) protocol: u8,
+    pub(crate) ip_protocol: u8,
+    /// The application it belongs to; none once it is over for it.
+    pub(crate) app: Option<u16>,
+    pub(crate) opener: bool,
+    pub(crate) accepted: bool,
+    pub(crate) reported: bool,
+    pub(crate) dirty: bool,
+    pub(crate) flow: u32,
+    pub(crate) armed: Instant,
+    pub(crate) open: Instant,
+    pub(crate) close: Option<Instant>,
+}
+
+impl Connection {
+    /// Records what this end did, once.
+    pub(crate) fn report(&mut self, cx: &mut Cx, proto: &'static str) {
+        if std::mem::replace(&mut self.reported, true) || !cx.records.wants_facts() {
+            return;
+        }
+        cx.records.push(Record::Flow(FlowRecord {
+            flow: self.flow,
+            proto,
+            local: SocketAddr::new(self.path.local, self.ports.0).to_string(),
+            remote: SocketAddr::new(self.path.remote, self.ports.1).to_string(),
+            opener: self.opener,
+            open: self.open,
+            close: self.close,
+            facts: self.transport.facts(),
+        }));
+    }
+}

@@ -1,0 +1,99 @@
+//! A host: interfaces, and either a simulated stack with applications or a real machine behind ports.
+
+mod connection;
+mod net;
+mod receive;
+
+use std::net::IpAddr;
+
+use airloom_base::service::FlowFacts;
+use airloom_base::{
+    App, Body, Cx, Instant, Outgoing, Packet, PathId, Point, Protocol, Transport, TransportEvent,
+};
+
+pub(crate) use net::{Call, Net};
+
+/// Where a host meets a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Interface {
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) mtu: u16,
+    pub(crate) point: Point,
+}
+
+impl Interface {
+    /// The address of the family of `peer`.
+    pub(crate) fn address_for(&self, peer: IpAddr) -> Option<IpAddr> {
+        self.addresses.iter().copied().find(|a| a.is_ipv4() == peer.is_ipv4())
+    }
+}
+
+/// An application and its wake-up.
+pub(crate) struct AppSlot {
+    pub(crate) app: Box<dyn App>,
+    pub(crate) armed: Instant,
+    pub(crate) done: bool,
+}
+
+/// What a host is made of.
+pub(crate) struct Host {
+    pub(crate) name: String,
+    /// Its own addresses as numbers: few, so they are compared one by one.
+    pub(crate) local: Vec<u128>,
+    pub(crate) apps: Vec<AppSlot>,
+    pub(crate) net: Net,
+    /// Port of each interface, if the host is real.
+    pub(crate) ports: Option<Vec<u32>>,
+    pub(crate) dirty: bool,
+}
+
+impl Host {
+    pub(crate) fn new(name: String, index: u32) -> Self {
+        Host { name, local: Vec::new(), apps: Vec::new(), net: Net::new(index), ports: None, dirty: false }
+    }
+
+    /// Adds an application and listens on its ports.
+    pub(crate) fn add_app(&mut self, app: Box<dyn App>) {
+        let index = self.apps.len() as u16;
+        self.net.listen(app.as_ref(), index);
+        self.apps.push(AppSlot { app, armed: Instant::FAR_FUTURE, done: false });
+    }
+
+    /// Adds a protocol; the first one is what the applications connect by.
+    pub(crate) fn add_protocol(&mut self, protocol: Box<dyn Protocol>) {
+        self.net.protocols.push(protocol);
+    }
+}
+
+/// A machine that does nothing: holds the place while a connection's own machine is being replaced.
+pub(crate) struct Nothing;
+
+impl Transport for Nothing {
+    fn connect(&mut self, _: &mut Cx) {}
+    fn handle_packet(&mut self, _: &mut Cx, _: PathId, _: u8, _: Packet) {}
+    fn poll_transmit(&mut self, _: &mut Cx) -> Option<Outgoing> {
+        None
+    }
+    fn poll_event(&mut self) -> Option<TransportEvent> {
+        None
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: &mut Cx) {}
+    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> usize {
+        0
+    }
+    fn read(&mut self, _: &mut Cx, _: u16, _: usize) -> Option<Body> {
+        None
+    }
+    fn finish(&mut self, _: &mut Cx, _: u16) {}
+    fn reset(&mut self, _: &mut Cx) {}
+    fn path_mtu(&mut self, _: &mut Cx, _: PathId, _: u16) {}
+    fn facts(&self) -> FlowFacts {
+        FlowFacts::default()
+    }
+    fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
+        self
+    }
+}

@@ -1,0 +1,297 @@
+//! The simulated stack of a host: its connections, and the sockets its applications see.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use airloom_base::lookup::Table;
+use airloom_base::service::{Datagram, Identity, Path};
+use airloom_base::{App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Transport};
+use airloom_wire::icmp::Icmp;
+use airloom_wire::{ip, udp};
+
+use super::Interface;
+use super::connection::{Connection, Key};
+use crate::routes::{Hop, Routes};
+
+/// First ephemeral port (RFC 6335: the dynamic ports).
+const FIRST_EPHEMERAL: u16 = 49_152;
+
+/// A place in the table of connections.
+#[derive(Default)]
+pub(crate) struct Slot {
+    pub(crate) generation: u32,
+    pub(crate) connection: Option<Box<Connection>>,
+}
+
+/// Connections, ports and protocols of a host. Datagrams to send are put into `out`, with the hop they take.
+#[derive(Default)]
+pub(crate) struct Net {
+    pub(crate) index: u32,
+    pub(crate) interfaces: Vec<Interface>,
+    pub(crate) protocols: Vec<Box<dyn Protocol>>,
+    pub(crate) slots: Vec<Slot>,
+    free: Vec<u32>,
+    table: Table<Key, u32>,
+    /// Application behind each stream port and each datagram port.
+    streams: Table<u16, u16>,
+    datagrams: Table<u16, u16>,
+    ephemeral: u16,
+    /// Connections that were fed and must be drained, in order.
+    pub(crate) fed: VecDeque<u32>,
+    /// Sockets that could not be opened at all: told to the application afterwards.
+    pub(crate) failed: VecDeque<(u16, SocketId, CloseReason)>,
+    /// Datagrams ready to go.
+    pub(crate) out: VecDeque<(Hop, Packet)>,
+}
+
+impl Net {
+    pub(crate) fn new(index: u32) -> Self {
+        Net { index, ephemeral: FIRST_EPHEMERAL, ..Net::default() }
+    }
+
+    /// Gives the ports `app` wants to the application `index`.
+    pub(crate) fn listen(&mut self, app: &dyn App, index: u16) {
+        for port in app.stream_ports() {
+            self.streams.insert(port, index);
+        }
+        for port in app.datagram_ports() {
+            self.datagrams.insert(port, index);
+        }
+    }
+
+    pub(crate) fn stream_app(&self, port: u16) -> Option<u16> {
+        self.streams.get(&port).copied()
+    }
+
+    pub(crate) fn datagram_app(&self, port: u16) -> Option<u16> {
+        self.datagrams.get(&port).copied()
+    }
+
+    /// Which of the host's own addresses this is, for the key of a connection.
+    pub(crate) fn local_index(&self, address: IpAddr) -> u8 {
+        let mut all = self.interfaces.iter().flat_map(|i| &i.addresses);
+        all.position(|a| *a == address).map_or(u8::MAX, |n| n.min(254) as u8)
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, key: &Key) -> Option<u32> {
+        self.table.get(key).copied()
+    }
+
+    /// Puts a connection into the table.
+    pub(crate) fn insert(&mut self, connection: Connection) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        self.table.insert(connection.key, slot);
+        self.slots[slot as usize].connection = Some(Box::new(connection));
+        slot
+    }
+
+    /// Takes a connection out; its handle is stale from now on.
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Box<Connection>> {
+        let place = self.slots.get_mut(slot as usize)?;
+        let connection = place.connection.take()?;
+        place.generation = place.generation.wrapping_add(1);
+        self.table.remove(&connection.key);
+        self.free.push(slot);
+        Some(connection)
+    }
+
+    /// The connection in `slot`, if the slot was not used anew since.
+    #[inline]
+    pub(crate) fn get(&mut self, slot: u32, generation: u32) -> Option<&mut Connection> {
+        let place = self.slots.get_mut(slot as usize)?;
+        if place.generation == generation { place.connection.as_deref_mut() } else { None }
+    }
+
+    pub(crate) fn socket(&self, slot: u32, stream: u16) -> SocketId {
+        SocketId { slot, generation: self.slots[slot as usize].generation, stream }
+    }
+
+    /// Notes that a connection was fed and has to be drained.
+    #[inline]
+    pub(crate) fn touch(&mut self, slot: u32) {
+        if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut()
+            && !connection.dirty
+        {
+            connection.dirty = true;
+            self.fed.push_back(slot);
+        }
+    }
+
+    /// A connection between these addresses and ports, over `hop`.
+    pub(crate) fn connection(
+        &self,
+        transport: Box<dyn Transport>,
+        protocol: usize,
+        path: Path,
+        ports: (u16, u16),
+        hop: Hop,
+        flow: u32,
+        now: Instant,
+    ) -> Connection {
+        let ip_protocol = self.protocols[protocol].ip_protocol();
+        let local = self.local_index(path.local);
+        Connection {
+            transport,
+            key: Key::new(ip_protocol, local, ports.0, ip::key(path.remote), ports.1),
+            hop,
+            path,
+            ports,
+            protocol: protocol as u8,
+            ip_protocol,
+            app: None,
+            opener: false,
+            accepted: false,
+            reported: false,
+            dirty: false,
+            flow,
+            armed: Instant::FAR_FUTURE,
+            open: now,
+            close: None,
+        }
+    }
+
+    /// Our address towards `remote` and the hop there.
+    pub(crate) fn way(&self, routes: &mut Routes, remote: IpAddr) -> Option<(Path, Hop)> {
+        let hop = routes.lookup(self.index, ip::key(remote))?;
+        let (local, mtu) = match hop {
+            Hop::Local => (remote, u16::MAX),
+            Hop::Link { interface, .. } => {
+                let interface = &self.interfaces[usize::from(interface)];
+                (interface.address_for(remote)?, interface.mtu)
+            }
+        };
+        Some((Path { local, remote, mtu }, hop))
+    }
+
+    /// A port for a new connection to `remote`; `None` if all are taken.
+    fn ephemeral_port(&mut self, protocol: u8, path: &Path, remote_port: u16) -> Option<u16> {
+        let local = self.local_index(path.local);
+        for _ in FIRST_EPHEMERAL..=u16::MAX {
+            let port = self.ephemeral;
+            self.ephemeral = port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
+            if !self.table.contains(&Key::new(protocol, local, port, ip::key(path.remote), remote_port)) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// Puts an IP header in front of a unit that begins with its own header and queues it.
+    pub(crate) fn send(
+        &mut self,
+        cx: &mut Cx,
+        path: &Path,
+        hop: Hop,
+        protocol: u8,
+        ecn: u8,
+        mut packet: Packet,
+    ) {
+        let payload = packet.wire_len();
+        let header = packet.prepend(ip::header_len(path.remote));
+        ip::emit(header, path.local, path.remote, protocol, ecn, payload);
+        packet.set_id(cx.records.next_packet());
+        self.out.push_back((hop, packet));
+    }
+}
+
+/// The sockets of one application during one call.
+pub(crate) struct Call<'a> {
+    pub(crate) app: u16,
+    pub(crate) net: &'a mut Net,
+    pub(crate) routes: &'a mut Routes,
+}
+
+impl Call<'_> {
+    fn connection(&mut self, socket: SocketId) -> Option<&mut Connection> {
+        let app = self.app;
+        self.net.get(socket.slot, socket.generation).filter(|c| c.app == Some(app))
+    }
+
+    fn open(&mut self, cx: &mut Cx, to: SocketAddr) -> Result<SocketId, CloseReason> {
+        let (path, hop) = self.net.way(self.routes, to.ip()).ok_or(CloseReason::Unreachable)?;
+        let protocol = self.net.protocols.first().ok_or(CloseReason::Unreachable)?.ip_protocol();
+        let port = self.net.ephemeral_port(protocol, &path, to.port()).ok_or(CloseReason::Unreachable)?;
+        let flow = cx.records.next_flow();
+        let who = Identity { host: self.net.index as u16, flow };
+        let ports = (port, to.port());
+        let transport = self.net.protocols[0].open(cx, path, ports, who);
+        let mut connection = self.net.connection(transport, 0, path, ports, hop, flow, cx.now);
+        connection.app = Some(self.app);
+        connection.opener = true;
+        connection.transport.connect(cx);
+        let slot = self.net.insert(connection);
+        self.net.touch(slot);
+        Ok(self.net.socket(slot, 0))
+    }
+}
+
+impl Sockets for Call<'_> {
+    fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId {
+        match self.open(cx, to) {
+            Ok(socket) => socket,
+            Err(why) => {
+                // A handle that never was: it only carries the news.
+                let socket = SocketId { slot: u32::MAX, generation: cx.records.next_flow(), stream: 0 };
+                self.net.failed.push_back((self.app, socket, why));
+                socket
+            }
+        }
+    }
+
+    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize {
+        let Some(connection) = self.connection(socket) else { return 0 };
+        let taken = connection.transport.write(cx, socket.stream, body);
+        self.net.touch(socket.slot);
+        taken
+    }
+
+    fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
+        let body = self.connection(socket)?.transport.read(cx, socket.stream, max)?;
+        // Room in the receive buffer may call for a window update.
+        self.net.touch(socket.slot);
+        Some(body)
+    }
+
+    fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
+        if let Some(connection) = self.connection(socket) {
+            connection.transport.finish(cx, socket.stream);
+            self.net.touch(socket.slot);
+        }
+    }
+
+    fn reset(&mut self, cx: &mut Cx, socket: SocketId) {
+        if let Some(connection) = self.connection(socket) {
+            connection.app = None;
+            connection.close = Some(cx.now);
+            connection.transport.reset(cx);
+            self.net.touch(socket.slot);
+        }
+    }
+
+    fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram) {
+        let (remote, protocol, packet) = match datagram {
+            Datagram::Udp { local_port, remote, body } => {
+                let len = (udp::HEADER + body.len()).min(usize::from(u16::MAX)) as u16;
+                let header = udp::Udp { source: local_port, destination: remote.port(), len };
+                (remote.ip(), ip::protocol::UDP, Packet::build(|out| header.emit(out), body))
+            }
+            Datagram::Echo { remote, seq, body, .. } => {
+                let request = Icmp::EchoRequest { ident: self.app + 1, seq };
+                (remote, Icmp::protocol(remote), Packet::build(|out| request.emit(remote, out), body))
+            }
+        };
+        // Datagrams to nowhere are lost without a word, as on a real host without a route error handler.
+        if let Some((path, hop)) = self.net.way(self.routes, remote) {
+            self.net.send(cx, &path, hop, protocol, 0, packet);
+        }
+    }
+
+    fn flow(&self, socket: SocketId) -> u32 {
+        let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
+        place.and_then(|s| s.connection.as_deref()).map_or(0, |c| c.flow)
+    }
+}

@@ -1,0 +1,201 @@
+//! What a simulated host does with a datagram that is for itself.
+
+use airloom_base::service::{Datagram, Identity, Path, PathId};
+use airloom_base::{Cx, Packet};
+use airloom_wire::icmp::{Icmp, Unreachable};
+use airloom_wire::ip::{self, Ip};
+use airloom_wire::{Error, udp};
+
+use super::connection::Key;
+use super::net::Net;
+use crate::routes::Routes;
+
+/// Octets of an offending datagram that an ICMP error quotes: its IP header and 8 more (RFC 792), here enough for
+/// the ports and sequence number behind any IP header.
+const QUOTE: usize = 68;
+
+impl Net {
+    /// Takes a datagram for this host. A datagram for an application is given back with its index.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        mut packet: Packet,
+    ) -> Result<Option<(u16, Datagram)>, Error> {
+        let header = Ip::parse(packet.head())?;
+        if header.total_len != packet.wire_len() {
+            return Err(Error::Malformed("IP length"));
+        }
+        for index in 0..self.protocols.len() {
+            if self.protocols[index].ip_protocol() == header.protocol {
+                packet.strip(header.header_len);
+                self.receive_unit(cx, routes, &header, index, packet)?;
+                return Ok(None);
+            }
+        }
+        match header.protocol {
+            ip::protocol::UDP => self.receive_udp(cx, routes, &header, packet),
+            ip::protocol::ICMP | ip::protocol::ICMPV6 => self.receive_icmp(cx, routes, &header, packet),
+            _ => Err(Error::Malformed("protocol")),
+        }
+    }
+
+    fn receive_unit(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        header: &Ip,
+        protocol: usize,
+        unit: Packet,
+    ) -> Result<(), Error> {
+        let (theirs, ours) = self.protocols[protocol].ports(unit.head()).ok_or(Error::Truncated)?;
+        // A host with one interface, the usual case, needs no search for the address.
+        let local = self.local_index(header.destination);
+        let key = Key::new(header.protocol, local, ours, ip::key(header.source), theirs);
+        let slot = match self.find(&key) {
+            Some(slot) => slot,
+            None => match self.accept(cx, routes, header, protocol, (ours, theirs), &unit) {
+                Some(slot) => slot,
+                None => {
+                    self.refuse(cx, routes, header, protocol, &unit);
+                    return Ok(());
+                }
+            },
+        };
+        if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+            connection.transport.handle_packet(cx, PathId(0), header.ecn, unit);
+        }
+        self.touch(slot);
+        Ok(())
+    }
+
+    fn accept(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        header: &Ip,
+        protocol: usize,
+        ports: (u16, u16),
+        unit: &Packet,
+    ) -> Option<u32> {
+        let app = self.stream_app(ports.0)?;
+        let (path, hop) = self.way(routes, header.source)?;
+        let path = Path { local: header.destination, ..path };
+        // The opener numbered the flow; a real peer's packets have a number from the port.
+        let flow = if unit.flow() == 0 { cx.records.next_flow() } else { unit.flow() };
+        let who = Identity { host: self.index as u16, flow };
+        let transport = self.protocols[protocol].accept(cx, path, ports, who, unit)?;
+        let mut connection = self.connection(transport, protocol, path, ports, hop, flow, cx.now);
+        connection.app = Some(app);
+        connection.accepted = true;
+        Some(self.insert(connection))
+    }
+
+    fn refuse(&mut self, cx: &mut Cx, routes: &mut Routes, header: &Ip, protocol: usize, unit: &Packet) {
+        let Some(answer) = self.protocols[protocol].refuse(unit) else { return };
+        if let Some((path, hop)) = self.way(routes, header.source) {
+            let path = Path { local: header.destination, ..path };
+            self.send(cx, &path, hop, header.protocol, 0, answer);
+        }
+    }
+
+    fn receive_udp(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        header: &Ip,
+        mut packet: Packet,
+    ) -> Result<Option<(u16, Datagram)>, Error> {
+        let datagram = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
+        let ports = udp::Udp::parse(datagram)?;
+        match self.datagram_app(ports.destination) {
+            Some(app) => {
+                let remote = (header.source, ports.source).into();
+                Ok(Some((
+                    app,
+                    Datagram::Udp { local_port: ports.destination, remote, body: packet.take_body() },
+                )))
+            }
+            None => {
+                self.send_error(cx, routes, Icmp::Unreachable(Unreachable::Port), header, &packet);
+                Ok(None)
+            }
+        }
+    }
+
+    fn receive_icmp(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        header: &Ip,
+        mut packet: Packet,
+    ) -> Result<Option<(u16, Datagram)>, Error> {
+        let octets = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
+        match Icmp::parse(header.source, octets)? {
+            Icmp::EchoRequest { ident, seq } => {
+                let reply = Icmp::EchoReply { ident, seq };
+                let body = packet.take_body();
+                let answer = Packet::build(|out| reply.emit(header.source, out), body);
+                if let Some((path, hop)) = self.way(routes, header.source) {
+                    let path = Path { local: header.destination, ..path };
+                    self.send(cx, &path, hop, header.protocol, 0, answer);
+                }
+                Ok(None)
+            }
+            Icmp::EchoReply { ident, seq } => {
+                let app = ident.wrapping_sub(1);
+                let remote = header.source;
+                Ok(Some((app, Datagram::Echo { remote, ident, seq, body: packet.take_body() })))
+            }
+            Icmp::TooBig { mtu } => {
+                self.path_mtu(cx, mtu, &packet.take_body().to_bytes());
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Tells the connection whose datagram is quoted what the path can carry.
+    fn path_mtu(&mut self, cx: &mut Cx, mtu: u16, quote: &[u8]) {
+        let Ok(inner) = Ip::parse(quote) else { return };
+        let Some(index) = self.protocols.iter().position(|p| p.ip_protocol() == inner.protocol) else {
+            return;
+        };
+        let Some(unit) = quote.get(inner.header_len..) else { return };
+        let Some((ours, theirs)) = self.protocols[index].ports(unit) else { return };
+        let key = Key::new(
+            inner.protocol,
+            self.local_index(inner.source),
+            ours,
+            ip::key(inner.destination),
+            theirs,
+        );
+        if let Some(slot) = self.find(&key) {
+            if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+                connection.transport.path_mtu(cx, PathId(0), mtu);
+            }
+            self.touch(slot);
+        }
+    }
+
+    /// Sends an ICMP error about `packet` to its source.
+    pub(crate) fn send_error(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        error: Icmp,
+        about: &Ip,
+        packet: &Packet,
+    ) {
+        //= RFC 1122 (3.2.2): no error about an ICMP error; about echo there would be no harm, but no use either.
+        if matches!(about.protocol, ip::protocol::ICMP | ip::protocol::ICMPV6) {
+            return;
+        }
+        let Some((path, hop)) = self.way(routes, about.source) else { return };
+        let mut quote = vec![0; packet.wire_len().min(QUOTE)];
+        packet.write(0, &mut quote);
+        let unit = Packet::build(|out| error.emit(about.source, out), airloom_base::Body::Real(quote.into()));
+        self.send(cx, &path, hop, Icmp::protocol(about.source), 0, unit);
+    }
+}

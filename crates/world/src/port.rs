@@ -1,0 +1,64 @@
+//! Where a real host meets the model.
+
+use std::net::IpAddr;
+
+use airloom_base::lookup::Table;
+use airloom_base::{Outbox, Packet};
+use airloom_wire::ip::{self, Ip};
+
+/// Index of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortId(pub u32);
+
+/// How many flows of real programs are told apart; more share number 0.
+const FLOW_LIMIT: usize = 65_536;
+
+/// One interface of a real host.
+#[derive(Clone)]
+pub struct PortInfo {
+    /// Name of the host.
+    pub host_name: String,
+    /// Name of the link.
+    pub link_name: String,
+    /// Addresses of the interface.
+    pub addresses: Vec<IpAddr>,
+    /// Addresses of the host at the other end, in the same order of families: the way to everywhere.
+    pub gateways: Vec<IpAddr>,
+    /// Largest IP datagram.
+    pub mtu: u16,
+    /// Program and arguments to run in the host.
+    pub command: Option<Vec<String>>,
+    pub(crate) host: u32,
+    pub(crate) interface: u16,
+    pub(crate) link: u32,
+}
+
+/// Numbers for the flows of real programs; both directions, and all ports, agree.
+#[derive(Default)]
+pub(crate) struct FlowTable(Table<(u128, u128, u64), u32>);
+
+impl FlowTable {
+    /// The number of the flow that `packet` belongs to; 0 if it has no ports.
+    pub(crate) fn number(&mut self, packet: &Packet, records: &mut Outbox) -> u32 {
+        let Ok(header) = Ip::parse(packet.head()) else { return 0 };
+        let ports = packet.head().get(header.header_len..header.header_len + 4);
+        let Some(&[a, b, c, d]) = ports.filter(|_| matches!(header.protocol, 6 | 17 | 132)) else { return 0 };
+        let (one, two) = (u64::from(u16::from_be_bytes([a, b])), u64::from(u16::from_be_bytes([c, d])));
+        let (source, destination) = (ip::key(header.source), ip::key(header.destination));
+        let protocol = u64::from(header.protocol);
+        let key = if (source, one) < (destination, two) {
+            (source, destination, protocol << 32 | one << 16 | two)
+        } else {
+            (destination, source, protocol << 32 | two << 16 | one)
+        };
+        if let Some(flow) = self.0.get(&key) {
+            return *flow;
+        }
+        if self.0.len() >= FLOW_LIMIT {
+            return 0;
+        }
+        let flow = records.next_flow();
+        self.0.insert(key, flow);
+        flow
+    }
+}

@@ -1,0 +1,207 @@
+//! Which link a datagram takes next: shortest paths, found when first needed and remembered.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use airloom_base::lookup::Table;
+use airloom_base::{Direction, Station};
+use airloom_wire::ip;
+
+/// Where a datagram goes from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hop {
+    /// The host has this address itself.
+    Local,
+    /// Out of interface `interface`, over `link`.
+    Link { link: u32, interface: u16, direction: Direction, station: Station },
+}
+
+/// A given route: datagrams to `network` (its first `bits` bits) leave by `link`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Network address.
+    pub network: IpAddr,
+    /// Prefix length within the address family.
+    pub bits: u8,
+    /// Index of the link.
+    pub link: u32,
+    /// Index of the neighbour on that link that gets them.
+    pub via: u32,
+}
+
+impl Route {
+    fn covers(&self, address: u128) -> bool {
+        let bits = u32::from(self.bits) + if self.network.is_ipv4() { 96 } else { 0 };
+        let mask = u128::MAX.checked_shl(128 - bits.min(128)).unwrap_or(0);
+        (ip::key(self.network) ^ address) & mask == 0
+    }
+}
+
+/// Ends of a link: the stations' hosts and the far host, each with its interface number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    pub(crate) near: Vec<(u32, u16)>,
+    pub(crate) far: (u32, u16),
+}
+
+/// The topology and what was found out about it.
+#[derive(Default)]
+pub(crate) struct Routes {
+    pub(crate) ends: Vec<Ends>,
+    /// Links of each host, in order of its interfaces.
+    pub(crate) attached: Vec<Vec<u32>>,
+    /// May datagrams of others pass through the host?
+    pub(crate) forwards: Vec<bool>,
+    pub(crate) given: Vec<Vec<Route>>,
+    /// Where an address lives: host and link.
+    places: Table<u128, (u32, u32)>,
+    found: Table<(u32, u128), Hop>,
+}
+
+impl Routes {
+    /// `address` belongs to `host` on `link`. False if somebody has it already.
+    pub(crate) fn place(&mut self, address: IpAddr, host: u32, link: u32) -> bool {
+        self.places.insert(ip::key(address), (host, link)).is_none()
+    }
+
+    /// The next hop from `host` towards `address`; `None` if there is no way.
+    #[inline]
+    pub(crate) fn lookup(&mut self, host: u32, address: u128) -> Option<Hop> {
+        if let Some(hop) = self.found.get(&(host, address)) {
+            return Some(*hop);
+        }
+        let hop = self.find(host, address)?;
+        self.found.insert((host, address), hop);
+        Some(hop)
+    }
+
+    fn find(&self, host: u32, address: u128) -> Option<Hop> {
+        let place = self.places.get(&address).copied();
+        if place.is_some_and(|(owner, _)| owner == host) {
+            return Some(Hop::Local);
+        }
+        if let Some(route) =
+            self.given[host as usize].iter().filter(|r| r.covers(address)).max_by_key(|r| r.bits)
+        {
+            return self.over(host, route.link, Some(route.via));
+        }
+        let (owner, link) = place?;
+        if self.interface(host, link).is_some() {
+            return self.over(host, link, Some(owner));
+        }
+        let (first_link, next) = self.first_step(host, owner, link)?;
+        self.over(host, first_link, Some(next))
+    }
+
+    /// Breadth-first search from `host` through forwarding hosts to one on `target` other than `owner`; gives the
+    /// first link and the host behind it. Ties: links in the order of the scenario.
+    fn first_step(&self, host: u32, owner: u32, target: u32) -> Option<(u32, u32)> {
+        let mut seen = vec![false; self.attached.len()];
+        let mut queue = VecDeque::from([(host, None)]);
+        seen[host as usize] = true;
+        while let Some((at, first)) = queue.pop_front() {
+            if let (Some(first), true) = (first, self.interface(at, target).is_some()) {
+                return Some(first);
+            }
+            for &link in &self.attached[at as usize] {
+                let ends = &self.ends[link as usize];
+                for next in ends.near.iter().chain([&ends.far]).map(|e| e.0) {
+                    if !seen[next as usize] && self.forwards[next as usize] && next != owner {
+                        seen[next as usize] = true;
+                        queue.push_back((next, first.or(Some((link, next)))));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn interface(&self, host: u32, link: u32) -> Option<u16> {
+        let ends = &self.ends[link as usize];
+        if ends.far.0 == host {
+            return Some(ends.far.1);
+        }
+        // A host has few links, a link may have many stations.
+        let index = self.attached[host as usize].iter().position(|l| *l == link)?;
+        u16::try_from(index).ok()
+    }
+
+    /// The hop from `host` over `link` to `next`. Between stations everything goes by the far end.
+    fn over(&self, host: u32, link: u32, next: Option<u32>) -> Option<Hop> {
+        let interface = self.interface(host, link)?;
+        let ends = &self.ends[link as usize];
+        let station_of = |host| ends.near.iter().position(|e| e.0 == host).map(|s| Station(s as u16));
+        let (direction, station) = if ends.far == (host, interface) {
+            (Direction::Downlink, next.and_then(station_of)?)
+        } else {
+            (Direction::Uplink, station_of(host)?)
+        };
+        Some(Hop::Link { link, interface, direction, station })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// mobile[0], mobile[1] = radio = gateway - wire - origin
+    fn cell() -> Routes {
+        let mut r = Routes {
+            ends: vec![
+                Ends { near: vec![(0, 0), (1, 0)], far: (2, 0) },
+                Ends { near: vec![(2, 1)], far: (3, 0) },
+            ],
+            attached: vec![vec![0], vec![0], vec![0, 1], vec![1]],
+            forwards: vec![false, false, true, false],
+            given: vec![vec![]; 4],
+            ..Routes::default()
+        };
+        for (host, link, address) in [
+            (0, 0, "10.0.0.2"),
+            (1, 0, "10.0.0.3"),
+            (2, 0, "10.0.0.1"),
+            (2, 1, "10.0.1.1"),
+            (3, 1, "10.0.1.2"),
+        ] {
+            assert!(r.place(address.parse().unwrap(), host, link));
+        }
+        r
+    }
+
+    fn key(text: &str) -> u128 {
+        ip::key(text.parse().unwrap())
+    }
+
+    #[test]
+    fn datagrams_take_the_shortest_path_and_the_right_station() {
+        let mut r = cell();
+        let up = |station| Hop::Link {
+            link: 0,
+            interface: 0,
+            direction: Direction::Uplink,
+            station: Station(station),
+        };
+        assert_eq!(r.lookup(0, key("10.0.1.2")), Some(up(0)));
+        assert_eq!(r.lookup(1, key("10.0.1.2")), Some(up(1)));
+        assert_eq!(r.lookup(1, key("10.0.0.2")), Some(up(1)), "mobile to mobile goes through the network");
+        let down = Hop::Link { link: 0, interface: 0, direction: Direction::Downlink, station: Station(1) };
+        assert_eq!(r.lookup(2, key("10.0.0.3")), Some(down));
+        assert_eq!(r.lookup(2, key("10.0.1.1")), Some(Hop::Local));
+        assert_eq!(r.lookup(0, key("192.0.2.1")), None);
+    }
+
+    #[test]
+    fn a_given_route_wins() {
+        let mut r = cell();
+        r.given[3] = vec![Route { network: "0.0.0.0".parse().unwrap(), bits: 0, link: 1, via: 2 }];
+        let out = Hop::Link { link: 1, interface: 0, direction: Direction::Downlink, station: Station(0) };
+        assert_eq!(r.lookup(3, key("192.0.2.1")), Some(out));
+    }
+
+    #[test]
+    fn hosts_that_do_not_forward_are_no_way_through() {
+        let mut r = cell();
+        r.forwards[2] = false;
+        assert_eq!(r.lookup(0, key("10.0.1.2")), None);
+    }
+}

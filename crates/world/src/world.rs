@@ -1,0 +1,567 @@
+//! The network as one machine.
+//!
+//! `World` holds the graph, the agenda and slabs of machines, and has no protocol knowledge. Two loops of about
+//! fifty lines drive it, one per clock (`airloom-drive`). Every call ends with everything drained:
+//!
+//! ```text
+//!   handle_timeout, ingress -> [ links deliver -> hosts receive -> connections, applications -> links ] until quiet
+//! ```
+
+use std::collections::VecDeque;
+
+use airloom_base::record::Event;
+use airloom_base::service::{Datagram, Outgoing};
+use airloom_base::{
+    BearerEvent, Change, CloseReason, Cx, Direction, Instant, Outbox, Packet, SocketEvent, SocketId, Station,
+    TransportEvent, Unsupported,
+};
+use airloom_wire::icmp::Icmp;
+use airloom_wire::ip::{self, Ip};
+use bytes::Bytes;
+
+use crate::agenda::{Agenda, Key};
+use crate::fabric::{Fabric, record};
+use crate::host::{Call, Host};
+use crate::port::{FlowTable, PortId, PortInfo};
+use crate::routes::{Hop, Routes};
+
+/// Why a world ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// Every application has finished.
+    Finished,
+    /// Nothing will ever happen again, and not every application has finished.
+    Stuck,
+}
+
+/// Datagrams that went nowhere, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// No route to the destination.
+    pub no_route: u64,
+    /// Its hops were used up.
+    pub hop_limit: u64,
+    /// Cut short, flipped bits, wrong checksum, unknown protocol.
+    pub malformed: u64,
+}
+
+/// A change waiting for its moment.
+pub(crate) struct Planned {
+    pub(crate) at: Instant,
+    pub(crate) link: u32,
+    pub(crate) part: Vec<u16>,
+    pub(crate) change: Change,
+}
+
+/// A network of hosts and links. Built by [`Builder`](crate::Builder).
+#[derive(Default)]
+pub struct World {
+    pub(crate) now: Instant,
+    pub(crate) agenda: Agenda,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) fabric: Fabric,
+    pub(crate) routes: Routes,
+    pub(crate) records: Outbox,
+    pub(crate) timeline: Vec<Planned>,
+    pub(crate) ports: Vec<PortInfo>,
+    flows: FlowTable,
+    /// Hosts with connections to drain.
+    fed: VecDeque<u32>,
+    egress: VecDeque<(PortId, Packet)>,
+    pending_apps: usize,
+    started: bool,
+    strays: Strays,
+    first_unsupported: Option<(String, Unsupported)>,
+}
+
+impl World {
+    /// The nominal time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// When to call [`World::handle_timeout`]. Drops stale entries first, so the answer is never one of them.
+    #[inline]
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        if !self.started {
+            return Some(self.now);
+        }
+        while let Some((at, key)) = self.agenda.peek() {
+            if self.armed(key) == Some(at) {
+                return Some(at);
+            }
+            self.agenda.pop();
+        }
+        None
+    }
+
+    /// Handles everything that is due at `now`, in order.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        if !self.started {
+            self.start();
+        }
+        while let Some((at, key)) = self.agenda.peek() {
+            if at > self.now {
+                break;
+            }
+            self.agenda.pop();
+            if self.armed(key) == Some(at) {
+                self.wake(key);
+                self.settle();
+            }
+        }
+    }
+
+    /// A datagram of a real host arrived at a port. Its checksums are verified here unless `transport_done`.
+    pub fn ingress(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        datagram: Bytes,
+        transport_done: bool,
+    ) -> Result<(), airloom_wire::Error> {
+        self.now = self.now.max(now);
+        if !self.started {
+            self.start();
+        }
+        let parsed = airloom_wire::edge::ingress(datagram, transport_done);
+        let Some(info) = self.ports.get(port.0 as usize) else { return Ok(()) };
+        let (host, interface) = (info.host, info.interface);
+        let mut packet = parsed.inspect_err(|_| self.strays.malformed += 1)?;
+        packet.set_id(self.records.next_packet());
+        packet.set_flow(self.flows.number(&packet, &mut self.records));
+        let key = ip::destination_key(packet.head()).unwrap_or(0);
+        match self.routes.lookup(host, key) {
+            Some(hop @ Hop::Link { interface: out, .. }) if out == interface => {
+                self.transmit(host, hop, packet)
+            }
+            // A real host's kernel chose this interface; the model knows no way over it.
+            _ => self.strays.no_route += 1,
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// The next datagram for a real host.
+    pub fn egress(&mut self) -> Option<(PortId, Packet)> {
+        self.egress.pop_front()
+    }
+
+    /// The ports of all real hosts.
+    pub fn ports(&self) -> &[PortInfo] {
+        &self.ports
+    }
+
+    /// Where records are, for the driver to take; and for asking for them before the run.
+    pub fn records(&mut self) -> &mut Outbox {
+        &mut self.records
+    }
+
+    /// Have all applications finished, or can nothing happen any more? `None` while the run goes on.
+    #[inline]
+    pub fn done(&mut self) -> Option<Done> {
+        if self.started && self.pending_apps == 0 {
+            return Some(Done::Finished);
+        }
+        if self.poll_timeout().is_none() { Some(Done::Stuck) } else { None }
+    }
+
+    /// Events scheduled so far.
+    pub fn events(&self) -> u64 {
+        self.agenda.pushed()
+    }
+
+    /// Datagrams that went nowhere.
+    pub fn strays(&self) -> Strays {
+        self.strays
+    }
+
+    /// The first change of the timeline that its link does not support, with the link's name.
+    pub fn unsupported_change(&self) -> Option<&(String, Unsupported)> {
+        self.first_unsupported.as_ref()
+    }
+
+    /// Changes a link now: live control.
+    pub fn apply(&mut self, link: u32, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        let slot = self.fabric.links.get_mut(link as usize).ok_or(Unsupported("there is no such link"))?;
+        let result = slot.bearer.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change);
+        self.fabric.touch(link);
+        self.settle();
+        result
+    }
+
+    fn armed(&self, key: Key) -> Option<Instant> {
+        match key {
+            Key::Link(i) => Some(self.fabric.links[i as usize].armed),
+            Key::Connection { host, slot, generation } => {
+                let place = &self.hosts[host as usize].net.slots[slot as usize];
+                place.connection.as_deref().filter(|_| place.generation == generation).map(|c| c.armed)
+            }
+            Key::App { host, app } => Some(self.hosts[host as usize].apps[usize::from(app)].armed),
+            Key::Timeline(i) => Some(self.timeline[i as usize].at),
+        }
+    }
+
+    fn start(&mut self) {
+        self.started = true;
+        for (i, planned) in self.timeline.iter().enumerate() {
+            self.agenda.push(planned.at, Key::Timeline(i as u32));
+        }
+        for host in 0..self.hosts.len() as u32 {
+            // Applications of a real host are the real programs in it.
+            if self.hosts[host as usize].ports.is_some() {
+                continue;
+            }
+            for app in 0..self.hosts[host as usize].apps.len() as u16 {
+                self.pending_apps += 1;
+                self.call(host, app, |slot, cx, net| slot.start(cx, net));
+            }
+        }
+        self.settle();
+    }
+
+    fn wake(&mut self, key: Key) {
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        match key {
+            Key::Link(i) => {
+                let slot = &mut self.fabric.links[i as usize];
+                slot.armed = Instant::FAR_FUTURE;
+                if slot.bearer.poll_timeout().is_some_and(|at| at <= cx.now) {
+                    slot.bearer.handle_timeout(cx);
+                }
+                self.fabric.touch(i);
+            }
+            Key::Connection { host, slot, generation } => {
+                let net = &mut self.hosts[host as usize].net;
+                if let Some(connection) = net.get(slot, generation) {
+                    connection.armed = Instant::FAR_FUTURE;
+                    if connection.transport.poll_timeout().is_some_and(|at| at <= cx.now) {
+                        connection.transport.handle_timeout(cx);
+                    }
+                    net.touch(slot);
+                    self.touch(host);
+                }
+            }
+            Key::App { host, app } => {
+                self.hosts[host as usize].apps[usize::from(app)].armed = Instant::FAR_FUTURE;
+                let due = self.hosts[host as usize].apps[usize::from(app)].app.poll_timeout();
+                if due.is_some_and(|at| at <= self.now) {
+                    self.call(host, app, |slot, cx, net| slot.handle_timeout(cx, net));
+                } else {
+                    self.arm_app(host, app);
+                }
+            }
+            Key::Timeline(i) => {
+                let Planned { link, part, change, .. } = &self.timeline[i as usize];
+                let slot = &mut self.fabric.links[*link as usize];
+                if let Err(why) = slot.bearer.apply(cx, part, change) {
+                    self.first_unsupported.get_or_insert((slot.name.clone(), why));
+                }
+                let link = *link;
+                self.fabric.touch(link);
+            }
+        }
+    }
+
+    fn touch(&mut self, host: u32) {
+        let slot = &mut self.hosts[host as usize];
+        if !slot.dirty {
+            slot.dirty = true;
+            self.fed.push_back(host);
+        }
+    }
+
+    /// Drains links and hosts until nothing is left to do at this moment.
+    fn settle(&mut self) {
+        loop {
+            if let Some(link) = self.fabric.fed.pop_front() {
+                self.drain_link(link);
+            } else if let Some(host) = self.fed.pop_front() {
+                self.drain_host(host);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn drain_link(&mut self, link: u32) {
+        self.fabric.links[link as usize].dirty = false;
+        while let Some((direction, station, packet)) = self.fabric.links[link as usize].bearer.poll_delivery()
+        {
+            self.deliver(link, direction, station, packet);
+        }
+        let slot = &mut self.fabric.links[link as usize];
+        while let Some(event) = slot.bearer.poll_event() {
+            // Reserved for multipath transports; routes of the model do not depend on the state of a link.
+            debug_assert!(!matches!(event, BearerEvent::Down(_, "")), "a reason is given");
+        }
+        if let Some(at) = slot.bearer.poll_timeout()
+            && at < slot.armed
+        {
+            slot.armed = at;
+            self.agenda.push(at, Key::Link(link));
+        }
+    }
+
+    /// A datagram leaves a link at the host there.
+    #[inline]
+    fn deliver(&mut self, link: u32, direction: Direction, station: Station, mut packet: Packet) {
+        let ends = &self.routes.ends[link as usize];
+        let Some(&(host, interface)) = (match direction {
+            Direction::Uplink => Some(&ends.far),
+            Direction::Downlink => ends.near.get(usize::from(station.0)),
+        }) else {
+            return;
+        };
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        let here = &mut self.hosts[host as usize];
+        let point = here.net.interfaces[usize::from(interface)].point;
+        record(cx, point, Event::Receive, direction, &packet, &here.net.protocols);
+        if let Some(ports) = &here.ports {
+            self.egress.push_back((PortId(ports[usize::from(interface)]), packet));
+            return;
+        }
+        let Some(destination) = ip::destination_key(packet.head()) else {
+            self.strays.malformed += 1;
+            return;
+        };
+        if here.local.contains(&destination) {
+            return self.receive(host, packet);
+        }
+        let onward =
+            if self.routes.forwards[host as usize] { self.routes.lookup(host, destination) } else { None };
+        match onward {
+            Some(hop) if ip::decrement_hop_limit(packet.head_mut()) => {
+                match self.too_big(host, hop, &packet) {
+                    None => self.transmit(host, hop, packet),
+                    Some(error) => self.complain(host, error, &packet),
+                }
+            }
+            Some(_) => {
+                self.strays.hop_limit += 1;
+                self.complain(host, Icmp::HopLimitExceeded, &packet);
+            }
+            None => {
+                self.strays.no_route += 1;
+                self.complain(host, Icmp::Unreachable(airloom_wire::icmp::Unreachable::Host), &packet);
+            }
+        }
+    }
+
+    /// Does the next link take a datagram of this size? If not, what to answer.
+    #[inline]
+    fn too_big(&self, host: u32, hop: Hop, packet: &Packet) -> Option<Icmp> {
+        let Hop::Link { interface, .. } = hop else { return None };
+        let mtu = self.hosts[host as usize].net.interfaces[usize::from(interface)].mtu;
+        (packet.wire_len() > usize::from(mtu)).then_some(Icmp::TooBig { mtu })
+    }
+
+    /// A router tells the source what became of its datagram.
+    fn complain(&mut self, host: u32, error: Icmp, packet: &Packet) {
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        if let Ok(about) = Ip::parse(packet.head()) {
+            self.hosts[host as usize].net.send_error(cx, &mut self.routes, error, &about, packet);
+            self.flush(host);
+        }
+    }
+
+    fn receive(&mut self, host: u32, packet: Packet) {
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        let here = &mut self.hosts[host as usize];
+        match here.net.receive(cx, &mut self.routes, packet) {
+            Ok(None) => {}
+            Ok(Some((app, datagram))) => self.hand_up(host, app, datagram),
+            Err(_) => self.strays.malformed += 1,
+        }
+        self.touch(host);
+    }
+
+    fn hand_up(&mut self, host: u32, app: u16, datagram: Datagram) {
+        if usize::from(app) < self.hosts[host as usize].apps.len() {
+            self.call(host, app, |slot, cx, net| slot.handle_datagram(cx, net, datagram));
+        }
+    }
+
+    /// Calls an application with its sockets, then looks at its deadline and whether it is done.
+    fn call(
+        &mut self,
+        host: u32,
+        app: u16,
+        f: impl FnOnce(&mut dyn airloom_base::App, &mut Cx, &mut dyn airloom_base::Sockets),
+    ) {
+        let here = &mut self.hosts[host as usize];
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        let slot = &mut here.apps[usize::from(app)];
+        f(slot.app.as_mut(), cx, &mut Call { app, net: &mut here.net, routes: &mut self.routes });
+        if !slot.done && slot.app.is_done() {
+            slot.done = true;
+            self.pending_apps -= 1;
+        }
+        self.arm_app(host, app);
+        self.touch(host);
+    }
+
+    fn arm_app(&mut self, host: u32, app: u16) {
+        let slot = &mut self.hosts[host as usize].apps[usize::from(app)];
+        if let Some(at) = slot.app.poll_timeout()
+            && at < slot.armed
+        {
+            slot.armed = at;
+            self.agenda.push(at, Key::App { host, app });
+        }
+    }
+
+    fn drain_host(&mut self, host: u32) {
+        loop {
+            if let Some(slot) = self.hosts[host as usize].net.fed.pop_front() {
+                self.drain_connection(host, slot);
+            } else if let Some((app, socket, why)) = self.hosts[host as usize].net.failed.pop_front() {
+                self.tell(host, app, socket, SocketEvent::Closed(why));
+            } else {
+                break;
+            }
+        }
+        self.hosts[host as usize].dirty = false;
+        self.flush(host);
+    }
+
+    /// Sends the datagrams that the host's stack has made.
+    fn flush(&mut self, host: u32) {
+        while let Some((hop, packet)) = self.hosts[host as usize].net.out.pop_front() {
+            self.transmit(host, hop, packet);
+        }
+    }
+
+    fn drain_connection(&mut self, host: u32, slot: u32) {
+        if let Some(connection) = self.hosts[host as usize].net.slots[slot as usize].connection.as_deref_mut()
+        {
+            connection.dirty = false;
+        }
+        loop {
+            while let Some(event) = self.poll_connection(host, slot) {
+                if !self.handle_transport_event(host, slot, event) {
+                    return;
+                }
+            }
+            self.transmit_connection(host, slot);
+            match self.poll_connection(host, slot) {
+                Some(event) if !self.handle_transport_event(host, slot, event) => return,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let place = &mut self.hosts[host as usize].net.slots[slot as usize];
+        let generation = place.generation;
+        let Some(connection) = place.connection.as_deref_mut() else { return };
+        if let Some(at) = connection.transport.poll_timeout()
+            && at < connection.armed
+        {
+            connection.armed = at;
+            self.agenda.push(at, Key::Connection { host, slot, generation });
+        }
+    }
+
+    #[inline]
+    fn poll_connection(&mut self, host: u32, slot: u32) -> Option<TransportEvent> {
+        let place = &mut self.hosts[host as usize].net.slots[slot as usize];
+        place.connection.as_deref_mut()?.transport.poll_event()
+    }
+
+    fn transmit_connection(&mut self, host: u32, slot: u32) {
+        loop {
+            let cx = &mut Cx { now: self.now, records: &mut self.records };
+            let place = &mut self.hosts[host as usize].net.slots[slot as usize];
+            let Some(connection) = place.connection.as_deref_mut() else { return };
+            let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) else {
+                return;
+            };
+            let payload = packet.wire_len();
+            let path = connection.path;
+            let header = packet.prepend(usize::from(path.ip_header()));
+            ip::emit(header, path.local, path.remote, connection.ip_protocol, ecn, payload);
+            packet.set_id(cx.records.next_packet());
+            packet.set_flow(connection.flow);
+            let hop = connection.hop;
+            self.transmit(host, hop, packet);
+        }
+    }
+
+    /// A datagram leaves a host.
+    #[inline]
+    fn transmit(&mut self, host: u32, hop: Hop, packet: Packet) {
+        match hop {
+            Hop::Link { interface, direction, .. } => {
+                let cx = &mut Cx { now: self.now, records: &mut self.records };
+                let net = &self.hosts[host as usize].net;
+                let point = net.interfaces[usize::from(interface)].point;
+                record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
+                self.fabric.send(cx, hop, packet);
+            }
+            Hop::Local => self.receive(host, packet),
+        }
+    }
+
+    /// False if the connection is gone.
+    fn handle_transport_event(&mut self, host: u32, slot: u32, event: TransportEvent) -> bool {
+        let now = self.now;
+        let net = &mut self.hosts[host as usize].net;
+        let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return false };
+        let app = connection.app;
+        let event = match event {
+            TransportEvent::Opened if connection.accepted => {
+                let from = (connection.path.remote, connection.ports.1).into();
+                (SocketEvent::Accepted { port: connection.ports.0, from }, 0)
+            }
+            TransportEvent::Opened => (SocketEvent::Opened, 0),
+            TransportEvent::Readable(stream) => (SocketEvent::Readable, stream),
+            TransportEvent::Writable(stream) => (SocketEvent::Writable, stream),
+            TransportEvent::Finished(stream) => (SocketEvent::Finished, stream),
+            TransportEvent::Closed(why) => {
+                connection.close.get_or_insert(now);
+                connection.app = None;
+                (SocketEvent::Closed(why), 0)
+            }
+            TransportEvent::Lingering => {
+                let proto = net.protocols[usize::from(connection.protocol)].name();
+                connection.report(&mut Cx { now, records: &mut self.records }, proto);
+                self.linger(host, slot);
+                return true;
+            }
+            TransportEvent::Gone => {
+                self.remove(host, slot);
+                return false;
+            }
+        };
+        let socket = net.socket(slot, event.1);
+        if let Some(app) = app {
+            self.tell(host, app, socket, event.0);
+        }
+        true
+    }
+
+    fn tell(&mut self, host: u32, app: u16, socket: SocketId, event: SocketEvent) {
+        self.call(host, app, |slot, cx, net| slot.handle_event(cx, net, socket, event));
+    }
+
+    /// Replaces a connection's machine by its compact form.
+    fn linger(&mut self, host: u32, slot: u32) {
+        let net = &mut self.hosts[host as usize].net;
+        let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return };
+        let whole = std::mem::replace(&mut connection.transport, Box::new(crate::host::Nothing));
+        connection.transport = whole.into_lingering();
+    }
+
+    fn remove(&mut self, host: u32, slot: u32) {
+        let net = &mut self.hosts[host as usize].net;
+        let Some(mut connection) = net.remove(slot) else { return };
+        let proto = net.protocols[usize::from(connection.protocol)].name();
+        connection.report(&mut Cx { now: self.now, records: &mut self.records }, proto);
+        // A machine that is gone without having closed would leave its application waiting.
+        if let Some(app) = connection.app {
+            let socket =
+                SocketId { slot, generation: net.slots[slot as usize].generation.wrapping_sub(1), stream: 0 };
+            self.tell(host, app, socket, SocketEvent::Closed(CloseReason::Aborted));
+        }
+    }
+}
