@@ -1,7 +1,7 @@
 //! Virtual time: jump from deadline to deadline.
 
 use airloom_base::{Duration, Instant, Outbox};
-use airloom_world::{Done, World};
+use airloom_world::World;
 
 /// How long a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn run(world: &mut World, until: Until, mut look: impl FnMut(Instant, &mut O
         for _ in 0..BATCH {
             let next = world.poll_timeout();
             match (until, next) {
-                (Until::Done { .. }, _) if world.done() == Some(Done::Finished) => {
+                (Until::Done { .. }, _) if world.is_finished() => {
                     break 'run Outcome::Complete;
                 }
                 (Until::Done { .. }, None) => break 'run Outcome::Stuck,

@@ -20,4 +20,4 @@ mod world;
 
 pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
 pub use port::{PortId, PortInfo};
-pub use world::{Done, Strays, World};
+pub use world::{Strays, World};

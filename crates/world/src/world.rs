@@ -25,15 +25,6 @@ use crate::host::{Call, Host};
 use crate::port::{FlowTable, PortId, PortInfo};
 use crate::routes::{Hop, Routes};
 
-/// Why a world ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// Every application has finished.
-    Finished,
-    /// Nothing will ever happen again, and not every application has finished.
-    Stuck,
-}
-
 /// Datagrams that went nowhere, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strays {
@@ -158,13 +149,10 @@ impl World {
         &mut self.records
     }
 
-    /// Have all applications finished, or can nothing happen any more? `None` while the run goes on.
+    /// Have all applications finished? Servers always have; a run without applications ends at once.
     #[inline]
-    pub fn done(&mut self) -> Option<Done> {
-        if self.started && self.pending_apps == 0 {
-            return Some(Done::Finished);
-        }
-        if self.poll_timeout().is_none() { Some(Done::Stuck) } else { None }
+    pub fn is_finished(&self) -> bool {
+        self.started && self.pending_apps == 0
     }
 
     /// Events scheduled so far.
