@@ -5,6 +5,9 @@ use serde_json::Value;
 
 pub mod bulk;
 mod net;
+pub mod ping;
+#[cfg(test)]
+mod testing;
 
 /// Builds an application from its table.
 pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
@@ -13,6 +16,7 @@ pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<bulk::client::Config>("bulk", bulk::client::build),
     Entry::new::<bulk::server::Config>("bulk-server", bulk::server::build),
+    Entry::new::<ping::Config>("ping", ping::build),
 ];
 
 /// The entry called `name`.

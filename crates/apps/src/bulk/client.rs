@@ -141,6 +141,9 @@ impl Client {
                 return Err(ConfigError::at(key, "must be at least 1"));
             }
         }
+        if config.size.0 == 0 {
+            return Err(ConfigError::at("size", "must be at least 1B"));
+        }
         let request =
             Request { put: config.mode == Mode::Put, keep: config.keep, padded, size: config.size.0 };
         Ok(Client {
@@ -198,13 +201,16 @@ impl Client {
         }
     }
 
+    /// Reads until nothing is left, over the ends of transfers: only then is there another `Readable`.
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        let Some(transfer) = self.connections.get_mut(socket) else { return };
-        while transfer.left > 0 {
-            let Some(body) = net.read(cx, socket, clamp(transfer.left)) else { return };
-            transfer.left -= body.len() as u64;
+        while let Some(transfer) = self.connections.get_mut(socket) {
+            if transfer.left == 0 {
+                self.complete(cx, net, socket);
+            } else {
+                let Some(body) = net.read(cx, socket, clamp(transfer.left)) else { return };
+                transfer.left -= body.len() as u64;
+            }
         }
-        self.complete(cx, net, socket);
     }
 
     fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {

@@ -18,3 +18,5 @@
 pub mod client;
 pub mod request;
 pub mod server;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Round-trip times by ICMP echo.
+//!
+//! The host answers echo requests by itself, so there is no server. A request that is not answered within the
+//! timeout is lost; an answer that comes later still, or a second one, is counted apart.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use airloom_base::service::Datagram;
+use airloom_base::units::Octets;
+use airloom_base::{
+    App, AppParts, Body, ConfigError, Cx, Duration, Histogram, Instant, SocketEvent, SocketId, Sockets,
+    Summary,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The largest payload of an echo request in one datagram without extension headers (65,535 - 40 - 8).
+const MAX_SIZE: u64 = 65_487;
+/// Which filler the payloads are cut from.
+const SOURCE: u32 = 0x7069_6e67;
+
+/// Sends ICMP echo requests and measures the round-trip time and the loss.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Host to ping; the far end if not given.
+    pub server: Option<String>,
+    /// Number of requests.
+    pub count: u32,
+    /// Time between two requests.
+    pub interval: Duration,
+    /// Payload of a request, behind the ICMP header.
+    pub size: Octets,
+    /// How long to wait for an answer.
+    pub timeout: Duration,
+    /// When to begin.
+    pub start: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            server: None,
+            count: 10,
+            interval: Duration::from_secs(1),
+            size: Octets(56),
+            timeout: Duration::from_secs(10),
+            start: Duration::ZERO,
+        }
+    }
+}
+
+struct Waiting {
+    seq: u16,
+    sent: Instant,
+}
+
+/// The pinging application.
+pub struct Ping {
+    to: IpAddr,
+    config: Config,
+    next: Option<Instant>,
+    sent: u32,
+    lost: u32,
+    late: u32,
+    /// Requests without an answer, the oldest first; bounded by timeout / interval and by `count`.
+    waiting: VecDeque<Waiting>,
+    min: Duration,
+    rtt: Histogram,
+}
+
+/// Builds the application from its table.
+pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+    let config: Config = airloom_base::config::read(value)?;
+    let to = parts.server("server", config.server.as_deref())?;
+    Ok(Box::new(Ping::new(config, to)?))
+}
+
+impl Ping {
+    /// An application that has not begun.
+    pub fn new(config: Config, to: IpAddr) -> Result<Self, ConfigError> {
+        if config.count == 0 {
+            return Err(ConfigError::at("count", "must be at least 1"));
+        }
+        if config.size.0 > MAX_SIZE {
+            return Err(ConfigError::at("size", format!("{} does not fit one datagram", config.size)));
+        }
+        // Sequence numbers have 16 bits: more requests on their way could not be told apart.
+        if config.interval * 65_535 < config.timeout && config.count > 65_535 {
+            return Err(ConfigError::at(
+                "interval",
+                "too short for this timeout: sequence numbers would repeat",
+            ));
+        }
+        Ok(Ping {
+            to,
+            next: Some(Instant::ZERO + config.start),
+            config,
+            sent: 0,
+            lost: 0,
+            late: 0,
+            waiting: VecDeque::new(),
+            min: Duration::MAX,
+            rtt: Histogram::default(),
+        })
+    }
+
+    fn send_due(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        while let Some(due) = self.next.filter(|due| *due <= cx.now) {
+            let seq = self.sent as u16;
+            self.sent += 1;
+            // The next one keeps to the grid even if this call came late.
+            self.next = (self.sent < self.config.count).then_some(due + self.config.interval);
+            self.waiting.push_back(Waiting { seq, sent: cx.now });
+            let body = Body::filler(SOURCE, self.config.size.0 as u32);
+            net.send_datagram(cx, Datagram::Echo { remote: self.to, ident: 0, seq, body });
+        }
+    }
+}
+
+impl App for Ping {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.send_due(cx, net);
+    }
+    fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
+    fn handle_datagram(&mut self, cx: &mut Cx, _: &mut dyn Sockets, datagram: Datagram) {
+        let Datagram::Echo { remote, seq, .. } = datagram else { return };
+        let place = self.waiting.iter().position(|w| w.seq == seq).filter(|_| remote == self.to);
+        let Some(waiting) = place.and_then(|place| self.waiting.remove(place)) else {
+            self.late += 1;
+            return;
+        };
+        let rtt = cx.now - waiting.sent;
+        self.min = self.min.min(rtt);
+        self.rtt.add(rtt.as_nanos());
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let lost = self.waiting.front().map(|w| w.sent + self.config.timeout);
+        [self.next, lost].into_iter().flatten().min()
+    }
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        while self.waiting.front().is_some_and(|w| w.sent + self.config.timeout <= cx.now) {
+            self.waiting.pop_front();
+            self.lost += 1;
+        }
+        self.send_due(cx, net);
+    }
+    fn is_done(&self) -> bool {
+        self.next.is_none() && self.waiting.is_empty()
+    }
+    fn summarise(&self, out: &mut Summary) {
+        let received = self.rtt.count();
+        let seconds = |nanos: u64| nanos as f64 * 1e-9;
+        out.set("sent", f64::from(self.sent));
+        out.set("received", received as f64);
+        out.set("lost", f64::from(self.lost));
+        out.set("late_or_doubled", f64::from(self.late));
+        out.set_some("rtt_min_s", (received > 0).then(|| self.min.as_secs_f64()));
+        out.set_some("rtt_mean_s", self.rtt.mean().map(|n| n * 1e-9));
+        out.set_some("rtt_median_s", self.rtt.quantile(0.5).map(seconds));
+        out.set_some("rtt_max_s", self.rtt.max().map(seconds));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Answerer, Pair, SERVER};
+
+    fn pair(config: Config) -> Pair<Ping, Answerer> {
+        Pair::new(Ping::new(config, SERVER).expect("a valid configuration"), Answerer::new(&[], 0, false))
+    }
+
+    #[test]
+    fn every_answer_is_timed() {
+        let mut pair = pair(Config { count: 4, ..Config::default() });
+        let end = pair.run();
+        let summary = pair.summary();
+        assert_eq!((summary["sent"], summary["received"], summary["lost"]), (4.0, 4.0, 0.0));
+        for name in ["rtt_min_s", "rtt_mean_s", "rtt_max_s"] {
+            assert!((summary[name] - 0.02).abs() < 1e-9, "{name}");
+        }
+        assert_eq!(end, Instant::ZERO + Duration::from_millis(3020));
+        assert!(pair.a.is_done());
+    }
+
+    #[test]
+    fn lost_late_and_doubled_answers_are_told_apart() {
+        let mut pair = pair(Config {
+            count: 5,
+            interval: Duration::from_millis(5),
+            timeout: Duration::from_millis(50),
+            ..Config::default()
+        });
+        pair.net.lost_echoes.insert(2);
+        pair.net.doubled_echoes.insert(3);
+        pair.run();
+        let summary = pair.summary();
+        assert_eq!((summary["received"], summary["lost"], summary["late_or_doubled"]), (4.0, 1.0, 1.0));
+        assert!(pair.a.is_done());
+    }
+
+    #[test]
+    fn no_answer_at_all_ends_too_and_prints_no_times() {
+        let mut pair = pair(Config { count: 2, timeout: Duration::from_millis(19), ..Config::default() });
+        pair.run();
+        let summary = pair.summary();
+        assert_eq!((summary["lost"], summary["late_or_doubled"]), (2.0, 2.0));
+        assert!(!summary.contains_key("rtt_mean_s"));
+        assert!(pair.a.is_done());
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_are_refused() {
+        let path = |config| Ping::new(config, SERVER).err().map(|e| e.path.concat());
+        assert_eq!(path(Config { count: 0, ..Config::default() }).as_deref(), Some("count"));
+        assert_eq!(path(Config { size: Octets(65_488), ..Config::default() }).as_deref(), Some("size"));
+        let fast = Config { count: 100_000, interval: Duration::from_micros(1), ..Config::default() };
+        assert_eq!(path(fast).as_deref(), Some("interval"));
+    }
+}

@@ -1,0 +1,521 @@
+//! A network of two applications and nothing else: streams with a delay, little room, and faults on demand.
+//!
+//! The contract of [`Sockets`] is kept to the letter (events come once, stale handles are ignored), so that what
+//! works here works over any transport.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use airloom_base::record::Outbox;
+use airloom_base::service::Datagram;
+use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use bytes::Bytes;
+
+/// Address of the second application's host.
+pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+enum Happening {
+    Event(usize, SocketEvent),
+    Arrive(usize, Body),
+    Fin(usize),
+    Reset(usize),
+    Datagram(Datagram),
+}
+
+#[derive(Default)]
+struct End {
+    socket: SocketId0,
+    inbox: VecDeque<Body>,
+    held: usize,
+    told_readable: bool,
+    blocked: bool,
+    fin_sent: bool,
+    fin_arrived: bool,
+    told_finished: bool,
+    gone: bool,
+    sent: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SocketId0(SocketId);
+
+impl Default for SocketId0 {
+    fn default() -> Self {
+        SocketId0(SocketId { slot: u32::MAX, generation: 0, stream: 0 })
+    }
+}
+
+struct Connection {
+    ends: [End; 2],
+    to: SocketAddr,
+}
+
+/// The streams between the two applications, and what may go wrong with them.
+pub(crate) struct Net {
+    now: Instant,
+    records: Outbox,
+    agenda: BTreeMap<(Instant, u64), (usize, Happening)>,
+    order: u64,
+    connections: Vec<Connection>,
+    generations: [Vec<(u32, bool)>; 2],
+    ports: Vec<u16>,
+    /// One-way delay.
+    pub(crate) delay: Duration,
+    /// Octets a direction of a connection holds, unread ones included.
+    pub(crate) room: usize,
+    /// At most so many octets arrive at a time.
+    pub(crate) chop: usize,
+    /// Connections (by number) that get no answer from the server's port.
+    pub(crate) refused: BTreeSet<usize>,
+    /// Connections that are reset once the server has sent so many octets.
+    pub(crate) cut: BTreeMap<usize, usize>,
+    /// Sequence numbers of echo requests that are lost.
+    pub(crate) lost_echoes: BTreeSet<u16>,
+    /// Sequence numbers of echo requests that are answered twice.
+    pub(crate) doubled_echoes: BTreeSet<u16>,
+}
+
+impl Net {
+    fn push(&mut self, after: Duration, connection: usize, what: Happening) {
+        self.order += 1;
+        self.agenda.insert((self.now + after, self.order), (connection, what));
+    }
+    fn find(&self, side: usize, socket: SocketId) -> Option<usize> {
+        let found = self.connections.iter().rposition(|c| c.ends[side].socket.0 == socket)?;
+        (!self.connections[found].ends[side].gone).then_some(found)
+    }
+    fn socket(&mut self, side: usize) -> SocketId {
+        let table = &mut self.generations[side];
+        let slot = table.iter().position(|(_, used)| !used).unwrap_or_else(|| {
+            table.push((0, false));
+            table.len() - 1
+        });
+        table[slot] = (table[slot].0 + 1, true);
+        SocketId { slot: slot as u32, generation: table[slot].0, stream: 0 }
+    }
+    fn release(&mut self, side: usize, connection: usize) {
+        let end = &mut self.connections[connection].ends[side];
+        if !end.gone {
+            end.gone = true;
+            end.inbox.clear();
+            if let Some(entry) = self.generations[side].get_mut(end.socket.0.slot as usize) {
+                entry.1 = false;
+            }
+        }
+    }
+    /// Both directions are finished: it is over.
+    fn settle(&mut self, connection: usize) {
+        for side in 0..2 {
+            let end = &self.connections[connection].ends[side];
+            if end.fin_sent && end.told_finished && !end.gone {
+                self.push(
+                    Duration::ZERO,
+                    connection,
+                    Happening::Event(side, SocketEvent::Closed(CloseReason::Finished)),
+                );
+            }
+        }
+    }
+    fn tell_finished(&mut self, side: usize, connection: usize) {
+        let end = &mut self.connections[connection].ends[side];
+        if end.fin_arrived && end.inbox.is_empty() && !end.told_finished && !end.gone {
+            end.told_finished = true;
+            self.push(Duration::ZERO, connection, Happening::Event(side, SocketEvent::Finished));
+        }
+    }
+    /// Connections opened so far.
+    pub(crate) fn opened(&self) -> usize {
+        self.connections.len()
+    }
+    /// Connections that still exist at a side.
+    pub(crate) fn alive(&self, side: usize) -> usize {
+        self.connections
+            .iter()
+            .filter(|c| !c.ends[side].gone && c.ends[side].socket.0.slot != u32::MAX)
+            .count()
+    }
+}
+
+struct Side<'a> {
+    net: &'a mut Net,
+    side: usize,
+}
+
+impl Sockets for Side<'_> {
+    fn connect(&mut self, _: &mut Cx, to: SocketAddr) -> SocketId {
+        let socket = self.net.socket(self.side);
+        let number = self.net.connections.len();
+        let mut ends = [End::default(), End::default()];
+        ends[self.side].socket = SocketId0(socket);
+        self.net.connections.push(Connection { ends, to });
+        let refused = self.net.refused.contains(&number) || !self.net.ports.contains(&to.port());
+        let event = if refused { SocketEvent::Closed(CloseReason::Refused) } else { SocketEvent::Opened };
+        self.net.push(self.net.delay * 2, number, Happening::Event(self.side, event));
+        socket
+    }
+    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> usize {
+        let Some(number) = self.net.find(self.side, socket) else { return 0 };
+        let (room, cut) = (self.net.room, self.net.cut.get(&number).copied());
+        let peer = 1 - self.side;
+        let connection = &mut self.net.connections[number];
+        assert!(!connection.ends[self.side].fin_sent, "wrote after finish");
+        let taken = body.len().min(room.saturating_sub(connection.ends[peer].held));
+        connection.ends[peer].held += taken;
+        connection.ends[self.side].blocked = taken < body.len();
+        connection.ends[self.side].sent += taken;
+        let mut body = body.slice(0, taken);
+        if let Some(limit) = cut.filter(|limit| self.side == 1 && connection.ends[1].sent >= *limit) {
+            let over = connection.ends[1].sent - limit;
+            body = body.slice(0, taken.saturating_sub(over));
+            self.net.cut.remove(&number);
+            self.net.push(self.net.delay, number, Happening::Reset(0));
+            self.net.push(self.net.delay, number, Happening::Reset(1));
+        }
+        while !body.is_empty() {
+            let piece = body.split_to(self.net.chop);
+            self.net.push(self.net.delay, number, Happening::Arrive(peer, piece));
+        }
+        taken
+    }
+    fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
+        let number = self.net.find(self.side, socket)?;
+        let end = &mut self.net.connections[number].ends[self.side];
+        let Some(first) = end.inbox.front_mut() else {
+            end.told_readable = false;
+            return None;
+        };
+        if max == 0 {
+            return None;
+        }
+        let body = first.split_to(max);
+        if first.is_empty() {
+            end.inbox.pop_front();
+        }
+        end.held -= body.len();
+        let writer = &mut self.net.connections[number].ends[1 - self.side];
+        if std::mem::take(&mut writer.blocked) {
+            let event = Happening::Event(1 - self.side, SocketEvent::Writable);
+            self.net.push(self.net.delay, number, event);
+        }
+        self.net.tell_finished(self.side, number);
+        Some(body)
+    }
+    fn finish(&mut self, _: &mut Cx, socket: SocketId) {
+        let Some(number) = self.net.find(self.side, socket) else { return };
+        let end = &mut self.net.connections[number].ends[self.side];
+        if !std::mem::replace(&mut end.fin_sent, true) {
+            self.net.push(self.net.delay, number, Happening::Fin(1 - self.side));
+            self.net.settle(number);
+        }
+    }
+    fn reset(&mut self, _: &mut Cx, socket: SocketId) {
+        let Some(number) = self.net.find(self.side, socket) else { return };
+        self.net.release(self.side, number);
+        self.net.push(self.net.delay, number, Happening::Reset(1 - self.side));
+    }
+    fn send_datagram(&mut self, _: &mut Cx, datagram: Datagram) {
+        if let Datagram::Echo { remote, seq, body, .. } = datagram {
+            let copies = match (self.net.lost_echoes.contains(&seq), self.net.doubled_echoes.contains(&seq)) {
+                (true, _) => 0,
+                (_, true) => 2,
+                _ => 1,
+            };
+            for _ in 0..copies {
+                let reply = Datagram::Echo { remote, ident: 7, seq, body: body.clone() };
+                self.net.push(self.net.delay * 2, 0, Happening::Datagram(reply));
+            }
+        }
+    }
+    fn flow(&self, socket: SocketId) -> u32 {
+        self.net.find(self.side, socket).map_or(0, |n| n as u32 + 1)
+    }
+}
+
+/// Two applications and the network between them; the first one opens connections to the second.
+pub(crate) struct Pair<A, B> {
+    /// The client.
+    pub(crate) a: A,
+    /// The server.
+    pub(crate) b: B,
+    /// What is between them.
+    pub(crate) net: Net,
+    started: bool,
+}
+
+impl<A: App, B: App> Pair<A, B> {
+    /// 10 ms one way, room for 64 kB, no faults.
+    pub(crate) fn new(a: A, b: B) -> Self {
+        let mut records = Outbox::default();
+        records.ask_facts(true, false);
+        let net = Net {
+            now: Instant::ZERO,
+            records,
+            agenda: BTreeMap::new(),
+            order: 0,
+            connections: Vec::new(),
+            generations: [Vec::new(), Vec::new()],
+            ports: b.stream_ports(),
+            delay: Duration::from_millis(10),
+            room: 64_000,
+            chop: usize::MAX,
+            refused: BTreeSet::new(),
+            cut: BTreeMap::new(),
+            lost_echoes: BTreeSet::new(),
+            doubled_echoes: BTreeSet::new(),
+        };
+        Pair { a, b, net, started: false }
+    }
+
+    /// Lets everything happen that happens until `end`, and says when the last thing did.
+    pub(crate) fn run_until(&mut self, end: Instant) -> Instant {
+        let mut records = std::mem::take(&mut self.net.records);
+        if !std::mem::replace(&mut self.started, true) {
+            let mut cx = Cx { now: self.net.now, records: &mut records };
+            self.a.start(&mut cx, &mut Side { net: &mut self.net, side: 0 });
+            self.b.start(&mut cx, &mut Side { net: &mut self.net, side: 1 });
+        }
+        let mut steps = 0;
+        loop {
+            steps += 1;
+            assert!(steps < 5_000_000, "the applications never come to rest");
+            let event = self.net.agenda.first_key_value().map(|(at, _)| at.0);
+            let timers = [self.a.poll_timeout(), self.b.poll_timeout()];
+            let Some(next) = [event, timers[0], timers[1]].into_iter().flatten().min() else { break };
+            if next > end {
+                break;
+            }
+            self.net.now = self.net.now.max(next);
+            let mut cx = Cx { now: self.net.now, records: &mut records };
+            if event == Some(next) {
+                let (_, (connection, what)) = self.net.agenda.pop_first().expect("it was just seen");
+                self.happen(&mut cx, connection, what);
+            } else if timers[0] == Some(next) {
+                self.a.handle_timeout(&mut cx, &mut Side { net: &mut self.net, side: 0 });
+            } else {
+                self.b.handle_timeout(&mut cx, &mut Side { net: &mut self.net, side: 1 });
+            }
+        }
+        self.net.records = records;
+        self.net.now
+    }
+
+    /// Lets everything happen.
+    pub(crate) fn run(&mut self) -> Instant {
+        self.run_until(Instant::ZERO + Duration::from_secs(3600))
+    }
+
+    /// Results of the client.
+    pub(crate) fn summary(&self) -> BTreeMap<String, f64> {
+        let mut summary = Summary::default();
+        self.a.summarise(&mut summary);
+        summary.values
+    }
+
+    /// Results of the server.
+    pub(crate) fn server_summary(&self) -> BTreeMap<String, f64> {
+        let mut summary = Summary::default();
+        self.b.summarise(&mut summary);
+        summary.values
+    }
+
+    /// What was recorded.
+    pub(crate) fn records(&self) -> &Outbox {
+        &self.net.records
+    }
+
+    fn tell(&mut self, cx: &mut Cx, side: usize, connection: usize, event: SocketEvent) {
+        let end = &self.net.connections[connection].ends[side];
+        let socket = end.socket.0;
+        if end.gone {
+            return;
+        }
+        if matches!(event, SocketEvent::Closed(_)) {
+            self.net.release(side, connection);
+        }
+        let mut net = Side { net: &mut self.net, side };
+        match side {
+            0 => self.a.handle_event(cx, &mut net, socket, event),
+            _ => self.b.handle_event(cx, &mut net, socket, event),
+        }
+    }
+
+    fn happen(&mut self, cx: &mut Cx, connection: usize, what: Happening) {
+        match what {
+            Happening::Event(side, SocketEvent::Opened) => {
+                let peer = 1 - side;
+                let socket = self.net.socket(peer);
+                self.net.connections[connection].ends[peer].socket = SocketId0(socket);
+                let port = self.net.connections[connection].to.port();
+                let from =
+                    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 40_000 + connection as u16);
+                self.tell(cx, peer, connection, SocketEvent::Accepted { port, from });
+                self.tell(cx, side, connection, SocketEvent::Opened);
+            }
+            Happening::Event(side, event) => {
+                self.tell(cx, side, connection, event);
+                self.net.settle(connection);
+            }
+            Happening::Arrive(side, body) => {
+                let end = &mut self.net.connections[connection].ends[side];
+                if end.gone {
+                    return;
+                }
+                end.inbox.push_back(body);
+                if !std::mem::replace(&mut end.told_readable, true) {
+                    self.tell(cx, side, connection, SocketEvent::Readable);
+                }
+            }
+            Happening::Fin(side) => {
+                self.net.connections[connection].ends[side].fin_arrived = true;
+                self.net.tell_finished(side, connection);
+            }
+            Happening::Reset(side) => {
+                self.tell(cx, side, connection, SocketEvent::Closed(CloseReason::Reset));
+            }
+            Happening::Datagram(datagram) => {
+                self.a.handle_datagram(cx, &mut Side { net: &mut self.net, side: 0 }, datagram);
+            }
+        }
+    }
+}
+
+/// A client that says given octets and writes down what it hears.
+pub(crate) struct Speaker {
+    to: SocketAddr,
+    say: Bytes,
+    said: usize,
+    /// Finish our side once all is said?
+    pub(crate) hang_up: bool,
+    /// What was heard.
+    pub(crate) heard: Vec<u8>,
+    /// How it ended.
+    pub(crate) end: Option<CloseReason>,
+    /// The peer finished.
+    pub(crate) finished: bool,
+}
+
+impl Speaker {
+    /// Says `octets` to the server's `port`.
+    pub(crate) fn new(port: u16, octets: impl Into<Bytes>) -> Self {
+        Speaker {
+            to: SocketAddr::new(SERVER, port),
+            say: octets.into(),
+            said: 0,
+            hang_up: false,
+            heard: Vec::new(),
+            end: None,
+            finished: false,
+        }
+    }
+    /// What was heard, as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.heard).into_owned()
+    }
+    fn speak(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        self.said += net.write(cx, socket, Body::Real(self.say.slice(self.said..)));
+        if self.said == self.say.len() && self.hang_up {
+            net.finish(cx, socket);
+        }
+    }
+}
+
+impl App for Speaker {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        net.connect(cx, self.to);
+    }
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        match event {
+            SocketEvent::Opened | SocketEvent::Writable if self.said < self.say.len() => {
+                self.speak(cx, net, socket);
+            }
+            SocketEvent::Readable => {
+                while let Some(body) = net.read(cx, socket, usize::MAX) {
+                    self.heard.extend_from_slice(&body.to_bytes());
+                }
+            }
+            SocketEvent::Finished => {
+                self.finished = true;
+                net.finish(cx, socket);
+            }
+            SocketEvent::Closed(reason) => self.end = Some(reason),
+            _ => {}
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn is_done(&self) -> bool {
+        self.end.is_some()
+    }
+    fn summarise(&self, _: &mut Summary) {}
+}
+
+/// A server that answers every connection with given octets, after so many octets have been heard, and then
+/// (if asked to) hangs up.
+pub(crate) struct Answerer {
+    answers: Vec<Bytes>,
+    after: usize,
+    hang_up: bool,
+    connections: BTreeMap<SocketId, (usize, usize, bool)>,
+    accepted: usize,
+    /// What each connection said, in order of accepting.
+    pub(crate) heard: Vec<Vec<u8>>,
+}
+
+impl Answerer {
+    /// Connection `n` is answered with `answers[n]` (the last one again for those that follow).
+    pub(crate) fn new(answers: &[&[u8]], after: usize, hang_up: bool) -> Self {
+        Answerer {
+            answers: answers.iter().map(|a| Bytes::copy_from_slice(a)).collect(),
+            after,
+            hang_up,
+            connections: BTreeMap::new(),
+            accepted: 0,
+            heard: Vec::new(),
+        }
+    }
+}
+
+impl App for Answerer {
+    fn stream_ports(&self) -> Vec<u16> {
+        vec![80]
+    }
+    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        match event {
+            SocketEvent::Accepted { .. } => {
+                self.connections.insert(socket, (self.accepted, 0, false));
+                self.heard.push(Vec::new());
+                self.accepted += 1;
+            }
+            SocketEvent::Readable | SocketEvent::Writable => {
+                let Some((number, said, finished)) = self.connections.get_mut(&socket) else { return };
+                while let Some(body) = net.read(cx, socket, usize::MAX) {
+                    self.heard[*number].extend_from_slice(&body.to_bytes());
+                }
+                if self.heard[*number].len() >= self.after && !*finished {
+                    let answer = &self.answers[(*number).min(self.answers.len() - 1)];
+                    *said += net.write(cx, socket, Body::Real(answer.slice(*said..)));
+                    if *said == answer.len() && self.hang_up {
+                        *finished = true;
+                        net.finish(cx, socket);
+                    }
+                }
+            }
+            SocketEvent::Finished => net.finish(cx, socket),
+            SocketEvent::Closed(_) => {
+                self.connections.remove(&socket);
+            }
+            SocketEvent::Opened => {}
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn is_done(&self) -> bool {
+        true
+    }
+    fn summarise(&self, _: &mut Summary) {}
+}
