@@ -1,1 +1,3 @@
 //! What applications carry: HTTP messages, pages.
+
+pub mod http;
