@@ -2,4 +2,5 @@
 //!
 //! This is the only crate that waits, reads a clock or opens a device.
 
+pub mod run;
 pub mod virtual_time;

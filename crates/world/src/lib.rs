@@ -11,6 +11,7 @@
 mod agenda;
 mod builder;
 mod fabric;
+mod from_scenario;
 mod host;
 mod port;
 mod routes;
@@ -19,5 +20,6 @@ mod summary;
 mod world;
 
 pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
+pub use host::Totals;
 pub use port::{PortId, PortInfo};
 pub use world::{Strays, World};

@@ -13,7 +13,11 @@ impl World {
             let net = &mut host.net;
             for connection in net.slots.iter_mut().filter_map(|s| s.connection.as_deref_mut()) {
                 let proto = net.protocols[usize::from(connection.protocol)].name();
-                connection.report(&mut Cx { now: self.now, records: &mut self.records }, proto);
+                connection.report(
+                    &mut Cx { now: self.now, records: &mut self.records },
+                    proto,
+                    &mut self.totals,
+                );
             }
         }
     }
@@ -55,6 +59,10 @@ impl World {
         all.set("packets", self.records.packet_count() as f64);
         all.set("simulated_s", self.now.as_secs_f64());
         all.set("events", self.events() as f64);
+        all.set("segments", self.totals.segments as f64);
+        all.set("resent", self.totals.resent as f64);
+        all.set("spurious", self.totals.spurious as f64);
+        all.set("rto_count", self.totals.rto_count as f64);
         let strays = self.strays();
         all.set("no_route", strays.no_route as f64);
         all.set("malformed", strays.malformed as f64);

@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::agenda::{Agenda, Key};
 use crate::fabric::{Fabric, record};
-use crate::host::{Call, Host};
+use crate::host::{Call, Host, Totals};
 use crate::port::{FlowTable, PortId, PortInfo};
 use crate::routes::{Hop, Routes};
 
@@ -61,6 +61,7 @@ pub struct World {
     egress: VecDeque<(PortId, Packet)>,
     pending_apps: usize,
     started: bool,
+    pub(crate) totals: Totals,
     strays: Strays,
     first_unsupported: Option<(String, Unsupported)>,
 }
@@ -512,7 +513,7 @@ impl World {
             }
             TransportEvent::Lingering => {
                 let proto = net.protocols[usize::from(connection.protocol)].name();
-                connection.report(&mut Cx { now, records: &mut self.records }, proto);
+                connection.report(&mut Cx { now, records: &mut self.records }, proto, &mut self.totals);
                 self.linger(host, slot);
                 return true;
             }
@@ -544,7 +545,7 @@ impl World {
         let net = &mut self.hosts[host as usize].net;
         let Some(mut connection) = net.remove(slot) else { return };
         let proto = net.protocols[usize::from(connection.protocol)].name();
-        connection.report(&mut Cx { now: self.now, records: &mut self.records }, proto);
+        connection.report(&mut Cx { now: self.now, records: &mut self.records }, proto, &mut self.totals);
         // A machine that is gone without having closed would leave its application waiting.
         if let Some(app) = connection.app {
             let socket =

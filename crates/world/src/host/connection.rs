@@ -59,21 +59,44 @@ pub(crate) struct Connection {
     pub(crate) close: Option<Instant>,
 }
 
+/// Sums over all ends of connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Ends of connections.
+    pub ends: u64,
+    /// Units sent.
+    pub segments: u64,
+    /// Units sent again.
+    pub resent: u64,
+    /// Units sent again in vain.
+    pub spurious: u64,
+    /// Expiries of retransmission timers.
+    pub rto_count: u64,
+}
+
 impl Connection {
-    /// Records what this end did, once.
-    pub(crate) fn report(&mut self, cx: &mut Cx, proto: &'static str) {
-        if std::mem::replace(&mut self.reported, true) || !cx.records.wants_facts() {
+    /// Counts and records what this end did, once.
+    pub(crate) fn report(&mut self, cx: &mut Cx, proto: &'static str, totals: &mut Totals) {
+        if std::mem::replace(&mut self.reported, true) {
             return;
         }
-        cx.records.push(Record::Flow(FlowRecord {
-            flow: self.flow,
-            proto,
-            local: SocketAddr::new(self.path.local, self.ports.0).to_string(),
-            remote: SocketAddr::new(self.path.remote, self.ports.1).to_string(),
-            opener: self.opener,
-            open: self.open,
-            close: self.close,
-            facts: self.transport.facts(),
-        }));
+        let facts = self.transport.facts();
+        totals.ends += 1;
+        totals.segments += facts.segments;
+        totals.resent += facts.resent;
+        totals.spurious += facts.spurious;
+        totals.rto_count += u64::from(facts.rto_count);
+        if cx.records.wants_facts() {
+            cx.records.push(Record::Flow(FlowRecord {
+                flow: self.flow,
+                proto,
+                local: SocketAddr::new(self.path.local, self.ports.0).to_string(),
+                remote: SocketAddr::new(self.path.remote, self.ports.1).to_string(),
+                opener: self.opener,
+                open: self.open,
+                close: self.close,
+                facts,
+            }));
+        }
     }
 }

@@ -11,6 +11,7 @@ use airloom_base::{
     App, Body, Cx, Instant, Outgoing, Packet, PathId, Point, Protocol, Transport, TransportEvent,
 };
 
+pub use connection::Totals;
 pub(crate) use net::{Call, Net};
 
 /// Where a host meets a link.

@@ -1,0 +1,110 @@
+//! One run of a scenario in virtual time, from text to tables.
+
+use std::io;
+use std::path::Path;
+
+use airloom_base::{Instant, Summary};
+use airloom_record::{About, CaptureFile, Recorder, Tables};
+use airloom_world::BuildError;
+use airloom_world::scenario::{self, Scenario};
+
+use crate::virtual_time::{self, Outcome, Until};
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum DriveError {
+    /// The scenario cannot be built.
+    Build(BuildError),
+    /// A file cannot be written.
+    Io(io::Error),
+    /// The timeline asks a link for something it cannot do.
+    Timeline(String),
+}
+
+impl std::fmt::Display for DriveError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DriveError::Build(e) => e.fmt(f),
+            DriveError::Io(e) => e.fmt(f),
+            DriveError::Timeline(e) => f.write_str(e),
+        }
+    }
+}
+
+impl std::error::Error for DriveError {}
+
+impl From<BuildError> for DriveError {
+    fn from(e: BuildError) -> Self {
+        DriveError::Build(e)
+    }
+}
+
+impl From<io::Error> for DriveError {
+    fn from(e: io::Error) -> Self {
+        DriveError::Io(e)
+    }
+}
+
+/// What a run gave.
+pub struct Results {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Flat name -> number map.
+    pub summary: Summary,
+    /// Packets, flows, pages, states.
+    pub tables: Tables,
+}
+
+/// The recorder of a run, with names for hosts and stations, and a capture if the scenario asks for one.
+pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io::Result<Recorder> {
+    let mut tables = Tables::default();
+    tables.name_hosts(scenario.hosts.iter().map(|h| h.name.clone()));
+    for link in &scenario.links {
+        for (n, station) in link.near.iter().enumerate() {
+            tables.name_station(
+                &link.name,
+                airloom_base::Station(n as u16),
+                &scenario.hosts[station.host].name,
+            );
+        }
+    }
+    let about = About {
+        comment: format!("{}, seed {}, run {run_id}", scenario.title, scenario.run.seed),
+        application: format!("airloom {}", env!("CARGO_PKG_VERSION")),
+    };
+    let capture = capture.map(|path| CaptureFile::create(path, &about)).transpose()?;
+    Ok(Recorder::new(tables, capture))
+}
+
+/// Runs `scenario` in virtual time. `progress` is told the simulated time now and then and says whether to go on.
+/// A capture goes to `capture` under a temporary name and is renamed when it is whole.
+pub fn simulate(
+    scenario: &Scenario,
+    run_id: &str,
+    capture: Option<&Path>,
+    mut progress: impl FnMut(Instant) -> bool,
+) -> Result<Results, DriveError> {
+    let mut world = scenario.build(false)?;
+    let mut recorder = recorder(scenario, run_id, capture)?;
+    let until = match scenario.run.until {
+        scenario::Until::Done => Until::Done { limit: scenario.run.limit },
+        scenario::Until::After(time) => Until::Elapsed(time),
+    };
+    let mut failed = None;
+    let outcome = virtual_time::run(&mut world, until, |now, records| {
+        if let Err(e) = recorder.drain(records) {
+            failed.get_or_insert(e);
+        }
+        failed.is_none() && progress(now)
+    });
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
+    if let Some((link, why)) = world.unsupported_change() {
+        return Err(DriveError::Timeline(format!(
+            "links.{link} cannot change as the timeline asks: {}",
+            why.0
+        )));
+    }
+    Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
+}

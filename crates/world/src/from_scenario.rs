@@ -1,0 +1,104 @@
+//! A scenario as understood becomes a world.
+
+use std::net::IpAddr;
+
+use airloom_base::ConfigError;
+
+use crate::builder::{BuildError, Builder, End, HostId, LinkId};
+use crate::scenario::{Destination, Host, Prefix, RecordKind, Scenario};
+use crate::world::World;
+
+impl Scenario {
+    /// Builds the network. Hosts marked `real` become ports if `real_time` is set, and are simulated otherwise.
+    ///
+    /// What can still be wrong after parsing is said with the component's name: a value that only its own builder
+    /// can judge, or a change of the timeline that the link does not know.
+    pub fn build(&self, real_time: bool) -> Result<World, BuildError> {
+        let mut b = Builder::new(self.run.seed);
+        let hosts: Vec<HostId> = self.hosts.iter().map(|h| b.host(&h.name)).collect();
+        for link in &self.links {
+            let fail = |error| BuildError { component: format!("links.{}", link.name), error };
+            let unknown = || ConfigError::at("bearer", format!("there is no bearer `{}`", link.bearer.name));
+            let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| fail(unknown()))?;
+            let mut parts = b.parts(&link.name, link.near.len());
+            let bearer = (entry.build)(&link.bearer.config, &mut parts).map_err(fail)?;
+            let end = |i: &crate::scenario::Interface| End {
+                host: hosts[i.host],
+                addresses: vec![i.ipv4.into(), i.ipv6.into()],
+            };
+            b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
+        }
+        for (host, id) in self.hosts.iter().zip(&hosts) {
+            self.furnish(&mut b, host, *id, real_time)?;
+        }
+        for entry in &self.timeline {
+            for change in &entry.changes {
+                b.at(entry.at, LinkId(entry.link as u32), &entry.part, *change);
+            }
+        }
+        self.ask(&mut b);
+        b.build()
+    }
+
+    fn furnish(&self, b: &mut Builder, host: &Host, id: HostId, real_time: bool) -> Result<(), BuildError> {
+        b.forwards(id, host.forwards);
+        for route in &host.routes {
+            let (link, via) = (LinkId(route.link as u32), HostId(route.via as u32));
+            for Prefix { address, length } in self.prefixes(route.to) {
+                b.route(id, address, length, link, via);
+            }
+        }
+        if host.real && real_time {
+            b.real(id, host.settings.command.clone());
+            return Ok(());
+        }
+        let transport = &host.settings.transport;
+        b.transport(id, &transport.name, &transport.config)?;
+        let far_end = self.far_end(host);
+        for app in &host.settings.apps {
+            b.app(id, &app.name, &app.config, far_end)?;
+        }
+        if let Some(proxy) = &host.settings.proxy {
+            let error = ConfigError::at("proxy", format!("there is no proxy `{}`", proxy.name));
+            return Err(BuildError { component: format!("hosts.{}", host.name), error });
+        }
+        Ok(())
+    }
+
+    /// Whom an application talks to if its table does not say: the last other host that serves something, or the
+    /// last other host.
+    fn far_end(&self, of: &Host) -> Option<&str> {
+        let others = || self.hosts.iter().rev().filter(|h| h.name != of.name);
+        let serves = |h: &&Host| {
+            h.settings.apps.iter().any(|a| a.name.ends_with("server")) || h.settings.command.is_some()
+        };
+        others().find(serves).or_else(|| others().next()).map(|h| h.name.as_str())
+    }
+
+    /// The prefixes that a route's destination means.
+    fn prefixes(&self, to: Destination) -> Vec<Prefix> {
+        match to {
+            Destination::Prefix(p) => vec![p],
+            Destination::Link(l) => vec![self.links[l].subnet, self.links[l].subnet6],
+            Destination::Host(h) => {
+                let interfaces = self.links.iter().flat_map(|l| l.interfaces()).filter(|i| i.host == h);
+                interfaces.flat_map(|i| [exact(i.ipv4.into()), exact(i.ipv6.into())]).collect()
+            }
+        }
+    }
+
+    fn ask(&self, b: &mut Builder) {
+        let run = &self.run;
+        let rows = run.records(RecordKind::Packets);
+        let octets = run.records(RecordKind::Pcapng);
+        b.records().ask(|point| {
+            let wanted = run.wants_point(&point.name);
+            (rows && wanted, octets && wanted)
+        });
+        b.records().ask_facts(true, run.records(RecordKind::Congestion));
+    }
+}
+
+fn exact(address: IpAddr) -> Prefix {
+    Prefix { address, length: if address.is_ipv4() { 32 } else { 128 } }
+}
