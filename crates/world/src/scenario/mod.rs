@@ -1,7 +1,36 @@
 //! A scenario file: text becomes a typed, checked network description with every default filled in.
+//!
+//! ```text
+//! octets --Document::read--> tree with places --set, set_real--> tree --scenario--> Scenario
+//!                                                     (registries check the tables of components)
+//! Scenario --to_json--> the scenario as understood --Document::read--> the same Scenario
+//! ```
+//!
+//! Everything wrong is a [`ScenarioError`]: file, line, what was found, what would be valid. The tree keeps the
+//! place of every key, so the line is known even for what a component's own configuration type refuses.
+//! `docs/reference/scenario.md` explains the keys.
 
+mod addresses;
+mod canonical;
+mod document;
+mod errors;
+mod hosts;
+mod links;
+mod load;
+mod overrides;
+mod parse;
+mod read;
+mod registries;
+mod routes;
+mod run;
 mod schema;
+mod short_form;
+mod timeline;
+mod tree;
 
+pub use document::Document;
+pub use errors::ScenarioError;
+pub use registries::{Known, Registries};
 pub use schema::{
     Component, Destination, Host, HostSettings, Interface, Link, Prefix, RecordKind, Route, Run, Scenario,
     TimelineEntry, Until,

@@ -15,8 +15,7 @@ use airloom_base::{Change, Duration};
 pub struct Scenario {
     /// What it is about, one line.
     pub title: String,
-    /// All hosts. In the short form in order of the path, otherwise in order of the file; the members of a group
-    /// follow each other.
+    /// All hosts, in order of the file; the members of a group follow each other.
     pub hosts: Vec<Host>,
     /// All links. In the short form in order of the path, otherwise in order of the file.
     pub links: Vec<Link>,

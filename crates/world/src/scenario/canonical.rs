@@ -1,0 +1,181 @@
+//! The scenario as understood, written back: long form, every default, and nothing the file did not mean.
+
+use std::collections::BTreeMap;
+
+use airloom_base::{Change, Direction, LinkState};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::addresses::is_by_rule;
+use super::run::print_epoch;
+use super::schema::{Component, Destination, Host, Link, Run, Scenario, TimelineEntry, Until};
+
+/// Addresses of larger links are written only if they are not those of the rule.
+const ADDRESSES_SHOWN: usize = 16;
+
+impl Scenario {
+    /// The scenario as understood, as JSON that [`Document::read`](super::Document::read) reads back to an equal
+    /// scenario. The same file, options and version always give the same text.
+    pub fn to_json(&self) -> Value {
+        let mut hosts = Map::new();
+        let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let mut from = 0;
+        for members in self.hosts.chunk_by(|a, b| a.group == b.group) {
+            groups.insert(&members[0].group, (from, members.len()));
+            from += members.len();
+            hosts.insert(members[0].group.clone(), self.host(members));
+        }
+        let links = self.links.iter().map(|l| (l.name.clone(), self.link(l, &groups))).collect();
+        let timeline = self.timeline.iter().map(|t| self.change(t)).collect();
+        json!({
+            "title": self.title,
+            "hosts": Value::Object(hosts),
+            "links": Value::Object(links),
+            "timeline": Value::Array(timeline),
+            "run": run(&self.run),
+        })
+    }
+
+    /// Ten hexadecimal digits that follow from the scenario as understood, its seed, the version of the package and
+    /// the clock (`virtual` or `real`): the same inputs are visibly the same.
+    pub fn run_id(&self, clock: &str, version: &str) -> String {
+        let inputs = json!([self.to_json(), self.run.seed, version, clock]).to_string();
+        Sha256::digest(inputs).iter().take(5).map(|octet| format!("{octet:02x}")).collect()
+    }
+
+    fn host(&self, members: &[Host]) -> Value {
+        let host = &members[0];
+        let settings = &host.settings;
+        let mut table = Map::new();
+        if host.index.is_some() {
+            table.insert("count".into(), members.len().into());
+        }
+        if !settings.apps.is_empty() {
+            table.insert("app".into(), settings.apps.iter().map(component).collect());
+        }
+        if let Some(proxy) = &settings.proxy {
+            table.insert("proxy".into(), component(proxy));
+        }
+        table.insert("transport".into(), component(&settings.transport));
+        if let Some(command) = &settings.command {
+            table.insert("command".into(), command.as_slice().into());
+        }
+        let real = match members.iter().filter(|h| h.real).count() {
+            n if n == 0 || n == members.len() => (n > 0).into(),
+            _ => members.iter().filter(|h| h.real).filter_map(|h| h.index).collect(),
+        };
+        table.insert("real".into(), real);
+        // Members may be on different numbers of links; what the file left open follows from the links again.
+        if members.iter().all(|h| h.forwards == host.forwards) {
+            table.insert("forward".into(), host.forwards.into());
+        }
+        if !host.routes.is_empty() {
+            let routes = host.routes.iter().map(|r| {
+                let to = match r.to {
+                    Destination::Host(to) => self.hosts[to].name.clone(),
+                    Destination::Link(to) => self.links[to].name.clone(),
+                    Destination::Prefix(to) => to.to_string(),
+                };
+                let mut route = json!({ "to": to, "via": self.hosts[r.via].name });
+                // The link is needed where several lead to the neighbour; members of a group may differ in it.
+                if members
+                    .iter()
+                    .all(|m| m.routes.iter().map(|r| r.link).eq(host.routes.iter().map(|r| r.link)))
+                {
+                    route["link"] = self.links[r.link].name.as_str().into();
+                }
+                route
+            });
+            table.insert("routes".into(), routes.collect());
+        }
+        Value::Object(table)
+    }
+
+    fn link(&self, link: &Link, groups: &BTreeMap<&str, (usize, usize)>) -> Value {
+        let mut table = Map::new();
+        table.insert("bearer".into(), link.bearer.name.as_str().into());
+        let mut between: Vec<&str> = Vec::new();
+        let mut stations = link.near.as_slice();
+        while let [first, ..] = stations {
+            let host = &self.hosts[first.host];
+            let (from, len) = groups.get(host.group.as_str()).copied().unwrap_or((first.host, 1));
+            let whole = host.index.is_some()
+                && stations.get(..len).is_some_and(|s| s.iter().map(|i| i.host).eq(from..from + len));
+            let taken = if whole { len } else { 1 };
+            between.push(if whole { &host.group } else { &host.name });
+            stations = &stations[taken..];
+        }
+        between.push(&self.hosts[link.far.host].name);
+        table.insert("between".into(), between.into());
+        table.insert("subnet".into(), link.subnet.to_string().into());
+        table.insert("subnet6".into(), link.subnet6.to_string().into());
+        // A cell of a thousand mobiles need not list what follows from its networks.
+        if link.near.len() < ADDRESSES_SHOWN || !is_by_rule(link) {
+            let addresses: Map<String, Value> = link
+                .interfaces()
+                .map(|i| (self.hosts[i.host].name.clone(), json!([i.ipv4.to_string(), i.ipv6.to_string()])))
+                .collect();
+            table.insert("addresses".into(), addresses.into());
+        }
+        if let Value::Object(config) = &link.bearer.config {
+            table.extend(config.iter().map(|(k, v)| (k.clone(), v.clone())));
+        }
+        Value::Object(table)
+    }
+
+    fn change(&self, entry: &TimelineEntry) -> Value {
+        let mut set = Map::new();
+        for change in &entry.changes {
+            let (key, direction, value) = match change {
+                Change::State(LinkState::Up) => ("state", None, "up".into()),
+                Change::State(LinkState::Down) => ("state", None, "down".into()),
+                Change::Rate(d, rate) => ("rate", *d, rate.to_string().into()),
+                Change::Delay(d, delay) => ("delay", *d, delay.to_string().into()),
+                Change::Loss(d, loss) => ("loss", *d, (*loss).into()),
+                Change::Queue(d, queue) => ("queue", *d, queue.to_string().into()),
+            };
+            match direction.map(Direction::name) {
+                None => set.insert(key.to_owned(), value),
+                Some(direction) => {
+                    let both = set.entry(key).or_insert_with(|| json!({}));
+                    both.as_object_mut().and_then(|b| b.insert(direction.to_owned(), value))
+                }
+            };
+        }
+        let mut target = self.links[entry.link].name.clone();
+        for member in &entry.part {
+            target += &format!(".member.{member}");
+        }
+        json!({ "at": entry.at.to_string(), "target": target, "set": set })
+    }
+}
+
+impl Serialize for Scenario {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(s)
+    }
+}
+
+fn component(component: &Component) -> Value {
+    let mut table = Map::new();
+    table.insert(component.name.clone(), component.config.clone());
+    Value::Object(table)
+}
+
+fn run(run: &Run) -> Value {
+    let mut table = json!({
+        "until": match run.until {
+            Until::Done => "done".to_owned(),
+            Until::After(end) => end.to_string(),
+        },
+        "limit": run.limit.to_string(),
+        "seed": run.seed,
+        "record": run.record.iter().map(|k| k.name()).collect::<Vec<_>>(),
+        "epoch": print_epoch(run.epoch),
+    });
+    if let Some(points) = &run.points {
+        table["points"] = points.as_slice().into();
+    }
+    table
+}

@@ -1,0 +1,214 @@
+//! A scenario file that was read but not yet understood: its values, and where each of them stands.
+
+use super::errors::{ScenarioError, closest, line_and_column};
+use super::overrides::{self, Override};
+use super::read::Fault;
+use super::registries::Registries;
+use super::schema::Scenario;
+use super::tree::{Entry, Kind, Node, Place, quoted};
+
+/// Larger files are refused: no network that fits into a run needs as much text.
+const LARGEST: usize = 8 << 20;
+
+/// A scenario file in TOML, or the JSON that [`Scenario::to_json`] wrote, with the changes of the command line.
+///
+/// It outlives [`Document::scenario`] so that what is found wrong later, when components are built, can still be
+/// shown with its line: [`Document::error`].
+#[derive(Clone, Debug)]
+pub struct Document {
+    name: String,
+    text: String,
+    root: Node,
+    /// What [`Place::Option`] counts: the options as the user typed them.
+    options: Vec<String>,
+    overrides: Vec<Override>,
+}
+
+impl Document {
+    /// Reads the octets of the file called `name`. JSON is recognised by its first brace, which no TOML
+    /// document begins with.
+    pub fn read(name: &str, octets: &[u8]) -> Result<Document, ScenarioError> {
+        let text = String::from_utf8_lossy(octets);
+        let error = |offset: usize, message: String| {
+            let (line, column) = line_and_column(&text, offset);
+            ScenarioError {
+                source: name.to_owned(),
+                line: Some(line),
+                column: Some(column),
+                key: String::new(),
+                message,
+                choices: Vec::new(),
+            }
+        };
+        if octets.len() > LARGEST {
+            let message = format!("the file has {} octets; at most {LARGEST} are read", octets.len());
+            return Err(error(0, message));
+        }
+        if let Err(e) = std::str::from_utf8(octets) {
+            let octet = octets.get(e.valid_up_to()).copied().unwrap_or(0);
+            return Err(error(e.valid_up_to(), format!("octet {octet:#04x} is not UTF-8 text")));
+        }
+        let root = if text.trim_start().starts_with('{') {
+            let value = serde_json::from_str(&text).map_err(|e| ScenarioError {
+                line: u32::try_from(e.line()).ok(),
+                column: u32::try_from(e.column()).ok(),
+                ..error(0, format!("not JSON: {e}"))
+            })?;
+            Node::from_json(&value)
+        } else {
+            let table = toml::de::DeTable::parse(&text).map_err(|e| {
+                let offset = e.span().map_or(text.len(), |s| s.start);
+                error(offset, format!("not TOML: {}", e.message()))
+            })?;
+            Node::from_toml(&table).map_err(|bad| {
+                error(bad.offset, format!("the number {} is out of range", quoted(&bad.text)))
+            })?
+        };
+        let text = text.into_owned();
+        Ok(Document { name: name.to_owned(), text, root, options: Vec::new(), overrides: Vec::new() })
+    }
+
+    /// A document made by the program.
+    pub(super) fn made(name: &str, root: Node) -> Document {
+        let (name, text) = (name.to_owned(), String::new());
+        Document { name, text, root, options: Vec::new(), overrides: Vec::new() }
+    }
+
+    /// Makes `--set KEY=VALUE` part of the document. The value is TOML, or the text itself where it is not. Tables on
+    /// the way to the key are made as needed; where the file used a short form (`app = "bulk"`, one rate for both
+    /// directions) it becomes the table it stands for.
+    pub fn set(&mut self, registries: &Registries, key: &str, value: &str) -> Result<(), ScenarioError> {
+        self.set_as(registries, &format!("--set {key}={value}"), key, value)
+    }
+
+    /// The same for a key that the user wrote in another way: errors show `option`.
+    pub(super) fn set_as(
+        &mut self,
+        registries: &Registries,
+        option: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<(), ScenarioError> {
+        let number = self.options.len();
+        self.options.push(option.to_owned());
+        match overrides::apply(&mut self.root, registries, key, value, Place::Option(number)) {
+            Ok(done) => {
+                self.overrides.push(done);
+                Ok(())
+            }
+            Err(message) => Err(self.option_error(number, message, Vec::new())),
+        }
+    }
+
+    /// Makes `--real HOST` part of the document; `HOST` may be one of a group: `mobile[2]`.
+    pub fn set_real(&mut self, host: &str) -> Result<(), ScenarioError> {
+        let number = self.options.len();
+        self.options.push(format!("--real {host}"));
+        let place = Place::Option(number);
+        let names: Vec<String> = (self.root.get("hosts").and_then(Node::entries).unwrap_or(&[]).iter())
+            .map(|e| e.key.clone())
+            .collect();
+        let (group, index) = match host.strip_suffix(']').and_then(|h| h.split_once('[')) {
+            Some((group, index)) => (group, Some(index.parse::<u32>().ok())),
+            None => (host, None),
+        };
+        let table = match self.root.step_mut("hosts").and_then(|h| h.step_mut(group)) {
+            Some(Node { kind: Kind::Table(table), .. }) => table,
+            Some(_) => {
+                return Err(self.option_error(number, format!("hosts.{group} is not a table"), Vec::new()));
+            }
+            None => {
+                let meant = closest(group, names.iter().map(String::as_str));
+                let meant = meant.map_or(String::new(), |m| format!("; did you mean `{m}`?"));
+                let message = format!("there is no host {}{meant}", quoted(group));
+                return Err(self.option_error(number, message, names));
+            }
+        };
+        let real = table.iter().position(|e| e.key == "real");
+        let kind = match (index, real.map(|at| &table[at].value.kind)) {
+            (None, _) | (_, Some(Kind::Boolean(true))) => Kind::Boolean(true),
+            (Some(None), _) => {
+                let message = format!("{} has no number in its brackets", quoted(host));
+                return Err(self.option_error(number, message, Vec::new()));
+            }
+            (Some(Some(index)), before) => {
+                let mut list = if let Some(Kind::List(list)) = before { list.clone() } else { Vec::new() };
+                if !list.iter().any(|n| matches!(n.kind, Kind::Integer(i) if i == i128::from(index))) {
+                    list.push(Node::new(Kind::Integer(index.into()), place));
+                }
+                Kind::List(list)
+            }
+        };
+        let value = Node::new(kind, place);
+        match real {
+            Some(at) => table[at].value = value,
+            None => table.push(Entry { key: "real".to_owned(), key_place: place, value }),
+        }
+        Ok(())
+    }
+
+    /// The scenario, checked, with all defaults.
+    ///
+    /// A value of `--set` that could be TOML but is not valid where it stands is tried as text as well, so that
+    /// `http=1.1` does what it says although 1.1 is a number.
+    pub fn scenario(&mut self, registries: &Registries) -> Result<Scenario, ScenarioError> {
+        let mut tried = 0;
+        loop {
+            let fault = match super::parse::scenario(&self.root, registries) {
+                Ok(scenario) => return Ok(scenario),
+                Err(fault) => fault,
+            };
+            let place = fault.node.place;
+            let error = self.located(&fault);
+            let Place::Option(number) = place else { return Err(error) };
+            let again = tried < self.overrides.len()
+                && overrides::as_text(&mut self.root, &self.overrides, Place::Option(number));
+            if !again {
+                return Err(error);
+            }
+            tried += 1;
+        }
+    }
+
+    /// An error at the value that `path` leads to (`["hosts", "mobile", "app"]`, places in lists as `2` or `[2]`), or as
+    /// far as the file goes on that way.
+    pub fn error<S: AsRef<str>>(&self, path: &[S], message: impl Into<String>) -> ScenarioError {
+        let mut node = &self.root;
+        for segment in path {
+            match node.step(segment.as_ref()) {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        self.located(&Fault::at(node, message))
+    }
+
+    fn located(&self, fault: &Fault<'_>) -> ScenarioError {
+        let place = fault.key.map_or(fault.node.place, |e| e.key_place);
+        let key = self.root.path_to(fault.node).unwrap_or_default();
+        let (source, position) = match place {
+            Place::Option(number) => (self.options.get(number), None),
+            Place::File(offset) => (None, Some(line_and_column(&self.text, offset))),
+            Place::Unknown => (None, None),
+        };
+        ScenarioError {
+            source: source.unwrap_or(&self.name).clone(),
+            line: position.map(|p| p.0),
+            column: position.map(|p| p.1),
+            key,
+            message: fault.message.clone(),
+            choices: fault.choices.clone(),
+        }
+    }
+
+    fn option_error(&self, number: usize, message: String, choices: Vec<String>) -> ScenarioError {
+        ScenarioError {
+            source: self.options[number].clone(),
+            line: None,
+            column: None,
+            key: String::new(),
+            message,
+            choices,
+        }
+    }
+}

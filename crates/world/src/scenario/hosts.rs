@@ -1,0 +1,263 @@
+//! `[hosts]`: what runs where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::parse::one_or_more;
+use super::read::{Fault, component_fault, name};
+use super::registries::{Known, Registries, find};
+use super::schema::{Component, Host, HostSettings};
+use super::tree::{Entry, Kind, Node, quoted};
+
+/// Hosts of a scenario; each costs observation points, of which a run has 65,536.
+pub(super) const MOST_HOSTS: u64 = 4096;
+/// Applications of one host.
+const MOST_APPS: usize = 64;
+
+pub(super) const HOST_KEYS: &[&str] =
+    &["app", "transport", "proxy", "count", "real", "command", "forward", "routes"];
+
+/// All hosts so far, and how the file calls them.
+pub(super) struct Directory<'a> {
+    pub(super) hosts: Vec<Host>,
+    pub(super) groups: Vec<Group<'a>>,
+    by_name: BTreeMap<&'a str, usize>,
+}
+
+/// A key of `[hosts]`.
+pub(super) struct Group<'a> {
+    pub(super) name: &'a str,
+    /// The host's table.
+    pub(super) node: &'a Node,
+    /// Did the file give a `count`?
+    pub(super) counted: bool,
+    /// Its members.
+    pub(super) members: Range<usize>,
+    /// Does it pass on datagrams, if the file says?
+    pub(super) forward: Option<bool>,
+}
+
+/// What a name stands for.
+pub(super) enum Named<'d, 'a> {
+    /// A host without `count`, or one of a group.
+    One(usize),
+    /// All members of a group.
+    All(&'d Group<'a>),
+}
+
+impl<'a> Directory<'a> {
+    /// Is there a host (or group) of this name?
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// What `name`, which stands at `node`, means.
+    pub(super) fn find<'n>(&self, node: &'n Node, name: &str) -> Result<Named<'_, 'a>, Fault<'n>> {
+        let (group_name, index) = match name.strip_suffix(']').and_then(|n| n.split_once('[')) {
+            Some((group, index)) => (group, Some(index)),
+            None => (name, None),
+        };
+        let Some(group) = self.by_name.get(group_name).map(|i| &self.groups[*i]) else {
+            return Err(Fault::unknown(node, "host", group_name, self.groups.iter().map(|g| g.name)));
+        };
+        match index {
+            None if group.counted => Ok(Named::All(group)),
+            None => Ok(Named::One(group.members.start)),
+            Some(_) if !group.counted => Err(Fault::at(
+                node,
+                format!("{} has a number, but host `{group_name}` has no `count`", quoted(name)),
+            )),
+            Some(index) => {
+                let last = group.members.len() - 1;
+                let number = index.parse::<usize>().ok().filter(|i| *i <= last && i.to_string() == index);
+                let number = number.ok_or_else(|| {
+                    let first = format!("{group_name}[0]");
+                    Fault::at(
+                        node,
+                        format!("there is no host {}; valid: {first} to {group_name}[{last}]", quoted(name)),
+                    )
+                })?;
+                Ok(Named::One(group.members.start + number))
+            }
+        }
+    }
+}
+
+/// Reads `[hosts]`.
+pub(super) fn read<'a>(node: &'a Node, registries: &Registries) -> Result<Directory<'a>, Fault<'a>> {
+    let mut directory = Directory { hosts: Vec::new(), groups: Vec::new(), by_name: BTreeMap::new() };
+    for entry in node.any_table("the table of hosts")? {
+        name(&entry.value, "host", &entry.key).map_err(|f| Fault { node, key: Some(entry), ..f })?;
+        let group = &entry.value;
+        group.table("a host: a table, empty if it only forwards", HOST_KEYS)?;
+        let count = group.get("count").map(|n| n.integer(1, MOST_HOSTS)).transpose()?;
+        let first = directory.hosts.len();
+        if first as u64 + count.unwrap_or(1) > MOST_HOSTS {
+            let at = group.get("count").unwrap_or(group);
+            return Err(Fault::at(at, format!("a scenario has at most {MOST_HOSTS} hosts")));
+        }
+        let members = count.and_then(|c| u32::try_from(c).ok());
+        let real = group.get("real").map(|n| real(n, members)).transpose()?.unwrap_or(Real::None);
+        let settings = Arc::new(settings(group, registries)?);
+        let host = |index: Option<u32>| Host {
+            name: index.map_or_else(|| entry.key.clone(), |i| format!("{}[{i}]", entry.key)),
+            group: entry.key.clone(),
+            index,
+            real: match &real {
+                Real::All => true,
+                Real::None => false,
+                Real::Some(members) => index.is_some_and(|i| members.contains(&i)),
+            },
+            forwards: false,
+            routes: Vec::new(),
+            settings: Arc::clone(&settings),
+        };
+        match members {
+            None => directory.hosts.push(host(None)),
+            Some(count) => directory.hosts.extend((0..count).map(|i| host(Some(i)))),
+        }
+        directory.by_name.insert(&entry.key, directory.groups.len());
+        directory.groups.push(Group {
+            name: &entry.key,
+            node: group,
+            counted: members.is_some(),
+            members: first..directory.hosts.len(),
+            forward: group.get("forward").map(Node::boolean).transpose()?,
+        });
+    }
+    if directory.hosts.is_empty() {
+        return Err(Fault::at(node, "there are no hosts; a scenario has at least two"));
+    }
+    Ok(directory)
+}
+
+enum Real {
+    All,
+    None,
+    Some(BTreeSet<u32>),
+}
+
+fn real(node: &Node, count: Option<u32>) -> Result<Real, Fault<'_>> {
+    if let (Kind::List(list), Some(count)) = (&node.kind, count) {
+        let members: Result<BTreeSet<u32>, Fault<'_>> = list
+            .iter()
+            .map(|n| n.integer(0, u64::from(count) - 1).map(|i| u32::try_from(i).unwrap_or(u32::MAX)))
+            .collect();
+        return members.map(|m| match m.len() {
+            0 => Real::None,
+            n if n == count as usize => Real::All,
+            _ => Real::Some(m),
+        });
+    }
+    Ok(if node.boolean()? { Real::All } else { Real::None })
+}
+
+/// A registry and what its entries are called in errors.
+#[derive(Clone, Copy)]
+struct Family<'r> {
+    what: &'static str,
+    known: &'r [Known],
+    /// A name that means that there is none.
+    none: Option<&'static str>,
+}
+
+fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings, Fault<'a>> {
+    let family = |what, known| Family { what, known, none: None };
+    let transports = family("transport", registries.transports.as_slice());
+    let proxies = Family { none: Some("none"), ..family("proxy", registries.proxies.as_slice()) };
+    let apps = match host.get("app") {
+        Some(node) => apps(node, family("application", &registries.apps))?,
+        None => Vec::new(),
+    };
+    let proxy = match host.get("proxy") {
+        Some(node) if node.is_text("none") => None,
+        Some(node) => Some(one(node, proxies)?),
+        None => None,
+    };
+    let transport = match host.get("transport") {
+        Some(node) => one(node, transports)?,
+        None => short(host, "tcp", transports)?,
+    };
+    let command = host.get("command").map(command).transpose()?;
+    Ok(HostSettings { apps, proxy, transport, command })
+}
+
+fn apps<'a>(node: &'a Node, family: Family<'_>) -> Result<Vec<Component>, Fault<'a>> {
+    const WHAT: &str = "the name of an application, a table `{ name = {..} }`, or a list of these";
+    let mut apps = Vec::new();
+    for item in one_or_more(node) {
+        match &item.kind {
+            Kind::String(name) => apps.push(short(item, name, family)?),
+            _ => {
+                for entry in item.any_table(WHAT)? {
+                    apps.push(long(item, entry, family)?);
+                }
+            }
+        }
+        if apps.len() > MOST_APPS {
+            return Err(Fault::at(item, format!("a host has at most {MOST_APPS} applications")));
+        }
+    }
+    Ok(apps)
+}
+
+/// The one component at `node`, in short form `"tcp"` or long form `{ tcp = {..} }`.
+fn one<'a>(node: &'a Node, family: Family<'_>) -> Result<Component, Fault<'a>> {
+    let what = family.what;
+    if let Kind::String(name) = &node.kind {
+        return short(node, name, family);
+    }
+    match node.any_table(&format!("the name of a {what} or a table `{{ name = {{..}} }}`"))? {
+        [entry] => long(node, entry, family),
+        entries => Err(Fault::at(node, format!("expected one {what}, found {}", entries.len()))),
+    }
+}
+
+/// A component with nothing but its name: all defaults hold.
+fn short<'a>(node: &'a Node, name: &str, family: Family<'_>) -> Result<Component, Fault<'a>> {
+    let known = family.find(node, None, name)?;
+    understood(known, node, &Value::Object(Map::new()), &[])
+}
+
+/// A component whose name is a key of `node` and whose table is the key's value.
+fn long<'a>(node: &'a Node, entry: &'a Entry, family: Family<'_>) -> Result<Component, Fault<'a>> {
+    let known = family.find(node, Some(entry), &entry.key)?;
+    entry.value.any_table(&format!("the table of `{}`", known.name))?;
+    understood(known, &entry.value, &entry.value.to_json(), &[])
+}
+
+impl<'r> Family<'r> {
+    fn find<'a>(self, node: &'a Node, key: Option<&'a Entry>, name: &str) -> Result<&'r Known, Fault<'a>> {
+        find(self.known, name).ok_or_else(|| {
+            let names = self.known.iter().map(|k| k.name).chain(self.none);
+            Fault { key, ..Fault::unknown(node, self.what, name, names) }
+        })
+    }
+}
+
+/// The component with its table as the registry understands it. `other_keys` of the table at `node` are not its own.
+pub(super) fn understood<'a>(
+    known: &Known,
+    node: &'a Node,
+    table: &Value,
+    other_keys: &[&'static str],
+) -> Result<Component, Fault<'a>> {
+    let config = (known.understood)(table).map_err(|e| component_fault(node, &e, other_keys))?;
+    Ok(Component { name: known.name.to_owned(), config })
+}
+
+fn command(node: &Node) -> Result<Vec<String>, Fault<'_>> {
+    const WHAT: &str = "a program and its arguments, a list of texts such as [\"curl\", \"http://origin/\"]";
+    let list = node.list(WHAT)?;
+    let words = list.iter().map(|n| n.text("a text").map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+    if words.first().is_none_or(String::is_empty) {
+        return Err(Fault::at(node, format!("expected {WHAT}, found no program")));
+    }
+    match words.iter().position(|w| w.contains('\0')) {
+        Some(at) => Err(Fault::at(&list[at], "an argument cannot contain the character NUL")),
+        None => Ok(words),
+    }
+}

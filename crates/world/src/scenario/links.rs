@@ -1,0 +1,194 @@
+//! `[links]` and `path`: what joins the hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::addresses::{self, Wanted};
+use super::hosts::{Directory, Named, understood};
+use super::read::{Fault, name};
+use super::registries::{Registries, find};
+use super::schema::{Component, Link};
+use super::short_form::{self, Ends};
+use super::tree::{Entry, Node, entries_to_json};
+
+/// Links of a scenario.
+const MOST_LINKS: usize = 4096;
+/// Interfaces of all hosts together; each has an observation point.
+const MOST_INTERFACES: usize = 16_384;
+
+/// Keys of a link's table that are not its bearer's.
+pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "subnet", "subnet6", "addresses"];
+
+/// The hosts a link joins: stations, and the far end.
+pub(super) struct Joined {
+    pub(super) near: Vec<usize>,
+    pub(super) far: usize,
+}
+
+/// Reads `[links]`, and `path` if there is one.
+pub(super) fn read<'a>(
+    root: &'a Node,
+    directory: &Directory<'a>,
+    registries: &Registries,
+) -> Result<Vec<Link>, Fault<'a>> {
+    let node = root.required("links")?;
+    let entries = node.any_table("the table of links")?;
+    if entries.is_empty() {
+        return Err(Fault::at(node, "there are no links; a scenario has at least one"));
+    }
+    if entries.len() > MOST_LINKS {
+        return Err(Fault::at(node, format!("a scenario has at most {MOST_LINKS} links")));
+    }
+    for entry in entries {
+        let at_key = |f| Fault { node, key: Some(entry), ..f };
+        name(node, "link", &entry.key).map_err(at_key)?;
+        if directory.has(&entry.key) {
+            return Err(at_key(Fault::at(
+                node,
+                format!("`{}` is the name of a host and of a link", entry.key),
+            )));
+        }
+    }
+    // In order of the path, or of the file.
+    let ordered: Vec<(&'a Entry, Ends<'a>)> = match root.get("path") {
+        Some(path) => short_form::read(path, node, directory)?,
+        None => entries.iter().map(|e| Ok((e, Ends::Between(between_of(e)?)))).collect::<Result<_, _>>()?,
+    };
+    let mut interfaces = 0;
+    let mut wanted: Vec<Wanted<'a>> = Vec::new();
+    let mut bearers = Vec::new();
+    for (entry, ends) in &ordered {
+        let joined = match ends {
+            Ends::Between(list) => between(list, directory)?,
+            Ends::Chain { near, link, far } => orient(link, directory, (near, far))?,
+        };
+        interfaces += joined.near.len() + 1;
+        if interfaces > MOST_INTERFACES {
+            let message = format!("all links together have at most {MOST_INTERFACES} ends");
+            return Err(Fault { key: Some(entry), ..Fault::at(node, message) });
+        }
+        bearers.push(bearer(&entry.value, registries)?);
+        wanted.push(Wanted { node: &entry.value, joined });
+    }
+    let networks = addresses::assign(&wanted, directory)?;
+    Ok(ordered
+        .iter()
+        .zip(bearers)
+        .zip(networks)
+        .map(|(((entry, _), bearer), n)| Link {
+            name: entry.key.clone(),
+            bearer,
+            near: n.near,
+            far: n.far,
+            subnet: n.subnet,
+            subnet6: n.subnet6,
+        })
+        .collect())
+}
+
+fn between_of(entry: &Entry) -> Result<&Node, Fault<'_>> {
+    entry.value.get("between").ok_or_else(|| {
+        let example = "between = [\"mobile\", \"gateway\"]";
+        Fault::at(
+            &entry.value,
+            format!("the link joins no hosts: give it `{example}`, or the scenario a `path`"),
+        )
+    })
+}
+
+/// The bearer of a link: a name, or a table with the bearer's settings beside the link's own keys.
+fn bearer<'a>(link: &'a Node, registries: &Registries) -> Result<Component, Fault<'a>> {
+    let name_at = match &link.kind {
+        super::tree::Kind::String(_) => link,
+        _ => {
+            link.any_table("a bearer's name, or a table with `bearer` and its settings")?;
+            link.get("bearer").ok_or_else(|| {
+                let names = registries.bearers.iter().map(|k| k.name.to_owned()).collect();
+                Fault { choices: names, ..Fault::at(link, "`bearer` is missing") }
+            })?
+        }
+    };
+    let name = name_at.text("the name of a bearer")?;
+    let known = find(&registries.bearers, name)
+        .ok_or_else(|| Fault::unknown(name_at, "bearer", name, registries.bearers.iter().map(|k| k.name)))?;
+    let own = link.entries().unwrap_or(&[]).iter().filter(|e| !LINK_KEYS.contains(&e.key.as_str()));
+    understood(known, link, &entries_to_json(own), LINK_KEYS)
+}
+
+/// The hosts that a `between` names.
+fn between<'a>(node: &'a Node, directory: &Directory<'a>) -> Result<Joined, Fault<'a>> {
+    const WHAT: &str = "a list of at least two hosts: the stations, and last the far end";
+    match node.list(WHAT)? {
+        [] | [_] => Err(Fault::at(node, format!("a link joins {WHAT}"))),
+        [a, b] => orient(node, directory, (a, b)),
+        [stations @ .., far] => {
+            let mut near = Vec::new();
+            for station in stations {
+                match directory.find(station, station.text("the name of a host")?)? {
+                    Named::One(host) => near.push(host),
+                    Named::All(group) => near.extend(group.members.clone()),
+                }
+            }
+            let far = single(far, directory)?;
+            checked(node, directory, Joined { near, far })
+        }
+    }
+}
+
+/// A link between two names. A group is always the mobile side: its members are the stations.
+fn orient<'a>(
+    node: &'a Node,
+    directory: &Directory<'a>,
+    (a, b): (&'a Node, &'a Node),
+) -> Result<Joined, Fault<'a>> {
+    let find = |n: &'a Node| directory.find(n, n.text("the name of a host")?);
+    let joined = match (find(a)?, find(b)?) {
+        (Named::One(near), Named::One(far)) => Joined { near: vec![near], far },
+        (Named::All(group), Named::One(far)) | (Named::One(far), Named::All(group)) => {
+            Joined { near: group.members.clone().collect(), far }
+        }
+        (Named::All(one), Named::All(many)) if one.members.len() == 1 => {
+            Joined { near: many.members.clone().collect(), far: one.members.start }
+        }
+        (Named::All(many), Named::All(one)) if one.members.len() == 1 => {
+            Joined { near: many.members.clone().collect(), far: one.members.start }
+        }
+        (Named::All(a), Named::All(b)) => {
+            let message = format!(
+                "`{}` and `{}` are both groups; a link has many stations on one side and one host on the other",
+                a.name, b.name
+            );
+            return Err(Fault::at(node, message));
+        }
+    };
+    checked(node, directory, joined)
+}
+
+fn single<'a>(node: &'a Node, directory: &Directory<'a>) -> Result<usize, Fault<'a>> {
+    match directory.find(node, node.text("the name of a host")?)? {
+        Named::One(host) => Ok(host),
+        Named::All(group) if group.members.len() == 1 => Ok(group.members.start),
+        Named::All(group) => Err(Fault::at(
+            node,
+            format!(
+                "the far end of a link is one host, but `{}` is a group; say which, such as `{}[0]`",
+                group.name, group.name
+            ),
+        )),
+    }
+}
+
+fn checked<'a>(node: &'a Node, directory: &Directory<'a>, joined: Joined) -> Result<Joined, Fault<'a>> {
+    let mut seen = BTreeSet::from([joined.far]);
+    match joined.near.iter().find(|h| !seen.insert(**h)) {
+        Some(twice) => {
+            let name = &directory.hosts[*twice].name;
+            Err(Fault::at(node, format!("host `{name}` is named twice; a link joins different hosts")))
+        }
+        None => Ok(joined),
+    }
+}
+
+/// Links by name.
+pub(super) fn by_name(links: &[Link]) -> BTreeMap<&str, usize> {
+    links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect()
+}

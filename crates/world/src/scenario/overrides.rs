@@ -1,0 +1,167 @@
+//! `--set KEY=VALUE`: changes of the tree before it is understood.
+
+use serde_json::{Map, Value};
+
+use super::links::LINK_KEYS;
+use super::registries::{Registries, find};
+use super::tree::{Entry, Kind, Node, Place, entries_to_json, quoted};
+
+/// Keys deeper than this are refused; no scenario is.
+const DEEPEST: usize = 32;
+
+/// A change that was made, so that it can be tried as text too.
+#[derive(Clone, Debug)]
+pub(super) struct Override {
+    path: Vec<String>,
+    text: String,
+    place: Place,
+}
+
+/// Sets `key` to `value`; the error is the sentence about it.
+pub(super) fn apply(
+    root: &mut Node,
+    registries: &Registries,
+    key: &str,
+    value: &str,
+    place: Place,
+) -> Result<Override, String> {
+    let path: Vec<String> = key.trim().split('.').map(|s| s.trim().to_owned()).collect();
+    if path.iter().any(String::is_empty) || path.len() > DEEPEST {
+        return Err(format!("{} is not a key such as links.radio.loss.downlink", quoted(key)));
+    }
+    let made = Override { path, text: value.to_owned(), place };
+    let (last, parents) = made.path.split_last().ok_or("no key")?;
+    let mut node = &mut *root;
+    for (depth, segment) in parents.iter().enumerate() {
+        open_short_form(node, &made.path, depth, place);
+        if node.step(segment).is_none() {
+            let fresh = first_value(node, registries, &made.path, depth);
+            insert(node, segment, readdress(Node::from_json(&fresh), place), place)
+                .map_err(|what| cannot(&made.path[..depth], &what, segment))?;
+        }
+        node = node.step_mut(segment).ok_or("no such key")?;
+    }
+    open_short_form(node, &made.path, parents.len(), place);
+    insert(node, last, value_of(value, place), place).map_err(|what| cannot(parents, &what, last))?;
+    Ok(made)
+}
+
+/// Turns the value that the option at `place` set, a number or the like, into its text; false if it is one already.
+pub(super) fn as_text(root: &mut Node, overrides: &[Override], place: Place) -> bool {
+    let Some(made) = overrides.iter().find(|o| o.place == place) else { return false };
+    let mut node = root;
+    for segment in &made.path {
+        match node.step_mut(segment) {
+            Some(next) => node = next,
+            None => return false,
+        }
+    }
+    let is_plain =
+        matches!(node.kind, Kind::Integer(_) | Kind::Float(_) | Kind::Boolean(_) | Kind::Datetime(_));
+    if is_plain && node.place == place {
+        node.kind = Kind::String(made.text.clone());
+        return true;
+    }
+    false
+}
+
+/// The value as TOML, or the text itself.
+fn value_of(text: &str, place: Place) -> Node {
+    let line = format!("v = {text}");
+    let parsed =
+        toml::de::DeTable::parse(&line).ok().filter(|t| t.get_ref().len() == 1 && !text.contains('\n'));
+    let value = parsed
+        .and_then(|t| Node::from_toml(&t).ok())
+        .and_then(|t| t.get("v").cloned())
+        .unwrap_or_else(|| Node::new(Kind::String(text.to_owned()), place));
+    readdress(value, place)
+}
+
+/// The same tree, written at `place`.
+fn readdress(mut node: Node, place: Place) -> Node {
+    node.place = place;
+    match &mut node.kind {
+        Kind::List(list) => {
+            for item in list {
+                *item = readdress(std::mem::replace(item, Node::new(Kind::Null, place)), place);
+            }
+        }
+        Kind::Table(entries) => {
+            for entry in entries {
+                entry.key_place = place;
+                entry.value =
+                    readdress(std::mem::replace(&mut entry.value, Node::new(Kind::Null, place)), place);
+            }
+        }
+        _ => {}
+    }
+    node
+}
+
+/// Puts `value` under `segment`; otherwise says what `node` is.
+fn insert(node: &mut Node, segment: &str, value: Node, place: Place) -> Result<(), String> {
+    if let Some(old) = node.step_mut(segment) {
+        *old = value;
+        return Ok(());
+    }
+    match &mut node.kind {
+        Kind::Table(entries) => {
+            entries.push(Entry { key: segment.to_owned(), key_place: place, value });
+            Ok(())
+        }
+        Kind::List(list) => Err(format!("a list of {}", list.len())),
+        _ => Err(node.describe()),
+    }
+}
+
+fn cannot(path: &[String], what: &str, segment: &str) -> String {
+    format!("{} is {what}, which has no `{segment}`", path.join("."))
+}
+
+/// If the value at `path[..depth]` is a short form and `path[depth]` is a key of what it stands for, makes it that.
+fn open_short_form(node: &mut Node, path: &[String], depth: usize, place: Place) {
+    if !matches!(
+        node.kind,
+        Kind::String(_) | Kind::Integer(_) | Kind::Float(_) | Kind::Boolean(_) | Kind::Datetime(_)
+    ) {
+        return;
+    }
+    let Some(next) = path.get(depth) else { return };
+    let old = node.clone();
+    let entry = |key: &str, value: Node| Entry { key: key.to_owned(), key_place: place, value };
+    let above: Vec<&str> = path[..depth].iter().map(String::as_str).collect();
+    let table = match (above.as_slice(), &old.kind) {
+        // `app = "bulk"` stands for `app = { bulk = {} }`.
+        (["hosts", _, "app" | "transport" | "proxy"], Kind::String(name)) if name == next => {
+            vec![entry(name, Node::new(Kind::Table(Vec::new()), place))]
+        }
+        (["links", _], Kind::String(_)) => vec![entry("bearer", old)],
+        // One value stands for both directions.
+        (["links" | "timeline", ..], _) if next == "uplink" || next == "downlink" => {
+            vec![entry("uplink", old.clone()), entry("downlink", old)]
+        }
+        _ => return,
+    };
+    node.kind = Kind::Table(table);
+}
+
+/// What a missing table `path[depth]` of `node` begins as: empty, or, if only one direction of a bearer's setting is
+/// to be set, that bearer's default, so that the other direction keeps it.
+fn first_value(node: &Node, registries: &Registries, path: &[String], depth: usize) -> Value {
+    let empty = Value::Object(Map::new());
+    let is_direction = path.get(depth + 1).is_some_and(|s| s == "uplink" || s == "downlink");
+    if depth != 2 || path[0] != "links" || !is_direction {
+        return empty;
+    }
+    let bearer = node.get("bearer").and_then(|b| if let Kind::String(s) = &b.kind { Some(s) } else { None });
+    let Some(known) = bearer.and_then(|b| find(&registries.bearers, b)) else { return empty };
+    let own = node.entries().unwrap_or(&[]).iter().filter(|e| !LINK_KEYS.contains(&e.key.as_str()));
+    let default = (known.understood)(&entries_to_json(own)).ok();
+    match default.as_ref().and_then(|d| d.get(&path[depth])) {
+        Some(table @ Value::Object(_)) => table.clone(),
+        Some(Value::Null) | None => empty,
+        Some(one) => {
+            Value::Object(["uplink", "downlink"].map(|d| (d.to_owned(), one.clone())).into_iter().collect())
+        }
+    }
+}

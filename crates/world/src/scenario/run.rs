@@ -1,0 +1,233 @@
+//! `[run]`: how long, from which seed, and what is recorded.
+
+use airloom_base::Duration;
+
+use super::parse::one_or_more;
+use super::read::Fault;
+use super::schema::{RecordKind, Run, Until};
+use super::tree::{Kind, Node, quoted};
+
+pub(super) const RUN_KEYS: &[&str] = &["until", "limit", "seed", "record", "points", "epoch"];
+
+/// TOML has no larger integers.
+pub(super) const LARGEST_SEED: u64 = i64::MAX as u64;
+/// Patterns of observation points.
+const MOST_PATTERNS: usize = 256;
+
+impl Default for Run {
+    fn default() -> Self {
+        Run {
+            until: Until::Done,
+            limit: Duration::from_secs(3600),
+            seed: 1,
+            record: vec![RecordKind::Packets],
+            points: None,
+            epoch: 0,
+        }
+    }
+}
+
+/// Reads `[run]`.
+pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
+    let mut run = Run::default();
+    let Some(node) = node else { return Ok(run) };
+    for entry in node.table("the table of the run", RUN_KEYS)? {
+        let value = &entry.value;
+        match entry.key.as_str() {
+            "until" if value.is_text("done") => run.until = Until::Done,
+            "until" => run.until = Until::After(positive(value, "\"done\" or a time such as \"60s\"")?),
+            "limit" => run.limit = positive(value, "a time such as \"1h\"")?,
+            "seed" => run.seed = value.integer(0, LARGEST_SEED)?,
+            "record" => run.record = record(value)?,
+            "points" => run.points = points(value)?,
+            _ => run.epoch = epoch(value)?,
+        }
+    }
+    if let (Until::After(end), Some(at)) = (run.until, node.get("limit").or(node.get("until"))) {
+        if end > run.limit {
+            let message = format!("the run ends after {end}, but its limit is {}; raise `limit`", run.limit);
+            return Err(Fault::at(at, message));
+        }
+    }
+    Ok(run)
+}
+
+fn positive<'a>(node: &'a Node, what: &str) -> Result<Duration, Fault<'a>> {
+    let time: Duration = node.quantity(what)?;
+    if time.is_zero() {
+        Err(Fault::at(node, format!("expected {what}, found no time at all")))
+    } else {
+        Ok(time)
+    }
+}
+
+fn record(node: &Node) -> Result<Vec<RecordKind>, Fault<'_>> {
+    if node.is_text("none") {
+        return Ok(Vec::new());
+    }
+    let mut kinds = Vec::new();
+    for item in one_or_more(node) {
+        let name = item.text("a kind of record")?;
+        let kind = RecordKind::ALL.into_iter().find(|k| k.name() == name).ok_or_else(|| {
+            let names = RecordKind::ALL.iter().map(|k| k.name()).chain(["none"]);
+            match name {
+                "none" => Fault::at(item, "`none` stands alone: record = \"none\""),
+                _ => Fault::unknown(item, "record", name, names),
+            }
+        })?;
+        if kinds.contains(&kind) {
+            return Err(Fault::at(item, format!("`{name}` is asked for twice")));
+        }
+        kinds.push(kind);
+    }
+    Ok(kinds)
+}
+
+fn points(node: &Node) -> Result<Option<Vec<String>>, Fault<'_>> {
+    const WHAT: &str =
+        "names of observation points, `*` standing for any text, such as [\"*.ip\", \"radio.*\"]";
+    if matches!(node.kind, Kind::Null) {
+        return Ok(None);
+    }
+    let list = one_or_more(node);
+    if list.is_empty() || list.len() > MOST_PATTERNS {
+        return Err(Fault::at(node, format!("expected 1 to {MOST_PATTERNS} {WHAT}")));
+    }
+    let mut patterns = Vec::new();
+    for item in list {
+        let pattern = item.text(WHAT)?;
+        let fine = |b: u8| b.is_ascii_alphanumeric() || b"-_.*[]".contains(&b);
+        if pattern.is_empty() || pattern.len() > 200 || !pattern.bytes().all(fine) {
+            return Err(Fault::at(item, format!("{} is no name of an observation point", quoted(pattern))));
+        }
+        patterns.push(pattern.to_owned());
+    }
+    Ok(Some(patterns))
+}
+
+fn epoch(node: &Node) -> Result<u64, Fault<'_>> {
+    const WHAT: &str = "a time of day with its zone, such as 2026-01-31T12:00:00Z";
+    let text = if let Kind::Datetime(text) = &node.kind { text } else { node.text(WHAT)? };
+    parse_epoch(text)
+        .ok_or_else(|| Fault::at(node, format!("expected {WHAT}, from 1970 to 2500, found {}", quoted(text))))
+}
+
+const DAY: i64 = 86_400;
+
+/// Nanoseconds since 1970 of a time in the form of RFC 3339.
+pub(super) fn parse_epoch(text: &str) -> Option<u64> {
+    if !text.is_ascii() {
+        return None;
+    }
+    let (date, time) = (text.get(..10)?, text.get(11..)?);
+    if !matches!(text.as_bytes()[10], b'T' | b't' | b' ') {
+        return None;
+    }
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let (clock, zone) = time.split_at(time.find(['Z', 'z', '+', '-'])?);
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+    let offset = match zone {
+        "Z" | "z" => 0,
+        _ => {
+            let [hours, minutes] = numbers(&zone[1..], ':', [2, 2])?;
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            (hours * 60 + minutes) * 60 * if zone.starts_with('-') { -1 } else { 1 }
+        }
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let month_index = usize::try_from(month - 1).ok()?;
+    let in_range = (1970..=2500).contains(&year)
+        && (1..=*days.get(month_index)?).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    if !in_range || fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let years: i64 =
+        (1970..year).map(|y| 365 + i64::from(y % 4 == 0 && (y % 100 != 0 || y % 400 == 0))).sum();
+    let before: i64 = days[..month_index].iter().sum();
+    let seconds = (years + before + day - 1) * DAY + (hour * 60 + minute) * 60 + second - offset;
+    let nanos: u64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
+    u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)
+}
+
+fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i64; N]> {
+    let mut found = [0; N];
+    let mut parts = text.split(separator);
+    for (number, width) in found.iter_mut().zip(widths) {
+        let part = parts.next().filter(|p| p.len() == width && p.bytes().all(|b| b.is_ascii_digit()))?;
+        *number = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(found)
+}
+
+/// The text form of an epoch, in UTC.
+pub(super) fn print_epoch(nanos: u64) -> String {
+    let (seconds, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let mut days = seconds / DAY as u64;
+    let time = seconds % DAY as u64;
+    let mut year = 1970;
+    let length = |year: u64| 365 + u64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+    while days >= length(year) {
+        days -= length(year);
+        year += 1;
+    }
+    let mut month = 1;
+    for in_month in [31, length(year) - 337, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < in_month {
+            break;
+        }
+        days -= in_month;
+        month += 1;
+    }
+    let fraction = match fraction {
+        0 => String::new(),
+        f => format!(".{f:09}").trim_end_matches('0').to_owned(),
+    };
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z", days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_read_and_printed_in_utc() {
+        for (text, nanos, printed) in [
+            ("1970-01-01T00:00:00Z", 0, "1970-01-01T00:00:00Z"),
+            // `date -u -d 2026-11-21T12:00:00+01:00 +%s`
+            ("2026-11-21T12:00:00+01:00", 1_795_258_800_000_000_000, "2026-11-21T11:00:00Z"),
+            ("2000-02-29 23:59:59.25Z", 951_868_799_250_000_000, "2000-02-29T23:59:59.25Z"),
+        ] {
+            assert_eq!(parse_epoch(text), Some(nanos), "{text}");
+            assert_eq!(print_epoch(nanos), printed);
+            assert_eq!(parse_epoch(printed), Some(nanos));
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_of_day_is_no_epoch() {
+        for text in [
+            "",
+            "2026-11-21",
+            "2026-11-21T12:00:00",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "1970-01-01T00:00:00+01:00",
+            "2026-11-21T24:00:00Z",
+            "2026-11-21T12:00:00.Z",
+            "2026-11-21T12:00:00+1:00",
+            "2026-11-21T12:00:0\u{e9}Z",
+            "99999-01-01T00:00:00Z",
+        ] {
+            assert_eq!(parse_epoch(text), None, "{text}");
+        }
+    }
+}
