@@ -47,7 +47,8 @@ impl World {
             owned.push(one);
         }
         all.set_owner("");
-        let lost: f64 = owned.iter().filter_map(|s| s.values.get("lost")).sum();
+        let links = &owned[owned.len() - self.fabric.links.len()..];
+        let lost: f64 = links.iter().filter_map(|s| s.values.get("lost")).sum();
         let mut sharers = BTreeMap::new();
         for (key, value) in owned.iter().flat_map(|s| &s.values) {
             sharers.entry(key).and_modify(|(n, _)| *n += 1).or_insert((1, *value));

@@ -1,0 +1,79 @@
+//! Whole networks without a transport: routes, stations, hop limits, sizes, changes of links.
+
+use airloom_base::{Change, Duration, LinkState, Summary};
+use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_world::{Builder, HostId, LinkId, World};
+use serde_json::json;
+
+const WIRE: &str = "wireline";
+
+fn run(mut world: World) -> Summary {
+    let outcome = virtual_time::run(&mut world, Until::Elapsed(Duration::from_secs(60)), |_, _| true);
+    assert_eq!(outcome, Outcome::Complete);
+    world.summary()
+}
+
+fn value(summary: &Summary, key: &str) -> f64 {
+    *summary.values.get(key).unwrap_or_else(|| panic!("no {key} in {:?}", summary.values))
+}
+
+/// mobile[0..n] - radio - gateway - internet - origin
+fn chain(mobiles: usize) -> (Builder, Vec<HostId>, LinkId) {
+    let mut b = Builder::new(1);
+    let mobiles: Vec<HostId> = (0..mobiles).map(|n| b.host(&format!("mobile[{n}]"))).collect();
+    let (gateway, origin) = (b.host("gateway"), b.host("origin"));
+    for (n, mobile) in mobiles.iter().enumerate() {
+        let wire = json!({ "rate": "1Mbit/s", "delay": "10ms" });
+        b.link(&format!("radio{n}"), WIRE, &wire, &[*mobile], gateway).unwrap();
+    }
+    let internet = b.link("internet", WIRE, &json!({ "delay": "20ms" }), &[gateway], origin).unwrap();
+    (b, mobiles, internet)
+}
+
+#[test]
+fn a_ping_takes_the_delays_of_its_way_there_and_back() {
+    let (mut b, mobiles, _) = chain(1);
+    b.app(mobiles[0], "ping", &json!({ "count": 3, "size": "72B" }), Some("origin")).unwrap();
+    let summary = run(b.build().unwrap());
+    // 100 octets at 1 Mbit/s take 0.8 ms each way; 30 ms of delay each way.
+    assert!((value(&summary, "rtt_min_s") - 0.0616).abs() < 1e-9);
+    assert!((value(&summary, "rtt_max_s") - 0.0616).abs() < 1e-9);
+}
+
+#[test]
+fn mobiles_reach_each_other_through_the_network() {
+    let (mut b, mobiles, _) = chain(2);
+    b.app(mobiles[0], "ping", &json!({ "count": 1, "server": "mobile[1]", "size": "72B" }), None).unwrap();
+    let summary = run(b.build().unwrap());
+    assert!((value(&summary, "rtt_min_s") - 2.0 * (2.0 * 0.0108)).abs() < 1e-9);
+}
+
+#[test]
+fn a_link_that_is_down_loses_what_is_sent_until_it_is_up_again() {
+    let (mut b, mobiles, internet) = chain(1);
+    b.app(mobiles[0], "ping", &json!({ "count": 10, "interval": "1s" }), Some("origin")).unwrap();
+    b.at(Duration::from_millis(2500), internet, &[], Change::State(LinkState::Down));
+    b.at(Duration::from_millis(5500), internet, &[], Change::State(LinkState::Up));
+    let summary = run(b.build().unwrap());
+    assert_eq!(value(&summary, "lost"), 3.0);
+    assert_eq!(value(&summary, "mobile[0].lost"), 3.0);
+}
+
+#[test]
+fn a_datagram_without_a_way_is_counted_and_the_run_goes_on() {
+    let (mut b, mobiles, _) = chain(1);
+    b.app(mobiles[0], "ping", &json!({ "count": 2, "server": "192.0.2.7" }), None).unwrap();
+    let summary = run(b.build().unwrap());
+    assert_eq!(value(&summary, "packets"), 0.0, "the sender itself knows no route");
+}
+
+#[test]
+fn addresses_can_not_be_given_twice() {
+    let mut b = Builder::new(1);
+    let (one, two) = (b.host("one"), b.host("two"));
+    let wire = || airloom_bearers::find(WIRE).unwrap();
+    let end = |host| airloom_world::End { host, addresses: vec!["10.9.9.9".parse().unwrap()] };
+    let bearer = (wire().build)(&json!({}), &mut b.parts("wire", 1)).unwrap();
+    let error = b.link_with("wire", bearer, vec![end(one)], end(two)).unwrap_err();
+    assert_eq!(error.to_string(), "link wire: 10.9.9.9 is taken already");
+}
