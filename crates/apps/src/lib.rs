@@ -4,10 +4,13 @@ use airloom_base::{App, AppParts, ConfigError, Entry};
 use serde_json::Value;
 
 pub mod bulk;
+
+pub mod http_server;
 mod net;
 pub mod ping;
 #[cfg(test)]
 mod testing;
+mod times;
 
 /// Builds an application from its table.
 pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
@@ -16,6 +19,7 @@ pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<bulk::client::Config>("bulk", bulk::client::build),
     Entry::new::<bulk::server::Config>("bulk-server", bulk::server::build),
+    Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
 ];
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::request::{LEN, MAX_PADDED, Request};
 use super::server::{SOURCE, clamp};
 use crate::net::{Connections, Outgoing};
+use crate::times::Times;
 
 /// Where bulk servers listen unless told otherwise.
 pub(super) const PORT: u16 = 5001;
@@ -80,24 +81,6 @@ struct Transfer {
     /// Octets of the answer still to come.
     left: u64,
     began: Instant,
-}
-
-/// Number, sum and extremes of durations.
-#[derive(Default)]
-struct Times {
-    count: u64,
-    sum: Duration,
-    min: Duration,
-    max: Duration,
-}
-
-impl Times {
-    fn add(&mut self, time: Duration) {
-        self.min = if self.count == 0 { time } else { self.min.min(time) };
-        self.max = self.max.max(time);
-        self.sum += time;
-        self.count += 1;
-    }
 }
 
 /// The client.
@@ -258,18 +241,16 @@ impl App for Client {
         self.begin(cx, net);
     }
     fn is_done(&self) -> bool {
-        self.times.count + u64::from(self.failed) == u64::from(self.repeat)
+        self.times.count() + u64::from(self.failed) == u64::from(self.repeat)
     }
     fn summarise(&self, out: &mut Summary) {
-        let times = &self.times;
-        let bytes = times.count * self.request.size;
-        out.set("transfers", times.count as f64);
+        let transfers = self.times.count();
+        let bytes = transfers * self.request.size;
+        out.set("transfers", transfers as f64);
         out.set("transfers_failed", f64::from(self.failed));
         out.set("bytes", bytes as f64);
-        if times.count > 0 {
-            out.set("transfer_mean_s", times.sum.as_secs_f64() / times.count as f64);
-            out.set("transfer_min_s", times.min.as_secs_f64());
-            out.set("transfer_max_s", times.max.as_secs_f64());
+        self.times.summarise("transfer", out);
+        if transfers > 0 {
             let span = self.last_end - self.first_start.unwrap_or(Instant::ZERO);
             out.set("duration_s", span.as_secs_f64());
             if !span.is_zero() {

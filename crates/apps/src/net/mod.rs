@@ -1,7 +1,10 @@
-//! What every application over streams needs: a table of its connections, and octets on their way out.
+//! What every application over streams needs: a table of its connections, their deadlines, and octets on their
+//! way out.
 
 mod connections;
+mod deadlines;
 mod outgoing;
 
 pub(crate) use connections::Connections;
+pub(crate) use deadlines::{Alarm, Deadlines};
 pub(crate) use outgoing::Outgoing;

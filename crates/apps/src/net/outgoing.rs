@@ -19,7 +19,12 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// `head`, then the first `len` octets of filler `source`.
     pub(crate) fn new(head: Bytes, source: u32, len: u64) -> Self {
-        Outgoing { head, source, offset: 0, left: len }
+        Outgoing::piece(head, source, 0, len)
+    }
+
+    /// `head`, then `len` octets of filler `source` from `offset` on.
+    pub(crate) fn piece(head: Bytes, source: u32, offset: u64, len: u64) -> Self {
+        Outgoing { head, source, offset, left: len }
     }
 
     /// Writes until the socket takes no more. Is everything written? If not, [`Writable`] tells when to go on.

@@ -1,0 +1,210 @@
+//! One connection of the server: which part of which exchange it is in.
+
+use airloom_base::{Cx, Duration, Instant, SocketId, Sockets};
+use airloom_content::http::message::RequestHead;
+use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, RequestReader, persists};
+
+use super::response::Response;
+use super::{Config, Http};
+use crate::net::Alarm;
+
+/// How long the server reads on after it finished its side.
+//= RFC 9112 (9.6): a server half-closes, reads on until the client closes or for a while, then closes fully.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What the server counts.
+#[derive(Default)]
+pub(super) struct Counters {
+    pub(super) requests: u64,
+    pub(super) errors: u64,
+    pub(super) malformed: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) timeouts: u64,
+}
+
+enum State {
+    /// No complete head has arrived.
+    Reading,
+    /// The body of a request, which nobody needs, is read and dropped before the answer.
+    Discarding(Response),
+    /// The answer is thought about.
+    Thinking(Response),
+    /// The answer is on its way.
+    Answering(Response),
+    /// Our side is finished; what still arrives is dropped.
+    Lingering,
+}
+
+/// One connection.
+pub(super) struct Connection {
+    reader: RequestReader,
+    state: State,
+    served: u32,
+    peer_finished: bool,
+    /// When something has to be done if nothing happens; the server keeps the queue.
+    pub(super) alarm: Alarm,
+    /// The time the alarm should ring.
+    pub(super) deadline: Instant,
+}
+
+/// What the connection wants of the server after a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Nothing; the deadline is up to date.
+    Wait,
+    /// It was reset: forget it.
+    Forget,
+}
+
+impl Connection {
+    /// A connection that was just accepted.
+    pub(super) fn new(config: &Config, now: Instant) -> Self {
+        Connection {
+            reader: RequestReader::new(Limits::default()),
+            state: State::Reading,
+            served: 0,
+            peer_finished: false,
+            alarm: Alarm::default(),
+            deadline: now + config.idle_timeout,
+        }
+    }
+
+    /// Goes on as far as possible: reads requests, writes responses.
+    pub(super) fn serve(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        config: &Config,
+        counters: &mut Counters,
+    ) {
+        loop {
+            match &mut self.state {
+                State::Reading => match self.reader.poll() {
+                    Ok(Some(Item::Head(head, framing))) => {
+                        counters.requests += 1;
+                        self.state = self.accept(config, &head, framing);
+                    }
+                    // Anything else cannot come before a head.
+                    Ok(Some(_)) => {}
+                    Ok(None) if self.take(cx, net, socket) => {}
+                    Ok(None) if self.peer_finished => self.hang_up(cx, net, socket),
+                    Ok(None) => return,
+                    Err(error) => {
+                        counters.malformed += 1;
+                        self.state = State::Answering(Response::error(config, error.status(), true, None));
+                    }
+                },
+                State::Discarding(_) => match self.reader.poll() {
+                    Ok(Some(Item::End(_))) => self.think(cx, config),
+                    Ok(Some(_)) => self.deadline = cx.now + config.idle_timeout,
+                    Ok(None) if self.take(cx, net, socket) => {}
+                    Ok(None) if self.peer_finished => self.hang_up(cx, net, socket),
+                    Ok(None) => return,
+                    Err(error) => {
+                        counters.malformed += 1;
+                        self.state = State::Answering(Response::error(config, error.status(), true, None));
+                    }
+                },
+                State::Thinking(_) => return,
+                State::Answering(response) => {
+                    self.deadline = cx.now + config.stall_timeout;
+                    if !response.pump(cx, net, socket) {
+                        return;
+                    }
+                    counters.sent_bytes += response.size;
+                    counters.errors += u64::from(response.status >= 400);
+                    self.served += 1;
+                    self.deadline = cx.now + config.idle_timeout;
+                    if response.close {
+                        self.hang_up(cx, net, socket);
+                    } else {
+                        self.state = State::Reading;
+                    }
+                }
+                State::Lingering => {
+                    while net.read(cx, socket, usize::MAX).is_some() {}
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The peer sends no more.
+    pub(super) fn peer_finished(&mut self) {
+        self.peer_finished = true;
+    }
+
+    /// The deadline has come.
+    pub(super) fn timeout(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        config: &Config,
+        counters: &mut Counters,
+    ) -> Then {
+        match std::mem::replace(&mut self.state, State::Lingering) {
+            State::Thinking(response) => self.state = State::Answering(response),
+            State::Reading if self.reader.is_between_messages() => self.hang_up(cx, net, socket),
+            State::Reading | State::Discarding(_) => {
+                counters.timeouts += 1;
+                self.state = State::Answering(Response::error(config, 408, true, None));
+            }
+            State::Answering(_) => {
+                counters.timeouts += 1;
+                net.reset(cx, socket);
+                return Then::Forget;
+            }
+            State::Lingering => {
+                net.reset(cx, socket);
+                return Then::Forget;
+            }
+        }
+        self.serve(cx, net, socket, config, counters);
+        Then::Wait
+    }
+
+    /// A head has arrived: decides the answer. It is given when the body has been read away.
+    fn accept(&mut self, config: &Config, head: &RequestHead, framing: Framing) -> State {
+        let last = config.max_requests.is_some_and(|max| self.served + 1 >= max);
+        // A 1.0 server keeps a connection only where the client asks for it by name.
+        let asked = config.http == Http::Http11 || head.fields.list_has("connection", "keep-alive");
+        let keep =
+            asked && !last && !framing.must_close && persists(head.version, &head.fields, Receiver::Server);
+        let has_body = framing.length != BodyLength::None;
+        if has_body && head.fields.list_has("expect", "100-continue") {
+            //= RFC 9110 (10.1.1): instead of asking for a body it will not use, a server answers and closes.
+            return State::Answering(Response::to(config, head, true));
+        }
+        State::Discarding(Response::to(config, head, !keep))
+    }
+
+    fn think(&mut self, cx: &Cx, config: &Config) {
+        if let State::Discarding(response) = std::mem::replace(&mut self.state, State::Lingering) {
+            self.state = if config.delay.is_zero() {
+                State::Answering(response)
+            } else {
+                self.deadline = cx.now + config.delay;
+                State::Thinking(response)
+            };
+        }
+    }
+
+    /// Feeds the reader with one piece from the socket; `false` if there is none.
+    fn take(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        match net.read(cx, socket, usize::MAX) {
+            Some(body) => {
+                self.reader.feed(body);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        net.finish(cx, socket);
+        self.deadline = cx.now + LINGER;
+        self.state = State::Lingering;
+    }
+}

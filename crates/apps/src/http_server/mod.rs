@@ -1,0 +1,112 @@
+//! An HTTP/1.0 and 1.1 server of made-up objects.
+//!
+//! ```text
+//! socket ──> RequestReader ──> site: what is there? ──> response: head + filler ──> socket
+//!               (content::http)   (site.rs)               (response.rs)
+//! ```
+//!
+//! `/<size>` gives that many octets (`/200kB`, `/10240`), a table in the scenario gives other paths their sizes, and
+//! `/` is a page that says so. The octets of an object are a fixed function of its path: a real client that
+//! fetches it twice gets the same file.
+//!
+//! One request of a connection is worked on at a time and further (pipelined) ones stay unread, so a peer that
+//! does not read its responses is held back by the transport; nothing is buffered but heads, whose size is limited.
+//! Timers: a connection without a complete request is closed after `idle_timeout`, one that takes no octets of a
+//! response is reset after `stall_timeout`, and after the last response the server finishes its side and reads on
+//! for two seconds (an early full close would reset the connection and destroy what the client has not read).
+//!
+//! Standards: RFC 9112, RFC 9110, RFC 1945. Left out: conditional and range requests, methods but GET and HEAD.
+
+mod connection;
+mod response;
+mod server;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use airloom_base::units::Octets;
+use airloom_base::{App, AppParts, ConfigError, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use server::Server;
+
+/// Highest version a server speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Http {
+    /// HTTP/1.0: one request per connection unless the client asks to keep it.
+    #[serde(rename = "1.0")]
+    Http10,
+    /// HTTP/1.1.
+    #[default]
+    #[serde(rename = "1.1")]
+    Http11,
+}
+
+/// How the end of an object is marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coding {
+    /// By a Content-Length.
+    #[default]
+    Length,
+    /// By chunks; for clients of version 1.0 by closing the connection.
+    Chunked,
+    /// By closing the connection.
+    Close,
+}
+
+/// Serves made-up objects over HTTP/1.0 and 1.1: `/<size>` (such as `/200kB`) gives that many octets, and so do the
+/// paths of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Port to listen on.
+    pub port: u16,
+    /// Highest version spoken: `"1.0"` or `"1.1"`.
+    pub http: Http,
+    /// Sizes of objects by path; each path begins with `/`.
+    pub objects: BTreeMap<String, Octets>,
+    /// Keep connections open where version and client allow it?
+    pub keep_alive: bool,
+    /// Close a connection after so many requests; no limit if not given.
+    pub max_requests: Option<u32>,
+    /// Close a connection on which no complete request arrived for so long.
+    pub idle_timeout: Duration,
+    /// Reset a connection whose client took nothing of a response for so long.
+    pub stall_timeout: Duration,
+    /// Time between a request and its response.
+    pub delay: Duration,
+    /// How the end of an object is marked: `"length"`, `"chunked"` or `"close"`.
+    pub coding: Coding,
+    /// Size of a chunk.
+    pub chunk: Octets,
+    /// Connections beyond this number are reset.
+    pub max_connections: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            port: 80,
+            http: Http::Http11,
+            objects: BTreeMap::new(),
+            keep_alive: true,
+            max_requests: None,
+            idle_timeout: Duration::from_secs(15),
+            stall_timeout: Duration::from_secs(60),
+            delay: Duration::ZERO,
+            coding: Coding::Length,
+            chunk: Octets(8192),
+            max_connections: 10_000,
+        }
+    }
+}
+
+/// Builds the server from its table.
+pub fn build(value: &Value, _: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+    Ok(Box::new(Server::new(airloom_base::config::read(value)?)?))
+}

@@ -1,0 +1,174 @@
+//! A response on its way: head, then a filler, whole or in chunks.
+
+use airloom_base::{Cx, SocketId, Sockets};
+use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version, reason};
+use airloom_content::http::v1::chunk_size_line;
+use bytes::Bytes;
+
+use super::site::{self, Object};
+use super::{Coding, Config, Http};
+use crate::net::Outgoing;
+
+/// A response, as much of it as is not written yet. Its memory does not depend on the size of the object.
+pub(super) struct Response {
+    outgoing: Outgoing,
+    chunks: Option<Chunks>,
+    /// Does the connection end with it?
+    pub(super) close: bool,
+    /// Its status.
+    pub(super) status: u16,
+    /// Octets of its body.
+    pub(super) size: u64,
+}
+
+struct Chunks {
+    source: u32,
+    offset: u64,
+    size: u64,
+    chunk: u64,
+    ended: bool,
+}
+
+impl Chunks {
+    fn next(&mut self) -> Option<Outgoing> {
+        if self.ended {
+            return None;
+        }
+        let len = self.chunk.min(self.size - self.offset);
+        self.ended = len == 0;
+        let line = chunk_size_line(len, self.offset == 0);
+        let piece = Outgoing::piece(line.into(), self.source, self.offset, len);
+        self.offset += len;
+        Some(piece)
+    }
+}
+
+impl Response {
+    /// The answer to a request; `close` if the connection must not go on.
+    pub(super) fn to(config: &Config, request: &RequestHead, close: bool) -> Response {
+        let close = close || !config.keep_alive;
+        match &request.method {
+            Method::Get | Method::Head => {}
+            //= RFC 9110 (15.6.2): a method that is not recognised is answered with 501, a known one with 405.
+            Method::Other(_) => return Response::error(config, 501, close, Some(request)),
+            _ => return Response::error(config, 405, close, Some(request)),
+        }
+        match site::find(config, request.target_parts().1) {
+            None => Response::error(config, 404, close, Some(request)),
+            Some((Object::Text(text), media)) => {
+                Response::text(config, 200, media, text, close, Some(request))
+            }
+            Some((Object::Filler { source, size }, media)) => {
+                Response::object(config, media, source, size, close, request)
+            }
+        }
+    }
+
+    /// An error with a line of text; `request` is missing if it could not be read.
+    pub(super) fn error(
+        config: &Config,
+        status: u16,
+        close: bool,
+        request: Option<&RequestHead>,
+    ) -> Response {
+        let text = format!("{status} {}\n", reason(status));
+        Response::text(config, status, "text/plain", text.into(), close, request)
+    }
+
+    fn text(
+        config: &Config,
+        status: u16,
+        media: &'static str,
+        text: Bytes,
+        close: bool,
+        request: Option<&RequestHead>,
+    ) -> Response {
+        let mut fields = Fields::default();
+        if status == 405 {
+            fields.push("Allow", "GET, HEAD");
+        }
+        fields.push("Content-Type", media);
+        fields.push("Content-Length", text.len().to_string());
+        let bodiless = request.is_some_and(|r| r.method == Method::Head);
+        let mut octets = head(config, status, fields, close, request);
+        if !bodiless {
+            octets.extend_from_slice(&text);
+        }
+        let size = if bodiless { 0 } else { text.len() as u64 };
+        Response { outgoing: Outgoing::new(octets.into(), 0, 0), chunks: None, close, status, size }
+    }
+
+    fn object(
+        config: &Config,
+        media: &'static str,
+        source: u32,
+        size: u64,
+        close: bool,
+        request: &RequestHead,
+    ) -> Response {
+        let mut fields = Fields::default();
+        fields.push("Content-Type", media);
+        let both_11 = request.version >= Version::Http11 && config.http == Http::Http11;
+        let (mut close, mut chunked) = (close, false);
+        match config.coding {
+            Coding::Length => fields.push("Content-Length", size.to_string()),
+            //= RFC 9112 (6.1): chunked only towards a peer known to speak 1.1.
+            Coding::Chunked if both_11 => {
+                chunked = true;
+                fields.push("Transfer-Encoding", "chunked");
+            }
+            Coding::Chunked | Coding::Close => close = true,
+        }
+        let octets = head(config, 200, fields, close, Some(request)).into();
+        if request.method == Method::Head {
+            return Response {
+                outgoing: Outgoing::new(octets, 0, 0),
+                chunks: None,
+                close,
+                status: 200,
+                size: 0,
+            };
+        }
+        let (outgoing, chunks) = if chunked {
+            let chunks = Chunks { source, offset: 0, size, chunk: config.chunk.0, ended: false };
+            (Outgoing::new(octets, 0, 0), Some(chunks))
+        } else {
+            (Outgoing::new(octets, source, size), None)
+        };
+        Response { outgoing, chunks, close, status: 200, size }
+    }
+
+    /// Writes until the socket takes no more. Is everything written?
+    pub(super) fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        loop {
+            if !self.outgoing.pump(cx, net, socket) {
+                return false;
+            }
+            match self.chunks.as_mut().and_then(Chunks::next) {
+                Some(next) => self.outgoing = next,
+                None => return true,
+            }
+        }
+    }
+}
+
+/// The octets of a response head.
+fn head(
+    config: &Config,
+    status: u16,
+    mut fields: Fields,
+    close: bool,
+    request: Option<&RequestHead>,
+) -> Vec<u8> {
+    fields.push("Server", "airloom");
+    let version = if config.http == Http::Http10 { Version::Http10 } else { Version::Http11 };
+    if close {
+        fields.push("Connection", "close");
+    } else if version == Version::Http10 || request.is_some_and(|r| r.version == Version::Http10) {
+        //= RFC 2068 (19.7.1): a 1.0 client learns that the connection is kept from the echoed token.
+        fields.push("Connection", "keep-alive");
+    }
+    let mut octets = Vec::with_capacity(160);
+    ResponseHead { version, status, reason: reason(status).into(), fields }.emit(&mut octets);
+    octets
+}

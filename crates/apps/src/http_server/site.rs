@@ -1,0 +1,110 @@
+//! What is at which path.
+
+use std::fmt::Write;
+
+use airloom_base::random;
+use airloom_base::units::Octets;
+use bytes::Bytes;
+
+use super::Config;
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    /// So many octets of a filler.
+    Filler {
+        /// Which one.
+        source: u32,
+        /// How many.
+        size: u64,
+    },
+    /// Octets written out.
+    Text(Bytes),
+}
+
+/// The object at `path` (with or without a query), and its media type.
+pub(super) fn find(config: &Config, path: &[u8]) -> Option<(Object, &'static str)> {
+    let path = path.split(|b| matches!(b, b'?' | b'#')).next().unwrap_or_default();
+    let path = std::str::from_utf8(path).ok()?;
+    let size = match config.objects.get(path) {
+        Some(size) => size.0,
+        None if path == "/" => return Some((Object::Text(index(config)), "text/html")),
+        None => size(path.strip_prefix('/')?)?,
+    };
+    // The octets depend on the path alone, not on the run.
+    let source = random::derive(0, path) as u32;
+    Some((Object::Filler { source, size }, media_type(path)))
+}
+
+/// `10240` or `200kB`.
+fn size(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| !text.starts_with('+')).or_else(|| text.parse::<Octets>().ok().map(|n| n.0))
+}
+
+fn media_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("html" | "htm") => "text/html",
+        Some("css") => "text/css",
+        Some("js") => "text/javascript",
+        Some("png") => "image/png",
+        Some("gif") => "image/gif",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Most objects the index lists.
+const LISTED: usize = 1000;
+
+fn index(config: &Config) -> Bytes {
+    let mut page = String::from(
+        "<!doctype html>\n<title>airloom</title>\n<p>/&lt;size&gt; gives that many octets, for example \
+         <a href=\"/200kB\">/200kB</a> or <a href=\"/10240\">/10240</a>.\n",
+    );
+    for (path, size) in config.objects.iter().take(LISTED) {
+        let path: String = path
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "/-._~?=%".contains(c) { c } else { '_' })
+            .collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "<li><a href=\"{path}\">{path}</a> {size}");
+    }
+    page.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filler_size(path: &str) -> Option<u64> {
+        match find(&Config::default(), path.as_bytes())?.0 {
+            Object::Filler { size, .. } => Some(size),
+            Object::Text(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_path_may_be_a_size() {
+        assert_eq!(filler_size("/10240"), Some(10_240));
+        assert_eq!(filler_size("/200kB"), Some(200_000));
+        assert_eq!(filler_size("/1MiB?again"), Some(1_048_576));
+        assert_eq!(filler_size("/0"), Some(0));
+        for none in ["/-1", "/+1", "/1 MB x", "/none", "//1", "1", "", "*", "/99999999999999999999MB"] {
+            assert_eq!(filler_size(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_table_comes_first_and_octets_depend_on_the_path_only() {
+        let mut config = Config::default();
+        config.objects.insert("/a.png".into(), Octets(7));
+        config.objects.insert("/10".into(), Octets(99));
+        let (object, media) = find(&config, b"/a.png").unwrap();
+        assert_eq!(media, "image/png");
+        assert!(matches!(object, Object::Filler { size: 7, .. }));
+        assert!(matches!(find(&config, b"/10").unwrap().0, Object::Filler { size: 99, .. }));
+        assert_eq!(find(&config, b"/a.png?x").unwrap().0, object);
+        let (Object::Text(page), _) = find(&config, b"/").unwrap() else { panic!("the index is text") };
+        assert!(std::str::from_utf8(&page).unwrap().contains("/a.png"));
+    }
+}

@@ -1,0 +1,242 @@
+use airloom_base::units::Octets;
+use airloom_base::{App, Body, CloseReason, Duration, Instant, random};
+
+use super::*;
+use crate::testing::{Pair, Speaker};
+
+fn ask_with(config: Config, text: &str, hang_up: bool, chop: usize) -> Pair<Speaker, Server> {
+    let mut pair =
+        Pair::new(Speaker::new(80, text.to_owned()), Server::new(config).expect("a valid configuration"));
+    pair.a.hang_up = hang_up;
+    pair.net.chop = chop;
+    pair.run();
+    pair
+}
+
+/// What the server says to `text`, the same whole and octet by octet.
+fn ask_of(config: &Config, text: &str) -> String {
+    let whole = ask_with(config.clone(), text, false, usize::MAX).a.text();
+    assert_eq!(ask_with(config.clone(), text, false, 1).a.text(), whole, "octet by octet: {text:?}");
+    whole
+}
+
+fn ask(text: &str) -> String {
+    ask_of(&Config::default(), text)
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or_default()
+}
+
+fn filler(path: &str, len: u32) -> Vec<u8> {
+    Body::filler(random::derive(0, path) as u32, len).to_bytes().to_vec()
+}
+
+fn body(heard: &[u8]) -> &[u8] {
+    let end = heard.windows(4).position(|w| w == b"\r\n\r\n").expect("a head");
+    &heard[end + 4..]
+}
+
+#[test]
+fn a_1_0_request_gets_the_object_and_the_connection_closes() {
+    let pair = ask_with(Config::default(), "GET /1000 HTTP/1.0\r\n\r\n", false, usize::MAX);
+    let text = pair.a.text();
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    assert!(text.contains("Content-Length: 1000\r\n") && text.contains("Connection: close\r\n"));
+    assert_eq!(body(&pair.a.heard), filler("/1000", 1000));
+    assert_eq!((pair.a.end, pair.net.alive(1)), (Some(CloseReason::Finished), 0));
+}
+
+#[test]
+fn keep_alive_is_echoed_to_a_1_0_client_and_pipelined_requests_are_answered_in_order() {
+    let text = ask("GET /3 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nGET /5 HTTP/1.0\r\n\r\n");
+    assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 2);
+    assert!(text.contains("Connection: keep-alive\r\n"));
+    assert!(text.find("Content-Length: 3").unwrap() < text.find("Content-Length: 5").unwrap());
+}
+
+#[test]
+fn pipelining_goes_on_until_close_is_said() {
+    let get = |n| format!("GET /{n} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let last = "GET /4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /5 HTTP/1.1\r\nHost: x\r\n\r\n";
+    let text = ask(&format!("{}{}{}{last}", get(1), get(2), get(3)));
+    assert_eq!(text.matches("200 OK").count(), 4, "nothing after close");
+}
+
+#[test]
+fn head_has_the_fields_and_no_body() {
+    let text = ask("HEAD /1000 HTTP/1.0\r\n\r\n");
+    assert!(text.contains("Content-Length: 1000\r\n") && text.ends_with("\r\n\r\n"));
+    assert!(ask("HEAD /none HTTP/1.0\r\n\r\n").ends_with("\r\n\r\n"));
+}
+
+#[test]
+fn errors_have_their_status() {
+    let host = "Host: x\r\nConnection: close\r\n\r\n";
+    for (request, expected) in [
+        (format!("GET /none HTTP/1.1\r\n{host}"), "404"),
+        (format!("DELETE /1 HTTP/1.1\r\n{host}"), "405"),
+        (format!("BREW /1 HTTP/1.1\r\n{host}"), "501"),
+        ("GET / HTTP/2.0\r\n\r\n".to_owned(), "505"),
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), "400"),
+        (format!("GET / HTTP/1.1\r\nTransfer-Encoding: cow\r\n{host}"), "501"),
+        ("\x16\x03\x01\x02\0\x01\0\x01\r\n\r\n".to_owned(), "400"),
+        (format!("GET /{} HTTP/1.1\r\n{host}", "a".repeat(20_000)), "414"),
+        (format!("GET / HTTP/1.1\r\nA: {}\r\n{host}", "a".repeat(40_000)), "431"),
+    ] {
+        let answer = ask(&request);
+        assert_eq!(status(&answer), expected, "{request:.60}");
+        assert!(answer.contains("Connection: close\r\n"), "{request:.60}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{request:.60}");
+    }
+    assert!(ask("POST /1 HTTP/1.0\r\nContent-Length: 1\r\n\r\nx").contains("Allow: GET, HEAD"));
+}
+
+#[test]
+fn a_body_nobody_needs_is_read_away_and_the_next_request_served() {
+    let text = ask(
+        "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /GET /7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    );
+    assert_eq!(text.matches("HTTP/1.1 405").count(), 1);
+    assert_eq!(text.matches("HTTP/1.1 200").count(), 1);
+}
+
+#[test]
+fn who_waits_for_100_continue_gets_the_answer_at_once() {
+    let answer = ask("POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(status(&answer), "405");
+    assert!(answer.contains("Connection: close"));
+}
+
+#[test]
+fn chunks_are_for_1_1_and_closing_for_1_0() {
+    let config = Config { coding: Coding::Chunked, chunk: Octets(4), ..Config::default() };
+    let text = ask_with(config.clone(), "GET /10 HTTP/1.1\r\nHost: x\r\n\r\n", true, usize::MAX);
+    let octets = filler("/10", 10);
+    let expected =
+        [b"4\r\n", &octets[..4], b"\r\n4\r\n", &octets[4..8], b"\r\n2\r\n", &octets[8..], b"\r\n0\r\n\r\n"]
+            .concat();
+    assert_eq!(body(&text.a.heard), expected);
+    let old = ask_of(&config, "GET /10 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert!(old.contains("Connection: close") && !old.contains("Content-Length") && !old.contains("chunked"));
+    let empty = ask_with(config, "GET /0 HTTP/1.1\r\nHost: x\r\n\r\n", true, 1);
+    assert_eq!(body(&empty.a.heard), b"0\r\n\r\n");
+}
+
+#[test]
+fn a_1_0_server_keeps_connections_only_when_asked() {
+    let config = Config { http: Http::Http10, ..Config::default() };
+    let text = ask_of(&config, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /1 HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(text.matches("HTTP/1.0 200").count(), 1);
+    let two = ask_of(
+        &config,
+        "GET /1 HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\nGET /2 HTTP/1.0\r\n\r\n",
+    );
+    assert_eq!(two.matches("HTTP/1.0 200").count(), 2);
+    assert!(two.contains("Connection: keep-alive"));
+}
+
+#[test]
+fn the_number_of_requests_can_be_limited() {
+    let config = Config { max_requests: Some(2), ..Config::default() };
+    let text = ask_of(&config, &"GET /1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3));
+    assert_eq!(text.matches("200 OK").count(), 2);
+    assert_eq!(text.matches("Connection: close").count(), 1);
+    let config = Config { keep_alive: false, ..Config::default() };
+    assert_eq!(ask_of(&config, &"GET /1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3)).matches("200 OK").count(), 1);
+}
+
+#[test]
+fn an_idle_connection_is_closed_and_half_a_request_told_so() {
+    let idle = ask_with(Config::default(), "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n", false, usize::MAX);
+    assert!(idle.a.finished);
+    assert_eq!(idle.net.alive(1), 0);
+    let half = ask_with(Config::default(), "GET /1 HTTP/1.1\r\nHo", false, usize::MAX);
+    assert_eq!(status(&half.a.text()), "408");
+    let body =
+        ask_with(Config::default(), "POST / HTTP/1.0\r\nContent-Length: 9\r\n\r\nabc", false, usize::MAX);
+    assert_eq!(status(&body.a.text()), "408");
+}
+
+#[test]
+fn a_client_that_closes_in_the_middle_of_a_request_gets_nothing() {
+    let pair = ask_with(Config::default(), "GET /1 HTTP/1.1\r\nHo", true, usize::MAX);
+    assert_eq!((pair.a.text().as_str(), pair.a.end), ("", Some(CloseReason::Finished)));
+}
+
+#[test]
+fn a_client_that_half_closes_still_gets_its_answers() {
+    let two = "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2);
+    let pair = ask_with(Config::default(), &two, true, usize::MAX);
+    assert_eq!(pair.a.text().matches("200 OK").count(), 2);
+    assert_eq!(pair.a.end, Some(CloseReason::Finished));
+}
+
+#[test]
+fn the_answer_comes_after_the_configured_time() {
+    let config = Config { delay: Duration::from_secs(3), ..Config::default() };
+    let mut pair = Pair::new(
+        Speaker::new(80, &b"GET /1 HTTP/1.0\r\n\r\n"[..]),
+        Server::new(config).expect("a valid configuration"),
+    );
+    pair.run_until(Instant::ZERO + Duration::from_millis(3030));
+    assert!(pair.a.heard.is_empty());
+    pair.run_until(Instant::ZERO + Duration::from_millis(3050));
+    assert!(!pair.a.heard.is_empty());
+}
+
+/// Connects and never reads.
+struct Deaf(Speaker);
+
+impl App for Deaf {
+    fn start(&mut self, cx: &mut airloom_base::Cx, net: &mut dyn airloom_base::Sockets) {
+        self.0.start(cx, net);
+    }
+    fn handle_event(
+        &mut self,
+        cx: &mut airloom_base::Cx,
+        net: &mut dyn airloom_base::Sockets,
+        socket: airloom_base::SocketId,
+        event: airloom_base::SocketEvent,
+    ) {
+        if event != airloom_base::SocketEvent::Readable {
+            self.0.handle_event(cx, net, socket, event);
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: &mut airloom_base::Cx, _: &mut dyn airloom_base::Sockets) {}
+    fn is_done(&self) -> bool {
+        true
+    }
+    fn summarise(&self, _: &mut airloom_base::Summary) {}
+}
+
+#[test]
+fn a_client_that_does_not_read_is_reset_after_the_stall_timeout() {
+    let speaker = Speaker::new(80, &b"GET /1GB HTTP/1.0\r\n\r\n"[..]);
+    let mut pair = Pair::new(Deaf(speaker), Server::new(Config::default()).expect("a valid configuration"));
+    let end = pair.run();
+    assert_eq!(pair.a.0.end, Some(CloseReason::Reset));
+    assert!((60.0..61.0).contains(&end.as_secs_f64()), "{end}");
+    assert_eq!(pair.server_summary()["timeouts"], 1.0);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_reset() {
+    let config = Config { max_connections: 0, ..Config::default() };
+    let pair = ask_with(config, "GET / HTTP/1.0\r\n\r\n", false, usize::MAX);
+    assert_eq!(pair.a.end, Some(CloseReason::Reset));
+    assert_eq!(pair.server_summary()["connections_turned_away"], 1.0);
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let path = |config| Server::new(config).err().map(|e| e.path.join("."));
+    assert_eq!(path(Config { chunk: Octets(0), ..Config::default() }).as_deref(), Some("chunk"));
+    assert_eq!(path(Config { max_requests: Some(0), ..Config::default() }).as_deref(), Some("max_requests"));
+    let mut config = Config::default();
+    config.objects.insert("a".into(), Octets(1));
+    assert_eq!(path(config).as_deref(), Some("objects.a"));
+}

@@ -1,0 +1,38 @@
+//! Durations an application reports: how many, their mean and extremes, in five words.
+
+use airloom_base::{Duration, Summary};
+
+/// Number, sum and extremes of durations.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    count: u64,
+    sum: Duration,
+    min: Duration,
+    max: Duration,
+}
+
+impl Times {
+    /// One more.
+    pub(crate) fn add(&mut self, time: Duration) {
+        self.min = if self.count == 0 { time } else { self.min.min(time) };
+        self.max = self.max.max(time);
+        self.sum += time;
+        self.count += 1;
+    }
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+    /// Their mean in seconds, if there were any.
+    pub(crate) fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
+    }
+    /// Sets `<name>_mean_s`, `<name>_min_s` and `<name>_max_s`, if there were any.
+    pub(crate) fn summarise(&self, name: &str, out: &mut Summary) {
+        out.set_some(&format!("{name}_mean_s"), self.mean_s());
+        if self.count > 0 {
+            out.set(&format!("{name}_min_s"), self.min.as_secs_f64());
+            out.set(&format!("{name}_max_s"), self.max.as_secs_f64());
+        }
+    }
+}
