@@ -5,6 +5,7 @@ use serde_json::Value;
 
 pub mod bulk;
 
+pub mod http_client;
 pub mod http_server;
 mod net;
 pub mod ping;
@@ -19,6 +20,7 @@ pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<bulk::client::Config>("bulk", bulk::client::build),
     Entry::new::<bulk::server::Config>("bulk-server", bulk::server::build),
+    Entry::new::<http_client::Config>("http-client", http_client::build),
     Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
 ];

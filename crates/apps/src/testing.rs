@@ -164,16 +164,20 @@ impl Sockets for Side<'_> {
         connection.ends[self.side].blocked = taken < body.len();
         connection.ends[self.side].sent += taken;
         let mut body = body.slice(0, taken);
-        if let Some(limit) = cut.filter(|limit| self.side == 1 && connection.ends[1].sent >= *limit) {
+        let cut = cut.filter(|limit| self.side == 1 && connection.ends[1].sent >= *limit);
+        let is_cut = cut.is_some();
+        if let Some(limit) = cut {
             let over = connection.ends[1].sent - limit;
             body = body.slice(0, taken.saturating_sub(over));
-            self.net.cut.remove(&number);
-            self.net.push(self.net.delay, number, Happening::Reset(0));
-            self.net.push(self.net.delay, number, Happening::Reset(1));
         }
         while !body.is_empty() {
             let piece = body.split_to(self.net.chop);
             self.net.push(self.net.delay, number, Happening::Arrive(peer, piece));
+        }
+        if is_cut {
+            self.net.cut.remove(&number);
+            self.net.push(self.net.delay, number, Happening::Reset(0));
+            self.net.push(self.net.delay, number, Happening::Reset(1));
         }
         taken
     }

@@ -1,0 +1,95 @@
+//! One page on its way: which objects wait, and what has come of the others.
+
+use std::collections::VecDeque;
+
+use airloom_base::Instant;
+
+/// An object that is to be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Job {
+    /// Its place in the page.
+    pub(super) object: u32,
+    /// How often a connection failed on it.
+    pub(super) failures: u16,
+}
+
+/// A page that is being loaded.
+pub(super) struct Page {
+    /// Its place in the list of pages.
+    pub(super) index: usize,
+    pub(super) start: Instant,
+    waiting: VecDeque<Job>,
+    /// Objects that are not asked for before the first one is settled.
+    held: u32,
+    /// Objects that have neither arrived nor failed.
+    unsettled: u32,
+    pub(super) failed: u32,
+    pub(super) bytes: u64,
+    pub(super) connections: u32,
+}
+
+impl Page {
+    /// A page of `objects` objects; with `first_alone` the others wait for the first.
+    pub(super) fn new(index: usize, objects: u32, first_alone: bool, start: Instant) -> Self {
+        let now = if first_alone { objects.min(1) } else { objects };
+        Page {
+            index,
+            start,
+            waiting: (0..now).map(|object| Job { object, failures: 0 }).collect(),
+            held: objects - now,
+            unsettled: objects,
+            failed: 0,
+            bytes: 0,
+            connections: 0,
+        }
+    }
+
+    /// Does an object wait to be asked for?
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next object to ask for.
+    pub(super) fn take(&mut self) -> Option<Job> {
+        self.waiting.pop_front()
+    }
+
+    /// Its connection did not answer: it is asked for again before all others.
+    pub(super) fn again(&mut self, job: Job) {
+        self.waiting.push_front(job);
+    }
+
+    /// An object has arrived or failed for good.
+    pub(super) fn settle(&mut self, arrived: bool) {
+        self.unsettled -= 1;
+        self.failed += u32::from(!arrived);
+        let held = std::mem::take(&mut self.held);
+        self.waiting.extend((1..=held).map(|object| Job { object, failures: 0 }));
+    }
+
+    /// Is every object settled?
+    pub(super) fn is_done(&self) -> bool {
+        self.unsettled == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inline_objects_wait_for_the_first() {
+        let mut page = Page::new(0, 3, true, Instant::ZERO);
+        let first = page.take().unwrap();
+        assert!(!page.has_waiting());
+        page.again(first);
+        assert_eq!(page.take(), Some(first));
+        page.settle(true);
+        assert_eq!((page.take().unwrap().object, page.take().unwrap().object), (1, 2));
+        page.settle(false);
+        assert!(!page.is_done());
+        page.settle(true);
+        assert!(page.is_done());
+        assert_eq!(page.failed, 1);
+    }
+}

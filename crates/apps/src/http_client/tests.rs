@@ -1,0 +1,257 @@
+use std::collections::BTreeMap;
+
+use airloom_base::record::{PageRecord, Record};
+use airloom_base::units::Octets;
+use airloom_base::{App, Duration};
+
+use super::*;
+use crate::http_server::{self, Server};
+use crate::testing::{Answerer, Pair, SERVER};
+
+fn client(config: Config) -> Client {
+    Client::new(config, SERVER, "origin", "mobile", Duration::ZERO).expect("a valid configuration")
+}
+
+fn pair_with(config: Config, server: http_server::Config) -> Pair<Client, Server> {
+    Pair::new(client(config), Server::new(server).expect("a valid configuration"))
+}
+
+fn pair(config: Config) -> Pair<Client, Server> {
+    pair_with(config, http_server::Config::default())
+}
+
+fn paths(paths: &[&str]) -> Vec<Object> {
+    paths.iter().map(|p| Object::Path((*p).to_owned())).collect()
+}
+
+fn ten() -> Config {
+    Config { objects: paths(&["/10000"; 10]), ..Config::default() }
+}
+
+fn pages(pair: &Pair<Client, impl App>) -> Vec<PageRecord> {
+    let page = |record: &Record| if let Record::Page(page) = record { Some(page.clone()) } else { None };
+    pair.records().facts.iter().filter_map(page).collect()
+}
+
+fn numbers(summary: &BTreeMap<String, f64>, names: &[&str]) -> Vec<f64> {
+    names.iter().map(|name| summary[*name]).collect()
+}
+
+#[test]
+fn connections_are_used_as_the_version_says() {
+    let modes = [
+        (Http::Http10, true, 1, 10, 10.0 * 40.0),
+        (Http::Http10KeepAlive, true, 1, 1, 20.0 + 10.0 * 20.0),
+        (Http::Http11, true, 1, 1, 20.0 + 10.0 * 20.0),
+        (Http::Http11, false, 1, 10, 10.0 * 40.0),
+        (Http::Http10, true, 2, 10, 5.0 * 40.0),
+        (Http::Http11, true, 2, 2, 20.0 + 5.0 * 20.0),
+        (Http::Http11, true, 99, 10, 40.0),
+    ];
+    for (http, keep_alive, connections, opened, load_ms) in modes {
+        let mut pair = pair(Config { http, keep_alive, connections, ..ten() });
+        pair.run();
+        let summary = pair.summary();
+        let what = format!("{http:?} {keep_alive} {connections}");
+        assert_eq!(numbers(&summary, &["objects", "failed", "bytes"]), [10.0, 0.0, 1e5], "{what}");
+        assert_eq!(pair.net.opened(), opened, "{what}");
+        assert!((summary["page_load_s"] - load_ms / 1e3).abs() < 1e-6, "{what}: {}", summary["page_load_s"]);
+        assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0), "{what}");
+        assert!(pair.a.is_done());
+    }
+}
+
+#[test]
+fn pipelining_begins_when_the_connection_has_proved_to_persist() {
+    let mut deep = pair(Config { connections: 1, pipeline: 4, ..ten() });
+    deep.run();
+    // Set-up, the first one alone, then 9 in flights of at most 4 that refill as answers come.
+    let load = deep.summary()["page_load_s"];
+    assert!((load - 0.1).abs() < 1e-6, "{load}");
+    assert_eq!(deep.net.opened(), 1);
+}
+
+#[test]
+fn octets_may_arrive_one_by_one() {
+    for coding in [http_server::Coding::Length, http_server::Coding::Chunked, http_server::Coding::Close] {
+        for http in [Http::Http10, Http::Http10KeepAlive, Http::Http11] {
+            let server = http_server::Config { coding, chunk: Octets(7), ..Default::default() };
+            let mut pair =
+                pair_with(Config { http, objects: paths(&["/50", "/0", "/"]), ..Config::default() }, server);
+            (pair.net.chop, pair.net.room) = (1, 11);
+            pair.run();
+            assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [3.0, 0.0], "{coding:?} {http:?}");
+        }
+    }
+}
+
+#[test]
+fn inline_objects_follow_the_page_and_pages_follow_each_other() {
+    let all = vec![paths(&["/1000", "/2000", "/3000"]), paths(&["/10"])];
+    let think = Duration::from_secs(1);
+    let mut pair = pair(Config { pages: all, connections: 4, think, repeat: 2, ..Config::default() });
+    pair.run();
+    let records = pages(&pair);
+    assert_eq!(records.len(), 4);
+    assert_eq!((records[0].objects, records[0].bytes, records[0].connections), (3, 6000, 2));
+    assert_eq!(records[0].url, "http://origin/1000");
+    assert_eq!(records[0].client, "mobile");
+    assert_eq!(records[0].load, Some(Duration::from_millis(80)), "set-up, page, set-up of another, objects");
+    assert_eq!(records[1].load, Some(Duration::from_millis(20)), "connections are kept between pages");
+    assert_eq!(records[1].start - records[0].start, Duration::from_millis(1080));
+    assert_eq!(records.iter().map(|r| r.page).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn what_is_not_there_or_has_another_size_has_failed() {
+    let sized = |size| Object::Sized(SizedObject { path: "/100".into(), size: Octets(size) });
+    let objects = vec![Object::Path("/none".into()), sized(100), sized(101)];
+    let mut pair = pair(Config { objects, ..Config::default() });
+    pair.run();
+    let summary = pair.summary();
+    assert_eq!(numbers(&summary, &["objects", "failed", "pages_failed"]), [1.0, 2.0, 1.0]);
+    assert!(!summary.contains_key("page_load_s"), "a failed page has no load time");
+    assert_eq!((pages(&pair)[0].load, pages(&pair)[0].failed), (None, 2));
+}
+
+#[test]
+fn requests_without_an_answer_are_asked_again() {
+    // The first connection breaks in the middle of the third response, with a fourth request behind it.
+    let mut pair = pair(Config { connections: 1, pipeline: 2, ..ten() });
+    pair.net.cut.insert(0, 25_000);
+    pair.run();
+    let summary = pair.summary();
+    assert_eq!(
+        numbers(&summary, &["objects", "failed", "connections", "asked_again"]),
+        [10.0, 0.0, 2.0, 2.0]
+    );
+    assert!(summary["wasted_bytes"] > 0.0);
+}
+
+#[test]
+fn an_object_fails_when_its_connections_fail_too_often() {
+    let mut pair =
+        pair(Config { objects: paths(&["/1", "/2"]), connections: 1, retries: 2, ..Config::default() });
+    pair.net.refused.extend([0, 1, 2]);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [1.0, 1.0, 4.0]);
+    assert!(pair.a.is_done());
+}
+
+#[test]
+fn a_server_that_closes_after_each_response_is_not_to_blame_for_the_rest() {
+    let server = http_server::Config { max_requests: Some(3), ..Default::default() };
+    let mut pair = pair_with(Config { connections: 1, pipeline: 8, retries: 0, ..ten() }, server);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [10.0, 0.0, 4.0]);
+}
+
+fn answered(answers: &[&[u8]], config: Config) -> Pair<Client, Answerer> {
+    let mut pair = Pair::new(client(config), Answerer::new(answers, 1, true));
+    pair.run();
+    pair
+}
+
+#[test]
+fn a_response_until_close_is_complete_when_the_server_finishes() {
+    let config = Config { objects: paths(&["/a", "/b"]), ..Config::default() };
+    let pair = answered(&[b"HTTP/1.0 200 OK\r\n\r\nhello"], config);
+    assert_eq!(numbers(&pair.summary(), &["objects", "bytes", "failed"]), [2.0, 10.0, 0.0]);
+}
+
+#[test]
+fn interim_responses_are_passed_over() {
+    let config = Config { ..Config::default() };
+    let pair = answered(
+        &[b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 204 No\r\n\r\n"],
+        config,
+    );
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [1.0, 0.0]);
+}
+
+#[test]
+fn nonsense_and_broken_off_responses_are_tried_once_more_and_then_failed() {
+    for answer in [
+        &b"220 mail.example ESMTP\r\n\r\n"[..],
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
+        b"",
+        b"\0\0\0",
+    ] {
+        let pair = answered(&[answer], Config::default());
+        assert_eq!(
+            numbers(&pair.summary(), &["objects", "failed", "connections"]),
+            [0.0, 1.0, 2.0],
+            "{answer:?}"
+        );
+        let pair = answered(&[answer, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"], Config::default());
+        assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [1.0, 0.0], "{answer:?}");
+        assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0), "{answer:?}");
+    }
+}
+
+#[test]
+fn octets_behind_the_response_end_the_connection_and_nothing_else() {
+    let answer =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny";
+    let config = Config { objects: paths(&["/a", "/b"]), connections: 1, ..Config::default() };
+    let pair = answered(&[answer], config);
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [2.0, 0.0, 2.0]);
+}
+
+#[test]
+fn a_silent_server_times_out() {
+    let config = Config { timeout: Duration::from_secs(5), retries: 1, ..Config::default() };
+    let mut pair = Pair::new(client(config), Answerer::new(&[b"never"], 1_000_000, false));
+    let end = pair.run();
+    assert_eq!(numbers(&pair.summary(), &["failed", "timeouts"]), [1.0, 2.0]);
+    assert!((10.0..10.1).contains(&end.as_secs_f64()), "{end}");
+}
+
+#[test]
+fn requests_say_what_the_mode_needs_and_can_be_padded() {
+    let heard = |config| {
+        let pair = answered(&[b"HTTP/1.0 200 OK\r\n\r\n"], config);
+        String::from_utf8(pair.b.heard[0].clone()).unwrap()
+    };
+    let plain = heard(Config { http: Http::Http10, ..Config::default() });
+    assert_eq!(plain, "GET / HTTP/1.0\r\nHost: origin\r\nUser-Agent: airloom\r\nAccept: */*\r\n\r\n");
+    let kept = heard(Config { http: Http::Http10KeepAlive, ..Config::default() });
+    assert!(kept.contains("HTTP/1.0\r\n") && kept.contains("Connection: Keep-Alive\r\n"));
+    let single = heard(Config { keep_alive: false, port: 80, ..Config::default() });
+    assert!(single.contains("HTTP/1.1\r\n") && single.contains("Connection: close\r\n"));
+    let padded = heard(Config { request: Some(Octets(350)), ..Config::default() });
+    assert_eq!(padded.len(), 350);
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let path = |config| {
+        Client::new(config, SERVER, "origin", "mobile", Duration::ZERO).err().map(|e| e.path.concat())
+    };
+    let base = Config::default;
+    assert_eq!(path(Config { connections: 0, ..base() }).as_deref(), Some("connections"));
+    assert_eq!(path(Config { pipeline: 0, ..base() }).as_deref(), Some("pipeline"));
+    assert_eq!(path(Config { pipeline: 2, http: Http::Http10, ..base() }).as_deref(), Some("pipeline"));
+    assert_eq!(path(Config { repeat: 0, ..base() }).as_deref(), Some("repeat"));
+    assert_eq!(path(Config { timeout: Duration::ZERO, ..base() }).as_deref(), Some("timeout"));
+    assert_eq!(path(Config { objects: paths(&["a"]), ..base() }).as_deref(), Some("objects"));
+    assert_eq!(path(Config { pages: vec![paths(&["/a b"])], ..base() }).as_deref(), Some("pages"));
+    assert_eq!(path(Config { pages: vec![Vec::new()], ..base() }).as_deref(), Some("pages"));
+    let both = Config { pages: vec![paths(&["/"])], objects: paths(&["/"]), ..base() };
+    assert_eq!(path(both).as_deref(), Some("pages"));
+}
+
+#[test]
+fn the_table_of_a_scenario_is_understood() {
+    let table = serde_json::json!({
+        "http": "1.0-keep-alive", "connections": 4,
+        "objects": ["/", { "path": "/a.png", "size": "12kB" }],
+        "think": "2s", "request": "350B",
+    });
+    let config: Config = airloom_base::config::read(&table).unwrap();
+    assert_eq!((config.http, config.connections, config.objects.len()), (Http::Http10KeepAlive, 4, 2));
+    let understood = (crate::find("http-client").unwrap().understood)(&table).unwrap();
+    assert_eq!(airloom_base::config::read::<Config>(&understood).unwrap(), config);
+    let wrong = serde_json::json!({ "http": "2" });
+    assert_eq!(airloom_base::config::read::<Config>(&wrong).unwrap_err().path, ["http"]);
+}
