@@ -48,20 +48,28 @@ impl Document {
             let octet = octets.get(e.valid_up_to()).copied().unwrap_or(0);
             return Err(error(e.valid_up_to(), format!("octet {octet:#04x} is not UTF-8 text")));
         }
+        if let Some((offset, c)) = text.char_indices().find(|(_, c)| is_binary(*c)) {
+            let code = u32::from(c);
+            return Err(error(offset, format!("the character U+{code:04X} does not belong in a text file")));
+        }
         let root = if text.trim_start().starts_with('{') {
             let value = serde_json::from_str(&text).map_err(|e| ScenarioError {
                 line: u32::try_from(e.line()).ok(),
-                column: u32::try_from(e.column()).ok(),
-                ..error(0, format!("not JSON: {e}"))
+                column: u32::try_from(e.column()).ok().map(|c| c.max(1)),
+                ..error(0, format!("not JSON: {}", e.to_string().split(" at line ").next().unwrap_or("")))
             })?;
             Node::from_json(&value)
         } else {
             let table = toml::de::DeTable::parse(&text).map_err(|e| {
                 let offset = e.span().map_or(text.len(), |s| s.start);
-                error(offset, format!("not TOML: {}", e.message()))
+                let found = e.span().and_then(|s| text.get(s)).unwrap_or("");
+                match e.message() {
+                    "duplicate key" => error(offset, format!("{} is here twice", quoted(found))),
+                    message => error(offset, format!("not TOML: {message}")),
+                }
             })?;
             Node::from_toml(&table).map_err(|bad| {
-                error(bad.offset, format!("the number {} is out of range", quoted(&bad.text)))
+                error(bad.offset, format!("{} is no number that could be used here", quoted(&bad.text)))
             })?
         };
         let text = text.into_owned();
@@ -96,7 +104,7 @@ impl Document {
                 self.overrides.push(done);
                 Ok(())
             }
-            Err(message) => Err(self.option_error(number, message, Vec::new())),
+            Err(refused) => Err(self.option_error(number, refused.message, refused.choices)),
         }
     }
 
@@ -119,7 +127,7 @@ impl Document {
             }
             None => {
                 let meant = closest(group, names.iter().map(String::as_str));
-                let meant = meant.map_or(String::new(), |m| format!("; did you mean `{m}`?"));
+                let meant = meant.map_or(String::new(), |m| format!(" (did you mean `{m}`?)"));
                 let message = format!("there is no host {}{meant}", quoted(group));
                 return Err(self.option_error(number, message, names));
             }
@@ -152,6 +160,7 @@ impl Document {
     /// A value of `--set` that could be TOML but is not valid where it stands is tried as text as well, so that
     /// `http=1.1` does what it says although 1.1 is a number.
     pub fn scenario(&mut self, registries: &Registries) -> Result<Scenario, ScenarioError> {
+        let mut before: Option<(Place, ScenarioError)> = None;
         let mut tried = 0;
         loop {
             let fault = match super::parse::scenario(&self.root, registries) {
@@ -160,12 +169,13 @@ impl Document {
             };
             let place = fault.node.place;
             let error = self.located(&fault);
-            let Place::Option(number) = place else { return Err(error) };
-            let again = tried < self.overrides.len()
-                && overrides::as_text(&mut self.root, &self.overrides, Place::Option(number));
-            if !again {
+            if let Some((_, first)) = before.take_if(|b| b.0 == place) {
+                return Err(first);
+            }
+            if tried == self.overrides.len() || !overrides::as_text(&mut self.root, &self.overrides, place) {
                 return Err(error);
             }
+            before = Some((place, error));
             tried += 1;
         }
     }
@@ -211,4 +221,9 @@ impl Document {
             choices,
         }
     }
+}
+
+/// Characters that no text file has.
+fn is_binary(c: char) -> bool {
+    c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
 }

@@ -92,7 +92,7 @@ pub(super) fn read<'a>(node: &'a Node, registries: &Registries) -> Result<Direct
     for entry in node.any_table("the table of hosts")? {
         name(&entry.value, "host", &entry.key).map_err(|f| Fault { node, key: Some(entry), ..f })?;
         let group = &entry.value;
-        group.table("a host: a table, empty if it only forwards", HOST_KEYS)?;
+        group.table("a table (an empty one for a host that only forwards)", HOST_KEYS)?;
         let count = group.get("count").map(|n| n.integer(1, MOST_HOSTS)).transpose()?;
         let first = directory.hosts.len();
         if first as u64 + count.unwrap_or(1) > MOST_HOSTS {

@@ -30,7 +30,8 @@ pub(super) fn read<'a>(
     directory: &Directory<'a>,
     registries: &Registries,
 ) -> Result<Vec<Link>, Fault<'a>> {
-    let node = root.required("links")?;
+    let node =
+        root.get("links").ok_or_else(|| Fault::at(root, "`[links]` is missing: what joins the hosts"))?;
     let entries = node.any_table("the table of links")?;
     if entries.is_empty() {
         return Err(Fault::at(node, "there are no links; a scenario has at least one"));
@@ -64,7 +65,7 @@ pub(super) fn read<'a>(
         interfaces += joined.near.len() + 1;
         if interfaces > MOST_INTERFACES {
             let message = format!("all links together have at most {MOST_INTERFACES} ends");
-            return Err(Fault { key: Some(entry), ..Fault::at(node, message) });
+            return Err(Fault { key: Some(entry), ..Fault::at(&entry.value, message) });
         }
         bearers.push(bearer(&entry.value, registries)?);
         wanted.push(Wanted { node: &entry.value, joined });
@@ -117,8 +118,9 @@ fn bearer<'a>(link: &'a Node, registries: &Registries) -> Result<Component, Faul
 /// The hosts that a `between` names.
 fn between<'a>(node: &'a Node, directory: &Directory<'a>) -> Result<Joined, Fault<'a>> {
     const WHAT: &str = "a list of at least two hosts: the stations, and last the far end";
-    match node.list(WHAT)? {
-        [] | [_] => Err(Fault::at(node, format!("a link joins {WHAT}"))),
+    let list = node.list(WHAT)?;
+    match list {
+        [] | [_] => Err(Fault::at(node, format!("expected {WHAT}, found {} in it", list.len()))),
         [a, b] => orient(node, directory, (a, b)),
         [stations @ .., far] => {
             let mut near = Vec::new();

@@ -25,6 +25,8 @@ mod routes;
 mod run;
 mod schema;
 mod short_form;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod tree;
 

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::links::LINK_KEYS;
+use super::read::Fault;
 use super::registries::{Registries, find};
 use super::tree::{Entry, Kind, Node, Place, entries_to_json, quoted};
 
@@ -17,33 +18,58 @@ pub(super) struct Override {
     place: Place,
 }
 
-/// Sets `key` to `value`; the error is the sentence about it.
+/// Why a change cannot be made.
+pub(super) struct Refused {
+    pub(super) message: String,
+    pub(super) choices: Vec<String>,
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Self {
+        Refused { message, choices: Vec::new() }
+    }
+}
+
+/// Sets `key` to `value`.
 pub(super) fn apply(
     root: &mut Node,
     registries: &Registries,
     key: &str,
     value: &str,
     place: Place,
-) -> Result<Override, String> {
+) -> Result<Override, Refused> {
     let path: Vec<String> = key.trim().split('.').map(|s| s.trim().to_owned()).collect();
     if path.iter().any(String::is_empty) || path.len() > DEEPEST {
-        return Err(format!("{} is not a key such as links.radio.loss.downlink", quoted(key)));
+        return Err(format!("{} is not a key such as links.radio.loss.downlink", quoted(key)).into());
     }
     let made = Override { path, text: value.to_owned(), place };
-    let (last, parents) = made.path.split_last().ok_or("no key")?;
+    let (last, parents) = made.path.split_last().ok_or_else(|| "no key".to_owned())?;
     let mut node = &mut *root;
     for (depth, segment) in parents.iter().enumerate() {
         open_short_form(node, &made.path, depth, place);
         if node.step(segment).is_none() {
+            known_name(node, &made.path[..=depth])?;
             let fresh = first_value(node, registries, &made.path, depth);
             insert(node, segment, readdress(Node::from_json(&fresh), place), place)
                 .map_err(|what| cannot(&made.path[..depth], &what, segment))?;
         }
-        node = node.step_mut(segment).ok_or("no such key")?;
+        node = node.step_mut(segment).ok_or_else(|| "no such key".to_owned())?;
     }
     open_short_form(node, &made.path, parents.len(), place);
     insert(node, last, value_of(value, place), place).map_err(|what| cannot(parents, &what, last))?;
     Ok(made)
+}
+
+/// A change does not invent hosts and links: a name that is not there is a slip.
+fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
+    let (what, name) = match path {
+        [family, name] if family == "hosts" => ("host", name),
+        [family, name] if family == "links" => ("link", name),
+        _ => return Ok(()),
+    };
+    let fault =
+        Fault::unknown(node, what, name, node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()));
+    Err(Refused { message: fault.message, choices: fault.choices })
 }
 
 /// Turns the value that the option at `place` set, a number or the like, into its text; false if it is one already.

@@ -18,7 +18,10 @@ pub(super) fn scenario<'a>(root: &'a Node, registries: &Registries) -> Result<Sc
         Some(node) => title(node)?,
         None => String::new(),
     };
-    let directory = hosts::read(root.required("hosts")?, registries)?;
+    let directory = hosts::read(
+        root.get("hosts").ok_or_else(|| Fault::at(root, "`[hosts]` is missing: who takes part"))?,
+        registries,
+    )?;
     let links = links::read(root, &directory, registries)?;
     let hosts = routes::finish(directory, &links)?;
     let timeline = match root.get("timeline") {

@@ -33,7 +33,7 @@ impl<'a> Fault<'a> {
         let choices: Vec<&str> = choices.into_iter().collect();
         let mut message = format!("unknown {what} {}", quoted(found));
         if let Some(meant) = closest(found, choices.iter().copied()) {
-            message += &format!("; did you mean `{meant}`?");
+            message += &format!(" (did you mean `{meant}`?)");
         } else if choices.is_empty() {
             message += "; there are none";
         }
@@ -163,6 +163,15 @@ pub(super) fn component_fault<'a>(
     }
     if let Some(key) = named("missing field ") {
         return Fault::at(at, format!("`{key}` is missing"));
+    }
+    if let Some((found, expected)) = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))
+        .and_then(|m| m.split_once(", expected "))
+    {
+        // The node says better what was found, unless the type looked at a part of it.
+        let found = if chain.len() > error.path.len() { at.describe() } else { found.to_owned() };
+        return Fault::at(at, format!("expected {expected}, found {found}"));
     }
     Fault::at(at, message)
 }

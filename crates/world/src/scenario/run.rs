@@ -35,6 +35,11 @@ pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
         let value = &entry.value;
         match entry.key.as_str() {
             "until" if value.is_text("done") => run.until = Until::Done,
+            "until" if matches!(&value.kind, Kind::String(s) if !s.contains(|c: char| c.is_ascii_digit())) => {
+                let message =
+                    format!("expected \"done\" or a time such as \"60s\", found {}", value.describe());
+                return Err(Fault::at(value, message));
+            }
             "until" => run.until = Until::After(positive(value, "\"done\" or a time such as \"60s\"")?),
             "limit" => run.limit = positive(value, "a time such as \"1h\"")?,
             "seed" => run.seed = value.integer(0, LARGEST_SEED)?,
@@ -43,10 +48,15 @@ pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
             _ => run.epoch = epoch(value)?,
         }
     }
-    if let (Until::After(end), Some(at)) = (run.until, node.get("limit").or(node.get("until"))) {
-        if end > run.limit {
-            let message = format!("the run ends after {end}, but its limit is {}; raise `limit`", run.limit);
-            return Err(Fault::at(at, message));
+    if let Until::After(end) = run.until
+        && end > run.limit
+    {
+        match node.get("limit") {
+            None => run.limit = end,
+            Some(at) => {
+                let message = format!("the run ends after {end}, but its limit is {}", run.limit);
+                return Err(Fault::at(at, message));
+            }
         }
     }
     Ok(run)
@@ -137,8 +147,7 @@ pub(super) fn parse_epoch(text: &str) -> Option<u64> {
             (hours * 60 + minutes) * 60 * if zone.starts_with('-') { -1 } else { 1 }
         }
     };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let days = [31, year_length(year) - 337, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let month_index = usize::try_from(month - 1).ok()?;
     let in_range = (1970..=2500).contains(&year)
         && (1..=*days.get(month_index)?).contains(&day)
@@ -156,6 +165,11 @@ pub(super) fn parse_epoch(text: &str) -> Option<u64> {
     u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
+/// Days of a year of the Gregorian calendar.
+fn year_length(year: i64) -> i64 {
+    365 + i64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0))
+}
+
 fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i64; N]> {
     let mut found = [0; N];
     let mut parts = text.split(separator);
@@ -169,16 +183,15 @@ fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> O
 /// The text form of an epoch, in UTC.
 pub(super) fn print_epoch(nanos: u64) -> String {
     let (seconds, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    let mut days = seconds / DAY as u64;
-    let time = seconds % DAY as u64;
+    let mut days = (seconds / DAY.unsigned_abs()).cast_signed();
+    let time = seconds % DAY.unsigned_abs();
     let mut year = 1970;
-    let length = |year: u64| 365 + u64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
-    while days >= length(year) {
-        days -= length(year);
+    while days >= year_length(year) {
+        days -= year_length(year);
         year += 1;
     }
     let mut month = 1;
-    for in_month in [31, length(year) - 337, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+    for in_month in [31, year_length(year) - 337, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
         if days < in_month {
             break;
         }

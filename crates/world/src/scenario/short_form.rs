@@ -55,7 +55,10 @@ pub(super) fn read<'a>(
     if list.len() < 3 {
         return Err(Fault::at(
             path,
-            format!("a path has at least two hosts and a link between them: {WHAT}"),
+            format!(
+                "a path has at least two hosts and the link between them; this one has {} names",
+                list.len()
+            ),
         ));
     }
     if list.len().is_multiple_of(2) {
