@@ -252,7 +252,7 @@ impl App for Client {
         self.times.summarise("transfer", out);
         if transfers > 0 {
             let span = self.last_end - self.first_start.unwrap_or(Instant::ZERO);
-            out.set("duration_s", span.as_secs_f64());
+            out.set("completion_s", span.as_secs_f64());
             if !span.is_zero() {
                 out.set("goodput_bit_s", 8.0 * bytes as f64 / span.as_secs_f64());
             }

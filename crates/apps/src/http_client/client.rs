@@ -47,6 +47,8 @@ struct Results {
     connections: u64,
     asked_again: u64,
     timeouts: u64,
+    /// When the first page began and the last one ended.
+    span: Option<(Instant, Instant)>,
 }
 
 impl Client {
@@ -148,6 +150,8 @@ impl Client {
         let time = cx.now - page.start;
         let load = (page.failed == 0).then_some(time);
         self.results.pages += 1;
+        let first = self.results.span.map_or(page.start, |(first, _)| first);
+        self.results.span = Some((first, cx.now));
         self.results.pages_failed += u64::from(load.is_none());
         if let Some(time) = load {
             self.results.page_load.add(time);
@@ -368,6 +372,7 @@ impl App for Client {
     }
     fn summarise(&self, out: &mut Summary) {
         let results = &self.results;
+        out.set_some("completion_s", results.span.map(|(first, last)| (last - first).as_secs_f64()));
         out.set("pages", results.pages as f64);
         out.set("pages_failed", results.pages_failed as f64);
         out.set_some("page_load_s", results.page_load.mean_s());
