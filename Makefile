@@ -1,0 +1,71 @@
+# `make` alone prints the menu. Every target does its own set-up: all that has to be there is cargo and Python >= 3.11.
+
+.DEFAULT_GOAL := menu
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The interpreter that pyo3 looks at: one and the same everywhere, so that nothing is rebuilt for another one.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# `cargo` alone builds the default members, every crate but `py`; `py` is built by maturin only, and linted with a
+# target folder of its own. Never `--workspace`: cargo and maturin would rebuild pyo3 in turns.
+LINT_PY_TARGET := target-py
+
+.PHONY: menu demo build test lint fmt bench nightly docs wheel develop
+
+menu: ## print this menu
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/stamp ## simulate a page over UMTS, then emulate the same with real curl; one result folder
+	@$(BIN)/maturin develop --quiet --release
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
+
+build: develop ## everything, as the tests use it: Rust and the Python module (debug profile)
+	cargo build
+
+test: develop ## run every test, Rust and Python; prints the number skipped last
+	@$(BIN)/python tools/run_tests.py
+
+lint: $(VENV)/stamp ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --quiet --all-targets -- -D warnings
+	CARGO_TARGET_DIR=$(LINT_PY_TARGET) cargo clippy --quiet --no-deps -p airloom-py -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fmt: $(VENV)/stamp ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix-only
+	$(BIN)/ruff format
+
+bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole processes; writes bench.json
+	cargo bench
+
+nightly: develop ## the long tests: many more random cases, optimised build
+	PROPTEST_CASES=20000 cargo test --release
+	$(BIN)/pytest
+
+docs: $(VENV)/stamp ## the Rust reference into target/doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+wheel: $(VENV)/stamp ## a wheel into dist/ (release)
+	$(BIN)/maturin build --release --out dist
+
+# The virtual environment depends on pyproject.toml alone; the module is built every time (a second when nothing
+# changed), so that an edited .rs never leaves a stale module behind.
+develop: $(VENV)/stamp
+	@$(BIN)/maturin develop --quiet
+
+$(VENV)/stamp: pyproject.toml tools/requirements.py
+	@$(PYTHON) tools/requirements.py --check
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) tools/requirements.py > $(VENV)/requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	@touch $@

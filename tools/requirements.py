@@ -1,0 +1,29 @@
+"""Prints what the virtual environment needs, from pyproject.toml; `--check` looks whether Python can make one."""
+
+import sys
+from pathlib import Path
+
+
+def check() -> None:
+    if sys.version_info < (3, 11):
+        version = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"Python {version} is too old, airloom needs 3.11 or later: make PYTHON=python3.11 ...")
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        sys.exit("this Python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv")
+
+
+def requirements() -> list[str]:
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    groups = project["dependency-groups"]
+    return [*project["project"]["dependencies"], *groups["build"], *groups["test"], *groups["lint"]]
+
+
+if __name__ == "__main__":
+    check()
+    if "--check" not in sys.argv[1:]:
+        print("\n".join(requirements()))
