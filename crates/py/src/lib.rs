@@ -1,1 +1,33 @@
 //! The Python module `airloom._core`, one file per class.
+//!
+//! Python never sits in the packet path: it builds scenarios, starts runs, and reads columns. Long calls let go of
+//! the interpreter and look for Ctrl-C now and then.
+
+mod columns;
+mod errors;
+mod registry;
+mod results;
+mod scenario;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The compiled half of airloom.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::columns::PyColumn;
+    #[pymodule_export]
+    use crate::errors::{DriveError, ScenarioError};
+    #[pymodule_export]
+    use crate::registry::registry;
+    #[pymodule_export]
+    use crate::results::PyResults;
+    #[pymodule_export]
+    use crate::scenario::PyScenario;
+
+    /// Version of the package.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name Python expects")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

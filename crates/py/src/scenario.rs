@@ -1,0 +1,115 @@
+//! `Scenario`: a scenario as understood, and its runs.
+
+use std::path::PathBuf;
+
+use airloom_drive::run::{self, Results};
+use airloom_drive::virtual_time::Outcome;
+use airloom_world::scenario::{Document, Registries, Scenario};
+use pyo3::prelude::*;
+
+use crate::errors::{drive_error, scenario_error};
+use crate::results::PyResults;
+use crate::watch::Watch;
+
+/// How many looks of the driver pass before the interpreter is let in: some 65,000 events, a few tens of
+/// milliseconds.
+const PATIENCE: u32 = 64;
+
+/// A scenario as understood: every name resolved, every default filled in.
+#[pyclass(name = "Scenario", module = "airloom._core", frozen)]
+pub struct PyScenario(Scenario);
+
+#[pymethods]
+impl PyScenario {
+    /// Reads the text of the file called `name`, with `KEY=VALUE` settings and hosts that are to be real.
+    #[new]
+    #[pyo3(signature = (text, name, settings = Vec::new(), real = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        text: &[u8],
+        name: &str,
+        settings: Vec<(String, String)>,
+        real: Vec<String>,
+    ) -> PyResult<Self> {
+        let registries = Registries::built_in();
+        let read = || {
+            let mut document = Document::read(name, text)?;
+            for (key, value) in &settings {
+                document.set(&registries, key, value)?;
+            }
+            for host in &real {
+                document.set_real(host)?;
+            }
+            document.scenario(&registries)
+        };
+        read().map(PyScenario).map_err(|e| scenario_error(py, &e))
+    }
+
+    /// A real host behind a link with this bearer and these of its settings, and a simulated server.
+    #[staticmethod]
+    fn for_bearer(py: Python<'_>, bearer: &str, settings: Vec<(String, String)>) -> PyResult<Self> {
+        Scenario::for_bearer(bearer, &settings).map(PyScenario).map_err(|e| scenario_error(py, &e))
+    }
+
+    /// What it is about, one line.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// The seed of its runs.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.run.seed
+    }
+
+    /// The same scenario with another seed.
+    fn with_seed(&self, seed: u64) -> Self {
+        let mut scenario = self.0.clone();
+        scenario.run.seed = seed;
+        PyScenario(scenario)
+    }
+
+    /// As JSON that can be read back.
+    #[getter]
+    fn understood(&self) -> String {
+        self.0.to_json().to_string()
+    }
+
+    /// Ten hexadecimal digits that follow from the scenario, its seed, the version and the clock.
+    fn run_id(&self, clock: &str) -> String {
+        self.0.run_id(clock, env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs it in virtual time. `capture` is written if the scenario asks for one. `progress` is called now and then
+    /// with the simulated nanoseconds.
+    #[pyo3(signature = (capture = None, progress = None))]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        capture: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyResults> {
+        let mut watch = Watch::new(progress, PATIENCE);
+        let wanted = self.0.run.records(airloom_world::scenario::RecordKind::Pcapng);
+        let capture = capture.filter(|_| wanted);
+        let run_id = self.run_id("virtual");
+        let results =
+            py.detach(|| run::simulate(&self.0, &run_id, capture.as_deref(), |now| watch.look(now)));
+        if let Some(raised) = watch.raised {
+            return Err(raised);
+        }
+        let Results { outcome, summary, tables } = results.map_err(drive_error)?;
+        PyResults::new(py, name(outcome), summary, tables)
+    }
+}
+
+/// Name of an outcome in Python.
+const fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "complete",
+        Outcome::LimitReached => "limit-reached",
+        Outcome::Stuck => "stuck",
+        Outcome::Stopped => "stopped",
+    }
+}

@@ -1,0 +1,45 @@
+//! Looks at Python now and then during a long call: Ctrl-C, and somebody who wants to hear of progress.
+
+use airloom_base::Instant;
+use pyo3::prelude::*;
+
+/// Called by the driver in between; it lets the interpreter in only every so often.
+pub struct Watch {
+    progress: Option<Py<PyAny>>,
+    patience: u32,
+    calls: u32,
+    /// What Python raised, if that is why the run was stopped.
+    pub raised: Option<PyErr>,
+}
+
+impl Watch {
+    /// A watch that lets the interpreter in at every `patience`-th look.
+    pub fn new(progress: Option<Py<PyAny>>, patience: u32) -> Self {
+        Watch { progress, patience, calls: 0, raised: None }
+    }
+
+    /// Says whether to go on.
+    pub fn look(&mut self, now: Instant) -> bool {
+        self.calls += 1;
+        if self.raised.is_some() {
+            return false;
+        }
+        if !self.calls.is_multiple_of(self.patience) {
+            return true;
+        }
+        let asked = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.progress {
+                Some(progress) => progress.call1(py, (now.as_nanos(),)).map(drop),
+                None => Ok(()),
+            }
+        });
+        match asked {
+            Ok(()) => true,
+            Err(e) => {
+                self.raised = Some(e);
+                false
+            }
+        }
+    }
+}

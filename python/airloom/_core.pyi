@@ -1,0 +1,57 @@
+"""The compiled half of airloom."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__version__: str
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used."""
+
+    file: str
+    line: int | None
+    column: int | None
+    key: str
+    message: str
+    choices: list[str]
+
+class DriveError(Exception):
+    """A run that could not be carried out."""
+
+class Column:
+    """A column of a table: a numpy array or a list of texts, or indices into `names`."""
+
+    name: str
+    values: Any
+    names: list[str] | None
+    valid: Any | None
+
+class Results:
+    """What a run gave."""
+
+    outcome: str
+    summary: dict[str, float]
+    tables: dict[str, list[Column]]
+
+class Scenario:
+    """A scenario as understood."""
+
+    title: str
+    seed: int
+    understood: str
+
+    def __new__(
+        cls,
+        text: bytes,
+        name: str,
+        settings: list[tuple[str, str]] = ...,
+        real: list[str] = ...,
+    ) -> Scenario: ...
+    @staticmethod
+    def for_bearer(bearer: str, settings: list[tuple[str, str]]) -> Scenario: ...
+    def with_seed(self, seed: int) -> Scenario: ...
+    def run_id(self, clock: str) -> str: ...
+    def simulate(self, capture: Path | None = None, progress: Callable[[int], None] | None = None) -> Results: ...
+
+def registry(kind: str) -> list[tuple[str, str]]: ...
