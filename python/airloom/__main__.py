@@ -1,0 +1,5 @@
+"""`python -m airloom` is `airloom`."""
+
+from airloom.cli import main
+
+main()

@@ -1,0 +1,92 @@
+"""The command line: one file per verb, each a thin call into the Python API."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import typer
+
+from airloom._core import DriveError, ScenarioError, __version__
+from airloom.cli import check, doctor, run
+from airloom.cli import list as list_
+from airloom.cli.terminal import say_error
+from airloom.errors import AirloomError
+
+app = typer.Typer(
+    name="airloom",
+    help="A wireless transport laboratory: one network model, virtual time and real time.",
+    epilog="First steps: airloom run umts-page; airloom list; airloom doctor",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"airloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """A wireless transport laboratory: one network model, virtual time and real time."""
+
+
+app.command("check", help=check.HELP)(check.check)
+app.command("run", help=run.HELP)(run.run)
+app.command("list", help=list_.HELP)(list_.list_)
+app.command("doctor", help=doctor.HELP)(doctor.doctor)
+
+# Every error of typer's parser: unknown commands and options, bad values. Named through a public subclass, since
+# its own name has moved between releases.
+_WrongUse: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Runs a command line and ends the process with the documented exit code."""
+    sys.exit(call(arguments))
+
+
+def call(arguments: list[str] | None = None) -> int:
+    """Runs a command line; returns the exit code."""
+    try:
+        code = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except _WrongUse as error:
+        say_error(_wrong_use(error))
+        return 2
+    except DriveError as error:
+        say_error(str(error))
+        return 4
+    except ScenarioError as error:
+        say_error(str(error))
+        return 2
+    except AirloomError as error:
+        say_error(str(error))
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        say_error("interrupted, nothing was written")
+        return 130
+    except BrokenPipeError:
+        # The reader of stdout has seen enough.
+        sys.stdout = None
+        return 0
+    except OSError as error:
+        say_error(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
+        return 4
+
+
+def _wrong_use(error: Exception) -> str:
+    """One line: what is wrong, what would be valid, and where to read more."""
+    said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return f"{said}; see airloom --help"
+    commands = getattr(context.command, "commands", None)
+    valid = f"; valid: {', '.join(commands)}" if commands and said.startswith("No such command") else ""
+    return f"{said}{valid}; see {context.command_path} --help"

@@ -1,0 +1,45 @@
+"""`airloom check`: is this scenario right, and what does it mean?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, quoted, say
+
+HELP = "Read a scenario and say what is wrong with it, or what it means."
+
+
+def check(
+    scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scenario as understood.")] = False,
+) -> None:
+    """Reads the scenario; errors name file, line, what was found and the valid choices."""
+    read = common.load(scenario, settings or [])
+    understood = read.understood
+    if as_json:
+        print_json(understood)
+        return
+    print(f"{read.name}: ok")
+    print(f"  {read.title}")
+    for name, host in understood["hosts"].items():
+        print(f"  host {name}{_times(host)}: {_runs(host)}")
+    for name, link in understood["links"].items():
+        print(f"  link {name}: {link['bearer']} between {' and '.join(link['between'])}")
+    say(f"next: airloom run {quoted(scenario)}")
+
+
+def _times(host: dict[str, Any]) -> str:
+    return f" x {host['count']}" if "count" in host else ""
+
+
+def _runs(host: dict[str, Any]) -> str:
+    what = [next(iter(app)) for app in host.get("app", [])]
+    if host.get("proxy"):
+        what.append(next(iter(host["proxy"])))
+    if host.get("real"):
+        what.append("real programs when emulated")
+    return ", ".join(what) or "passes on"

@@ -1,0 +1,47 @@
+"""Arguments that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from airloom.scenario import Scenario
+
+SCENARIO_HELP = "A scenario file, or the name of a shipped scenario (airloom list scenarios)."
+SET_HELP = "Set a key of the scenario, such as links.radio.loss.downlink=0.1. May be repeated."
+JSON_HELP = "Print one JSON document on stdout and nothing else."
+
+
+def overrides(settings: Iterable[str]) -> dict[str, object]:
+    """`KEY=V` texts as a mapping; a value is read as in a scenario file, and is text if it is nothing else."""
+    found: dict[str, object] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {setting}: expected KEY=VALUE")
+        found[key] = value
+    return found
+
+
+def load(name: str, settings: Iterable[str]) -> Scenario:
+    """The scenario `name` with `--set` applied."""
+    from airloom.scenario import load
+
+    return load(name, overrides(settings))
+
+
+def complete_scenario(incomplete: str) -> list[str]:
+    """Names of shipped scenarios, for the shell."""
+    from airloom.scenario import shipped
+
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
+def number(value: float) -> str:
+    """A number for reading: whole numbers whole, others with four digits that count."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}".replace(",", " ")
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}".replace(",", " ")

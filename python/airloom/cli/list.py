@@ -1,0 +1,52 @@
+"""`airloom list`: what can stand in a scenario, generated from the same types that read it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, print_table, say
+
+HELP = "List bearers, transports, applications and scenarios; with a name, its keys."
+
+
+def list_(
+    kind: Annotated[str | None, typer.Argument(help="bearers, transports, apps or scenarios.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One of them: prints its keys.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+) -> None:
+    """Prints a registry, or the reference of one entry."""
+    from airloom import reference
+
+    if kind is None:
+        found = {k: reference.names(k) for k in reference.KINDS}
+        if as_json:
+            print_json(found)
+        else:
+            print_table(["kind", "names"], [[k, ", ".join(v)] for k, v in found.items()])
+            say("next: airloom list KIND NAME prints the keys of one of them")
+    elif name is None:
+        summaries = reference.summaries(kind)
+        if as_json:
+            print_json(summaries)
+        else:
+            print_table(["name", "what it is"], [[n, s] for n, s in summaries.items()])
+            say(f"next: airloom list {kind} NAME")
+    elif kind == "scenarios":
+        from airloom.scenario import load
+
+        if as_json:
+            print_json(load(name).understood)
+        else:
+            print(load(name).text.decode().rstrip())
+            say(f"next: airloom run {name}")
+    elif as_json:
+        print_json(reference.schema(kind, name))
+    else:
+        print(f"{name}: {reference.description(kind, name)}")
+        rows = [[k.name, k.type, k.default, k.meaning] for k in reference.keys(kind, name)]
+        if rows:
+            print()
+            print_table(["key", "type", "default", "meaning"], rows)

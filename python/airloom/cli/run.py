@@ -1,0 +1,47 @@
+"""`airloom run`: a scenario in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, print_table, progress, quoted, say
+
+if TYPE_CHECKING:
+    from airloom.run import Run
+
+HELP = "Simulate a scenario in virtual time and write a result folder."
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**63 - 1, help="Seed of all random numbers. Default: the scenario's."),
+    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The result folder. Default: a new one under runs/.")
+    ] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw time-sequence.svg as well.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+) -> None:
+    """Runs it, prints the summary, and says where the files are."""
+    read = common.load(scenario, settings or [])
+    with progress(read.name) as report:
+        done = read.run(seed, out=out, plot=plot, progress=report)
+    show(done, as_json=as_json, then=f"airloom emulate {quoted(scenario)}")
+
+
+def show(done: Run, *, as_json: bool, then: str) -> None:
+    """Prints a run's summary; the last line says where the files are and what to try next."""
+    if as_json:
+        print_json({"folder": str(done.folder), "run_id": done.manifest["run_id"], "summary": done.summary})
+    else:
+        print_table(["result", "value"], [[k, common.number(v)] for k, v in done.summary.items()], right=(1,))
+        if done.capture:
+            say(f"read the capture: tshark --enable-heuristic rlc_udp -r {quoted(done.capture)}")
+    say(f"results in {quoted(done.folder)}   next: {then}")

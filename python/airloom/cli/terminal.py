@@ -1,0 +1,134 @@
+"""Manners: results on stdout, everything else on stderr, colour and progress only for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+#: A progress bar appears only for what takes longer than this.
+_PATIENCE_S = 1.0
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal."""
+    print(text, file=sys.stderr)
+
+
+def say_error(text: str) -> None:
+    """What went wrong, in one line where possible."""
+    if _colour():
+        print(f"\x1b[1;31mairloom:\x1b[0m {text}", file=sys.stderr)
+    else:
+        print(f"airloom: {text}", file=sys.stderr)
+
+
+def _colour() -> bool:
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and sys.stderr.isatty()
+
+
+def print_json(value: object) -> None:
+    """The one document of `--json`."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
+    """A table for reading: ruled on a terminal, plain columns in a pipe."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(_ruled(columns, rows, right))
+        return
+    lines = [columns, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    for line in lines:
+        cells = (c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        print("  ".join(cells).rstrip())
+
+
+def _ruled(columns: list[str], rows: list[list[str]], right: tuple[int, ...]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="right" if i in right else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def quoted(path: Path | str) -> str:
+    """A path as one can paste it into a shell."""
+    return shlex.quote(str(path))
+
+
+class _Bar:
+    """A progress bar on stderr that appears only when its work has taken a while."""
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what = what
+        self._total = total
+        self._start = time.monotonic()
+        self._shown: tuple[Progress, TaskID] | None = None
+
+    def update(self, completed: int | None, text: str) -> None:
+        if self._shown is None:
+            if time.monotonic() - self._start < _PATIENCE_S:
+                return
+            self._shown = self._show()
+        bar, task = self._shown
+        bar.update(task, completed=completed, text=text)
+
+    def _show(self) -> tuple[Progress, TaskID]:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        said = TextColumn("{task.description}")
+        model = TextColumn("{task.fields[text]}")
+        bar = Progress(
+            said, BarColumn(bar_width=20), model, TimeElapsedColumn(), console=Console(stderr=True), transient=True
+        )
+        task = bar.add_task(self._what, total=self._total, text="")
+        bar.start()
+        return bar, task
+
+    def stop(self) -> None:
+        if self._shown is not None:
+            self._shown[0].stop()
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int], None]]:
+    """Shows model time while something runs, if it takes long and stderr is a terminal."""
+    bar = _Bar(what, None) if sys.stderr.isatty() else None
+    try:
+        yield lambda t_ns: bar.update(None, f"{t_ns / 1e9:.1f} s of model time") if bar else None
+    finally:
+        if bar:
+            bar.stop()
+
+
+@contextmanager
+def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many of `total` steps are done, if it takes long and stderr is a terminal."""
+    bar = _Bar(what, total) if sys.stderr.isatty() else None
+    try:
+        yield lambda done: bar.update(done, f"{done}/{total}") if bar else None
+    finally:
+        if bar:
+            bar.stop()

@@ -1,0 +1,33 @@
+"""What can go wrong, and the exit code that each kind of failure has on the command line."""
+
+from typing import ClassVar
+
+
+class AirloomError(Exception):
+    """Something went wrong; the message says what, and what to do next."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class UsageError(AirloomError):
+    """Wrong use: a name that does not exist, a file that is not there, a folder that is in the way."""
+
+    exit_code = 2
+
+
+class Unsupported(AirloomError):
+    """This machine cannot do it; the message names the fix."""
+
+    exit_code = 3
+
+
+class RunError(AirloomError):
+    """The run broke: its numbers are not valid, and nothing was written."""
+
+    exit_code = 4
+
+
+class Interrupted(AirloomError):
+    """Stopped by Ctrl-C or a signal; nothing was written and nothing is left behind."""
+
+    exit_code = 130

@@ -1,0 +1,127 @@
+"""The run folder: it has its name only once everything in it is complete.
+
+Everything is written into a hidden folder beside its future place; `run.json`, the last file, says how the run
+ended; then the folder is renamed. Ctrl-C, a full disk or a failure leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from airloom._core import __version__
+from airloom.errors import UsageError
+
+#: Version of `run.json` and of the folder's files.
+SCHEMA = 1
+
+
+def default_place(name: str, identity: str) -> Path:
+    """`runs/<date>-<name>-<run-id>` in the current directory; a date in the name only."""
+    return Path("runs") / f"{datetime.now(UTC):%Y-%m-%d}-{name}-{identity}"
+
+
+class Folder:
+    """A run folder while it is written: `with Folder(place) as f: ...; f.finish(manifest)`."""
+
+    def __init__(self, place: Path) -> None:
+        """Refuses a place that holds anything but an earlier run."""
+        self.place = place
+        if place.exists() and not _replaceable(place):
+            raise UsageError(f"{place} exists and is not a run folder: choose another --out, or move it away")
+        self._partial = place.parent / f".{place.name}.{os.getpid()}.partial"
+        self._made: list[Path] = []
+        self.start = datetime.now(UTC)
+
+    def __enter__(self) -> Self:
+        """Makes the hidden folder."""
+        for parent in [*reversed(self.place.parents)]:
+            if not parent.exists():
+                parent.mkdir()
+                self._made.append(parent)
+        self._partial.mkdir()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Removes what was not finished."""
+        if self._partial.exists():
+            shutil.rmtree(self._partial, ignore_errors=True)
+            for parent in reversed(self._made):
+                try:
+                    parent.rmdir()
+                except OSError:
+                    break
+
+    def path(self, name: str) -> Path:
+        """Where to write the file `name`."""
+        return self._partial / name
+
+    def write_json(self, name: str, value: object) -> None:
+        """Writes a JSON file for people to read too."""
+        self.write_text(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Writes a text file under a temporary name, then renames it."""
+        temporary = self.path(f"{name}.part")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.rename(self.path(name))
+
+    def finish(self, manifest: dict[str, Any], status: str = "ok") -> Path:
+        """Writes `run.json` and gives the folder its name."""
+        self.write_json(
+            "run.json",
+            {
+                "schema": SCHEMA,
+                "status": status,
+                **manifest,
+                "version": __version__,
+                "command": sys.argv,
+                "host": {
+                    "name": os.uname().nodename,
+                    "system": " ".join(os.uname()[::2]),
+                    "cpus": os.cpu_count(),
+                },
+                "start_utc": self.start.isoformat(timespec="milliseconds"),
+                "end_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            },
+        )
+        for file in self._partial.iterdir():
+            _give_back(file)
+        if self.place.exists():
+            # An earlier run with the same inputs (or at the same --out): the new one takes its place.
+            old = self._partial.with_suffix(".old")
+            self.place.rename(old)
+            self._partial.rename(self.place)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            self._partial.rename(self.place)
+        for made in (self.place, *self._made):
+            _give_back(made)
+        return self.place
+
+
+def _replaceable(place: Path) -> bool:
+    if not place.is_dir():
+        return False
+    names = [p.name for p in place.iterdir()]
+    return not names or "run.json" in names
+
+
+def _give_back(path: Path) -> None:
+    """Under sudo, files belong to the user who called it."""
+    if os.geteuid() == 0 and (uid := os.environ.get("SUDO_UID", "")).isdecimal():
+        gid = os.environ.get("SUDO_GID", "")
+        os.chown(path, int(uid), int(gid) if gid.isdecimal() else -1, follow_symlinks=False)
+
+
+#: Called now and then during a run with the nanoseconds of model time so far.
+Progress = Callable[[int], None]

@@ -1,0 +1,100 @@
+"""The reference of what can stand in a scenario, read from the schemas of the Rust configuration types."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from airloom import _core
+from airloom.errors import UsageError
+from airloom.scenario import shipped
+
+#: What can be listed.
+KINDS = ("bearers", "transports", "apps", "scenarios")
+
+
+class Key(NamedTuple):
+    """A key of an entry's table."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+
+
+def names(kind: str) -> list[str]:
+    """The names of a kind.
+
+    >>> "wireline" in names("bearers")
+    True
+    """
+    return list(summaries(kind))
+
+
+def summaries(kind: str) -> dict[str, str]:
+    """The first paragraph about each entry of a kind, by name."""
+    if kind == "scenarios":
+        return shipped()
+    return {name: _paragraph(json.loads(schema)) for name, schema in _registry(kind).items()}
+
+
+def schema(kind: str, name: str) -> dict[str, Any]:
+    """The JSON schema of an entry's table."""
+    entries = _registry(kind)
+    if name not in entries:
+        raise UsageError(f"no {name!r} among the {kind}; valid: {', '.join(entries)}")
+    return json.loads(entries[name])  # type: ignore[no-any-return]
+
+
+def description(kind: str, name: str) -> str:
+    """What an entry is."""
+    return str(schema(kind, name).get("description", "")).strip()
+
+
+def keys(kind: str, name: str) -> list[Key]:
+    """The keys of an entry's table."""
+    whole = schema(kind, name)
+    definitions = whole.get("$defs", {})
+    required = whole.get("required", [])
+    found = []
+    for key, about in whole.get("properties", {}).items():
+        default = "(needed)" if key in required else json.dumps(about.get("default"), ensure_ascii=False)
+        if default == "null":
+            default = ""
+        found.append(Key(key, _type(about, definitions), default, _paragraph(about)))
+    return found
+
+
+def _registry(kind: str) -> dict[str, str]:
+    if kind not in KINDS:
+        raise UsageError(f"no kind {kind!r}; valid: {', '.join(KINDS)}")
+    return dict(_core.registry(kind))
+
+
+def _paragraph(schema: dict[str, Any]) -> str:
+    return " ".join(str(schema.get("description", "")).split("\n\n")[0].split())
+
+
+def _type(schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0) -> str:
+    """A schema in a few words: `rate`, `text | table`, `"a" | "b"`."""
+    if depth > 4:
+        return "..."
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rsplit("/", 1)[-1]
+        return _type(definitions.get(name, {}), definitions, depth + 1) or name
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return " | ".join(json.dumps(v) for v in schema["enum"] if v is not None)
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            parts = [_type(s, definitions, depth + 1) for s in schema[several] if s.get("type") != "null"]
+            return " | ".join(dict.fromkeys(p for p in parts if p))
+    kind = schema.get("type", "")
+    kinds = [k for k in (kind if isinstance(kind, list) else [kind]) if k != "null"]
+    if kinds == ["object"] and "properties" in schema:
+        return "{ " + ", ".join(schema["properties"]) + " }"
+    if kinds == ["array"]:
+        return f"[{_type(schema.get('items', {}), definitions, depth + 1)}, ..]"
+    plain = {"string": "text", "boolean": "true | false", "object": "table", "integer": "whole number"}
+    return " | ".join(str(plain.get(k, k)) for k in kinds)

@@ -1,0 +1,161 @@
+"""One execution of a scenario: made in virtual time, or opened from its folder."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom._core import __version__
+from airloom.errors import Interrupted, RunError, UsageError
+from airloom.folder import Folder, Progress, default_place
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from airloom._core import Results
+    from airloom.scenario import Scenario
+
+
+class Run:
+    """The results of one run, read from its folder when they are asked for."""
+
+    def __init__(self, folder: Path | str) -> None:
+        """Opens a run folder; one without `status` in its `run.json` is unfinished and refused."""
+        self.folder = Path(folder)
+        try:
+            manifest = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder} is not a run folder: {error}") from None
+        if not isinstance(manifest, dict) or "status" not in manifest:
+            raise UsageError(f"{folder}: this run was never finished")
+        #: What `run.json` says: scenario, seed, versions, command, clock, status.
+        self.manifest: dict[str, Any] = manifest
+
+    @cached_property
+    def summary(self) -> dict[str, float]:
+        """Flat name -> number; names carry their unit."""
+        return json.loads((self.folder / "summary.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+    @cached_property
+    def packets(self) -> pl.DataFrame:
+        """One row per packet or PDU event; only if the scenario records packets."""
+        return self._table("packets")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow."""
+        return self._table("flows")
+
+    @cached_property
+    def pages(self) -> pl.DataFrame:
+        """One row per page load."""
+        return self._table("pages")
+
+    @cached_property
+    def states(self) -> pl.DataFrame:
+        """One row per stay in a radio state, and air time."""
+        return self._table("states")
+
+    @property
+    def capture(self) -> Path | None:
+        """The capture, if the scenario asked for one."""
+        path = self.folder / "trace.pcapng"
+        return path if path.exists() else None
+
+    def _table(self, name: str) -> pl.DataFrame:
+        from airloom import tables
+
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise UsageError(f'{self.folder} has no table {name!r}: add "{name}" to `record` in [run] and run again')
+        return tables.read(path)
+
+    def __repr__(self) -> str:
+        """The folder."""
+        return f"Run({str(self.folder)!r})"
+
+
+def simulate(
+    scenario: Scenario,
+    seed: int | None = None,
+    *,
+    out: Path | None = None,
+    plot: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Runs a scenario in virtual time and writes its folder. See `Scenario.run`."""
+    if plot:
+        scenario = with_records(scenario, "packets")
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    identity = scenario.run_id("virtual")
+    with Folder(out or default_place(scenario.name, identity)) as folder:
+        results = scenario._core.simulate(folder.path("trace.pcapng"), progress)
+        _check(scenario, results)
+        return save(folder, scenario, results, "virtual", plot=plot)
+
+
+def _check(scenario: Scenario, results: Results) -> None:
+    """A run that did not come to its end is an error, not a result."""
+    simulated = f"after {results.summary.get('simulated_s', 0):.3f} s of simulated time"
+    match results.outcome:
+        case "limit-reached":
+            limit = scenario.understood["run"]["limit"]
+            raise RunError(
+                f"{scenario.name}: not done within run.limit = {limit}; raise it, or give run.until a duration"
+            )
+        case "stuck":
+            raise RunError(f"{scenario.name}: {simulated} nothing more could happen, and not everything was done")
+        case "stopped":
+            raise Interrupted(f"{scenario.name}: stopped {simulated}")
+
+
+def with_records(scenario: Scenario, *kinds: str) -> Scenario:
+    """The scenario, recording these kinds as well."""
+    recorded = scenario.understood["run"]["record"]
+    missing = [kind for kind in kinds if kind not in recorded]
+    return scenario.with_keys({"run.record": [*recorded, *missing]}) if missing else scenario
+
+
+def save(
+    folder: Folder,
+    scenario: Scenario,
+    results: Results,
+    clock: str,
+    *,
+    plot: bool = False,
+    more: dict[str, Any] | None = None,
+) -> Run:
+    """Writes the results of a run into its folder and finishes it."""
+    # Imported here, with polars: `airloom --help` and `airloom check` start without it.
+    from airloom import tables
+
+    understood = scenario.understood
+    rows = {name: tables.table(columns) for name, columns in results.tables.items()}
+    for optional in tables.OPTIONAL:
+        if optional not in understood["run"]["record"]:
+            rows.pop(optional, None)
+    metadata = {
+        "airloom.schema": tables.SCHEMA,
+        "airloom.scenario": json.dumps(understood, separators=(",", ":"), ensure_ascii=False),
+        "airloom.seed": str(scenario.seed),
+        "airloom.version": __version__,
+    }
+    tables.write(rows, folder.path(""), metadata)
+    folder.write_json("summary.json", results.summary)
+    if plot:
+        from airloom.plot import save_svg, time_sequence
+
+        save_svg(time_sequence(rows["packets"]), folder.path("time-sequence.svg"))
+    manifest = {
+        "run_id": scenario.run_id(clock),
+        "name": scenario.name,
+        "file": scenario.file,
+        "overrides": scenario.overrides,
+        "seed": scenario.seed,
+        "clock": clock,
+        "scenario": understood,
+    }
+    return Run(folder.finish({**manifest, **(more or {})}))

@@ -1,0 +1,163 @@
+"""Scenario files: found by path or by the name of a shipped one, and read by the compiled module."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom import _core
+from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from airloom.run import Run
+
+
+def shipped() -> dict[str, str]:
+    """Title of each scenario that comes with the package, by name.
+
+    >>> "umts-page" in shipped()
+    True
+    """
+    import tomllib
+
+    folder = resources.files("airloom") / "scenarios"
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return {
+        f.name.removesuffix(".toml"): str(tomllib.loads(f.read_text(encoding="utf-8")).get("title", "")) for f in files
+    }
+
+
+def load(name: str | Path, overrides: Mapping[str, object] | None = None, real: Sequence[str] = ()) -> Scenario:
+    """The scenario in the file `name`, or the shipped scenario of that name.
+
+    `overrides` sets keys of the file: `{"links.radio.loss.downlink": 0.1}`; the hosts in `real` run real programs
+    when it is emulated.
+    """
+    text, file = _find(str(name))
+    return parse(text, file, overrides, real)
+
+
+def parse(
+    text: str | bytes,
+    file: str = "text",
+    overrides: Mapping[str, object] | None = None,
+    real: Sequence[str] = (),
+) -> Scenario:
+    """The scenario in `text`; `file` is named in errors.
+
+    Raises `ScenarioError` with file, line, what was found and the valid choices.
+
+    >>> import airloom
+    >>> parse("title = 3")
+    Traceback (most recent call last):
+    airloom._core.ScenarioError: text:1:1: expected a key `hosts`
+    """
+    octets = text.encode() if isinstance(text, str) else text
+    settings = [(key, _toml(value)) for key, value in (overrides or {}).items()]
+    core = _core.Scenario(octets, file, settings, list(real))
+    return Scenario(core, octets, file, dict(overrides or {}), tuple(real))
+
+
+def for_bearer(bearer: str, overrides: Mapping[str, object] | None = None) -> Scenario:
+    """A real host `mobile` behind a link with this bearer, and the simulated server `origin` at 10.77.0.1.
+
+    `overrides` sets keys of the bearer.
+    """
+    settings = [(key, _toml(value)) for key, value in (overrides or {}).items()]
+    core = _core.Scenario.for_bearer(bearer, settings)
+    return Scenario(core, core.understood.encode(), bearer, dict(overrides or {}), ())
+
+
+def _find(name: str) -> tuple[bytes, str]:
+    path = Path(name)
+    if path.is_file():
+        try:
+            return path.read_bytes(), name
+        except OSError as error:
+            raise UsageError(f"{name}: {error.strerror}") from None
+    resource = resources.files("airloom") / "scenarios" / f"{name}.toml"
+    if path.name == name and resource.is_file():
+        return resource.read_bytes(), f"{name}.toml"
+    raise UsageError(f"no scenario {name!r}: neither a file nor a shipped scenario; valid: {', '.join(shipped())}")
+
+
+def _toml(value: object) -> str:
+    """A Python value as it would stand in a scenario file; text stays as it is."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+class Scenario:
+    """A network under study, as understood: every default filled in."""
+
+    def __init__(
+        self,
+        core: _core.Scenario,
+        text: bytes,
+        file: str,
+        overrides: dict[str, object],
+        real: tuple[str, ...],
+    ) -> None:
+        """Use `load` or `parse`."""
+        self._core = core
+        #: The octets of the file.
+        self.text = text
+        #: Name: that of the file without folder and suffix.
+        self.name = Path(file).stem
+        #: The file it was read from.
+        self.file = file
+        #: The keys that were set besides the file.
+        self.overrides = overrides
+        #: The hosts that were made real besides the file.
+        self.real = real
+
+    @property
+    def title(self) -> str:
+        """What it is about, one line."""
+        return self._core.title
+
+    @property
+    def seed(self) -> int:
+        """The seed of its runs."""
+        return self._core.seed
+
+    @property
+    def understood(self) -> dict[str, Any]:
+        """The whole scenario with all defaults, as it is kept in `run.json`."""
+        return json.loads(self._core.understood)  # type: ignore[no-any-return]
+
+    def run_id(self, clock: str) -> str:
+        """Ten hexadecimal digits: the same scenario, seed, version and clock are visibly the same."""
+        return self._core.run_id(clock)
+
+    def with_seed(self, seed: int) -> Scenario:
+        """The same scenario with another seed."""
+        return Scenario(self._core.with_seed(seed), self.text, self.file, self.overrides, self.real)
+
+    def with_keys(self, overrides: Mapping[str, object]) -> Scenario:
+        """The same scenario with other values for some keys; the seed is that of the file."""
+        return parse(self.text, self.file, {**self.overrides, **overrides}, self.real)
+
+    def run(
+        self,
+        seed: int | None = None,
+        *,
+        out: Path | str | None = None,
+        plot: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Run:
+        """Simulates it in virtual time; the result folder is `out`, or a new one under `runs/`.
+
+        `progress` is called now and then with the simulated nanoseconds so far.
+        """
+        from airloom.run import simulate
+
+        return simulate(self, seed, out=None if out is None else Path(out), plot=plot, progress=progress)
+
+    def __repr__(self) -> str:
+        """Name and title."""
+        return f"Scenario({self.name!r}, {self.title!r})"

@@ -1,0 +1,65 @@
+"""The tables of a run: columns from the compiled module become polars tables and Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from airloom._core import Column
+
+#: Version of the tables' columns.
+SCHEMA = "1"
+
+#: The tables that every run folder has, and the column each is sorted by.
+SORTED_BY = {
+    "packets": "t_ns",
+    "flows": "open_ns",
+    "pages": "start_ns",
+    "states": "t_ns",
+    "congestion": "t_ns",
+}
+
+#: Tables that are there only if the scenario asks for them.
+OPTIONAL = ("packets", "congestion")
+
+_ROWS_PER_GROUP = 1_000_000
+
+
+def table(columns: Sequence[Column]) -> pl.DataFrame:
+    """The polars table of some columns; numbers are not copied."""
+    return pl.DataFrame([_series(column) for column in columns])
+
+
+def _series(column: Column) -> pl.Series:
+    if column.names is not None:
+        # Texts out of a small set: stored as a dictionary.
+        series = pl.Series(column.name, column.values).cast(pl.UInt32).cast(pl.Enum(column.names))
+    else:
+        series = pl.Series(column.name, column.values)
+        if series.dtype == pl.Null:  # an empty list of texts has no type of its own
+            series = series.cast(pl.String)
+    if column.valid is not None:
+        known = pl.Series(column.valid)
+        nothing = pl.Series([None], dtype=series.dtype)
+        series = series.zip_with(known, nothing.new_from_index(0, len(series))).alias(column.name)
+    return series
+
+
+def write(tables: Mapping[str, pl.DataFrame], folder: Path, metadata: Mapping[str, str]) -> None:
+    """Writes each table as `<name>.parquet`, sorted by time; the same tables give the same octets."""
+    for name, rows in tables.items():
+        rows.sort(SORTED_BY[name], maintain_order=True).write_parquet(
+            folder / f"{name}.parquet",
+            compression="zstd",
+            row_group_size=_ROWS_PER_GROUP,
+            metadata=dict(metadata),
+        )
+
+
+def read(path: Path) -> pl.DataFrame:
+    """A table of a run folder."""
+    return pl.read_parquet(path)
