@@ -1,0 +1,117 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import airloom
+
+HEAVY = ("matplotlib", "dask", "scipy", "pandas")
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint('\\n'.join(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return {name.partition(".")[0] for name in done.stderr.splitlines()}
+
+
+def test_help_imports_nothing_heavy() -> None:
+    loaded = modules_after("from airloom.cli import call\nassert call(['--help']) == 0")
+    assert "airloom" in loaded
+    assert not loaded & {*HEAVY, "polars", "numpy"}
+
+
+def test_check_imports_nothing_heavy(wire: Path) -> None:
+    loaded = modules_after(f"from airloom.cli import call\nassert call(['check', {str(wire)!r}]) == 0")
+    assert not loaded & {*HEAVY, "polars"}
+
+
+def test_run_imports_no_plotting(wire: Path) -> None:
+    loaded = modules_after(f"from airloom.cli import call\nassert call(['run', {str(wire)!r}]) == 0")
+    assert "polars" in loaded
+    assert not loaded & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'; valid: check, run"),
+        (["run"], "Missing argument 'SCENARIO'"),
+        (["run", "--colour", "x"], "No such option: --colour"),
+        (["run", "no-such-scenario"], "no scenario 'no-such-scenario'"),
+        (["run", "{wire}", "--seed", "many"], "'many' is not a valid int"),
+        (["run", "{wire}", "--set", "links.wire.rate"], "expected KEY=VALUE"),
+        (["run", "{wire}", "--set", "links.wire.rate=-1kbit/s"], "negative"),
+        (["run", "{wire}", "--set", "links.wire.loss=1.1"], "between 0 and 1"),
+        (["run", "{wire}", "--set", "links.wire.bearer=carrier-pigeon"], "carrier-pigeon"),
+        (["run", "{wire}", "--set", "links.wire.colour=red"], "colour"),
+        (["list", "birds"], "no kind 'birds'; valid: bearers"),
+        (["list", "bearers", "pigeon"], "no 'pigeon' among the bearers; valid: "),
+    ],
+)
+def test_wrong_use_is_one_line_and_code_2_and_writes_nothing(
+    arguments: list[str], said: str, wire: Path, tmp_path: Path
+) -> None:
+    done = airloom(*(a.format(wire=wire) for a in arguments))
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.count("\n") == 1
+    assert said in done.err
+    assert list(tmp_path.iterdir()) == [wire]
+
+
+def test_scenario_errors_name_file_line_and_choices(wire: Path) -> None:
+    wire.write_text(wire.read_text().replace("wireline", "wirelime"))
+    done = airloom("check", wire)
+    assert done.code == 2
+    assert done.err.startswith(f"airloom: {wire}:9:")
+    assert "wirelime" in done.err
+    assert "valid: " in done.err
+    assert "wireline" in done.err
+
+
+def test_json_is_one_document_and_nothing_else(wire: Path) -> None:
+    for arguments in (
+        ["run", wire],
+        ["check", wire],
+        ["list"],
+        ["list", "bearers"],
+        ["list", "bearers", "wireline"],
+    ):
+        done = airloom(*arguments, "--json")
+        assert done.code == 0
+        json.loads(done.out)
+
+
+def test_the_last_line_says_where_the_files_are_and_what_to_try_next(wire: Path) -> None:
+    done = airloom("run", wire)
+    last = done.err.splitlines()[-1]
+    assert last.startswith("results in runs/")
+    assert "next: airloom " in last
+
+
+def test_nothing_is_coloured_and_no_bar_is_drawn_when_nobody_watches(wire: Path) -> None:
+    for done in (airloom("run", wire), airloom("nothing"), airloom("list")):
+        assert "\x1b" not in done.out + done.err
+
+
+def test_every_verb_has_help() -> None:
+    done = airloom("--help")
+    for verb in ("check", "run", "list", "doctor"):
+        assert verb in done.out
+        assert airloom(verb, "--help").code == 0
+
+
+def test_completion_scripts_are_there() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        done = airloom("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+        assert done.code == 0
+        assert "airloom" in done.out
+
+
+def test_doctor_names_the_fix_for_what_is_missing() -> None:
+    done = airloom("doctor", "--json", PATH="/nonexistent")
+    findings = {f["what"]: f for f in json.loads(done.out)}
+    assert {"namespaces", "ports", "timing", "curl", "nginx", "tshark"} <= set(findings)
+    assert all(f["says"] for f in findings.values())

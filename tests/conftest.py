@@ -1,0 +1,46 @@
+"""Fixtures for every test."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+WIRE = """\
+title = "Ping over a wire"
+path = ["mobile", "wire", "origin"]
+
+[hosts]
+mobile = { app = "ping" }
+origin = {}
+
+[links]
+wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms" }
+
+[run]
+record = ["packets", "pcapng"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has an empty current folder and no settings from the person who runs it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "SUDO_UID", "SUDO_GID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Path:
+    """A small scenario file."""
+    path = tmp_path / "wire.toml"
+    path.write_text(WIRE)
+    return path
+
+
+def needs(program: str) -> str:
+    """The path of a peer; the test is skipped, with the reason, where it is missing."""
+    path = shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
+        pytest.skip(f"{program} is not installed: tools/peers test")
+    return path
