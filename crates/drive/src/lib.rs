@@ -2,5 +2,7 @@
 //!
 //! This is the only crate that waits, reads a clock or opens a device.
 
+#[cfg(target_os = "linux")]
+pub mod real_time;
 pub mod run;
 pub mod virtual_time;

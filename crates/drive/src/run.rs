@@ -19,6 +19,9 @@ pub enum DriveError {
     Io(io::Error),
     /// The timeline asks a link for something it cannot do.
     Timeline(String),
+    /// Real time is not possible here, or a program in a real host failed.
+    #[cfg(target_os = "linux")]
+    RealTime(crate::real_time::Error),
 }
 
 impl std::fmt::Display for DriveError {
@@ -27,6 +30,8 @@ impl std::fmt::Display for DriveError {
             DriveError::Build(e) => e.fmt(f),
             DriveError::Io(e) => e.fmt(f),
             DriveError::Timeline(e) => f.write_str(e),
+            #[cfg(target_os = "linux")]
+            DriveError::RealTime(e) => e.fmt(f),
         }
     }
 }
@@ -36,6 +41,13 @@ impl std::error::Error for DriveError {}
 impl From<BuildError> for DriveError {
     fn from(e: BuildError) -> Self {
         DriveError::Build(e)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl From<crate::real_time::Error> for DriveError {
+    fn from(e: crate::real_time::Error) -> Self {
+        DriveError::RealTime(e)
     }
 }
 

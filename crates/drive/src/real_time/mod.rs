@@ -1,0 +1,176 @@
+//! Real time: real programs on the kernel's own stack, every datagram through the same model.
+//!
+//! A host marked `real` is a network namespace of its own whose interfaces end at the engine (`netns`). The
+//! engine is one loop in the calling thread:
+//!
+//! ```text
+//!          +--> read all ports --> in order of arrival: ingress --+
+//!          |                                                      v
+//!        wait  <--  records to the caller  <--  egress  <--  deadlines that have come
+//! ```
+//!
+//! The model is told *nominal* times only: the stamp that the kernel put on a frame, or the deadline itself; never
+//! the moment at which the thread woke up. So a late wake-up makes one departure late and moves nothing after it.
+//! How late each departure was goes into a histogram, and a run that was too late to be believed says so
+//! ([`Report::is_valid`]).
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `clock` | the monotonic clock, stamps, waiting |
+//! | [`port`] | a device: packet socket on a veth pair; others fit the same trait |
+//! | `netns`, `netlink` | namespaces, cables, addresses, routes |
+//! | `process` | services and the command in real hosts |
+//! | `sys` | what no safe wrapper covers |
+//!
+//! Left out as yet: running without privileges, name resolution, super-packets, spinning before deadlines and
+//! real-time priority.
+
+mod capabilities;
+mod clock;
+mod engine;
+mod netlink;
+mod netns;
+pub mod port;
+mod process;
+mod report;
+mod sys;
+
+use std::fmt;
+use std::path::Path;
+
+use airloom_base::{Instant, Outbox};
+use airloom_world::World;
+use airloom_world::scenario::{self, Scenario};
+
+use crate::run::{self, DriveError, Results};
+use crate::virtual_time::Until;
+
+pub use capabilities::{Capabilities, capabilities};
+pub use report::Report;
+
+/// Why nothing could be run, or not to the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// This user, or this machine, may not do it.
+    NotAllowed(String),
+    /// It should be allowed, but did not work.
+    SetUp(String),
+    /// No host is marked `real`.
+    NothingReal,
+    /// The command could not be started; 126: it cannot be executed, 127: there is no such program.
+    Command {
+        /// Its first word.
+        program: String,
+        /// Why not.
+        error: String,
+        /// Exit code that a shell would give.
+        code: i32,
+    },
+    /// A service ended before it could serve.
+    Service {
+        /// Its first word.
+        program: String,
+        /// Its exit code.
+        code: i32,
+    },
+    /// A device failed during the run.
+    Device(String),
+}
+
+impl Error {
+    /// The exit code of the command line for it.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Error::NothingReal => 2,
+            Error::NotAllowed(_) => 3,
+            Error::Command { code, .. } => *code,
+            Error::SetUp(_) | Error::Service { .. } | Error::Device(_) => 4,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotAllowed(what) => {
+                write!(
+                    f,
+                    "emulation is not possible here: {what}; it needs root, or CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW together"
+                )
+            }
+            Error::SetUp(what) => write!(f, "setting up the laboratory failed: {what}"),
+            Error::NothingReal => {
+                f.write_str("no host is real: mark one with `real = true`, or name it with --real")
+            }
+            Error::Command { program, error, .. } => write!(f, "cannot run `{program}`: {error}"),
+            Error::Service { program, code } => {
+                write!(f, "the service `{program}` ended with code {code} before it could serve")
+            }
+            Error::Device(what) => write!(f, "a device failed during the run: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs `world` in real time until `command` (in the first real host) has ended, or without one as `until` says;
+/// services of real hosts are started before and ended after.
+///
+/// `look` is called ten times a second with the time and the records made since: it takes them out (they are
+/// forgotten afterwards) and says whether to go on. Nothing is left behind, whatever happens.
+pub fn run(
+    world: &mut World,
+    command: Option<&[String]>,
+    until: Until,
+    look: impl FnMut(Instant, &mut Outbox) -> bool,
+) -> Result<Report, Error> {
+    let ports = world.ports().to_vec();
+    let Some(first) = ports.first() else { return Err(Error::NothingReal) };
+    // Dropped in reverse order: programs end before the namespaces they live in are cleared.
+    let mut laboratory = netns::Laboratory::build(&ports)?;
+    let mut services: Vec<process::Running> = Vec::new();
+    for (n, port) in ports.iter().enumerate() {
+        let is_first = ports[..n].iter().all(|p| p.host_name != port.host_name);
+        if let Some(words) = port.command.as_ref().filter(|_| is_first) {
+            let service = process::Running::start(words, &laboratory.hosts[&port.host_name], false)?;
+            service.wait_until_ready()?;
+            services.push(service);
+        }
+    }
+    let host = first.host_name.clone();
+    let start = |laboratory: &netns::Laboratory| {
+        command.map(|words| process::Running::start(words, &laboratory.hosts[&host], true)).transpose()
+    };
+    let report = engine::run(world, &mut laboratory, start, until, look)?;
+    Ok(report)
+}
+
+/// Runs `scenario` in real time: from the scenario as understood to tables and a report. A capture goes to
+/// `capture` under a temporary name and is renamed when it is whole. See [`run`] for the rest.
+pub fn emulate(
+    scenario: &Scenario,
+    command: Option<&[String]>,
+    run_id: &str,
+    capture: Option<&Path>,
+    mut progress: impl FnMut(Instant) -> bool,
+) -> Result<(Results, Report), DriveError> {
+    let mut world = scenario.build(true)?;
+    let mut recorder = run::recorder(scenario, run_id, capture)?;
+    let until = match scenario.run.until {
+        scenario::Until::Done => Until::Done { limit: scenario.run.limit },
+        scenario::Until::After(time) => Until::Elapsed(time),
+    };
+    let mut failed = None;
+    let report = run(&mut world, command, until, |now, records| {
+        if let Err(e) = recorder.drain(records) {
+            failed.get_or_insert(e);
+        }
+        failed.is_none() && progress(now)
+    })?;
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
+    let mut summary = world.summary();
+    report.summarise(&mut summary);
+    Ok((Results { outcome: report.outcome, summary, tables: recorder.finish()? }, report))
+}
