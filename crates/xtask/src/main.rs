@@ -1,3 +1,117 @@
-//! What is generated: schemas, reference pages, stubs.
+//! What is generated: the reference pages and the JSON schema of all components.
+//!
+//! ```text
+//! cargo run -p airloom-xtask -- docs            writes docs/reference
+//! cargo run -p airloom-xtask -- docs --check    fails if that would change a file
+//! ```
 
-fn main() {}
+mod page;
+mod value;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{fs, io};
+
+use airloom_base::Entry;
+use page::{Component, Page};
+use serde_json::{Map, Value, json};
+
+/// A registry in the form the pages need.
+fn components<B>(registry: &[Entry<B>]) -> Vec<Component> {
+    let component = |entry: &Entry<B>| Component {
+        name: entry.name,
+        schema: (entry.schema)().to_value(),
+        // Components with a key that must be given have no table of defaults.
+        defaults: (entry.understood)(&json!({})).unwrap_or(Value::Null),
+    };
+    registry.iter().map(component).collect()
+}
+
+fn pages() -> [Page; 3] {
+    [
+        Page {
+            file: "bearers",
+            title: "Bearers",
+            about: "Links of a scenario: `bearer = \"NAME\"` in a table under `[links]`, beside the keys below.",
+            components: components(airloom_bearers::REGISTRY),
+        },
+        Page {
+            file: "transports",
+            title: "Transports",
+            about: "Protocols of a host: `transport = \"NAME\"` or `transport = { NAME = { key = value } }` in a table \
+                    under `[hosts]`.",
+            components: components(airloom_transports::REGISTRY),
+        },
+        Page {
+            file: "apps",
+            title: "Applications",
+            about: "What runs on a host: `app = \"NAME\"` or `app = { NAME = { key = value } }` in a table under \
+                    `[hosts]`.",
+            components: components(airloom_apps::REGISTRY),
+        },
+    ]
+}
+
+/// All generated files, by their path below the root of the project.
+fn generated() -> Vec<(PathBuf, String)> {
+    let pages = pages();
+    let folder = PathBuf::from("docs/reference");
+    let mut schemas = Map::new();
+    for page in &pages {
+        let of_page: Map<String, Value> =
+            page.components.iter().map(|c| (c.name.to_owned(), c.schema.clone())).collect();
+        schemas.insert(page.file.to_owned(), of_page.into());
+    }
+    let schema = serde_json::to_string_pretty(&schemas).expect("a value can be written") + "\n";
+    let mut files: Vec<_> =
+        pages.iter().map(|page| (folder.join(page.file).with_extension("md"), page.render())).collect();
+    files.push((folder.join("components.schema.json"), schema));
+    files
+}
+
+fn write() -> io::Result<()> {
+    for (path, text) in generated() {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, text)?;
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+fn check() -> bool {
+    let stale: Vec<_> = generated()
+        .into_iter()
+        .filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text))
+        .collect();
+    for (path, _) in &stale {
+        eprintln!("{} is not up to date: run `cargo run -p airloom-xtask -- docs`", path.display());
+    }
+    stale.is_empty()
+}
+
+fn main() -> ExitCode {
+    // Run from anywhere in the project: paths are those below its root.
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    if let Err(e) = std::env::set_current_dir(root) {
+        eprintln!("{root}: {e}");
+        return ExitCode::FAILURE;
+    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["docs"] => match write() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(e) => {
+                eprintln!("{e}");
+                ExitCode::FAILURE
+            }
+        },
+        ["docs", "--check"] if check() => ExitCode::SUCCESS,
+        ["docs", "--check"] => ExitCode::FAILURE,
+        _ => {
+            eprintln!("usage: cargo run -p airloom-xtask -- docs [--check]");
+            ExitCode::from(2)
+        }
+    }
+}
