@@ -133,6 +133,11 @@ pub trait Transport: Send {
     fn facts(&self) -> FlowFacts;
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
     fn into_lingering(self: Box<Self>) -> Box<dyn Transport>;
+    /// Only lingering: does this unit of the same addresses and ports open a new connection in its place (RFC 9293
+    /// 3.6.1)? Then the host drops this one and treats the unit as one of no connection.
+    fn yields_to(&self, _unit: &Packet) -> bool {
+        false
+    }
 }
 
 /// What one end of a connection did.
