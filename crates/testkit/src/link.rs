@@ -1,0 +1,211 @@
+//! A link between two ends: rate, queue, delay, and a fate for every packet.
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use airloom_base::units::Rate;
+use airloom_base::{Duration, Instant, Packet};
+
+/// Which end of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// The one that opens.
+    Client = 0,
+    /// The one that is opened to.
+    Server = 1,
+}
+
+impl End {
+    /// The other one.
+    pub const fn other(self) -> End {
+        match self {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        }
+    }
+}
+
+/// What happens to a packet behind the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives.
+    Deliver,
+    /// It is lost.
+    Lose,
+    /// It arrives twice.
+    Duplicate,
+    /// It arrives so much later than others (and perhaps behind them).
+    Late(Duration),
+}
+
+/// What a fate may depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it was offered to the link.
+    pub at: Instant,
+    /// Who sent it.
+    pub from: End,
+    /// Number of the packet in this direction, from 0, among those that the queue took.
+    pub index: u64,
+    /// The same among packets with a body.
+    pub data_index: u64,
+    /// Octets of the body.
+    pub body: usize,
+}
+
+/// Decides the fate of each packet that the queue took.
+pub type LossPattern = Box<dyn FnMut(&Sent) -> Fate>;
+
+/// Loses the packets with these indexes in one direction; the others arrive.
+pub fn lose(from: End, indexes: &[u64]) -> LossPattern {
+    let indexes = indexes.to_vec();
+    Box::new(
+        move |sent| {
+            if sent.from == from && indexes.contains(&sent.index) { Fate::Lose } else { Fate::Deliver }
+        },
+    )
+}
+
+/// Loses the packets with a body that have these indexes among their kind, in one direction.
+pub fn lose_data(from: End, indexes: &[u64]) -> LossPattern {
+    let indexes = indexes.to_vec();
+    Box::new(move |sent| {
+        let hit = sent.from == from && sent.body > 0 && indexes.contains(&sent.data_index);
+        if hit { Fate::Lose } else { Fate::Deliver }
+    })
+}
+
+/// Properties of both directions.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Rate from the client and from the server; `None`: no serialisation.
+    pub rate: [Option<Rate>; 2],
+    /// One-way delay.
+    pub delay: Duration,
+    /// Packets a direction holds, the one in service counted; more are dropped.
+    pub queue: usize,
+    /// Octets that count beside those of the unit (an IPv4 header).
+    pub overhead: u64,
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        LinkConfig { rate: [None; 2], delay: Duration::from_millis(50), queue: usize::MAX, overhead: 20 }
+    }
+}
+
+struct Flying {
+    at: Instant,
+    order: u64,
+    to: End,
+    packet: Packet,
+}
+
+impl PartialEq for Flying {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+impl Eq for Flying {}
+impl PartialOrd for Flying {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Flying {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    free_at: Instant,
+    departures: VecDeque<Instant>,
+    accepted: u64,
+    data: u64,
+}
+
+/// The link itself.
+pub struct Link {
+    config: LinkConfig,
+    fate: LossPattern,
+    queues: [Queue; 2],
+    flying: BinaryHeap<Flying>,
+    order: u64,
+    /// Packets dropped because the queue was full.
+    pub queue_drops: u64,
+    /// Packets lost by their fate.
+    pub losses: u64,
+}
+
+impl Link {
+    /// A link on which every packet that the queue takes arrives.
+    pub fn new(config: LinkConfig) -> Self {
+        Link {
+            config,
+            fate: Box::new(|_| Fate::Deliver),
+            queues: Default::default(),
+            flying: BinaryHeap::new(),
+            order: 0,
+            queue_drops: 0,
+            losses: 0,
+        }
+    }
+
+    /// From now on packets meet this fate.
+    pub fn set_fate(&mut self, fate: LossPattern) {
+        self.fate = fate;
+    }
+
+    /// A packet enters at `from`; says what became of it, `None` if the queue was full.
+    pub fn send(&mut self, now: Instant, from: End, packet: Packet) -> Option<Fate> {
+        let queue = &mut self.queues[from as usize];
+        while queue.departures.front().is_some_and(|d| *d <= now) {
+            queue.departures.pop_front();
+        }
+        if queue.departures.len() >= self.config.queue {
+            self.queue_drops += 1;
+            return None;
+        }
+        let octets = packet.wire_len() as u64 + self.config.overhead;
+        let time = self.config.rate[from as usize].map_or(Duration::ZERO, |r| r.time_for(octets));
+        let departure = queue.free_at.max(now) + time;
+        queue.free_at = departure;
+        if !time.is_zero() {
+            queue.departures.push_back(departure);
+        }
+        let body = packet.body().len();
+        let sent = Sent { at: now, from, index: queue.accepted, data_index: queue.data, body };
+        queue.accepted += 1;
+        queue.data += u64::from(body > 0);
+        let fate = (self.fate)(&sent);
+        let arrival = departure + self.config.delay;
+        match fate {
+            Fate::Lose => self.losses += 1,
+            Fate::Deliver => self.fly(arrival, from, packet),
+            Fate::Duplicate => {
+                let copy = packet.duplicate();
+                self.fly(arrival, from, packet);
+                self.fly(arrival, from, copy);
+            }
+            Fate::Late(more) => self.fly(arrival + more, from, packet),
+        }
+        Some(fate)
+    }
+
+    fn fly(&mut self, at: Instant, from: End, packet: Packet) {
+        self.order += 1;
+        self.flying.push(Flying { at, order: self.order, to: from.other(), packet });
+    }
+
+    /// When the next packet arrives.
+    pub fn next_arrival(&self) -> Option<Instant> {
+        self.flying.peek().map(|f| f.at)
+    }
+
+    /// The next packet that has arrived by `now`, and where.
+    pub fn arrival(&mut self, now: Instant) -> Option<(End, Packet)> {
+        self.flying.peek().filter(|f| f.at <= now)?;
+        self.flying.pop().map(|f| (f.to, f.packet))
+    }
+}
