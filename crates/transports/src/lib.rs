@@ -1,5 +1,7 @@
 //! End-to-end protocols, one folder each, and their registry.
 
+pub mod tcp;
+
 use airloom_base::{ConfigError, Entry, Protocol, ProtocolParts};
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use serde_json::Value;
 pub type Build = fn(&Value, &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigError>;
 
 /// All transports, by the name scenario files use.
-pub const REGISTRY: &[Entry<Build>] = &[];
+pub const REGISTRY: &[Entry<Build>] = &[Entry::new::<tcp::Config>("tcp", tcp::Tcp::from_table)];
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry<Build>> {

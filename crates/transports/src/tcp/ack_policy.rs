@@ -1,0 +1,209 @@
+//! When acknowledgements may wait (RFC 9293 3.8.6.3, RFC 5681 4.2, and what systems do).
+
+use airloom_base::{Duration, Instant};
+
+use super::config::{AckPolicy, Config};
+
+/// Linux: the delay starts here and does not become shorter.
+const SHORTEST: Duration = Duration::from_millis(40);
+/// Linux: so many acknowledgements at the beginning, and after something unusual, are quick.
+const QUICK: u8 = 16;
+
+/// What to do about the acknowledgement of a segment in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It leaves now.
+    Now,
+    /// It may wait until then for data to travel with, or for more to acknowledge.
+    Wait(Instant),
+}
+
+/// What the policy remembers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckState {
+    /// The largest segment received: what counts as full.
+    full: u64,
+    /// Linux: quick acknowledgements left.
+    quick: u8,
+    /// Linux: data and answers take turns, so acknowledgements travel with answers.
+    interactive: bool,
+    /// Linux: a segment with PSH waits for its acknowledgement.
+    pub pushed: bool,
+    /// Linux: the delay, adapted to the time between segments; zero before the first.
+    ato: Duration,
+    last: Instant,
+}
+
+impl AckState {
+    pub fn new() -> Self {
+        AckState {
+            full: 0,
+            quick: 0,
+            interactive: false,
+            pushed: false,
+            ato: Duration::ZERO,
+            last: Instant::ZERO,
+        }
+    }
+
+    /// `len` octets arrived in order; `unacked` are not acknowledged with them.
+    #[inline]
+    pub fn on_data(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        len: u64,
+        unacked: u64,
+        grew: bool,
+        rtt: (Option<Duration>, Duration),
+    ) -> Decision {
+        self.full = self.full.max(len);
+        match config.delayed_ack {
+            AckPolicy::None => Decision::Now,
+            //= RFC 9293 (3.8.6.3): at least every second full-sized segment.
+            AckPolicy::Timer | AckPolicy::Heartbeat if unacked >= 2 * self.full => Decision::Now,
+            AckPolicy::Timer => Decision::Wait(now + config.ack_delay),
+            AckPolicy::Heartbeat => {
+                let tick = config.ack_delay.as_nanos().max(1);
+                Decision::Wait(Instant::from_nanos((now.as_nanos() / tick + 1) * tick))
+            }
+            AckPolicy::Linux => self.on_data_linux(config, now, unacked, grew, rtt),
+        }
+    }
+
+    fn on_data_linux(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        unacked: u64,
+        grew: bool,
+        (srtt, rto): (Option<Duration>, Duration),
+    ) -> Decision {
+        let since = now.since(self.last);
+        if self.ato.is_zero() {
+            self.quick = QUICK;
+            self.ato = SHORTEST;
+        } else if since <= SHORTEST / 2 {
+            self.ato = self.ato / 2 + SHORTEST / 2;
+        } else if since < self.ato {
+            self.ato = (self.ato / 2 + since).min(rto);
+        } else if since > rto {
+            self.quick = QUICK;
+        }
+        self.last = now;
+        if grew {
+            self.quick |= 1;
+        }
+        if unacked > self.full || (self.quick > 0 && !self.interactive) {
+            return Decision::Now;
+        }
+        let mut delay = self.ato;
+        if delay > SHORTEST {
+            let longest = srtt.map_or(config.ack_delay, |srtt| srtt.max(SHORTEST));
+            delay = delay.min(longest);
+        }
+        Decision::Wait(now + delay.min(config.ack_delay))
+    }
+
+    /// Something unusual arrived (a duplicate): acknowledgements are quick for a while.
+    pub fn hurry(&mut self) {
+        self.quick = QUICK;
+        self.interactive = false;
+        self.ato = SHORTEST;
+    }
+
+    /// An acknowledgement of new data left.
+    #[inline]
+    pub fn on_ack_sent(&mut self) {
+        self.pushed = false;
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = SHORTEST;
+            }
+        }
+    }
+
+    /// Data left: if it follows data received closely, the connection is a dialogue.
+    #[inline]
+    pub fn on_data_sent(&mut self, now: Instant) {
+        if now.since(self.last) < self.ato {
+            self.interactive = true;
+        }
+    }
+
+    /// The application has read everything: must a pushed segment be acknowledged at once?
+    pub fn on_drained(&self, config: &Config) -> bool {
+        config.delayed_ack == AckPolicy::Linux && self.pushed && !self.interactive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::Profile;
+    use super::*;
+
+    const RTT: (Option<Duration>, Duration) = (Some(Duration::from_millis(100)), Duration::from_millis(300));
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn rfc_9293_3_8_6_3_every_second_full_segment_or_after_the_delay() {
+        let config = Profile::Rfc.settings();
+        let mut s = AckState::new();
+        assert_eq!(s.on_data(&config, at(0), 1000, 1000, false, RTT), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 2000, false, RTT), Decision::Now);
+        assert_eq!(s.on_data(&config, at(2), 500, 500, false, RTT), Decision::Wait(at(202)));
+        assert_eq!(s.on_data(&config, at(3), 500, 1000, false, RTT), Decision::Wait(at(203)));
+    }
+
+    #[test]
+    fn the_heartbeat_ticks_for_all_alike() {
+        let config = Profile::BsdReno.settings();
+        let mut s = AckState::new();
+        assert_eq!(s.on_data(&config, at(1), 1000, 1000, false, RTT), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(399), 1000, 1000, false, RTT), Decision::Wait(at(400)));
+        assert_eq!(s.on_data(&config, at(400), 1000, 1000, false, RTT), Decision::Wait(at(600)));
+    }
+
+    #[test]
+    fn linux_is_quick_for_sixteen_acknowledgements_and_while_the_window_grows() {
+        let config = Profile::Linux.settings();
+        let mut s = AckState::new();
+        let mut quick = |count, grew| {
+            (0..count)
+                .filter(|i| {
+                    let now = s.on_data(&config, at(*i), 1000, 1000, grew, RTT) == Decision::Now;
+                    if now {
+                        s.on_ack_sent();
+                    }
+                    now
+                })
+                .count()
+        };
+        assert_eq!(quick(100, true), 100);
+        assert_eq!(quick(100, false), 16);
+    }
+
+    #[test]
+    fn linux_waits_longer_where_segments_come_slowly_and_not_longer_than_a_round_trip() {
+        let config = Profile::Linux.settings();
+        let mut s = AckState::new();
+        s.on_data(&config, at(0), 1000, 1000, false, RTT);
+        (0..16).for_each(|_| s.on_ack_sent());
+        assert_eq!(s.on_data(&config, at(30), 1000, 1000, false, RTT), Decision::Wait(at(80)));
+        assert_eq!(s.on_data(&config, at(75), 1000, 1000, false, RTT), Decision::Wait(at(75 + 70)));
+        assert_eq!(s.on_data(&config, at(144), 1000, 1000, false, RTT), Decision::Wait(at(144 + 100)));
+    }
+
+    #[test]
+    fn linux_lets_acknowledgements_travel_with_answers_in_a_dialogue() {
+        let config = Profile::Linux.settings();
+        let mut s = AckState::new();
+        assert_eq!(s.on_data(&config, at(0), 300, 300, false, RTT), Decision::Now);
+        s.on_data_sent(at(1));
+        assert_eq!(s.on_data(&config, at(200), 300, 300, false, RTT), Decision::Wait(at(240)));
+    }
+}

@@ -1,0 +1,408 @@
+//! What an acknowledgement does: window, round-trip time, loss detection and recovery.
+//!
+//! RFC 5681 and 6582 without SACK, RFC 6675 with it; timeouts by RFC 6298.
+
+use airloom_base::{CloseReason, Duration, Instant};
+
+use super::config::{LossWindow, PartialAck, RttSampling, SackAfterRto};
+use super::congestion::{Acked, Recovery};
+use super::connection::{Connection, Mode, pending, widen};
+use super::rtt;
+use super::sack::DUP_THRESH;
+use super::state::{State, Step};
+use super::wire::{Flags, Header};
+
+impl Connection {
+    /// Octets in flight as the window counts them.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.board.pipe(self.snd.una, self.snd.nxt)
+    }
+
+    /// Takes the window of a segment.
+    #[inline]
+    pub fn set_window(&mut self, seq: u64, ack: u64, wnd: u64) {
+        self.snd.wnd = wnd;
+        self.snd.wl1 = seq;
+        self.snd.wl2 = ack;
+        self.snd.max_wnd = self.snd.max_wnd.max(wnd);
+    }
+
+    /// The acknowledgement of a segment in a synchronized state; `len` is SEG.LEN.
+    #[inline]
+    pub fn ack_arrives(&mut self, now: Instant, h: &Header, seq: u64, ack: u64, len: u64) {
+        let old_window = self.snd.wnd;
+        if ack >= self.snd.una && (self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= ack)) {
+            //= RFC 9293 (3.10.7.4): only a newer segment moves the window.
+            self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
+        }
+        let news = self.sack_ok && !h.options.sack.is_empty() && self.take_sack_blocks(h, ack);
+        if ack > self.snd.una {
+            self.new_ack(now, h, ack);
+        } else if ack == self.snd.una && self.snd.nxt > ack {
+            //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
+            let duplicate = if self.sack_ok {
+                news
+            } else {
+                len == 0 && self.snd.wnd == old_window && !h.flags.has(Flags::SYN)
+            };
+            if duplicate {
+                self.duplicate_ack(now);
+            } else if self.mode != Mode::Open {
+                self.pending |= pending::DATA;
+            }
+        }
+        if self.snd.wnd > old_window {
+            self.pending |= pending::DATA;
+        }
+        if self.timers.persist.is_armed() && ack >= self.snd.una {
+            self.probe_answered(old_window);
+        }
+        if self.config.keepalive {
+            self.arm_keepalive(now);
+        }
+    }
+
+    /// A probe of the window was answered.
+    fn probe_answered(&mut self, old_window: u64) {
+        //= RFC 9293 (3.8.6.1): a connection whose probes are answered is not given up (MUST-37).
+        if self.snd.wnd > old_window {
+            self.probes = 0;
+            self.timers.persist.stop();
+            self.pending |= pending::DATA;
+        }
+    }
+
+    /// Takes the SACK blocks of an acknowledgement; says whether they are news.
+    fn take_sack_blocks(&mut self, h: &Header, ack: u64) -> bool {
+        let una = self.snd.una.max(ack);
+        let mut news = 0;
+        let mut covered = None;
+        for (i, (left, right)) in h.options.sack.as_slice().iter().enumerate() {
+            let (left, right) = (widen(una, *left), widen(una, *right));
+            let inside_second = i == 0
+                && h.options.sack.as_slice().get(1).is_some_and(|(l, r)| {
+                    let (l, r) = (widen(una, *l), widen(una, *r));
+                    l <= left && right <= r
+                });
+            //= RFC 2883 (4): a first block below the acknowledgement, or inside the second, reports a duplicate.
+            if i == 0 && left < right && (right <= ack || inside_second) {
+                covered = Some((left, right));
+                continue;
+            }
+            if left < right && left > una && right <= self.snd.nxt {
+                news += self.board.sack(left, right);
+            }
+        }
+        if covered.is_some_and(|(_, right)| right <= self.snd.resent_below) {
+            self.facts.spurious += 1;
+        }
+        if news > 0 {
+            self.board.update(self.snd.una, self.snd.mss);
+        }
+        news > 0
+    }
+
+    /// SND.UNA moves to `ack`.
+    #[inline]
+    fn new_ack(&mut self, now: Instant, h: &Header, ack: u64) {
+        let una = self.snd.una;
+        let octets = ack - una;
+        // A probe of the window that was taken had not been counted as sent.
+        self.facts.app_sent += ack.min(self.snd.end()).saturating_sub(self.snd.nxt);
+        self.board.acknowledge(una, ack, self.snd.mss);
+        self.snd.una = ack;
+        self.snd.nxt = self.snd.nxt.max(ack);
+        self.snd.release();
+        let segments = self.take_times(now, h, ack);
+        self.stalled_since = now;
+        self.mtu_hold = false;
+        self.pending |= pending::DATA;
+        let acked = Acked { octets, segments, after_timeout: self.mode == Mode::Loss };
+        let mut restart = true;
+        match self.mode {
+            Mode::Open => {
+                self.dupacks = 0;
+                self.limited_octets = 0;
+                if !self.config.cwnd_validation || self.usage.is_limited(&self.window) {
+                    self.controller.on_ack(&mut self.window, acked, &self.config);
+                }
+            }
+            Mode::Loss => {
+                self.dupacks = 0;
+                //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
+                self.controller.on_ack(&mut self.window, acked, &self.config);
+                if ack >= self.recover {
+                    self.mode = Mode::Open;
+                }
+            }
+            Mode::Recovery => restart = self.ack_in_recovery(ack, octets),
+        }
+        if self.snd.una == self.snd.nxt {
+            //= RFC 6298 (5.2): all is acknowledged: off.
+            self.timers.retransmission.stop();
+        } else if restart {
+            //= RFC 6298 (5.3): new data is acknowledged: once more from now.
+            let at = self.rtt.deadline(&self.config, now);
+            self.timers.arm_retransmission(at);
+        }
+        if self.snd.take_room() {
+            self.tell_writable();
+        }
+        if self.snd.fin_acked() {
+            self.step(now, Step::FinAcked);
+        }
+    }
+
+    /// Round-trip time from what `ack` covers; returns how many segments that was.
+    #[inline]
+    fn take_times(&mut self, now: Instant, h: &Header, ack: u64) -> u64 {
+        let mut segments = 0;
+        let mut sample = None;
+        while let Some(sent) = self.snd.sent.front().filter(|s| s.end <= ack) {
+            segments += 1;
+            //= RFC 6298 (3): no time from a segment that was sent again.
+            if sample.is_none() && sent.end > self.snd.resent_below {
+                sample = Some(*sent);
+            }
+            self.snd.sent.pop_front();
+        }
+        let with_timestamps = self.timestamps_ok && self.config.rtt_sampling == RttSampling::Timestamps;
+        if with_timestamps {
+            //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
+            if let Some((_, echo)) = h.options.timestamps {
+                self.sample_timestamp(now, echo);
+            }
+        } else if let Some(sent) = sample {
+            match self.config.rtt_sampling {
+                RttSampling::EverySegment => self.rtt.sample(&self.config, now.since(sent.at), 1),
+                _ if sent.end > self.snd.sample_above => {
+                    self.snd.sample_above = self.snd.nxt;
+                    self.rtt.sample(&self.config, rtt::elapsed(&self.config, sent.at, now), 1);
+                }
+                _ => {}
+            }
+        }
+        segments
+    }
+
+    /// A round-trip time from an echoed timestamp.
+    pub fn sample_timestamp(&mut self, now: Instant, echo: u32) {
+        let ticks = self.timestamp(now).wrapping_sub(echo);
+        // More than half of the number space is not an age.
+        if ticks.cast_signed() >= 0 {
+            let sample = self.config.timestamp_tick * u64::from(ticks);
+            let per_round_trip = self.snd.outstanding().div_ceil(2 * self.snd.mss);
+            self.rtt.sample(&self.config, sample, per_round_trip);
+        }
+    }
+
+    /// New data acknowledged in fast recovery; says whether the retransmission timer starts again.
+    fn ack_in_recovery(&mut self, ack: u64, octets: u64) -> bool {
+        let mss = self.snd.mss;
+        if self.recovers_by_sack() {
+            if ack >= self.recover {
+                //= RFC 6675 (5): the recovery point is acknowledged: recovery is over, the scoreboard stays.
+                self.leave_recovery(self.window.ssthresh);
+            }
+            return true;
+        }
+        if self.recovery() == Recovery::Reno {
+            //= RFC 2581 (3.2, step 5): the first new acknowledgement deflates the window.
+            self.leave_recovery(self.window.ssthresh);
+            return true;
+        }
+        if ack >= self.recover {
+            //= RFC 6582 (3.2, step 3): full acknowledgement: at most a segment more than is in flight.
+            let flight = self.snd.outstanding().max(mss) + mss;
+            self.leave_recovery(self.window.ssthresh.min(flight));
+            return true;
+        }
+        //= RFC 6582 (3.2, step 3): partial acknowledgement: resend, deflate, add a segment back.
+        self.pending |= pending::HEAD;
+        self.window.cwnd = self.window.cwnd.saturating_sub(octets);
+        if octets >= mss {
+            self.window.cwnd += mss;
+        }
+        self.window.cwnd = self.window.cwnd.max(mss);
+        self.partial_acks += 1;
+        self.partial_acks == 1 || self.config.partial_ack == PartialAck::SlowButSteady
+    }
+
+    fn leave_recovery(&mut self, cwnd: u64) {
+        self.mode = Mode::Open;
+        self.window.cwnd = cwnd;
+        self.dupacks = 0;
+        self.limited_octets = 0;
+    }
+
+    fn duplicate_ack(&mut self, now: Instant) {
+        self.pending |= pending::DATA;
+        match self.mode {
+            Mode::Open => {}
+            //= RFC 5681 (3.2, step 4): a segment has left the network for each duplicate.
+            Mode::Recovery if !self.recovers_by_sack() => {
+                self.window.cwnd += self.snd.mss;
+                return;
+            }
+            Mode::Recovery | Mode::Loss => return,
+        }
+        self.dupacks += 1;
+        let by_sack = self.recovers_by_sack();
+        if self.dupacks >= DUP_THRESH || (by_sack && self.board.head_is_lost(self.snd.una)) {
+            //= RFC 6582 (3.2, step 2): not for duplicates of what was outstanding when the last recovery began.
+            let fresh = by_sack || self.recovery() == Recovery::Reno || self.snd.una > self.recover;
+            if fresh && (by_sack || self.dupacks == DUP_THRESH) {
+                self.enter_recovery(now);
+            }
+        }
+    }
+
+    /// The window that a loss halves.
+    fn loss_base(&self) -> u64 {
+        match self.config.loss_window {
+            //= RFC 5681 (3.2, step 2): what limited transmit let out does not count.
+            LossWindow::FlightSize => {
+                self.snd.outstanding() - self.limited_octets.min(self.snd.outstanding())
+            }
+            LossWindow::Cwnd => self.window.cwnd,
+        }
+    }
+
+    fn enter_recovery(&mut self, now: Instant) {
+        let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
+        let ssthresh = self.controller.ssthresh(&self.window, self.loss_base());
+        self.recover = nxt;
+        self.partial_acks = 0;
+        if self.recovery() == Recovery::None {
+            //= Tahoe: as after a timeout.
+            self.window.cut(mss, ssthresh);
+            self.board.time_out(una, nxt, mss, true);
+            self.mode = Mode::Loss;
+            self.dupacks = 0;
+            return;
+        }
+        self.mode = Mode::Recovery;
+        self.pending |= pending::HEAD;
+        if self.recovers_by_sack() {
+            //= RFC 6675 (5, steps 4.1 to 4.4): halve, resend the first hole, count the pipe.
+            self.window.cut(ssthresh, ssthresh);
+            self.board.begin_recovery(una);
+        } else {
+            //= RFC 5681 (3.2, step 3): three segments have left the network.
+            self.window.cut(ssthresh + u64::from(DUP_THRESH) * mss, ssthresh);
+        }
+        let at = self.rtt.deadline(&self.config, now);
+        self.timers.arm_retransmission(at);
+    }
+
+    /// The retransmission timer expired.
+    pub fn retransmission_timeout(&mut self, now: Instant) {
+        let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        if !handshake && self.snd.una == self.snd.nxt {
+            return;
+        }
+        let limit = if handshake { self.config.syn_give_up } else { self.config.give_up };
+        if self.rtt.backoff() == 0 && !handshake {
+            self.stalled_since = self.last_sent.min(now);
+        }
+        //= RFC 9293 (3.8.3): after R2 the connection is given up.
+        if now.since(self.silent_since()) >= limit {
+            self.abort(CloseReason::TimedOut);
+            return;
+        }
+        self.facts.rto_count += 1;
+        //= RFC 6298 (5.5, 5.6): back off and start again.
+        self.rtt.back_off();
+        let at = self.rtt.deadline(&self.config, now);
+        self.timers.arm_retransmission(at);
+        if handshake {
+            self.syns_lost = self.syns_lost.saturating_add(1);
+            self.pending |= pending::SYN;
+            return;
+        }
+        let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
+        //= RFC 5681 (3.1): the threshold falls once for a segment, however often its timer expires.
+        let ssthresh = if self.timed_out_at == una {
+            self.window.ssthresh
+        } else {
+            self.controller.ssthresh(&self.window, self.loss_base())
+        };
+        self.timed_out_at = una;
+        self.controller.on_timeout();
+        self.window.cut(mss, ssthresh);
+        //= RFC 2018 (8): what was SACKed may be gone; RFC 6675 (5.1) leaves it to the sender.
+        let forget = self.config.sack_after_rto == SackAfterRto::Forget || self.board.is_sacked(una);
+        self.board.time_out(una, nxt, mss, forget);
+        self.mode = Mode::Loss;
+        //= RFC 6582 (3.2, step 4): no fast retransmit for what was outstanding.
+        self.recover = nxt;
+        self.dupacks = 0;
+        self.limited_octets = 0;
+        self.pending = (self.pending & !pending::HEAD) | pending::DATA;
+    }
+
+    /// Since when the peer gives no reason to go on.
+    fn silent_since(&self) -> Instant {
+        //= RFC 9293 (3.8.6): data beyond a window that shrank to nothing does not end a connection that answers.
+        if self.snd.wnd == 0 { self.stalled_since.max(self.last_received) } else { self.stalled_since }
+    }
+
+    /// The persist timer expired.
+    pub fn persist_timeout(&mut self, now: Instant) {
+        if now.since(self.last_received) >= self.config.give_up && self.probes > 2 {
+            self.abort(CloseReason::TimedOut);
+            return;
+        }
+        if self.snd.has_unsent() && self.snd.una == self.snd.nxt {
+            self.probes = self.probes.saturating_add(1);
+            self.pending |= pending::PROBE;
+        }
+    }
+
+    /// The keep-alive timer expired.
+    pub fn keepalive_timeout(&mut self, now: Instant) {
+        if !self.state.is_synchronized() || self.state == State::TimeWait {
+            return;
+        }
+        //= RFC 9293 (3.8.4): only when nothing is outstanding; one unanswered probe proves nothing.
+        if self.snd.una != self.snd.nxt {
+            self.arm_keepalive(now);
+            return;
+        }
+        if self.keepalives >= self.config.keepalive_probes {
+            self.abort(CloseReason::TimedOut);
+            return;
+        }
+        self.keepalives += 1;
+        self.pending |= pending::KEEPALIVE;
+        self.timers.arm_keepalive(now + self.config.keepalive_interval);
+    }
+
+    /// The path takes smaller datagrams only.
+    pub fn smaller_segments(&mut self, _now: Instant) {
+        let old = self.snd.mss;
+        let mss = self.effective_mss(Some(self.path.mtu.saturating_sub(self.path.ip_header() + 20))).min(old);
+        if mss == old {
+            return;
+        }
+        self.snd.mss = mss;
+        self.window.mss = mss;
+        if self.facts.established.is_some() && self.snd.una < self.snd.nxt {
+            //= RFC 1191 (6.4): what was too large is sent again, one segment until it is acknowledged, and this is no congestion.
+            let (una, nxt) = (self.snd.una, self.snd.nxt);
+            self.board.time_out(una, nxt, mss, false);
+            self.mode = Mode::Loss;
+            self.recover = nxt;
+            self.mtu_hold = true;
+            self.pending |= pending::DATA;
+        }
+    }
+
+    /// How long until the next probe of a closed window.
+    pub fn probe_interval(&self) -> Duration {
+        //= RFC 9293 (3.8.6.1): the first after a timeout, then ever more rarely.
+        let interval = self.rtt.rto(&self.config) * (1 << self.probes.min(20));
+        interval.min(self.config.max_probe_interval)
+    }
+}

@@ -1,0 +1,295 @@
+//! What a segment does, in the order of RFC 9293 3.10.7.
+
+use airloom_base::{Body, CloseReason, Duration, Instant};
+
+use super::ack_policy::Decision;
+use super::connection::{Connection, pending, widen};
+use super::recv::Arrival;
+use super::state::{State, Step};
+use super::wire::{Flags, Header};
+
+/// After so long a silence a timestamp says nothing about age (RFC 7323 5.5).
+const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);
+
+impl Connection {
+    /// SEGMENT ARRIVES.
+    pub fn segment_arrives(&mut self, now: Instant, h: &Header, _ecn: u8, body: Body) {
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.arrives_in_listen(now, h),
+            State::SynSent => self.arrives_in_syn_sent(now, h, body),
+            _ => self.arrives(now, h, body),
+        }
+        self.last_received = now;
+    }
+
+    fn arrives_in_listen(&mut self, now: Instant, h: &Header) {
+        //= RFC 9293 (3.10.7.2): RST and ACK were sorted out by the protocol; a SYN is answered.
+        if h.flags.has(Flags::SYN) && h.flags.0 & (Flags::RST.0 | Flags::ACK.0) == 0 {
+            self.take_syn(now, h);
+            self.stalled_since = now;
+            self.syn_sent_at = now;
+            self.step(now, Step::Syn);
+            self.pending |= pending::SYN;
+        }
+    }
+
+    /// Takes the sequence number, the window and the options of the peer's SYN.
+    fn take_syn(&mut self, now: Instant, h: &Header) {
+        self.rcv.synchronise((1 << 32) + u64::from(h.seq));
+        let (config, options) = (&self.config, &h.options);
+        //= RFC 7323 (2.2, 3.2), RFC 2018 (2): an option counts if both SYNs carry it.
+        self.timestamps_ok = config.timestamps && options.timestamps.is_some();
+        self.sack_ok = config.sack && options.sack_permitted;
+        match options.window_scale.filter(|_| config.window_scaling) {
+            Some(shift) => {
+                self.scaling_ok = true;
+                self.snd.shift = shift;
+                self.rcv.shift = config.window_shift();
+            }
+            None => self.rcv.shift = 0,
+        }
+        if let Some((value, _)) = options.timestamps {
+            self.rcv.ts_recent = value;
+            self.rcv.ts_recent_at = now;
+        }
+        self.snd.mss = self.effective_mss(options.mss);
+        self.window.mss = self.snd.mss;
+        //= RFC 7323 (2.2): the window of a segment with SYN is not scaled.
+        self.set_window(self.rcv.irs, self.snd.una, u64::from(h.window));
+    }
+
+    fn arrives_in_syn_sent(&mut self, now: Instant, h: &Header, body: Body) {
+        let ack = h.flags.has(Flags::ACK).then(|| widen(self.snd.una, h.ack));
+        //= RFC 9293 (3.10.7.3): first the ACK bit, then RST, then SYN.
+        if ack.is_some_and(|ack| ack <= self.snd.una || ack > self.snd.max) {
+            if !h.flags.has(Flags::RST) {
+                self.refuse(h.ack);
+            }
+            return;
+        }
+        if h.flags.has(Flags::RST) {
+            if ack.is_some() {
+                self.fail(CloseReason::Refused);
+            }
+            return;
+        }
+        if !h.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(now, h);
+        match ack {
+            Some(ack) => {
+                self.syn_acknowledged(now, h, ack);
+                self.set_window(self.rcv.irs, ack, u64::from(h.window));
+                self.pending |= pending::ACK;
+                self.take_text(now, h, self.rcv.nxt, body);
+            }
+            None => {
+                //= RFC 9293 (3.5, figure 8): simultaneous open.
+                self.step(now, Step::Syn);
+                self.pending |= pending::SYN;
+            }
+        }
+    }
+
+    /// Our SYN was acknowledged.
+    fn syn_acknowledged(&mut self, now: Instant, h: &Header, ack: u64) {
+        self.snd.una = ack;
+        self.snd.nxt = self.snd.nxt.max(ack);
+        if self.syns_lost == 0 {
+            self.rtt.sample(&self.config, now.since(self.syn_sent_at), 1);
+        } else if let Some((_, echo)) = h.options.timestamps.filter(|_| self.timestamps_ok) {
+            //= RFC 6298 (3): with timestamps the sample is good although the SYN was sent twice.
+            self.sample_timestamp(now, echo);
+        }
+        self.step(now, Step::SynAcked);
+    }
+
+    /// Answers with RST, whose sequence number is the acknowledgement number of the segment.
+    fn refuse(&mut self, seq: u32) {
+        self.refusal = (seq, None);
+        self.pending |= pending::REFUSE;
+    }
+
+    fn arrives(&mut self, now: Instant, h: &Header, body: Body) {
+        let mut seq = widen(self.rcv.nxt, h.seq);
+        let mut syn = h.flags.has(Flags::SYN);
+        let reset = h.flags.has(Flags::RST);
+        if self.state == State::SynReceived && syn && seq == self.rcv.irs {
+            if !h.flags.has(Flags::ACK) {
+                // The peer's SYN again: our SYN-ACK was lost.
+                self.pending |= pending::SYN;
+                return;
+            }
+            //= RFC 9293 (3.5, figure 8): in a simultaneous open the SYN-ACK repeats a SYN that is here already.
+            syn = false;
+            seq += 1;
+        }
+        if self.timestamps_ok && !reset {
+            //= RFC 7323 (3.2): a segment without the agreed option is dropped.
+            let Some((value, _)) = h.options.timestamps else { return };
+            //= RFC 7323 (5.3, R1): an old timestamp means an old segment: acknowledge and drop.
+            if value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0
+                && now.since(self.rcv.ts_recent_at) < PAWS_IDLE
+            {
+                self.acknowledge_unacceptable(now, h, seq, &body);
+                return;
+            }
+        }
+        let len = body.len() as u64 + u64::from(syn) + u64::from(h.flags.has(Flags::FIN));
+        let mut text = true;
+        if !self.rcv.accepts(seq, len) {
+            //= RFC 9293 (3.10.7.4): at window zero valid ACK and RST are still taken.
+            text = false;
+            if !(self.rcv.wnd() == 0 && seq == self.rcv.nxt) {
+                if !reset {
+                    self.acknowledge_unacceptable(now, h, seq, &body);
+                }
+                return;
+            }
+            self.pending |= pending::ACK;
+        }
+        if let Some((value, _)) = h.options.timestamps.filter(|_| self.timestamps_ok && !reset) {
+            //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
+            if seq <= self.rcv.last_ack {
+                self.rcv.ts_recent = value;
+                self.rcv.ts_recent_at = now;
+            }
+        }
+        if reset {
+            self.reset_arrives(now, seq);
+            return;
+        }
+        if syn {
+            //= RFC 5961 (4): a SYN in a synchronized state is answered by a challenge.
+            if self.state == State::SynReceived && !self.opener {
+                self.fail(CloseReason::Reset);
+            } else {
+                self.challenge(now);
+            }
+            return;
+        }
+        if !h.flags.has(Flags::ACK) {
+            return;
+        }
+        let ack = widen(self.snd.una, h.ack);
+        if self.state == State::SynReceived {
+            if ack <= self.snd.una || ack > self.snd.max {
+                self.refuse(h.ack);
+                return;
+            }
+            self.syn_acknowledged(now, h, ack);
+            self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
+        } else {
+            //= RFC 5961 (5): an acknowledgement far in the past or of data never sent is not believed.
+            if ack > self.snd.max || ack + self.snd.max_wnd < self.snd.una {
+                self.challenge(now);
+                return;
+            }
+            self.ack_arrives(now, h, seq, ack, len);
+            if self.state == State::Closed {
+                return;
+            }
+        }
+        if text && len > 0 {
+            self.take_text(now, h, seq, body);
+        }
+    }
+
+    /// A segment outside the window, or too old.
+    fn acknowledge_unacceptable(&mut self, now: Instant, h: &Header, seq: u64, body: &Body) {
+        if body.is_empty() && !h.flags.has(Flags::FIN) && !h.flags.has(Flags::SYN) {
+            // Two ends that disagree could answer each other's empty segments for ever.
+            self.challenge(now);
+            return;
+        }
+        self.rcv.note_duplicate(seq, seq + body.len() as u64);
+        self.acks.hurry();
+        self.pending |= pending::ACK;
+        if self.state == State::TimeWait && h.flags.has(Flags::FIN) {
+            //= RFC 9293 (3.10.7.4): the peer's FIN again: acknowledge it and wait twice the MSL from now.
+            self.timers.arm_time_wait(now + self.config.time_wait);
+        }
+    }
+
+    fn reset_arrives(&mut self, now: Instant, seq: u64) {
+        //= RFC 5961 (3): only a RST at exactly RCV.NXT resets; another one inside the window is questioned.
+        if seq != self.rcv.nxt {
+            self.challenge(now);
+            return;
+        }
+        match self.state {
+            State::SynReceived if self.opener => self.fail(CloseReason::Refused),
+            State::Closing | State::LastAck | State::TimeWait => {
+                self.facts.end.get_or_insert(CloseReason::Finished);
+                self.fail(CloseReason::Finished);
+            }
+            _ => self.fail(CloseReason::Reset),
+        }
+    }
+
+    /// Text and FIN of an acceptable segment.
+    fn take_text(&mut self, now: Instant, h: &Header, seq: u64, body: Body) {
+        let len = body.len() as u64;
+        if !self.state.can_receive() {
+            // The peer sent its FIN already: a repetition, or data after it.
+            if len > 0 || h.flags.has(Flags::FIN) {
+                self.pending |= pending::ACK;
+            }
+            return;
+        }
+        let fin = h.flags.has(Flags::FIN);
+        if fin && self.rcv.fin.is_none() && seq + len >= self.rcv.nxt {
+            self.rcv.fin = Some(seq + len);
+        }
+        if len > 0 {
+            self.take_data(now, h, seq, body);
+        }
+        if self.rcv.fin == Some(self.rcv.nxt) {
+            self.rcv.nxt += 1;
+            self.pending |= pending::ACK;
+            self.step(now, Step::Fin);
+            self.tell_finished_if_read();
+        } else if fin {
+            self.pending |= pending::ACK;
+        }
+    }
+
+    #[inline]
+    fn take_data(&mut self, now: Instant, h: &Header, seq: u64, mut body: Body) {
+        if let Some(fin) = self.rcv.fin
+            && seq + body.len() as u64 > fin
+        {
+            // Nothing comes after a FIN.
+            body = body.slice(0, fin.saturating_sub(seq) as usize);
+        }
+        let len = body.len() as u64;
+        let had = self.rcv.readable();
+        let arrival = self.rcv.data(seq, body);
+        if had == 0 && self.rcv.readable() > 0 {
+            self.facts.first_byte.get_or_insert(now);
+            self.tell_readable();
+        }
+        if arrival == Arrival::InOrder {
+            let grew = self.rcv.grow(len);
+            self.acks.pushed |= h.flags.has(Flags::PSH);
+            let unacked = self.rcv.nxt - self.rcv.last_ack;
+            let rtt = (self.rtt.srtt(), self.rtt.rto(&self.config));
+            match self.acks.on_data(&self.config, now, len, unacked, grew, rtt) {
+                Decision::Now => self.pending |= pending::ACK,
+                Decision::Wait(at) => {
+                    if !self.timers.ack.is_armed() {
+                        self.timers.arm_ack(at);
+                    }
+                }
+            }
+            return;
+        }
+        //= RFC 5681 (4.2): at once, when a segment is out of order, a duplicate, or fills a part of a hole.
+        if arrival == Arrival::Duplicate {
+            self.acks.hurry();
+        }
+        self.pending |= pending::ACK;
+    }
+}

@@ -1,0 +1,417 @@
+//! Every setting of a TCP. A profile gives them all; each can be changed by itself.
+
+use airloom_base::Duration;
+use airloom_base::units::Octets;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::profile::Profile;
+
+/// Which rules set the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// Slow start, avoidance and fast retransmit without fast recovery (Jacobson 1988).
+    Tahoe,
+    /// With fast recovery that ends at the first new acknowledgement (RFC 2581).
+    Reno,
+    /// With fast recovery that ends when the whole window is acknowledged (RFC 6582).
+    #[serde(rename = "newreno")]
+    NewReno,
+}
+
+/// How large the congestion window is at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "rfc2001, rfc2581, rfc3390, rfc5681, rfc6928, or a number of segments")]
+pub enum InitialWindow {
+    /// As a standard says.
+    Standard(InitialWindowRule),
+    /// So many segments.
+    Segments(u16),
+}
+
+/// The initial windows of the standards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InitialWindowRule {
+    /// One segment.
+    Rfc2001,
+    /// Two segments.
+    Rfc2581,
+    /// About 4 kB: two to four segments.
+    Rfc3390,
+    /// Two to four segments, counted in segments.
+    Rfc5681,
+    /// About 15 kB: ten segments.
+    Rfc6928,
+}
+
+impl InitialWindow {
+    /// In octets, for segments of `mss` octets.
+    pub fn octets(self, mss: u64) -> u64 {
+        match self {
+            InitialWindow::Segments(n) => u64::from(n.max(1)) * mss,
+            InitialWindow::Standard(rule) => match rule {
+                InitialWindowRule::Rfc2001 => mss,
+                InitialWindowRule::Rfc2581 => 2 * mss,
+                //= RFC 3390 (1): min (4*MSS, max (2*MSS, 4380 octets)).
+                InitialWindowRule::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+                //= RFC 5681 (3.1): 2, 3 or 4 segments, by the size of a segment.
+                InitialWindowRule::Rfc5681 if mss > 2190 => 2 * mss,
+                InitialWindowRule::Rfc5681 if mss > 1095 => 3 * mss,
+                InitialWindowRule::Rfc5681 => 4 * mss,
+                //= RFC 6928 (2): min (10*MSS, max (2*MSS, 14600 octets)).
+                InitialWindowRule::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+            },
+        }
+    }
+}
+
+/// What makes the congestion window grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckCounting {
+    /// One step per acknowledgement, however much it covers (RFC 2001).
+    PerAck,
+    /// By octets acknowledged (RFC 3465): at most `abc_limit` segments per acknowledgement in slow start, one
+    /// segment per window in avoidance.
+    Octets,
+    /// By segments acknowledged, as Linux does: one segment each in slow start, one per window in avoidance.
+    Segments,
+}
+
+/// From what half the window is taken after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossWindow {
+    /// What is in flight (RFC 5681 equation 4).
+    FlightSize,
+    /// The congestion window (Linux, and RFC 2001).
+    Cwnd,
+}
+
+/// When a partial acknowledgement restarts the retransmission timer (RFC 6582 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAck {
+    /// Only the first one does.
+    Impatient,
+    /// Each one does.
+    SlowButSteady,
+}
+
+/// What a sender believes of earlier SACK blocks after a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SackAfterRto {
+    /// Nothing (RFC 2018 section 8).
+    Forget,
+    /// They stay valid (RFC 6675 section 5.1 allows it, Linux does it).
+    Keep,
+}
+
+/// What happens to the congestion window when nothing was sent for a retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// Nothing.
+    Off,
+    /// Back to the initial window (RFC 5681 section 4.1).
+    InitialWindow,
+    /// Half for every timeout that passed, not below the initial window (RFC 2861, Linux).
+    Halve,
+}
+
+/// When acknowledgements may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckPolicy {
+    /// Every segment is acknowledged at once.
+    None,
+    /// Every second full segment; the rest `ack_delay` after its arrival.
+    Timer,
+    /// Every second full segment; the rest at the next tick of a clock that ticks every `ack_delay` (BSD).
+    Heartbeat,
+    /// Quick acknowledgements at the beginning and while the window grows, then every second segment; the delay
+    /// adapts between 40 ms and `ack_delay` (Linux).
+    Linux,
+}
+
+/// Which short segments wait for an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// None (TCP_NODELAY).
+    Off,
+    /// Those that follow anything not acknowledged (RFC 896).
+    Nagle,
+    /// Those that follow a short one not acknowledged (RFC 9293 appendix A.3, Linux).
+    Minshall,
+}
+
+/// Where the lower limit of the retransmission timeout acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoFloor {
+    /// On the timeout (RFC 6298).
+    Total,
+    /// On its variance term (Linux): the timeout is the round-trip time plus at least `min_rto`.
+    Variance,
+}
+
+/// Which acknowledgements give a round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSampling {
+    /// One segment per round trip is timed (RFC 6298, Karn's rule).
+    OncePerWindow,
+    /// Every acknowledgement that echoes a timestamp, with the gains scaled (RFC 7323); without timestamps as
+    /// `once-per-window`.
+    Timestamps,
+    /// Every acknowledgement of segments sent once, by the time they were sent (Linux).
+    EverySegment,
+}
+
+/// How a closed window is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowProbe {
+    /// With one octet of new data (RFC 9293).
+    Octet,
+    /// With an empty segment below the window (Linux).
+    Empty,
+}
+
+/// Lists the settings once: as the complete [`Config`] and as the table of a scenario, where all may be left out.
+macro_rules! settings {
+    ($( $(#[$doc:meta])* $name:ident: $type:ty, )*) => {
+        /// TCP (RFC 9293): reliable streams between two hosts.
+        ///
+        /// The profile gives every setting a value; each can be set by itself. The table as understood lists them all.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "Table")]
+        pub struct Config {
+            /// The named set of values that the others start from: `rfc`, `linux`, `linux-classic`, `bsd-reno`.
+            pub profile: Profile,
+            $( $(#[$doc])* pub $name: $type, )*
+        }
+
+        /// TCP (RFC 9293): reliable streams between two hosts.
+        ///
+        /// The profile gives every setting a value; each can be set by itself.
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        #[schemars(rename = "Tcp")]
+        struct Table {
+            /// The named set of values that the others start from: `rfc`, `linux`, `linux-classic`, `bsd-reno`.
+            profile: Profile,
+            $( $(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] $name: Option<$type>, )*
+        }
+
+        impl TryFrom<Table> for Config {
+            type Error = String;
+            fn try_from(table: Table) -> Result<Config, String> {
+                let mut config = table.profile.settings();
+                $( if let Some(value) = table.$name { config.$name = value; } )*
+                config.checked()
+            }
+        }
+    };
+}
+
+settings! {
+    /// Rules for the congestion window.
+    congestion: Congestion,
+    /// Congestion window at the beginning: `"rfc2001"` (1 segment), `"rfc2581"` (2), `"rfc3390"` (about 4 kB),
+    /// `"rfc5681"` (2 to 4), `"rfc6928"` (10), or a number of segments.
+    initial_window: InitialWindow,
+    /// What makes the congestion window grow.
+    ack_counting: AckCounting,
+    /// L of RFC 3465: segments by which one acknowledgement may enlarge the window in slow start; 1 after a timeout.
+    abc_limit: u8,
+    /// From what half the window is taken after a loss.
+    loss_window: LossWindow,
+    /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)?
+    limited_transmit: bool,
+    /// When a partial acknowledgement restarts the retransmission timer.
+    partial_ack: PartialAck,
+    /// What is believed of earlier SACK blocks after a timeout.
+    sack_after_rto: SackAfterRto,
+    /// Does the congestion window grow only while it limits the sender (as Linux judges it)?
+    cwnd_validation: bool,
+    /// What happens to the congestion window after an idle time.
+    idle_restart: IdleRestart,
+    /// How many lost SYNs leave the initial window as it is; after more it is one segment (RFC 5681, RFC 6928).
+    lost_syns_forgiven: u8,
+
+    /// Largest MSS announced, in octets; the MTU less 40 (IPv6: 60) if that is smaller.
+    mss: u16,
+    /// Offer timestamps (RFC 7323)?
+    timestamps: bool,
+    /// Tick of the timestamp clock, 1 ms to 1 s.
+    timestamp_tick: Duration,
+    /// Offer window scaling (RFC 7323)?
+    window_scaling: bool,
+    /// Offer selective acknowledgements (RFC 2018)?
+    sack: bool,
+    /// Report duplicates in SACK blocks (RFC 2883)?
+    dsack: bool,
+
+    /// When acknowledgements may wait.
+    delayed_ack: AckPolicy,
+    /// Longest time an acknowledgement waits; below 500 ms.
+    ack_delay: Duration,
+    /// Receive buffer: the largest window announced.
+    receive_buffer: Octets,
+    /// Window announced at the beginning. If it is smaller than the receive buffer it grows by two segments with each
+    /// full segment received.
+    initial_receive_window: Octets,
+    /// Send buffer: how much the application can write ahead.
+    send_buffer: Octets,
+    /// Which short segments wait for an acknowledgement.
+    nagle: Nagle,
+
+    /// Retransmission timeout before the first round-trip time is known.
+    initial_rto: Duration,
+    /// Retransmission timeout when data transfer begins after a lost SYN, if it is larger than `initial_rto`.
+    rto_after_lost_syn: Duration,
+    /// Smallest retransmission timeout.
+    min_rto: Duration,
+    /// Where that limit acts.
+    rto_floor: RtoFloor,
+    /// Largest retransmission timeout.
+    max_rto: Duration,
+    /// Tick of the retransmission clock: times are measured and timers expire on it (BSD: 500 ms). Zero: exact.
+    rto_tick: Duration,
+    /// Which acknowledgements give a round-trip time.
+    rtt_sampling: RttSampling,
+    /// How long data is resent without an answer before the connection is given up (R2 of RFC 9293).
+    give_up: Duration,
+    /// How long a SYN is resent without an answer.
+    syn_give_up: Duration,
+    /// How a closed window is probed.
+    window_probe: WindowProbe,
+    /// Longest time between two probes of a closed window.
+    max_probe_interval: Duration,
+
+    /// Probe idle connections?
+    keepalive: bool,
+    /// Idle time before the first such probe.
+    keepalive_idle: Duration,
+    /// Time between such probes.
+    keepalive_interval: Duration,
+    /// Unanswered probes after which the connection is given up.
+    keepalive_probes: u8,
+
+    /// How long the side that closes first remembers the connection (TIME-WAIT, twice the MSL).
+    time_wait: Duration,
+    /// Challenge acknowledgements allowed in each `challenge_interval` (RFC 5961 section 7).
+    challenge_acks: u16,
+    /// Interval of that limit.
+    challenge_interval: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Profile::default().settings()
+    }
+}
+
+impl Config {
+    /// The settings themselves, or which value makes no sense.
+    fn checked(self) -> Result<Config, String> {
+        let wrong = |key: &str, why: &str| Err(format!("{key}: {why}"));
+        if self.mss < 88 {
+            return wrong("mss", "at least 88 octets, so that options fit beside data");
+        }
+        if self.abc_limit == 0 {
+            return wrong("abc_limit", "at least 1 segment");
+        }
+        if self.initial_rto.is_zero() || self.max_rto.is_zero() || self.min_rto > self.max_rto {
+            return wrong(
+                "min_rto",
+                "the timeouts must be above zero, and the smallest not above the largest",
+            );
+        }
+        //= RFC 9293 (3.8.6.3): an acknowledgement waits less than half a second (MUST-40).
+        if self.ack_delay.is_zero() || self.ack_delay >= Duration::from_millis(500) {
+            return wrong("ack_delay", "above zero and below 500ms");
+        }
+        if self.timestamp_tick < Duration::from_millis(1) || self.timestamp_tick > Duration::from_secs(1) {
+            return wrong("timestamp_tick", "between 1ms and 1s");
+        }
+        if self.receive_buffer.0 == 0 || self.send_buffer.0 == 0 || self.initial_receive_window.0 == 0 {
+            return wrong("receive_buffer", "buffers and windows must be above zero");
+        }
+        if self.receive_buffer.0 > 1 << 30 || self.send_buffer.0 > 1 << 30 {
+            return wrong("receive_buffer", "buffers must not be larger than 1 GiB");
+        }
+        Ok(self)
+    }
+
+    /// The shift that lets the window field describe the whole receive buffer.
+    pub(super) fn window_shift(&self) -> u8 {
+        (0..14).find(|s| self.receive_buffer.0 >> s <= 65_535).unwrap_or(14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::config::read;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_setting_can_be_changed_by_itself() {
+        let config: Config = read(
+            &json!({ "profile": "linux", "initial_window": 3, "timestamps": false, "min_rto": "300ms" }),
+        )
+        .unwrap();
+        let mut expected = Profile::Linux.settings();
+        expected.initial_window = InitialWindow::Segments(3);
+        expected.timestamps = false;
+        expected.min_rto = Duration::from_millis(300);
+        assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn the_table_as_understood_can_be_read_again() {
+        for profile in Profile::ALL {
+            let whole = serde_json::to_value(profile.settings()).unwrap();
+            assert_eq!(read::<Config>(&whole).unwrap(), profile.settings());
+        }
+    }
+
+    #[test]
+    fn errors_name_the_key_and_the_choices() {
+        let error = |table| read::<Config>(&table).unwrap_err().to_string();
+        assert!(error(json!({ "profile": "windows" })).contains("linux-classic"));
+        assert!(error(json!({ "initial_window": "rfc1" })).contains("rfc6928"));
+        assert!(error(json!({ "congestion": "fast" })).contains("newreno"));
+        assert!(error(json!({ "window": 3 })).contains("receive_buffer"));
+        assert!(error(json!({ "ack_delay": "1s" })).contains("below 500ms"));
+        assert!(error(json!({ "mss": 20 })).contains("mss"));
+    }
+
+    #[test]
+    fn initial_windows_of_the_standards() {
+        use InitialWindowRule::*;
+        let octets = |rule, mss| InitialWindow::Standard(rule).octets(mss);
+        // RFC 2001, RFC 2581 3.1, RFC 3390 section 1, RFC 5681 3.1, RFC 6928 section 2.
+        for (mss, expected) in [
+            (1460, [1460, 2920, 4380, 4380, 14_600]),
+            (1448, [1448, 2896, 4380, 4344, 14_480]),
+            (536, [536, 1072, 2144, 2144, 5360]),
+            (4000, [4000, 8000, 8000, 8000, 14_600]),
+        ] {
+            assert_eq!([Rfc2001, Rfc2581, Rfc3390, Rfc5681, Rfc6928].map(|r| octets(r, mss)), expected);
+        }
+    }
+
+    #[test]
+    fn the_window_shift_is_the_smallest_that_reaches() {
+        let shift = |n| Config { receive_buffer: Octets(n), ..Config::default() }.window_shift();
+        assert_eq!((shift(65_535), shift(65_536), shift(400_000), shift(1 << 30)), (0, 1, 3, 14));
+    }
+}

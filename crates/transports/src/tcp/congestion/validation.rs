@@ -1,0 +1,112 @@
+//! Is it the congestion window that limits the sender? Only then may it grow (RFC 2861, RFC 7661; the judgement is
+//! that of Linux).
+
+use airloom_base::{Duration, Instant};
+
+use super::Window;
+
+/// What the sender used of its window lately.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// Did the window hold something back during the flight that ends at `until`?
+    limited: bool,
+    /// Most octets in flight during it.
+    peak: u64,
+    until: u64,
+    /// Most in flight since the window last limited the sender, and when that was.
+    used: u64,
+    full_at: Instant,
+}
+
+impl Usage {
+    /// A sender that has sent nothing yet.
+    pub fn new(now: Instant) -> Self {
+        Usage { limited: false, peak: 0, until: 0, used: 0, full_at: now }
+    }
+
+    /// Something was sent and nothing more goes out now: because of the window (`limited`), or for another reason.
+    /// Returns whether the flow has left part of its window unused for a whole `rto`.
+    pub fn sent(
+        &mut self,
+        now: Instant,
+        window: &Window,
+        limited: bool,
+        in_flight: u64,
+        una: u64,
+        nxt: u64,
+        rto: Duration,
+    ) -> bool {
+        if limited || una >= self.until || (!self.limited && in_flight > self.peak) {
+            self.limited = limited;
+            self.peak = in_flight;
+            self.until = nxt;
+        }
+        if self.is_limited(window) {
+            self.used = 0;
+            self.full_at = now;
+            return false;
+        }
+        self.used = self.used.max(in_flight);
+        now.since(self.full_at) >= rto
+    }
+
+    /// Has the window limited the sender, so that an acknowledgement may enlarge it?
+    #[inline]
+    pub fn is_limited(&self, window: &Window) -> bool {
+        // In slow start half of the window is enough: the flow could double.
+        self.limited || (window.in_slow_start() && window.cwnd < 2 * self.peak)
+    }
+
+    /// RFC 2861 (3.2): the window moves half of the way to what was used; the threshold remembers it.
+    pub fn shrink(&mut self, now: Instant, window: &mut Window, initial: u64) {
+        let used = self.used.max(initial);
+        if used < window.cwnd {
+            window.ssthresh = remembered(window);
+            window.cwnd = (window.cwnd + used) / 2;
+        }
+        self.full_at = now;
+        self.used = 0;
+    }
+
+    /// The flow starts again after an idle time.
+    pub fn restart(&mut self, now: Instant) {
+        self.full_at = now;
+        self.used = 0;
+    }
+}
+
+/// The threshold that remembers three quarters of a window given up without a loss (RFC 2861 3.2).
+pub fn remembered(window: &Window) -> u64 {
+    window.ssthresh.max(window.cwnd / 4 * 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::config::Config;
+    use super::*;
+
+    #[test]
+    fn a_window_that_is_half_used_counts_as_limiting_in_slow_start_only() {
+        let mut window = Window::new(&Config::default(), 1000);
+        window.cwnd = 10_000;
+        let mut usage = Usage::new(Instant::ZERO);
+        let rto = Duration::from_secs(1);
+        usage.sent(Instant::ZERO, &window, false, 6000, 0, 6000, rto);
+        assert!(usage.is_limited(&window));
+        window.ssthresh = 5000;
+        assert!(!usage.is_limited(&window));
+        usage.sent(Instant::ZERO, &window, true, 10_000, 0, 10_000, rto);
+        assert!(usage.is_limited(&window));
+    }
+
+    #[test]
+    fn rfc_2861_3_2_an_unused_window_shrinks_half_of_the_way_and_is_remembered() {
+        let mut window = Window::new(&Config::default(), 1000);
+        window.cut(40_000, 8000);
+        let mut usage = Usage::new(Instant::ZERO);
+        let later = Instant::ZERO + Duration::from_secs(2);
+        assert!(usage.sent(later, &window, false, 12_000, 0, 12_000, Duration::from_secs(1)));
+        usage.shrink(later, &mut window, 10_000);
+        assert_eq!((window.cwnd, window.ssthresh), (26_000, 30_000));
+    }
+}

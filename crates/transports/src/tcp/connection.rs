@@ -1,0 +1,569 @@
+//! One connection: its parts, and what its host calls.
+//!
+//! What arrives is handled in `arrival.rs` and `acks.rs`, what leaves is decided in `output.rs`.
+
+use std::sync::Arc;
+
+use airloom_base::record::{CongestionRecord, Record};
+use airloom_base::service::{FlowFacts, Identity, Path};
+use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
+
+use super::ack_policy::AckState;
+use super::config::Config;
+use super::congestion::validation::Usage;
+use super::congestion::{self, Controller, Recovery, Window};
+use super::recv::Receive;
+use super::rtt::Rtt;
+use super::sack::Scoreboard;
+use super::send::Send;
+use super::state::{State, Step};
+use super::time_wait::TimeWait;
+use super::timers::Timers;
+use super::wire::{Header, TIMESTAMPS_LEN};
+
+/// Sequence numbers are 64 bits wide inside; they start high enough for nothing to become negative.
+const ORIGIN: u64 = 1 << 32;
+
+/// The 64-bit sequence number nearest to `near` whose low half is `wire`.
+#[inline]
+pub(super) fn widen(near: u64, wire: u32) -> u64 {
+    near.wrapping_add_signed(i64::from(wire.wrapping_sub(near as u32).cast_signed()))
+}
+
+/// What waits to be sent: bits of [`Connection::pending`].
+pub(super) mod pending {
+    /// An acknowledgement, now.
+    pub const ACK: u8 = 1;
+    /// Data may be allowed out: try.
+    pub const DATA: u8 = 2;
+    /// The first segment not acknowledged, whatever the window says.
+    pub const HEAD: u8 = 4;
+    /// SYN or SYN-ACK.
+    pub const SYN: u8 = 8;
+    /// A probe of a closed window.
+    pub const PROBE: u8 = 16;
+    /// A keep-alive.
+    pub const KEEPALIVE: u8 = 32;
+    /// RST of a connection that we end.
+    pub const RESET: u8 = 64;
+    /// RST in answer to a segment that cannot be meant for us.
+    pub const REFUSE: u8 = 128;
+}
+
+/// What waits to be told: bits of `events`.
+mod event {
+    pub const OPENED: u8 = 1;
+    pub const READABLE: u8 = 2;
+    pub const WRITABLE: u8 = 4;
+    pub const FINISHED: u8 = 8;
+    pub const CLOSED: u8 = 16;
+    pub const LINGERING: u8 = 32;
+    pub const GONE: u8 = 64;
+}
+
+/// How the sender is repairing losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout (or Tahoe's fast retransmit): all is sent again.
+    Loss,
+}
+
+impl Mode {
+    const fn name(self) -> &'static str {
+        match self {
+            Mode::Open => "open",
+            Mode::Recovery => "recovery",
+            Mode::Loss => "loss",
+        }
+    }
+}
+
+/// One TCP connection.
+pub(super) struct Connection {
+    pub config: Arc<Config>,
+    pub state: State,
+    pub pending: u8,
+    events: u8,
+    /// Events that were told and are not told again.
+    told: u8,
+    pub mode: Mode,
+    /// What was negotiated.
+    pub sack_ok: bool,
+    pub scaling_ok: bool,
+    pub timestamps_ok: bool,
+    pub opener: bool,
+    /// The application has called `finish`; the FIN waits for the handshake.
+    finish_wanted: bool,
+    pub dupacks: u32,
+    /// Duplicates let so many new octets out (limited transmit); the flight size does not count them.
+    pub limited_octets: u64,
+    /// One past the highest number sent when the last recovery or loss state began.
+    pub recover: u64,
+    /// SND.UNA at the last timeout, which counts once per segment.
+    pub timed_out_at: u64,
+    /// Something was sent since nothing more could be.
+    pub sent_something: bool,
+    /// A path MTU reduction: one segment only until it is acknowledged.
+    pub mtu_hold: bool,
+    pub partial_acks: u32,
+    pub snd: Send,
+    pub rcv: Receive,
+    pub board: Scoreboard,
+    pub window: Window,
+    pub controller: Box<dyn Controller>,
+    pub usage: Usage,
+    pub rtt: Rtt,
+    pub acks: AckState,
+    pub timers: Timers,
+    /// When data (or a probe) was sent last, and when something was received last.
+    pub last_sent: Instant,
+    pub last_received: Instant,
+    /// Since when there is no progress; meaningful while timeouts follow each other.
+    pub stalled_since: Instant,
+    pub syn_sent_at: Instant,
+    pub syns_lost: u8,
+    pub probes: u8,
+    pub keepalives: u8,
+    /// Challenge acknowledgements sent since `challenge_from`.
+    challenges: u16,
+    challenge_from: Instant,
+    /// Sequence number, and acknowledgement number if there is one, of the RST that answers.
+    pub refusal: (u32, Option<u32>),
+    pub ports: (u16, u16),
+    pub path: Path,
+    pub timestamp_offset: u32,
+    who: Identity,
+    pub facts: FlowFacts,
+    recorded: (u64, u64, u64),
+}
+
+impl Connection {
+    /// A connection in LISTEN, with `ports` ours and the peer's.
+    pub fn new(
+        config: Arc<Config>,
+        now: Instant,
+        path: Path,
+        ports: (u16, u16),
+        who: Identity,
+        iss: u32,
+        timestamp_offset: u32,
+    ) -> Self {
+        let local_mss = local_mss(&config, &path);
+        let mut rcv =
+            Receive::new(config.initial_receive_window.0, config.receive_buffer.0, u64::from(local_mss));
+        if !config.window_scaling {
+            rcv = Receive::new(
+                config.initial_receive_window.0.min(65_535),
+                config.receive_buffer.0.min(65_535),
+                u64::from(local_mss),
+            );
+        }
+        let iss = ORIGIN + u64::from(iss);
+        let default_mss = u64::from(local_mss);
+        Connection {
+            state: State::Listen,
+            pending: 0,
+            events: 0,
+            told: 0,
+            mode: Mode::Open,
+            sack_ok: false,
+            scaling_ok: false,
+            timestamps_ok: false,
+            opener: false,
+            finish_wanted: false,
+            dupacks: 0,
+            limited_octets: 0,
+            recover: iss,
+            timed_out_at: 0,
+            sent_something: false,
+            mtu_hold: false,
+            partial_acks: 0,
+            snd: Send::new(iss, default_mss, config.send_buffer.0),
+            rcv,
+            board: Scoreboard::default(),
+            window: Window::new(&config, default_mss),
+            controller: congestion::build(&config),
+            usage: Usage::new(now),
+            rtt: Rtt::new(&config),
+            acks: AckState::new(),
+            timers: Timers::default(),
+            last_sent: now,
+            last_received: now,
+            stalled_since: now,
+            syn_sent_at: now,
+            syns_lost: 0,
+            probes: 0,
+            keepalives: 0,
+            challenges: 0,
+            challenge_from: now,
+            refusal: (0, None),
+            ports,
+            path,
+            timestamp_offset,
+            who,
+            facts: FlowFacts::default(),
+            recorded: (0, 0, 0),
+            config,
+        }
+    }
+
+    /// The MSS we announce.
+    pub fn local_mss(&self) -> u16 {
+        local_mss(&self.config, &self.path)
+    }
+
+    /// Payload of a full segment, for a peer that announced `peer` (or nothing).
+    pub fn effective_mss(&self, peer: Option<u16>) -> u64 {
+        //= RFC 9293 (3.7.1): without the option the peer takes 536 octets, 1220 with IPv6.
+        let default = if self.path.remote.is_ipv6() { 1220 } else { 536 };
+        let room = self.path.mtu.saturating_sub(self.path.ip_header() + 20);
+        let mss = usize::from(peer.unwrap_or(default).min(room));
+        //= RFC 6691 (2): the sender takes the octets of its options off.
+        mss.saturating_sub(if self.timestamps_ok { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
+    }
+
+    /// The recovery that is in use.
+    #[inline]
+    pub fn recovery(&self) -> Recovery {
+        self.controller.recovery()
+    }
+
+    /// Does recovery follow RFC 6675?
+    #[inline]
+    pub fn recovers_by_sack(&self) -> bool {
+        self.sack_ok && self.recovery() != Recovery::None
+    }
+
+    /// The timestamp clock.
+    #[inline]
+    pub fn timestamp(&self, now: Instant) -> u32 {
+        let ticks = now.as_nanos() / self.config.timestamp_tick.as_nanos().max(1);
+        (ticks as u32).wrapping_add(self.timestamp_offset)
+    }
+
+    /// Takes `step` and does what every change of state means.
+    pub fn step(&mut self, now: Instant, step: Step) {
+        let before = self.state;
+        self.state = before.after(step);
+        if self.state == before {
+            return;
+        }
+        match self.state {
+            State::Established => self.established(now),
+            State::TimeWait => {
+                self.facts.end = Some(CloseReason::Finished);
+                self.timers.stop_all();
+                self.timers.arm_time_wait(now + self.config.time_wait);
+                self.events |= event::CLOSED | event::LINGERING;
+            }
+            State::Closed => {
+                self.facts.end.get_or_insert(CloseReason::Finished);
+                self.pending = 0;
+                self.timers.stop_all();
+                self.events |= event::CLOSED | event::GONE;
+            }
+            _ => {}
+        }
+    }
+
+    fn established(&mut self, now: Instant) {
+        self.facts.established = Some(now);
+        self.events |= event::OPENED;
+        self.window.mss = self.snd.mss;
+        //= RFC 5681 (3.1): one segment after a lost SYN; RFC 6928 (2) forgives one.
+        let initial = if self.syns_lost > self.config.lost_syns_forgiven {
+            self.snd.mss
+        } else {
+            self.config.initial_window.octets(self.snd.mss)
+        };
+        self.window.cwnd = initial;
+        if self.syns_lost > 0 {
+            //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
+            self.rtt.restart_at_least(&self.config, self.config.rto_after_lost_syn);
+        }
+        self.timers.retransmission.stop();
+        self.snd.resent_below = self.snd.una;
+        self.snd.sample_above = self.snd.una;
+        self.arm_keepalive(now);
+        self.pending |= pending::DATA;
+        if self.finish_wanted {
+            self.snd.finished = true;
+            self.step(now, Step::Finish);
+        }
+    }
+
+    /// Keep-alive begins anew, if it is on.
+    #[inline]
+    pub fn arm_keepalive(&mut self, now: Instant) {
+        if self.config.keepalive {
+            self.keepalives = 0;
+            self.timers.arm_keepalive(now + self.config.keepalive_idle);
+        }
+    }
+
+    /// It is over, with an error for the application.
+    pub fn fail(&mut self, reason: CloseReason) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.state = State::Closed;
+        self.facts.end.get_or_insert(reason);
+        self.timers.stop_all();
+        self.pending &= pending::RESET | pending::REFUSE;
+        self.events = (self.events & event::OPENED) | event::CLOSED | event::GONE;
+        self.told |= event::FINISHED;
+        self.snd.clear();
+        self.rcv.clear();
+    }
+
+    /// We end it: the peer is told.
+    pub fn abort(&mut self, reason: CloseReason) {
+        //= RFC 9293 (3.10.5): RST in the synchronized states; nothing was promised to a peer before that.
+        if self.state.is_synchronized() && self.state != State::TimeWait || self.state == State::SynReceived {
+            self.pending |= pending::RESET;
+        }
+        self.fail(reason);
+    }
+
+    /// New data can be read, where there was none.
+    #[inline]
+    pub fn tell_readable(&mut self) {
+        self.events |= event::READABLE;
+    }
+
+    /// There is room for what the application could not write.
+    #[inline]
+    pub fn tell_writable(&mut self) {
+        self.events |= event::WRITABLE;
+    }
+
+    /// The peer has finished: told when all was read.
+    #[inline]
+    pub fn tell_finished_if_read(&mut self) {
+        if self.rcv.is_complete() && self.rcv.readable() == 0 && self.told & event::FINISHED == 0 {
+            self.events |= event::FINISHED;
+        }
+    }
+
+    /// An acknowledgement that an attacker could ask for again and again.
+    pub fn challenge(&mut self, now: Instant) {
+        //= RFC 5961 (7): challenge acknowledgements are limited, here per connection.
+        if now.since(self.challenge_from) >= self.config.challenge_interval {
+            self.challenge_from = now;
+            self.challenges = 0;
+        }
+        if self.challenges < self.config.challenge_acks {
+            self.challenges += 1;
+            self.pending |= pending::ACK;
+        }
+    }
+
+    /// Pushes a record if the congestion state changed.
+    #[inline]
+    fn record(&mut self, cx: &mut Cx) {
+        if cx.records.wants_congestion() && self.facts.established.is_some() {
+            self.record_slowly(cx);
+        }
+    }
+
+    #[cold]
+    fn record_slowly(&mut self, cx: &mut Cx) {
+        let srtt = self.rtt.srtt();
+        let now = (self.window.cwnd, self.window.ssthresh, srtt.map_or(0, |d| d.as_nanos()));
+        if now == self.recorded {
+            return;
+        }
+        self.recorded = now;
+        cx.records.push(Record::Congestion(CongestionRecord {
+            at: cx.now,
+            host: self.who.host,
+            flow: self.who.flow,
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            in_flight: self.in_flight(),
+            srtt,
+            rto: self.rtt.rto(&self.config),
+            state: match self.mode {
+                Mode::Open if self.window.in_slow_start() => "slow-start",
+                Mode::Open => "avoidance",
+                mode => mode.name(),
+            },
+        }));
+    }
+
+    /// Makes the deadline exact when everything sent was acknowledged, so that an idle connection has none.
+    #[inline]
+    fn settle_if_idle(&mut self) {
+        if self.snd.una == self.snd.nxt {
+            self.timers.settle();
+        }
+    }
+}
+
+fn local_mss(config: &Config, path: &Path) -> u16 {
+    //= RFC 9293 (3.7.1): the MTU less the fixed headers, never less for options.
+    config.mss.min(path.mtu.saturating_sub(path.ip_header() + 20)).max(8)
+}
+
+impl Transport for Connection {
+    fn connect(&mut self, cx: &mut Cx) {
+        if self.state == State::Listen {
+            self.opener = true;
+            self.syn_sent_at = cx.now;
+            self.stalled_since = cx.now;
+            self.step(cx.now, Step::Connect);
+            self.pending |= pending::SYN;
+        }
+    }
+
+    fn handle_packet(&mut self, cx: &mut Cx, _path: PathId, ecn: u8, mut packet: Packet) {
+        let Ok((header, len)) = Header::parse(packet.head()) else { return };
+        self.facts.wire_received += packet.wire_len() as u64;
+        packet.strip(len);
+        let body = if packet.head().is_empty() {
+            packet.take_body()
+        } else {
+            // A device's packet whose first payload octets were taken for header octets.
+            let mut octets = Vec::new();
+            packet.append_to(&mut octets);
+            Body::Real(octets.into())
+        };
+        self.segment_arrives(cx.now, &header, ecn, body);
+        self.settle_if_idle();
+        self.record(cx);
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
+        if self.pending == 0 { None } else { self.transmit(cx.now) }
+    }
+
+    fn poll_event(&mut self) -> Option<TransportEvent> {
+        if self.events == 0 {
+            return None;
+        }
+        let mut take = |bit: u8| {
+            let there = self.events & bit != 0;
+            self.events &= !bit;
+            self.told |= bit & (event::FINISHED | event::CLOSED);
+            there
+        };
+        if take(event::OPENED) {
+            return Some(TransportEvent::Opened);
+        }
+        if take(event::READABLE) {
+            return Some(TransportEvent::Readable(0));
+        }
+        if take(event::WRITABLE) {
+            return Some(TransportEvent::Writable(0));
+        }
+        if take(event::FINISHED) {
+            return Some(TransportEvent::Finished(0));
+        }
+        // The application reads to the end before it hears that all is over.
+        let read = self.told & event::FINISHED != 0 || !self.rcv.is_complete();
+        if read && self.events & event::CLOSED != 0 {
+            self.events &= !event::CLOSED;
+            self.told |= event::CLOSED;
+            return Some(TransportEvent::Closed(self.facts.end.unwrap_or(CloseReason::Finished)));
+        }
+        if self.told & event::CLOSED != 0 {
+            if self.events & event::LINGERING != 0 {
+                self.events &= !event::LINGERING;
+                return Some(TransportEvent::Lingering);
+            }
+            // A last segment (RST) leaves before the host may drop us.
+            if self.events & event::GONE != 0 && self.pending == 0 {
+                self.events &= !event::GONE;
+                return Some(TransportEvent::Gone);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.deadline()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        let now = cx.now;
+        if self.timers.ack.take_due(now) {
+            self.pending |= pending::ACK;
+        }
+        if self.timers.retransmission.take_due(now) {
+            self.retransmission_timeout(now);
+        }
+        if self.timers.persist.take_due(now) {
+            self.persist_timeout(now);
+        }
+        if self.timers.keepalive.take_due(now) {
+            self.keepalive_timeout(now);
+        }
+        if self.timers.time_wait.take_due(now) {
+            self.step(now, Step::Expired);
+        }
+        self.timers.settle();
+        self.record(cx);
+    }
+
+    fn write(&mut self, _cx: &mut Cx, _stream: u16, body: Body) -> usize {
+        let open = self.state <= State::Established || self.state == State::CloseWait;
+        if self.snd.finished || self.finish_wanted || !open {
+            return 0;
+        }
+        let taken = self.snd.write(body);
+        if taken > 0 {
+            self.pending |= pending::DATA;
+        }
+        taken
+    }
+
+    fn read(&mut self, _cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {
+        let body = self.rcv.read(max)?;
+        self.facts.app_received += body.len() as u64;
+        if self.rcv.readable() == 0 && self.acks.on_drained(&self.config) || self.rcv.wants_update() {
+            self.pending |= pending::ACK;
+        }
+        self.tell_finished_if_read();
+        Some(body)
+    }
+
+    fn finish(&mut self, cx: &mut Cx, _stream: u16) {
+        match self.state {
+            //= RFC 9293 (3.10.4): CLOSE before the handshake is over waits for it.
+            State::Listen | State::SynSent | State::SynReceived => self.finish_wanted = true,
+            State::Established | State::CloseWait if !self.snd.finished => {
+                self.snd.finished = true;
+                self.pending |= pending::DATA;
+                self.step(cx.now, Step::Finish);
+            }
+            _ => {}
+        }
+    }
+
+    fn reset(&mut self, _cx: &mut Cx) {
+        self.abort(CloseReason::Aborted);
+    }
+
+    fn path_mtu(&mut self, cx: &mut Cx, _path: PathId, mtu: u16) {
+        //= RFC 1191 (6.3): only a message that lowers the MTU counts; never below 68 octets.
+        let mtu = mtu.max(68);
+        if mtu < self.path.mtu {
+            self.path.mtu = mtu;
+            self.smaller_segments(cx.now);
+        }
+    }
+
+    fn facts(&self) -> FlowFacts {
+        FlowFacts { srtt: self.rtt.srtt(), min_rtt: self.rtt.min(), ..self.facts }
+    }
+
+    fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
+        Box::new(TimeWait::of(*self))
+    }
+}

@@ -1,0 +1,457 @@
+//! What leaves: the decision to send (RFC 9293 3.7.4, 3.8.6.2.1; RFC 5681; RFC 6675 NextSeg) and the segment itself.
+
+use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
+
+use super::config::{IdleRestart, Nagle, WindowProbe};
+use super::congestion::validation::remembered;
+use super::connection::{Connection, Mode, pending};
+use super::send::Sent;
+use super::state::State;
+use super::wire::{Flags, Header, Options, SackBlocks};
+
+/// Why nothing more is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// Nothing is left.
+    Nothing,
+    /// The congestion window.
+    Congestion,
+    /// The peer's window.
+    Window,
+    /// It is short and waits for more.
+    Short,
+}
+
+impl Connection {
+    /// The next segment, if something is pending.
+    pub fn transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.pending & (pending::REFUSE | pending::RESET | pending::SYN) != 0
+            && let Some(segment) = self.transmit_control(now)
+        {
+            return Some(segment);
+        }
+        if self.pending & (pending::HEAD | pending::DATA) != 0 {
+            if self.state.can_send() {
+                if let Some(segment) = self.transmit_data(now) {
+                    return Some(segment);
+                }
+            } else if self.state.is_synchronized() || self.state == State::Closed {
+                self.pending &= !(pending::HEAD | pending::DATA);
+            }
+        }
+        if self.pending & (pending::PROBE | pending::KEEPALIVE) != 0 {
+            return self.transmit_probe(now);
+        }
+        if self.pending & pending::ACK != 0 && self.state >= State::SynReceived {
+            return Some(self.segment(now, self.snd.nxt, Flags::ACK, Body::EMPTY));
+        }
+        // What waits for the handshake waits there.
+        if self.state < State::Established {
+            self.pending &= pending::SYN | pending::REFUSE;
+        }
+        None
+    }
+
+    fn transmit_control(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.pending & pending::REFUSE != 0 {
+            self.pending &= !pending::REFUSE;
+            let (seq, ack) = self.refusal;
+            return Some(self.bare_reset(seq, ack));
+        }
+        if self.pending & pending::RESET != 0 {
+            self.pending = 0;
+            return Some(self.bare_reset(self.snd.nxt as u32, Some(self.rcv.nxt as u32)));
+        }
+        self.pending &= !pending::SYN;
+        match self.state {
+            State::SynSent => Some(self.syn(now, Flags::SYN)),
+            State::SynReceived => {
+                self.pending &= !pending::ACK;
+                Some(self.syn(now, Flags::SYN.with(Flags::ACK)))
+            }
+            _ => None,
+        }
+    }
+
+    fn syn(&mut self, now: Instant, flags: Flags) -> Outgoing {
+        let answer = flags.has(Flags::ACK);
+        let config = self.config.clone();
+        let shift = config.window_shift();
+        //= RFC 7323 (2.2, 3.2): a SYN-ACK carries what the SYN carried.
+        let scaled = if answer { self.scaling_ok } else { config.window_scaling };
+        let timestamps = if answer { self.timestamps_ok } else { config.timestamps };
+        let header = Header {
+            source: self.ports.0,
+            destination: self.ports.1,
+            seq: self.snd.una as u32,
+            ack: if answer { self.rcv.nxt as u32 } else { 0 },
+            flags,
+            window: self.rcv.announce(0),
+            urgent: 0,
+            options: Options {
+                mss: Some(self.local_mss()),
+                window_scale: scaled.then_some(shift),
+                sack_permitted: if answer { self.sack_ok } else { config.sack },
+                timestamps: timestamps
+                    .then(|| (self.timestamp(now), if answer { self.rcv.ts_recent } else { 0 })),
+                sack: SackBlocks::default(),
+            },
+        };
+        if self.snd.nxt > self.snd.una {
+            self.facts.resent += 1;
+        }
+        self.snd.nxt = self.snd.una + 1;
+        self.snd.max = self.snd.max.max(self.snd.nxt);
+        self.rcv.last_ack = self.rcv.nxt;
+        self.last_sent = now;
+        if !self.timers.retransmission.is_armed() {
+            let at = self.rtt.deadline(&self.config, now);
+            self.timers.arm_retransmission(at);
+        }
+        self.emit(&header, Body::EMPTY)
+    }
+
+    fn bare_reset(&mut self, seq: u32, ack: Option<u32>) -> Outgoing {
+        let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+        let header = Header {
+            source: self.ports.0,
+            destination: self.ports.1,
+            seq,
+            ack: ack.unwrap_or(0),
+            flags,
+            ..Header::default()
+        };
+        self.emit(&header, Body::EMPTY)
+    }
+
+    /// The next segment with data or FIN, first or again.
+    #[inline]
+    fn transmit_data(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.pending & pending::HEAD != 0 {
+            self.pending &= !pending::HEAD;
+            if self.snd.una < self.snd.nxt {
+                return Some(self.resend_head(now));
+            }
+        }
+        let held = match self.mode {
+            Mode::Open => None,
+            Mode::Recovery if self.recovers_by_sack() => return self.transmit_in_sack_recovery(now),
+            Mode::Recovery => None,
+            Mode::Loss => match self.next_lost() {
+                Ok(Some((start, end))) => {
+                    self.board.resend(start, end);
+                    return Some(self.resend(now, start, end));
+                }
+                Ok(None) => None,
+                Err(held) => Some(held),
+            },
+        };
+        match held.map_or_else(|| self.next_new(now), Err) {
+            Ok(len) => Some(self.send_new(now, len)),
+            Err(held) => self.nothing_more(now, held),
+        }
+    }
+
+    /// What a timeout declared lost, from the bottom, as far as the congestion window allows.
+    fn next_lost(&self) -> Result<Option<(u64, u64)>, Held> {
+        let pipe = self.in_flight();
+        let Some((start, end)) = self.board.next_hole(self.snd.una, self.board.timeout_mark()) else {
+            return Ok(None);
+        };
+        let end = end.min(start + self.room());
+        let held = pipe > 0 && (self.mtu_hold || pipe + (end - start) > self.window.cwnd);
+        if held { Err(Held::Congestion) } else { Ok(Some((start, end))) }
+    }
+
+    /// One pass of the loop of RFC 6675 (5, step C).
+    fn transmit_in_sack_recovery(&mut self, now: Instant) -> Option<Outgoing> {
+        let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
+        if self.window.cwnd < self.in_flight() + self.snd.mss {
+            return self.nothing_more(now, Held::Congestion);
+        }
+        //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
+        let mut hole = self.board.next_lost(una);
+        if hole.is_none() {
+            let held = match self.next_new(now) {
+                Ok(len) => return Some(self.send_new(now, len)),
+                Err(held) => held,
+            };
+            hole = self.board.next_unsacked(una);
+            if hole.is_none() {
+                return match self.board.next_rescue(una, nxt, self.recover, room) {
+                    // The rescue does not move HighRxt: it goes beside the scoreboard.
+                    Some((start, end)) => Some(self.resend(now, start, end)),
+                    None => self.nothing_more(now, held),
+                };
+            }
+        }
+        let (start, end) = hole?;
+        let end = end.min(start + room);
+        self.board.resend(start, end);
+        Some(self.resend(now, start, end))
+    }
+
+    /// Payload that fits beside the options of a segment sent now.
+    #[inline]
+    fn room(&self) -> u64 {
+        if self.rcv.wants_sack() && self.sack_ok {
+            //= RFC 9293 (3.7.1): the sender takes the octets of its options off, also those that come and go.
+            self.snd.mss.saturating_sub(if self.timestamps_ok { 28 } else { 36 }).max(8)
+        } else {
+            self.snd.mss
+        }
+    }
+
+    /// Fast retransmit: the first segment not acknowledged, whatever the windows say.
+    fn resend_head(&mut self, now: Instant) -> Outgoing {
+        let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
+        if self.recovers_by_sack() {
+            let (start, end) = self.board.next_hole(una, nxt).unwrap_or((una, nxt));
+            let end = end.min(start + room);
+            self.board.resend(start, end);
+            return self.resend(now, start, end);
+        }
+        self.resend(now, una, nxt.min(una + room))
+    }
+
+    /// How many octets of new data (zero: a bare FIN) may be sent now.
+    #[inline]
+    fn next_new(&mut self, now: Instant) -> Result<u64, Held> {
+        let snd = &self.snd;
+        if !snd.has_unsent() {
+            return Err(Held::Nothing);
+        }
+        if self.mtu_hold {
+            return Err(Held::Congestion);
+        }
+        if snd.una == snd.nxt && self.facts.app_sent > 0 {
+            self.restart_if_idle(now);
+        }
+        let snd = &self.snd;
+        let mss = self.room();
+        let unsent = snd.unsent();
+        let usable = snd.window_edge().saturating_sub(snd.nxt);
+        let len = unsent.min(usable).min(mss);
+        let idle = snd.una == snd.nxt;
+        if len < mss {
+            if usable == 0 {
+                return Err(Held::Window);
+            }
+            if unsent > usable {
+                //= RFC 9293 (3.8.6.2.1): a part of a segment only if it is half of the largest window.
+                if !(idle && usable >= snd.max_wnd / 2) {
+                    return Err(Held::Window);
+                }
+            } else if len > 0 && !idle && !snd.finished {
+                let waits = match self.config.nagle {
+                    Nagle::Off => false,
+                    //= RFC 9293 (3.7.4): while anything is outstanding a short segment waits.
+                    Nagle::Nagle => true,
+                    //= RFC 9293 (A.3): while a short segment is outstanding another one waits.
+                    Nagle::Minshall => snd.short_end > snd.una,
+                };
+                if waits {
+                    return Err(Held::Short);
+                }
+            }
+        }
+        let in_flight = self.flight_for_new_data();
+        if len > 0 && in_flight + len > self.window.cwnd + self.limited_allowance() && in_flight > 0 {
+            return Err(Held::Congestion);
+        }
+        Ok(len)
+    }
+
+    #[inline]
+    fn flight_for_new_data(&self) -> u64 {
+        if self.mode == Mode::Open && self.dupacks > 0 && !self.config.limited_transmit {
+            // SACKed segments would let new ones out, which is limited transmit.
+            self.snd.outstanding()
+        } else {
+            self.in_flight()
+        }
+    }
+
+    /// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
+    #[inline]
+    fn limited_allowance(&self) -> u64 {
+        if self.dupacks == 0 || self.mode != Mode::Open || !self.config.limited_transmit || self.sack_ok {
+            return 0;
+        }
+        u64::from(self.dupacks.min(2)) * self.snd.mss
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
+        let seq = self.snd.nxt;
+        let end = seq + len;
+        let fin = self.snd.finished && end == self.snd.end();
+        let next = end + u64::from(fin);
+        if len < self.room() && len > 0 {
+            self.snd.short_end = end;
+        }
+        if self.dupacks > 0 && self.mode == Mode::Open {
+            self.limited_octets += len;
+        }
+        self.snd.sent.push_back(Sent { end: next, at: now });
+        self.snd.nxt = next;
+        self.snd.max = self.snd.max.max(next);
+        self.facts.app_sent += len;
+        self.sent_something = true;
+        self.acks.on_data_sent(now);
+        self.data_segment(now, seq, len, fin)
+    }
+
+    /// Sends `start..end` again; the last number may be the FIN's.
+    fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
+        let data_end = end.min(self.snd.end());
+        let fin = end > self.snd.end();
+        self.snd.resent_below = self.snd.resent_below.max(end);
+        self.facts.resent += 1;
+        self.sent_something = true;
+        self.data_segment(now, start, data_end.saturating_sub(start), fin)
+    }
+
+    #[inline]
+    fn data_segment(&mut self, now: Instant, seq: u64, len: u64, fin: bool) -> Outgoing {
+        let mut flags = Flags::ACK;
+        if seq + len == self.snd.end() && len > 0 {
+            flags = flags.with(Flags::PSH);
+        }
+        if fin {
+            flags = flags.with(Flags::FIN);
+        }
+        self.last_sent = now;
+        self.timers.persist.stop();
+        self.probes = 0;
+        if !self.timers.retransmission.is_armed() {
+            //= RFC 6298 (5.1): data is sent and the timer is off: on.
+            let at = self.rtt.deadline(&self.config, now);
+            self.timers.arm_retransmission(at);
+        }
+        let body = self.snd.body(seq, len as usize);
+        self.segment(now, seq, flags, body)
+    }
+
+    /// Nothing more is sent now.
+    fn nothing_more(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
+        self.pending &= !pending::DATA;
+        if held == Held::Window && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
+            let at = now + self.probe_interval();
+            self.timers.arm_persist(at);
+        }
+        if !self.sent_something {
+            return None;
+        }
+        self.sent_something = false;
+        if self.config.cwnd_validation {
+            let in_flight = self.in_flight();
+            let limited = held == Held::Congestion || in_flight >= self.window.cwnd;
+            let rto = self.rtt.rto(&self.config);
+            let unused =
+                self.usage.sent(now, &self.window, limited, in_flight, self.snd.una, self.snd.nxt, rto);
+            // A full send buffer or a closed window is not the application's doing.
+            if unused && held == Held::Nothing && self.config.idle_restart == IdleRestart::Halve {
+                let initial = self.config.initial_window.octets(self.snd.mss);
+                self.usage.shrink(now, &mut self.window, initial);
+            }
+        }
+        None
+    }
+
+    /// The congestion window after an idle time.
+    fn restart_if_idle(&mut self, now: Instant) {
+        let rto = self.rtt.rto(&self.config);
+        let idle = now.since(self.last_sent);
+        if idle <= rto || self.sent_something {
+            return;
+        }
+        let initial = self.config.initial_window.octets(self.snd.mss);
+        match self.config.idle_restart {
+            IdleRestart::Off => return,
+            //= RFC 5681 (4.1): nothing sent for a timeout: not more than the initial window.
+            IdleRestart::InitialWindow => self.window.cwnd = self.window.cwnd.min(initial),
+            //= RFC 2861 (3.2): half for each timeout that passed; the threshold remembers the window.
+            IdleRestart::Halve => {
+                let floor = initial.min(self.window.cwnd);
+                self.window.ssthresh = remembered(&self.window);
+                let mut left = idle;
+                while left > rto && self.window.cwnd > floor {
+                    self.window.cwnd /= 2;
+                    left -= rto;
+                }
+                self.window.cwnd = self.window.cwnd.max(floor);
+            }
+        }
+        self.last_sent = now;
+        self.usage.restart(now);
+    }
+
+    fn transmit_probe(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.pending & pending::KEEPALIVE != 0 {
+            self.pending &= !pending::KEEPALIVE;
+            //= RFC 9293 (3.8.4): below the window, so that the peer must answer.
+            return Some(self.segment(now, self.snd.nxt - 1, Flags::ACK, Body::EMPTY));
+        }
+        self.pending &= !pending::PROBE;
+        if !self.state.can_send() || !self.snd.has_unsent() || self.snd.una != self.snd.nxt {
+            return None;
+        }
+        let usable = self.snd.window_edge().saturating_sub(self.snd.nxt);
+        if usable > 0 {
+            //= RFC 9293 (3.8.6.2.1): the override timer lets out what fits.
+            let len = self.snd.unsent().min(usable).min(self.snd.mss);
+            return Some(self.send_new(now, len));
+        }
+        let at = now + self.probe_interval();
+        self.timers.arm_persist(at);
+        self.last_sent = now;
+        if self.config.window_probe == WindowProbe::Empty {
+            return Some(self.segment(now, self.snd.una - 1, Flags::ACK, Body::EMPTY));
+        }
+        //= RFC 9293 (3.8.6.1): one octet of new data (or the FIN); it is not counted as sent before it is taken.
+        let seq = self.snd.nxt;
+        let len = self.snd.unsent().min(1);
+        let flags = if len == 0 { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        self.snd.max = self.snd.max.max(seq + 1);
+        let body = self.snd.body(seq, len as usize);
+        Some(self.segment(now, seq, flags, body))
+    }
+
+    /// A segment of a synchronized connection: acknowledgement, window and options are those of this moment.
+    #[inline]
+    fn segment(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
+        let mut options = Options::default();
+        if self.timestamps_ok {
+            options.timestamps = Some((self.timestamp(now), self.rcv.ts_recent));
+        }
+        if self.rcv.wants_sack() && self.sack_ok {
+            options.sack = self.rcv.sack_blocks(self.config.dsack);
+        }
+        let header = Header {
+            source: self.ports.0,
+            destination: self.ports.1,
+            seq: seq as u32,
+            ack: self.rcv.nxt as u32,
+            flags,
+            window: self.rcv.announce(self.rcv.shift),
+            urgent: 0,
+            options,
+        };
+        self.pending &= !pending::ACK;
+        self.timers.ack.stop();
+        if self.rcv.last_ack != self.rcv.nxt {
+            self.rcv.last_ack = self.rcv.nxt;
+            self.acks.on_ack_sent();
+        }
+        self.emit(&header, body)
+    }
+
+    #[inline]
+    fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
+        let packet = Packet::build(|out| header.emit(out), body);
+        self.facts.segments += 1;
+        self.facts.wire_sent += packet.wire_len() as u64;
+        Outgoing { path: PathId(0), ecn: 0, packet }
+    }
+}

@@ -1,0 +1,449 @@
+//! The receiving half: what arrived, in order and out of order, the window, and what SACK blocks say of it.
+
+use std::collections::VecDeque;
+
+use airloom_base::{Body, Instant};
+
+use super::ranges::{Range, Ranges};
+use super::wire::SackBlocks;
+
+/// How many blocks are remembered: as many as fit into an option.
+const BLOCKS: usize = 4;
+
+/// What a data segment did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It was the next one and there are no holes.
+    InOrder,
+    /// It was the next one, or filled a part of a hole.
+    Filling,
+    /// It lies beyond a hole.
+    OutOfOrder,
+    /// Nothing of it was new.
+    Duplicate,
+}
+
+/// Receive sequence variables and the receive buffer.
+#[derive(Debug)]
+pub(super) struct Receive {
+    /// IRS: the number of the peer's SYN.
+    pub irs: u64,
+    /// RCV.NXT: the next number expected.
+    pub nxt: u64,
+    /// The highest right edge of the window ever announced.
+    edge: u64,
+    /// RCV.NXT as it was last acknowledged (Last.ACK.sent).
+    pub last_ack: u64,
+    /// Shift of our window field.
+    pub shift: u8,
+    /// The largest window we announce now, and at all.
+    window: u64,
+    limit: u64,
+    /// MSS that we announced: the receiver's measure of a step of the window.
+    pub mss: u64,
+    /// The peer's FIN stands here.
+    pub fin: Option<u64>,
+    /// TS.Recent (RFC 7323), and when it was set.
+    pub ts_recent: u32,
+    pub ts_recent_at: Instant,
+    /// In order, not read.
+    ready: VecDeque<Body>,
+    ready_octets: u64,
+    /// Out of order: disjoint pieces in ascending order, and the ranges they make up.
+    held: VecDeque<(u64, Body)>,
+    ranges: Ranges,
+    /// Starts of the blocks reported lately, the latest first.
+    recent: [u64; BLOCKS],
+    recent_count: u8,
+    /// A duplicate to be reported in the next acknowledgement.
+    duplicate: Option<Range>,
+}
+
+impl Receive {
+    pub fn new(window: u64, limit: u64, mss: u64) -> Self {
+        Receive {
+            irs: 0,
+            nxt: 0,
+            edge: 0,
+            last_ack: 0,
+            shift: 0,
+            window: window.min(limit),
+            limit,
+            mss,
+            fin: None,
+            ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
+            ready: VecDeque::new(),
+            ready_octets: 0,
+            held: VecDeque::new(),
+            ranges: Ranges::default(),
+            recent: [0; BLOCKS],
+            recent_count: 0,
+            duplicate: None,
+        }
+    }
+
+    /// The peer's SYN is here.
+    pub fn synchronise(&mut self, irs: u64) {
+        self.irs = irs;
+        self.nxt = irs + 1;
+        self.edge = self.nxt;
+        self.last_ack = self.nxt;
+    }
+
+    /// RCV.WND as the peer knows it.
+    #[inline]
+    pub fn wnd(&self) -> u64 {
+        self.edge - self.nxt.min(self.edge)
+    }
+
+    /// Is anything of `seq..seq + len` inside the window?
+    #[inline]
+    pub fn accepts(&self, seq: u64, len: u64) -> bool {
+        //= RFC 9293 (3.4, table 5): the four cases of the acceptability test.
+        match (len, self.wnd()) {
+            (0, 0) => seq == self.nxt,
+            (0, _) => seq >= self.nxt && seq < self.edge,
+            (_, 0) => false,
+            (_, _) => seq < self.edge && seq + len > self.nxt,
+        }
+    }
+
+    /// Octets that can be read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.ready_octets
+    }
+
+    /// The peer has finished and everything before that is here.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.fin.is_some_and(|fin| self.nxt > fin)
+    }
+
+    /// Data arrived at `seq`. What lies outside the window is cut off.
+    #[inline]
+    pub fn data(&mut self, seq: u64, mut body: Body) -> Arrival {
+        let len = body.len() as u64;
+        if seq == self.nxt && self.ranges.is_empty() && seq + len <= self.edge {
+            self.take(body);
+            return Arrival::InOrder;
+        }
+        let end = seq + len;
+        if seq < self.nxt {
+            //= RFC 2883 (4): a duplicate below the cumulative acknowledgement is reported by the part that is one.
+            self.duplicate = Some(Range { start: seq, end: end.min(self.nxt) });
+            if end <= self.nxt {
+                return Arrival::Duplicate;
+            }
+            let _ = body.split_to((self.nxt - seq) as usize);
+        }
+        let seq = seq.max(self.nxt);
+        let end = end.min(self.edge);
+        if end <= seq {
+            return Arrival::Duplicate;
+        }
+        self.hold(seq, end, body)
+    }
+
+    fn hold(&mut self, seq: u64, end: u64, body: Body) -> Arrival {
+        let mut at = seq;
+        let mut fresh = 0;
+        while at < end {
+            let (start, stop) = self.ranges.next_gap(at);
+            let (start, stop) = (start.min(end), stop.min(end));
+            if start > at {
+                //= RFC 2883 (4.2): a duplicate of data beyond a hole is reported too, inside the second block.
+                self.duplicate = Some(Range { start: at, end: start });
+            }
+            if stop > start {
+                self.insert(start, body.slice((start - seq) as usize, (stop - start) as usize));
+                fresh += stop - start;
+            }
+            at = stop.max(start);
+        }
+        self.ranges.insert(seq, end);
+        if seq > self.nxt {
+            self.remember(seq);
+            return if fresh > 0 { Arrival::OutOfOrder } else { Arrival::Duplicate };
+        }
+        while self.held.front().is_some_and(|(start, _)| *start == self.nxt) {
+            if let Some((_, body)) = self.held.pop_front() {
+                self.take(body);
+            }
+        }
+        self.ranges.remove_below(self.nxt);
+        Arrival::Filling
+    }
+
+    fn insert(&mut self, start: u64, body: Body) {
+        let at = match self.held.back() {
+            Some((last, _)) if *last < start => self.held.len(),
+            _ => self.held.partition_point(|(s, _)| *s < start),
+        };
+        let body = match at.checked_sub(1).and_then(|i| self.held.get_mut(i)) {
+            Some((s, before)) if *s + before.len() as u64 == start => match before.try_join(body) {
+                Ok(()) => return,
+                Err(body) => body,
+            },
+            _ => body,
+        };
+        self.held.insert(at, (start, body));
+    }
+
+    #[inline]
+    fn take(&mut self, body: Body) {
+        let len = body.len() as u64;
+        self.nxt += len;
+        self.ready_octets += len;
+        match self.ready.back_mut() {
+            Some(last) => {
+                if let Err(body) = last.try_join(body) {
+                    self.ready.push_back(body);
+                }
+            }
+            None => self.ready.push_back(body),
+        }
+    }
+
+    /// A duplicate that is not looked at further, to be reported.
+    pub fn note_duplicate(&mut self, start: u64, end: u64) {
+        if start < end.min(self.nxt) {
+            self.duplicate = Some(Range { start, end: end.min(self.nxt) });
+        }
+    }
+
+    /// Gives at most `max` octets.
+    pub fn read(&mut self, max: usize) -> Option<Body> {
+        if max == 0 {
+            return None;
+        }
+        let first = self.ready.front_mut()?;
+        let body = if first.len() <= max { self.ready.pop_front()? } else { first.split_to(max) };
+        self.ready_octets -= body.len() as u64;
+        Some(body)
+    }
+
+    /// Full segments come in order: a window that began small grows. Returns whether it did.
+    #[inline]
+    pub fn grow(&mut self, len: u64) -> bool {
+        let grows = self.window < self.limit && len >= self.mss.min(536);
+        if grows {
+            self.window = (self.window + 2 * len).min(self.limit);
+        }
+        grows
+    }
+
+    /// The right edge that could be announced now.
+    #[inline]
+    fn possible_edge(&self) -> u64 {
+        self.nxt + self.window.saturating_sub(self.ready_octets)
+    }
+
+    /// Announces a window: the value of the field, for a header whose window is shifted by `shift`.
+    #[inline]
+    pub fn announce(&mut self, shift: u8) -> u16 {
+        //= RFC 9293 (3.8.6.2.2): the right edge stays until it can move by a segment or half of the buffer.
+        let possible = self.possible_edge();
+        let step = (self.limit / 2).min(self.mss);
+        let edge = if possible >= self.edge + step { possible } else { self.edge.max(self.nxt) };
+        let mut field = (edge - self.nxt) >> shift;
+        if self.nxt + (field << shift) < self.edge {
+            // Rounding must not take back what was announced.
+            field += 1;
+        }
+        let field = field.min(65_535);
+        self.edge = self.edge.max(self.nxt + (field << shift));
+        field as u16
+    }
+
+    /// After reading: should the peer be told that there is room again?
+    #[inline]
+    pub fn wants_update(&self) -> bool {
+        let possible = self.possible_edge();
+        let step = (self.limit / 2).min(2 * self.mss);
+        possible >= self.edge + step && possible - self.nxt >= 2 * self.wnd()
+    }
+
+    fn remember(&mut self, seq: u64) {
+        let Some(range) = self.ranges.containing(seq) else { return };
+        let mut kept = [range.start; BLOCKS];
+        let mut count = 1;
+        for old in &self.recent[..usize::from(self.recent_count)] {
+            if !range.contains(*old) && *old > self.nxt && count < BLOCKS {
+                kept[count] = *old;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = count as u8;
+    }
+
+    /// Is there anything to report in SACK blocks?
+    #[inline]
+    pub fn wants_sack(&self) -> bool {
+        self.duplicate.is_some() || !self.ranges.is_empty()
+    }
+
+    /// The blocks of an acknowledgement that leaves now. A duplicate is reported once.
+    pub fn sack_blocks(&mut self, report_duplicates: bool) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let mut push = |r: Range| blocks.push(r.start as u32, r.end as u32);
+        if let Some(duplicate) = self.duplicate.take().filter(|_| report_duplicates) {
+            push(duplicate);
+            //= RFC 2883 (4.2): the second block holds the duplicate, if that lies beyond a hole.
+            if let Some(around) = self.ranges.containing(duplicate.start) {
+                push(around);
+            }
+        }
+        //= RFC 2018 (4): the block with the latest segment first, then those reported most recently.
+        let mut last = None;
+        for start in &self.recent[..usize::from(self.recent_count)] {
+            if let Some(range) = self.ranges.containing(*start)
+                && last != Some(range)
+            {
+                push(range);
+                last = Some(range);
+            }
+        }
+        blocks
+    }
+
+    /// Forgets what was not read.
+    pub fn clear(&mut self) {
+        self.ready = VecDeque::new();
+        self.ready_octets = 0;
+        self.held = VecDeque::new();
+        self.ranges.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expects octet 1000 next, with a window of 10,000 and segments of 100.
+    fn receive() -> Receive {
+        let mut r = Receive::new(10_000, 10_000, 100);
+        r.synchronise(999);
+        assert_eq!(r.announce(0), 10_000);
+        r
+    }
+
+    fn piece(seq: u64, len: u64) -> Body {
+        let mut whole = Body::filler(5, 100_000);
+        let _ = whole.split_to(seq as usize);
+        whole.split_to(len as usize)
+    }
+
+    fn blocks(r: &mut Receive) -> Vec<(u32, u32)> {
+        r.sack_blocks(true).as_slice().to_vec()
+    }
+
+    fn read_all(r: &mut Receive) -> Vec<u8> {
+        let mut octets = Vec::new();
+        while let Some(body) = r.read(37) {
+            octets.extend_from_slice(&body.to_bytes());
+        }
+        octets
+    }
+
+    #[test]
+    fn pieces_in_any_order_become_the_stream() {
+        let mut r = receive();
+        for (seq, len, expected) in [
+            (1000, 100, Arrival::InOrder),
+            (1200, 100, Arrival::OutOfOrder),
+            (1400, 100, Arrival::OutOfOrder),
+            (1150, 300, Arrival::OutOfOrder),
+            (1250, 20, Arrival::Duplicate),
+            (1050, 60, Arrival::Filling),
+            (1100, 60, Arrival::Filling),
+            (1000, 10, Arrival::Duplicate),
+        ] {
+            assert_eq!(r.data(seq, piece(seq, len)), expected, "{seq}");
+        }
+        assert_eq!((r.nxt, r.readable()), (1500, 500));
+        assert_eq!(read_all(&mut r), piece(1000, 500).to_bytes());
+    }
+
+    #[test]
+    fn rfc_2018_4_blocks_are_reported_latest_first() {
+        let mut r = receive();
+        for seq in [1200, 1400, 1600, 1800, 2000] {
+            r.data(seq, piece(seq, 100));
+        }
+        assert_eq!(blocks(&mut r), [(2000, 2100), (1800, 1900), (1600, 1700), (1400, 1500)]);
+        r.data(1500, piece(1500, 100));
+        assert_eq!(blocks(&mut r), [(1400, 1700), (2000, 2100), (1800, 1900)]);
+        r.data(1300, piece(1300, 100));
+        r.data(1000, piece(1000, 200));
+        assert_eq!(r.nxt, 1700);
+        assert_eq!(blocks(&mut r), [(2000, 2100), (1800, 1900)]);
+    }
+
+    #[test]
+    fn rfc_2883_4_a_duplicate_is_reported_once_and_first() {
+        let mut r = receive();
+        r.data(1000, piece(1000, 200));
+        r.data(1100, piece(1100, 200));
+        assert_eq!(blocks(&mut r), [(1100, 1200)]);
+        assert_eq!(blocks(&mut r), []);
+        r.data(1500, piece(1500, 300));
+        assert_eq!(blocks(&mut r), [(1500, 1800)]);
+        r.data(1600, piece(1600, 100));
+        assert_eq!(blocks(&mut r), [(1600, 1700), (1500, 1800), (1500, 1800)]);
+    }
+
+    #[test]
+    fn rfc_9293_3_8_6_2_2_the_edge_moves_in_steps_of_a_segment() {
+        let mut r = receive();
+        r.data(1000, piece(1000, 250));
+        assert_eq!(r.announce(0), 9750);
+        let _ = r.read(99);
+        assert_eq!(r.announce(0), 9750);
+        let _ = r.read(1);
+        assert_eq!(r.announce(0), 9850);
+    }
+
+    #[test]
+    fn rfc_7323_f_rounding_to_the_scale_never_takes_back_what_was_announced() {
+        let mut r = Receive::new(10_000, 10_000, 100);
+        r.synchronise(999);
+        let edge = |r: &mut Receive| r.nxt + (u64::from(r.announce(7)) << 7);
+        let mut last = edge(&mut r);
+        for len in [1, 99, 13, 255, 1000, 3, 77] {
+            let seq = r.nxt;
+            r.data(seq, piece(seq, len));
+            let now = edge(&mut r);
+            assert!(now >= last);
+            last = now;
+            let _ = r.read(50);
+        }
+    }
+
+    #[test]
+    fn rfc_9293_3_4_the_four_cases_of_the_acceptability_test() {
+        let mut r = receive();
+        assert!(r.accepts(1000, 0) && r.accepts(10_999, 0) && !r.accepts(999, 0) && !r.accepts(11_000, 0));
+        assert!(
+            r.accepts(900, 101) && !r.accepts(900, 100) && r.accepts(10_999, 50) && !r.accepts(11_000, 1)
+        );
+        r.data(1000, piece(1000, 10_000));
+        assert_eq!(r.announce(0), 0);
+        assert!(r.accepts(11_000, 0) && !r.accepts(11_001, 0) && !r.accepts(11_000, 1));
+        assert!(!r.wants_update());
+        let _ = r.read(200);
+        assert!(r.wants_update());
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_cut_off() {
+        let mut r = receive();
+        assert_eq!(r.data(10_900, piece(10_900, 500)), Arrival::OutOfOrder);
+        assert_eq!(blocks(&mut r), [(10_900, 11_000)]);
+        assert_eq!(r.data(1000, piece(1000, 20_000)), Arrival::Filling);
+        assert_eq!(r.nxt, 11_000);
+        assert_eq!(read_all(&mut r), piece(1000, 10_000).to_bytes());
+    }
+}

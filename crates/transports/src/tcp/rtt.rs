@@ -1,0 +1,227 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use airloom_base::{Duration, Instant};
+
+use super::config::{Config, RtoFloor};
+
+/// The estimator of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rtt {
+    srtt: Duration,
+    rttvar: Duration,
+    min: Option<Duration>,
+    /// Before backing off.
+    base: Duration,
+    backoff: u8,
+    measured: bool,
+}
+
+impl Rtt {
+    pub fn new(config: &Config) -> Self {
+        //= RFC 6298 (2.1): until there is a measurement the timeout is an initial value.
+        Rtt {
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            min: None,
+            base: config.initial_rto.min(config.max_rto),
+            backoff: 0,
+            measured: false,
+        }
+    }
+
+    /// A measurement. `per_round_trip` is how many of them one round trip gives.
+    pub fn sample(&mut self, config: &Config, r: Duration, per_round_trip: u64) {
+        self.min = Some(self.min.map_or(r, |m| m.min(r)));
+        if self.measured {
+            //= RFC 6298 (2.3): RTTVAR first, with the old SRTT; gains 1/4 and 1/8.
+            //= RFC 7323 (appendix G): with several samples per round trip the gains are divided by their number.
+            let k = per_round_trip.max(1);
+            let deviation = self.srtt.abs_diff(r);
+            self.rttvar = approach(self.rttvar, deviation, 4 * k);
+            self.srtt = approach(self.srtt, r, 8 * k);
+        } else {
+            //= RFC 6298 (2.2): the first measurement gives SRTT = R, RTTVAR = R/2.
+            self.srtt = r;
+            self.rttvar = r / 2;
+            self.measured = true;
+        }
+        self.base = self.timeout_from_estimate(config);
+        //= RFC 6298 (5): a valid measurement ends backing off.
+        self.backoff = 0;
+    }
+
+    fn timeout_from_estimate(&self, config: &Config) -> Duration {
+        let granularity = if config.rto_tick.is_zero() { Duration::from_millis(1) } else { config.rto_tick };
+        let variance = (self.rttvar * 4).max(granularity);
+        //= RFC 6298 (2.3, 2.4, 2.5): SRTT + max(G, 4 RTTVAR), with a floor and a ceiling.
+        let rto = match config.rto_floor {
+            RtoFloor::Total => (self.srtt + variance).max(config.min_rto),
+            RtoFloor::Variance => self.srtt + variance.max(config.min_rto),
+        };
+        let tick = config.rto_tick.as_nanos();
+        let rto = match tick {
+            0 => rto,
+            // A clock that only counts ticks waits at least two.
+            _ => Duration::from_nanos(rto.as_nanos().div_ceil(tick).max(2) * tick),
+        };
+        rto.min(config.max_rto)
+    }
+
+    /// The timeout in force, with backing off.
+    #[inline]
+    pub fn rto(&self, config: &Config) -> Duration {
+        match self.backoff {
+            0 => self.base,
+            //= RFC 6298 (5.5): each expiry doubles it; a ceiling is allowed.
+            n => (self.base * (1 << n.min(30))).min(config.max_rto),
+        }
+    }
+
+    /// When a timer started now expires.
+    #[inline]
+    pub fn deadline(&self, config: &Config, now: Instant) -> Instant {
+        on_tick(config, now) + self.rto(config)
+    }
+
+    pub fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// How often it has expired since the last measurement.
+    pub fn backoff(&self) -> u8 {
+        self.backoff
+    }
+
+    /// Data transfer begins after a SYN was lost: forget the backing off, wait at least `rto`.
+    pub fn restart_at_least(&mut self, config: &Config, rto: Duration) {
+        self.backoff = 0;
+        if !self.measured {
+            self.base = self.base.max(rto).min(config.max_rto);
+        }
+    }
+
+    pub fn srtt(&self) -> Option<Duration> {
+        self.measured.then_some(self.srtt)
+    }
+
+    pub fn min(&self) -> Option<Duration> {
+        self.min
+    }
+}
+
+/// `from` moved towards `to` by one part in `parts`.
+#[inline]
+fn approach(from: Duration, to: Duration, parts: u64) -> Duration {
+    if to > from { from + (to - from) / parts } else { from - (from - to) / parts }
+}
+
+/// The last tick of the retransmission clock.
+#[inline]
+fn on_tick(config: &Config, now: Instant) -> Instant {
+    match config.rto_tick.as_nanos() {
+        0 => now,
+        tick => Instant::from_nanos(now.as_nanos() / tick * tick),
+    }
+}
+
+/// The time from `sent` to `now` as the retransmission clock sees it.
+#[inline]
+pub(super) fn elapsed(config: &Config, sent: Instant, now: Instant) -> Duration {
+    on_tick(config, now).since(on_tick(config, sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::Profile;
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn rfc_6298_2_first_and_next_measurement() {
+        let config = Profile::Rfc.settings();
+        let mut rtt = Rtt::new(&config);
+        assert_eq!(rtt.rto(&config), ms(1000));
+        rtt.sample(&config, ms(1000), 1);
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto(&config)), (ms(1000), ms(500), ms(3000)));
+        // RTTVAR = 3/4 * 500 + 1/4 * |1000 - 1800| = 575; SRTT = 7/8 * 1000 + 1/8 * 1800 = 1100.
+        rtt.sample(&config, ms(1800), 1);
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto(&config)), (ms(1100), ms(575), ms(3400)));
+    }
+
+    #[test]
+    fn rfc_6298_2_4_the_floor_is_one_second() {
+        let config = Profile::Rfc.settings();
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, ms(20), 1);
+        assert_eq!(rtt.rto(&config), ms(1000));
+    }
+
+    #[test]
+    fn linux_puts_the_floor_under_the_variance() {
+        let config = Profile::Linux.settings();
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, ms(100), 1);
+        assert_eq!(rtt.rto(&config), ms(300));
+        rtt.sample(&config, ms(900), 1);
+        // RTTVAR = 37.5 + 200, SRTT = 200: 4 * 237.5 + 200.
+        assert_eq!(rtt.rto(&config), ms(1150));
+    }
+
+    #[test]
+    fn bsd_counts_ticks_of_500_ms_and_waits_at_least_two() {
+        let config = Profile::BsdReno.settings();
+        let at = |n| Instant::ZERO + ms(n);
+        assert_eq!(elapsed(&config, at(499), at(501)), ms(500));
+        assert_eq!(elapsed(&config, at(501), at(999)), Duration::ZERO);
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, Duration::ZERO, 1);
+        assert_eq!(rtt.rto(&config), ms(1000));
+        assert_eq!(rtt.deadline(&config, at(1200)), at(2000));
+        rtt.sample(&config, ms(1000), 1);
+        // SRTT = 125, RTTVAR = 250: 1125 ms are three ticks.
+        assert_eq!(rtt.rto(&config), ms(1500));
+    }
+
+    #[test]
+    fn rfc_6298_5_5_doubles_up_to_the_ceiling_and_a_measurement_ends_it() {
+        let config = Profile::Rfc.settings();
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, ms(500), 1);
+        let timeouts: Vec<u64> = (0..8)
+            .map(|_| {
+                rtt.back_off();
+                rtt.rto(&config).as_millis()
+            })
+            .collect();
+        assert_eq!(timeouts, [3000, 6000, 12_000, 24_000, 48_000, 60_000, 60_000, 60_000]);
+        rtt.sample(&config, ms(500), 1);
+        assert!(rtt.rto(&config) < ms(1501));
+    }
+
+    #[test]
+    fn rfc_6298_5_7_three_seconds_after_a_lost_syn_unless_measured() {
+        let config = Profile::Rfc.settings();
+        let mut rtt = Rtt::new(&config);
+        rtt.back_off();
+        rtt.restart_at_least(&config, ms(3000));
+        assert_eq!(rtt.rto(&config), ms(3000));
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, ms(400), 1);
+        rtt.restart_at_least(&config, ms(3000));
+        assert_eq!(rtt.rto(&config), ms(1200));
+    }
+
+    #[test]
+    fn rfc_7323_g_many_samples_per_round_trip_move_the_estimate_as_one_would() {
+        let config = Profile::Rfc.settings();
+        let (mut one, mut ten) = (Rtt::new(&config), Rtt::new(&config));
+        one.sample(&config, ms(100), 1);
+        ten.sample(&config, ms(100), 1);
+        one.sample(&config, ms(200), 1);
+        (0..10).for_each(|_| ten.sample(&config, ms(200), 10));
+        assert!(one.srtt.abs_diff(ten.srtt) < ms(2), "{:?} {:?}", one.srtt, ten.srtt);
+    }
+}

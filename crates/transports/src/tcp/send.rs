@@ -1,0 +1,262 @@
+//! The sending half: what the application wrote, and the sequence variables of RFC 9293 3.3.1.
+
+use std::collections::VecDeque;
+
+use airloom_base::{Body, Instant};
+use bytes::BytesMut;
+
+/// When the segment that ends at `end` was sent first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub end: u64,
+    pub at: Instant,
+}
+
+/// Send sequence variables and the send buffer.
+#[derive(Debug)]
+pub(super) struct Send {
+    /// SND.UNA: the oldest number not acknowledged.
+    pub una: u64,
+    /// SND.NXT: the next number to be sent for the first time.
+    pub nxt: u64,
+    /// One past the highest number that was ever on the wire (a window probe runs ahead of `nxt`).
+    pub max: u64,
+    /// SND.WND, scaled.
+    pub wnd: u64,
+    /// SND.WL1 and SND.WL2: the segment that brought the window.
+    pub wl1: u64,
+    pub wl2: u64,
+    /// The largest window the peer ever offered.
+    pub max_wnd: u64,
+    /// Shift of the peer's window field.
+    pub shift: u8,
+    /// Payload octets of a full segment.
+    pub mss: u64,
+    /// End of the last short segment sent (Minshall).
+    pub short_end: u64,
+    /// First transmissions not acknowledged, oldest first.
+    pub sent: VecDeque<Sent>,
+    /// Acknowledgements of segments that end here or below give no round-trip time (Karn).
+    pub resent_below: u64,
+    /// With one sample per round trip: the next one is a segment that ends above this.
+    pub sample_above: u64,
+    /// The application has finished: a FIN stands at `end`.
+    pub finished: bool,
+    /// One past the last octet written.
+    end: u64,
+    /// What is kept, in order, each piece with the number of its first octet.
+    pieces: VecDeque<(u64, Body)>,
+    /// Room in octets.
+    limit: u64,
+    /// The application was told that the buffer is full.
+    wants_room: bool,
+}
+
+impl Send {
+    /// A buffer whose first octet will be `iss + 1`.
+    pub fn new(iss: u64, mss: u64, limit: u64) -> Self {
+        Send {
+            una: iss,
+            nxt: iss,
+            max: iss,
+            wnd: 0,
+            wl1: 0,
+            wl2: 0,
+            max_wnd: 0,
+            shift: 0,
+            mss,
+            short_end: iss,
+            sent: VecDeque::new(),
+            resent_below: iss,
+            sample_above: iss,
+            finished: false,
+            end: iss + 1,
+            pieces: VecDeque::new(),
+            limit,
+            wants_room: false,
+        }
+    }
+
+    /// One past the last octet written: where the FIN stands or will stand.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Octets written and not sent.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.nxt)
+    }
+
+    /// Is there anything, data or FIN, that was not sent?
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.nxt < self.end + u64::from(self.finished)
+    }
+
+    /// Octets between SND.UNA and SND.NXT: FlightSize.
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// Was our FIN acknowledged?
+    #[inline]
+    pub fn fin_acked(&self) -> bool {
+        self.finished && self.una > self.end
+    }
+
+    /// The right edge of the peer's window.
+    #[inline]
+    pub fn window_edge(&self) -> u64 {
+        self.una + self.wnd
+    }
+
+    /// Takes what fits of `body` and returns how many octets that was.
+    pub fn write(&mut self, mut body: Body) -> usize {
+        let room = self.limit.saturating_sub(self.end - self.una.min(self.end)) as usize;
+        let len = body.len().min(room);
+        self.wants_room = len < body.len();
+        if len == 0 {
+            return 0;
+        }
+        let piece = if len < body.len() { body.split_to(len) } else { body };
+        let at = self.end;
+        self.end += len as u64;
+        match self.pieces.back_mut() {
+            Some((_, last)) => {
+                if let Err(piece) = last.try_join(piece) {
+                    self.pieces.push_back((at, piece));
+                }
+            }
+            None => self.pieces.push_back((at, piece)),
+        }
+        len
+    }
+
+    /// Forgets what lies below `una`.
+    #[inline]
+    pub fn release(&mut self) {
+        while let Some((start, body)) = self.pieces.front_mut() {
+            let len = body.len() as u64;
+            if *start + len <= self.una {
+                self.pieces.pop_front();
+            } else {
+                if *start < self.una {
+                    let gone = self.una - *start;
+                    let _ = body.split_to(gone as usize);
+                    *start = self.una;
+                }
+                break;
+            }
+        }
+    }
+
+    /// The application wanted to write more: is it time to tell it? (At a third free, so that it is not woken for
+    /// every acknowledgement.)
+    #[inline]
+    pub fn take_room(&mut self) -> bool {
+        if !self.wants_room {
+            return false;
+        }
+        let used = self.end - self.una.min(self.end);
+        let due = self.limit.saturating_sub(used) >= used / 2;
+        self.wants_room = !due;
+        due
+    }
+
+    /// The octets `at..at + len`, as one body. Pieces of different kinds become real octets.
+    #[inline]
+    pub fn body(&self, at: u64, len: usize) -> Body {
+        if len == 0 {
+            return Body::EMPTY;
+        }
+        let first = match self.pieces.len() {
+            1 => 0,
+            _ => self.pieces.partition_point(|(start, _)| *start <= at).saturating_sub(1),
+        };
+        match self.pieces.get(first) {
+            Some((start, body)) if *start <= at => {
+                let skip = (at - start) as usize;
+                if skip + len <= body.len() { body.slice(skip, len) } else { self.gather(first, skip, len) }
+            }
+            _ => Body::EMPTY,
+        }
+    }
+
+    #[cold]
+    fn gather(&self, first: usize, mut skip: usize, len: usize) -> Body {
+        let mut octets = BytesMut::zeroed(len);
+        let mut done = 0;
+        for (_, body) in self.pieces.iter().skip(first) {
+            if done == len {
+                break;
+            }
+            done += body.write(skip, &mut octets[done..]);
+            skip = 0;
+        }
+        octets.truncate(done);
+        Body::Real(octets.freeze())
+    }
+
+    /// Forgets everything not acknowledged.
+    pub fn clear(&mut self) {
+        self.pieces = VecDeque::new();
+        self.sent = VecDeque::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn send() -> Send {
+        Send::new(99, 10, 50)
+    }
+
+    #[test]
+    fn a_full_buffer_takes_a_part_and_asks_again_at_a_third_free() {
+        let mut s = send();
+        s.una = 100;
+        assert_eq!(s.write(Body::filler(1, 40)), 40);
+        assert_eq!(s.write(Body::filler(1, 40)), 10);
+        s.una = 110;
+        assert!(!s.take_room());
+        s.una = 120;
+        assert!(s.take_room());
+        assert!(!s.take_room());
+    }
+
+    #[test]
+    fn a_segment_over_pieces_of_different_kinds_becomes_real_octets() {
+        let mut s = send();
+        s.una = 100;
+        s.write(Body::Real(Bytes::from_static(b"head")));
+        s.write(Body::filler(3, 20));
+        assert_eq!(s.body(100, 4), Body::Real(Bytes::from_static(b"head")));
+        assert!(matches!(s.body(104, 10), Body::Filler(f) if f.len == 10));
+        let mixed = s.body(102, 6);
+        assert_eq!(mixed.to_bytes()[..2], b"ad"[..]);
+        assert_eq!(mixed.to_bytes()[2..], Body::filler(3, 4).to_bytes()[..]);
+    }
+
+    #[test]
+    fn acknowledged_octets_are_forgotten_and_the_rest_stays_in_place() {
+        let mut s = send();
+        s.una = 100;
+        s.write(Body::Real(Bytes::from_static(b"abcdef")));
+        s.write(Body::Real(Bytes::from_static(b"ghij")));
+        s.una = 103;
+        s.release();
+        assert_eq!(s.body(103, 7).to_bytes(), Bytes::from_static(b"defghij"));
+        s.una = 106;
+        s.release();
+        assert_eq!(s.body(108, 2).to_bytes(), Bytes::from_static(b"ij"));
+        s.una = 110;
+        s.release();
+        assert!(s.pieces.is_empty());
+    }
+}

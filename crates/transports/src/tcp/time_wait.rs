@@ -1,0 +1,151 @@
+//! TIME-WAIT in a few words.
+//!
+//! A server with thousands of closed connections keeps one of these for each: enough to acknowledge the peer's FIN
+//! again and to know a new connection when it comes.
+
+use std::sync::Arc;
+
+use airloom_base::service::FlowFacts;
+use airloom_base::timer::Timer;
+use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
+
+use super::config::Config;
+use super::connection::{Connection, pending};
+use super::wire::{Flags, Header, Options};
+
+/// A connection that is over.
+pub(super) struct TimeWait {
+    config: Arc<Config>,
+    expiry: Timer,
+    snd_nxt: u32,
+    rcv_nxt: u32,
+    ts_recent: u32,
+    timestamp_offset: u32,
+    ports: (u16, u16),
+    window: u16,
+    timestamps_ok: bool,
+    ack: bool,
+    gone: bool,
+}
+
+impl TimeWait {
+    /// What is left of `c`.
+    pub fn of(mut c: Connection) -> Self {
+        TimeWait {
+            expiry: c.timers.time_wait,
+            snd_nxt: c.snd.nxt as u32,
+            rcv_nxt: c.rcv.nxt as u32,
+            ts_recent: c.rcv.ts_recent,
+            timestamp_offset: c.timestamp_offset,
+            ports: c.ports,
+            window: c.rcv.announce(c.rcv.shift),
+            timestamps_ok: c.timestamps_ok,
+            ack: c.pending & pending::ACK != 0,
+            gone: !c.timers.time_wait.is_armed(),
+            config: c.config,
+        }
+    }
+
+    fn end(&mut self) {
+        self.expiry.stop();
+        self.ack = false;
+        self.gone = true;
+    }
+}
+
+impl Transport for TimeWait {
+    fn connect(&mut self, _cx: &mut Cx) {}
+
+    fn handle_packet(&mut self, cx: &mut Cx, _path: PathId, _ecn: u8, packet: Packet) {
+        let Ok((h, len)) = Header::parse(packet.head()) else { return };
+        if h.flags.has(Flags::RST) {
+            //= RFC 5961 (3): only at exactly RCV.NXT.
+            if h.seq == self.rcv_nxt {
+                self.end();
+            }
+            return;
+        }
+        // Empty segments are not answered: two ends that are both over must not talk for ever.
+        if h.flags.has(Flags::FIN) {
+            //= RFC 9293 (3.10.7.4): acknowledge the FIN again, and wait twice the MSL from now.
+            self.ack = true;
+            self.expiry.arm_after(cx.now, self.config.time_wait);
+        } else if h.flags.has(Flags::SYN) || packet.wire_len() > len {
+            self.ack = true;
+        }
+    }
+
+    fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
+        if !self.ack {
+            return None;
+        }
+        self.ack = false;
+        let ticks = cx.now.as_nanos() / self.config.timestamp_tick.as_nanos().max(1);
+        let timestamp = (ticks as u32).wrapping_add(self.timestamp_offset);
+        let header = Header {
+            source: self.ports.0,
+            destination: self.ports.1,
+            seq: self.snd_nxt,
+            ack: self.rcv_nxt,
+            flags: Flags::ACK,
+            window: self.window,
+            urgent: 0,
+            options: Options {
+                timestamps: self.timestamps_ok.then_some((timestamp, self.ts_recent)),
+                ..Options::default()
+            },
+        };
+        let packet = Packet::build(|out| header.emit(out), Body::EMPTY);
+        Some(Outgoing { path: PathId(0), ecn: 0, packet })
+    }
+
+    fn poll_event(&mut self) -> Option<TransportEvent> {
+        std::mem::take(&mut self.gone).then_some(TransportEvent::Gone)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.expiry.deadline()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        if self.expiry.is_due(cx.now) {
+            self.end();
+        }
+    }
+
+    fn write(&mut self, _cx: &mut Cx, _stream: u16, _body: Body) -> usize {
+        0
+    }
+
+    fn read(&mut self, _cx: &mut Cx, _stream: u16, _max: usize) -> Option<Body> {
+        None
+    }
+
+    fn finish(&mut self, _cx: &mut Cx, _stream: u16) {}
+
+    fn reset(&mut self, _cx: &mut Cx) {
+        self.end();
+    }
+
+    fn path_mtu(&mut self, _cx: &mut Cx, _path: PathId, _mtu: u16) {}
+
+    /// Only how it ended: the host asks for the rest before it asks for this form.
+    fn facts(&self) -> FlowFacts {
+        FlowFacts { end: Some(CloseReason::Finished), ..FlowFacts::default() }
+    }
+
+    fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
+        self
+    }
+
+    fn yields_to(&self, unit: &Packet) -> bool {
+        let Ok((h, _)) = Header::parse(unit.head()) else { return false };
+        let opens = h.flags.has(Flags::SYN) && h.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0;
+        let newer = match h.options.timestamps.filter(|_| self.timestamps_ok) {
+            Some((value, _)) => value.wrapping_sub(self.ts_recent).cast_signed() > 0,
+            None => false,
+        };
+        //= RFC 9293 (3.6.1): a SYN beyond the old connection, by sequence number or timestamp, may open a new one.
+        opens && (newer || h.seq.wrapping_sub(self.rcv_nxt).cast_signed() > 0)
+    }
+}
