@@ -290,7 +290,10 @@ impl JsonSchema for Probability {
         "probability".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "minimum": 0, "maximum": 1 })
+        json_schema!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": r"^[0-9.]+ ?%?$", "description": "a probability such as \"5%\"" },
+        ] })
     }
 }
 
