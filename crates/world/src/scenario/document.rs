@@ -82,6 +82,10 @@ impl Document {
         Document { name, text, root, options: Vec::new(), overrides: Vec::new() }
     }
 
+    pub(super) fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// Makes `--set KEY=VALUE` part of the document. The value is TOML, or the text itself where it is not. Tables on
     /// the way to the key are made as needed; where the file used a short form (`app = "bulk"`, one rate for both
     /// directions) it becomes the table it stands for.

@@ -40,6 +40,11 @@ pub(super) struct Group<'a> {
     pub(super) forward: Option<bool>,
 }
 
+/// The key of `[hosts]` in `mobile` or `mobile[2]`.
+pub(super) fn group_of(name: &str) -> &str {
+    name.split('[').next().unwrap_or(name)
+}
+
 /// What a name stands for.
 pub(super) enum Named<'d, 'a> {
     /// A host without `count`, or one of a group.

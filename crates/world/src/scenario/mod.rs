@@ -12,9 +12,11 @@
 
 mod addresses;
 mod canonical;
+mod check;
 mod document;
 mod errors;
 mod hosts;
+mod json_schema;
 mod links;
 mod load;
 mod overrides;
@@ -32,6 +34,7 @@ mod tree;
 
 pub use document::Document;
 pub use errors::ScenarioError;
+pub use json_schema::scenario_schema;
 pub use registries::{Known, Registries};
 pub use schema::{
     Component, Destination, Host, HostSettings, Interface, Link, Prefix, RecordKind, Route, Run, Scenario,

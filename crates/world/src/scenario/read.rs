@@ -173,6 +173,9 @@ pub(super) fn component_fault<'a>(
         let found = if chain.len() > error.path.len() { at.describe() } else { found.to_owned() };
         return Fault::at(at, format!("expected {expected}, found {found}"));
     }
+    if message.starts_with("data did not match any variant") {
+        return Fault::at(at, format!("{} is none of the forms that this value can have", at.describe()));
+    }
     Fault::at(at, message)
 }
 

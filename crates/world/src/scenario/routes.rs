@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::addresses::prefix;
-use super::hosts::{Directory, Group, Named};
+use super::hosts::{Directory, Group, Named, group_of};
 use super::links::by_name;
 use super::read::Fault;
 use super::schema::{Destination, Host, Link, Prefix, Route};
@@ -129,7 +129,7 @@ fn destinations<'a>(
         let network = prefix(text).map_err(|message| Fault::at(node, message))?;
         return Ok(vec![Destination::Prefix(network)]);
     }
-    if !directory.has(text.split('[').next().unwrap_or(text)) {
+    if !directory.has(group_of(text)) {
         let names = directory.groups.iter().map(|g| g.name).chain(link_names.keys().copied());
         return Err(Fault::unknown(node, "destination", text, names.chain(["default"])));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::hosts::Directory;
+use super::hosts::{Directory, group_of};
 use super::read::Fault;
 use super::tree::{Entry, Node, quoted};
 
@@ -28,7 +28,7 @@ pub(super) fn read<'a>(
     for (i, node) in list.iter().enumerate() {
         let name = node.text("the name of a host or link")?;
         // A member of a group, `mobile[0]`, is looked up later.
-        let host = directory.has(name.split('[').next().unwrap_or(name));
+        let host = directory.has(group_of(name));
         let fault = |message: String| Err(Fault::at(node, message));
         match (i % 2 == 0, host, find(name).is_some()) {
             (true, true, _) | (false, _, true) => {}

@@ -1,14 +1,14 @@
 //! The parser against registries of its own, so that its tests stay when bearers and applications change.
 
 mod hostile;
+mod schema;
 mod understood;
 mod wrong;
 
 use airloom_base::units::{EachWay, Octets, Probability, QueueLimit, Rate};
-use airloom_base::{ConfigError, Duration, Entry};
+use airloom_base::{Duration, Entry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Document, Known, Registries, Scenario, ScenarioError};
 

@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airloom_base::units::Rate;
-use airloom_base::{Change, Direction, Duration, LinkState};
+use airloom_base::{Change, ConfigError, Direction, Duration, LinkState};
 use serde_json::json;
 
 use super::super::{Destination, Document, RecordKind, Scenario, Until};
 use super::{CHAIN, GRAPH, fakes, parse, with};
+use crate::builder::BuildError;
 
 fn names(scenario: &Scenario) -> Vec<&str> {
     scenario.hosts.iter().map(|h| h.name.as_str()).collect()
@@ -280,4 +281,22 @@ fn points_are_chosen_by_pattern() {
 fn the_limit_grows_with_a_run_that_is_asked_to_be_longer() {
     let s = with(CHAIN, &[("run.until", "2h")]).unwrap();
     assert_eq!(s.run.limit, Duration::from_secs(7200));
+}
+
+#[test]
+fn a_fault_of_a_component_when_it_is_built_is_shown_with_its_line() {
+    let said = |component: &str, path: &[&str]| {
+        let path = path.iter().map(|s| (*s).to_owned()).collect();
+        let fault =
+            BuildError { component: component.into(), error: ConfigError { path, message: "no".into() } };
+        Document::read("s.toml", GRAPH.replace("size = \"1MB\"", "size = \"1MB\", server = \"x\"").as_bytes())
+            .unwrap()
+            .explain(&fault)
+            .to_string()
+    };
+    assert_eq!(said("host mobile[2]", &["server"]), "s.toml:5:52: hosts.mobile.app[1].fetch.server: no");
+    assert_eq!(said("hosts.mobile[2]", &["http"]), "s.toml:5:7: hosts.mobile.app: no", "a default");
+    assert_eq!(said("host gateway", &["transport"]), "s.toml:12:1: hosts.gateway: no");
+    assert_eq!(said("links.radio", &[]), "s.toml:19:1: links.radio: no");
+    assert_eq!(said("link lan", &["rate", "uplink"]), "s.toml:25:8: links.lan.rate: no");
 }
