@@ -1,14 +1,13 @@
 //! Real programs in network namespaces, their datagrams through the model.
 //!
-//! Where namespaces cannot be made each test says so and counts as skipped; with `AIRLOOM_NO_SKIP` set it fails.
+//! Where namespaces cannot be made each test says so and counts as skipped; with `AIRLOOM_CI` set it fails.
 
 #![cfg(target_os = "linux")]
 
+mod support;
+
 use std::fs;
-use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use airloom_base::{Duration, Instant};
 use airloom_drive::real_time::{self, Error, Report};
@@ -16,22 +15,7 @@ use airloom_drive::virtual_time::{Outcome, Until};
 use airloom_world::{Builder, End, World};
 use serde_json::json;
 
-/// One laboratory at a time: the tests look at all processes and descriptors.
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// The right to run, or `None` if this machine cannot.
-fn laboratory(test: &str) -> Option<MutexGuard<'static, ()>> {
-    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    match real_time::capabilities().emulation() {
-        Ok(()) => Some(guard),
-        Err(why) => {
-            assert!(std::env::var_os("AIRLOOM_NO_SKIP").is_none(), "{why}, and nothing may be skipped");
-            // Written past the test harness, which would swallow it.
-            let _ = writeln!(std::io::stderr(), "SKIPPED drive/real_time::{test}: {why}");
-            None
-        }
-    }
-}
+use support::{Folder, laboratory};
 
 /// What the host called `origin` is.
 enum Origin<'a> {
@@ -69,26 +53,6 @@ fn run(world: &mut World, shell: &str) -> Report {
     real_time::run(world, Some(&command), LIMIT, |_, _| true).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A folder that is gone when this is.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("airloom-real-time-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Round-trip times in milliseconds that ping printed.
 fn round_trips(text: &str) -> Vec<f64> {
     let times = text.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next());
@@ -97,7 +61,7 @@ fn round_trips(text: &str) -> Vec<f64> {
 
 #[test]
 fn a_ping_between_two_real_hosts_takes_the_links_delay_and_never_less() {
-    let Some(_guard) = laboratory("ping") else { return };
+    let Some(_guard) = laboratory("real_time::ping", &["ping"]) else { return };
     let folder = Folder::new("ping");
     let (mut world, origin, _) = wire(Origin::Real);
     let out = folder.file("out");
@@ -115,7 +79,7 @@ fn a_ping_between_two_real_hosts_takes_the_links_delay_and_never_less() {
 
 #[test]
 fn a_simulated_host_answers_a_real_one() {
-    let Some(_guard) = laboratory("simulated") else { return };
+    let Some(_guard) = laboratory("real_time::simulated", &["ping"]) else { return };
     let folder = Folder::new("simulated");
     let (mut world, origin, _) = wire(Origin::Simulated);
     let out = folder.file("out");
@@ -127,7 +91,7 @@ fn a_simulated_host_answers_a_real_one() {
 
 #[test]
 fn large_datagrams_and_ipv6_pass_too() {
-    let Some(_guard) = laboratory("ipv6") else { return };
+    let Some(_guard) = laboratory("real_time::ipv6", &["ping"]) else { return };
     let (mut world, origin, v6) = wire(Origin::Real);
     let report = run(
         &mut world,
@@ -141,7 +105,7 @@ fn large_datagrams_and_ipv6_pass_too() {
 
 #[test]
 fn cut_and_flipped_datagrams_are_counted_and_dropped_and_the_run_goes_on() {
-    let Some(_guard) = laboratory("malformed") else { return };
+    let Some(_guard) = laboratory("real_time::malformed", &["ping", "python3"]) else { return };
     let (mut world, origin, _) = wire(Origin::Real);
     let folder = Folder::new("malformed");
     let script = folder.file("inject.py");
@@ -216,7 +180,7 @@ fn descriptors() -> usize {
 
 #[test]
 fn nothing_is_left_behind_after_a_run_an_error_or_a_stop() {
-    let Some(_guard) = laboratory("nothing_left") else { return };
+    let Some(_guard) = laboratory("real_time::nothing_left", &["python3"]) else { return };
     let before = (interfaces(), descriptors());
     // A service that leaves its process group, and a command that leaves children behind.
     let service = || {
@@ -248,14 +212,14 @@ fn nothing_is_left_behind_after_a_run_an_error_or_a_stop() {
 
 #[test]
 fn a_command_ended_by_a_signal_has_the_shells_exit_code() {
-    let Some(_guard) = laboratory("signal") else { return };
+    let Some(_guard) = laboratory("real_time::signal", &[]) else { return };
     let (mut world, ..) = wire(Origin::Real);
     assert_eq!(run(&mut world, "kill -INT $$").exit_code, Some(130));
 }
 
 #[test]
 fn a_service_that_ends_at_once_is_an_error_that_names_it() {
-    let Some(_guard) = laboratory("service") else { return };
+    let Some(_guard) = laboratory("real_time::service", &[]) else { return };
     let (mut world, ..) = wire(Origin::Serving("exit 1"));
     let error = real_time::run(&mut world, None, LIMIT, |_, _| true).err().unwrap();
     assert_eq!(error, Error::Service { program: "sh".to_owned(), code: 1 });
@@ -263,7 +227,7 @@ fn a_service_that_ends_at_once_is_an_error_that_names_it() {
 
 #[test]
 fn without_a_command_a_run_lasts_as_long_as_it_says() {
-    let Some(_guard) = laboratory("duration") else { return };
+    let Some(_guard) = laboratory("real_time::duration", &[]) else { return };
     let (mut world, ..) = wire(Origin::Real);
     let time = Duration::from_millis(50);
     let report = real_time::run(&mut world, None, Until::Elapsed(time), |_, _| true).unwrap();

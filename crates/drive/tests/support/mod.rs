@@ -1,0 +1,56 @@
+//! What tests in real time share.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use airloom_drive::real_time;
+
+/// One laboratory at a time: the tests look at all processes and descriptors.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The right to run, or `None` if this machine cannot.
+pub fn laboratory(test: &str, programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let missing = programs.iter().find(|p| !is_installed(p)).map(|p| format!("`{p}` is not installed"));
+    match real_time::capabilities().emulation().err().or(missing) {
+        None => Some(guard),
+        Some(why) => {
+            assert!(std::env::var_os("AIRLOOM_CI").is_none(), "{why}, and nothing may be skipped");
+            // Written past the test harness, which would swallow it.
+            let _ = writeln!(std::io::stderr(), "SKIPPED drive/{test}: {why}");
+            None
+        }
+    }
+}
+
+/// A folder that is gone when this is.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// An empty folder.
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("airloom-real-time-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+    /// The path of a file in it.
+    pub fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    // curl says its version with two dashes, nginx with one, ping with neither: that it starts is enough.
+    let mut command = Command::new(program);
+    command.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok()
+}
