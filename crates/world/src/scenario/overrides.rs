@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::links::LINK_KEYS;
-use super::read::Fault;
+use super::read::unknown;
 use super::registries::{Registries, find};
 use super::tree::{Entry, Kind, Node, Place, entries_to_json, quoted};
 
@@ -67,9 +67,9 @@ fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
         [family, name] if family == "links" => ("link", name),
         _ => return Ok(()),
     };
-    let fault =
-        Fault::unknown(node, what, name, node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()));
-    Err(Refused { message: fault.message, choices: fault.choices })
+    let (message, choices) =
+        unknown(what, name, node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()));
+    Err(Refused { message, choices })
 }
 
 /// Turns the value that the option at `place` set, a number or the like, into its text; false if it is one already.

@@ -30,14 +30,8 @@ impl<'a> Fault<'a> {
         found: &str,
         choices: impl IntoIterator<Item = &'c str>,
     ) -> Self {
-        let choices: Vec<&str> = choices.into_iter().collect();
-        let mut message = format!("unknown {what} {}", quoted(found));
-        if let Some(meant) = closest(found, choices.iter().copied()) {
-            message += &format!(" (did you mean `{meant}`?)");
-        } else if choices.is_empty() {
-            message += "; there are none";
-        }
-        Fault { node, key: None, message, choices: choices.into_iter().map(str::to_owned).collect() }
+        let (message, choices) = unknown(what, found, choices);
+        Fault { node, key: None, message, choices }
     }
 
     /// The table `node` has a key it should not have.
@@ -52,6 +46,22 @@ impl<'a> Fault<'a> {
     fn expected(node: &'a Node, what: &str) -> Self {
         Fault::at(node, format!("expected {what}, found {}", node.describe()))
     }
+}
+
+/// The sentence about a name that is none of `choices`, and these.
+pub(super) fn unknown<'c>(
+    what: &str,
+    found: &str,
+    choices: impl IntoIterator<Item = &'c str>,
+) -> (String, Vec<String>) {
+    let choices: Vec<String> = choices.into_iter().map(str::to_owned).collect();
+    let mut message = format!("unknown {what} {}", quoted(found));
+    if let Some(meant) = closest(found, choices.iter().map(String::as_str)) {
+        message += &format!(" (did you mean `{meant}`?)");
+    } else if choices.is_empty() {
+        message += "; there are none";
+    }
+    (message, choices)
 }
 
 impl Node {

@@ -34,6 +34,12 @@ fn what_only_building_finds_is_said_with_its_line() {
             "s.toml:6:1: links.wire: a wireline has two ends, not a cell of stations",
         ),
         (
+            "[[timeline]]",
+            "[run]\npoints = [\"a.*\", \"b.wire.ipp\"]\n[[timeline]]",
+            "s.toml:10:18: run.points[1]: unknown observation point `b.wire.ipp` (did you mean `b.wire.ip`?); \
+             valid: wire.queue.ul.tx, wire.queue.dl.tx, a.wire.ip, b.wire.ip",
+        ),
+        (
             "target = \"wire\"",
             "target = \"wire.member.2\"",
             "s.toml:12:16: timeline[0].set.loss: a wireline has no members",

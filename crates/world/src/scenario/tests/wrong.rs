@@ -141,7 +141,7 @@ fn real_hosts_must_exist() {
     for (host, expected) in [
         (
             "orgin",
-            "--real orgin: there is no host `orgin` (did you mean `origin`?); valid: mobile, laptop, gateway, origin",
+            "--real orgin: unknown host `orgin` (did you mean `origin`?); valid: mobile, laptop, gateway, origin",
         ),
         ("mobile[x]", "--real mobile[x]: `mobile[x]` has no number in its brackets"),
         (
