@@ -309,7 +309,11 @@ impl Connection {
         }
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
         if now.since(self.silent_since()) >= limit {
-            self.abort(CloseReason::TimedOut);
+            if handshake {
+                self.fail(CloseReason::TimedOut);
+            } else {
+                self.abort(CloseReason::TimedOut);
+            }
             return;
         }
         self.facts.rto_count += 1;
