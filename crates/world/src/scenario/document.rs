@@ -28,6 +28,8 @@ impl Document {
     /// Reads the octets of the file called `name`. JSON is recognised by its first brace, which no TOML
     /// document begins with.
     pub fn read(name: &str, octets: &[u8]) -> Result<Document, ScenarioError> {
+        // Some editors begin a file with a byte order mark.
+        let octets = octets.strip_prefix(b"\xef\xbb\xbf").unwrap_or(octets);
         let text = String::from_utf8_lossy(octets);
         let error = |offset: usize, message: String| {
             let (line, column) = line_and_column(&text, offset);
