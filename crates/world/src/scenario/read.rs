@@ -181,12 +181,36 @@ pub(super) fn component_fault<'a>(
     {
         // The node says better what was found, unless the type looked at a part of it.
         let found = if chain.len() > error.path.len() { at.describe() } else { found.to_owned() };
-        return Fault::at(at, format!("expected {expected}, found {found}"));
+        return Fault::at(at, format!("expected {}, found {found}", in_words(expected)));
     }
     if message.starts_with("data did not match any variant") {
         return Fault::at(at, format!("{} is none of the forms that this value can have", at.describe()));
     }
+    // What was checked for the table as a whole may begin with the key it is about.
+    if let Some((key, about)) = message.split_once(": ")
+        && let Some(value) = at.get(key)
+    {
+        return Fault::at(value, about);
+    }
     Fault::at(at, message)
+}
+
+/// What a type of the program is called in a file.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "u8" => "an integer from 0 to 255",
+        "u16" => "an integer from 0 to 65535",
+        "u32" => "an integer from 0 to 4294967295",
+        "u64" | "usize" => "an integer from 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "an integer",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "string" => "a text",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
 }
 
 /// The texts between back quotes.
