@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::agenda::{Agenda, Key};
 use crate::fabric::{Fabric, record};
-use crate::host::{Call, Host, Totals};
+use crate::host::{Call, Fed, Host, Reception, Totals};
 use crate::port::{FlowTable, PortId, PortInfo};
 use crate::routes::{Hop, Routes};
 
@@ -56,8 +56,9 @@ pub struct World {
     pub(crate) timeline: Vec<Planned>,
     pub(crate) ports: Vec<PortInfo>,
     flows: FlowTable,
-    /// Hosts with connections to drain.
-    fed: VecDeque<u32>,
+    fed: Fed,
+    /// Sockets that could not be opened: their applications are told when all else is quiet.
+    failed: VecDeque<(u32, u16, SocketId, CloseReason)>,
     egress: VecDeque<(PortId, Packet)>,
     pending_apps: usize,
     started: bool,
@@ -93,10 +94,7 @@ impl World {
         if !self.started {
             self.start();
         }
-        while let Some((at, key)) = self.agenda.peek() {
-            if at > self.now {
-                break;
-            }
+        while let Some((at, key)) = self.agenda.peek().filter(|(at, _)| *at <= self.now) {
             self.agenda.pop();
             if self.armed(key) == Some(at) {
                 self.wake(key);
@@ -180,6 +178,7 @@ impl World {
         result
     }
 
+    #[inline]
     fn armed(&self, key: Key) -> Option<Instant> {
         match key {
             Key::Link(i) => Some(self.fabric.links[i as usize].armed),
@@ -216,9 +215,7 @@ impl World {
             Key::Link(i) => {
                 let slot = &mut self.fabric.links[i as usize];
                 slot.armed = Instant::FAR_FUTURE;
-                if slot.bearer.poll_timeout().is_some_and(|at| at <= cx.now) {
-                    slot.bearer.handle_timeout(cx);
-                }
+                slot.bearer.handle_timeout(cx);
                 self.fabric.touch(i);
             }
             Key::Connection { host, slot, generation } => {
@@ -228,8 +225,7 @@ impl World {
                     if connection.transport.poll_timeout().is_some_and(|at| at <= cx.now) {
                         connection.transport.handle_timeout(cx);
                     }
-                    net.touch(slot);
-                    self.touch(host);
+                    net.touch(slot, &mut self.fed);
                 }
             }
             Key::App { host, app } => {
@@ -253,21 +249,17 @@ impl World {
         }
     }
 
-    fn touch(&mut self, host: u32) {
-        let slot = &mut self.hosts[host as usize];
-        if !slot.dirty {
-            slot.dirty = true;
-            self.fed.push_back(host);
-        }
-    }
-
-    /// Drains links and hosts until nothing is left to do at this moment.
+    /// Drains links and hosts until nothing is left to do at this moment. Links first: what arrives at one moment is
+    /// all taken in before anybody answers.
+    #[inline]
     fn settle(&mut self) {
         loop {
             if let Some(link) = self.fabric.fed.pop_front() {
                 self.drain_link(link);
-            } else if let Some(host) = self.fed.pop_front() {
-                self.drain_host(host);
+            } else if let Some((host, slot)) = self.fed.pop_front() {
+                self.drain_connection(host, slot);
+            } else if let Some((host, app, socket, why)) = self.failed.pop_front() {
+                self.tell(host, app, socket, SocketEvent::Closed(why));
             } else {
                 break;
             }
@@ -315,8 +307,8 @@ impl World {
             self.strays.malformed += 1;
             return;
         };
-        if here.local.contains(&destination) {
-            return self.receive(host, packet);
+        if let Some(local) = here.net.local(destination) {
+            return self.receive(host, local, packet);
         }
         let onward =
             if self.routes.forwards[host as usize] { self.routes.lookup(host, destination) } else { None };
@@ -355,15 +347,20 @@ impl World {
         }
     }
 
-    fn receive(&mut self, host: u32, packet: Packet) {
+    #[inline]
+    fn receive(&mut self, host: u32, local: u8, packet: Packet) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
-        let here = &mut self.hosts[host as usize];
-        match here.net.receive(cx, &mut self.routes, packet) {
+        let net = &mut self.hosts[host as usize].net;
+        let at = Reception { cx, routes: &mut self.routes, fed: &mut self.fed, local };
+        let result = net.receive(at, packet);
+        if !net.out.is_empty() {
+            self.flush(host);
+        }
+        match result {
             Ok(None) => {}
             Ok(Some((app, datagram))) => self.hand_up(host, app, datagram),
             Err(_) => self.strays.malformed += 1,
         }
-        self.touch(host);
     }
 
     fn hand_up(&mut self, host: u32, app: u16, datagram: Datagram) {
@@ -382,15 +379,22 @@ impl World {
         let here = &mut self.hosts[host as usize];
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         let slot = &mut here.apps[usize::from(app)];
-        f(slot.app.as_mut(), cx, &mut Call { app, net: &mut here.net, routes: &mut self.routes });
+        let (net, routes, fed) = (&mut here.net, &mut self.routes, &mut self.fed);
+        f(slot.app.as_mut(), cx, &mut Call { app, net, routes, fed });
         if !slot.done && slot.app.is_done() {
             slot.done = true;
             self.pending_apps -= 1;
         }
+        while let Some((app, socket, why)) = here.net.failed.pop_front() {
+            self.failed.push_back((host, app, socket, why));
+        }
+        if !here.net.out.is_empty() {
+            self.flush(host);
+        }
         self.arm_app(host, app);
-        self.touch(host);
     }
 
+    #[inline]
     fn arm_app(&mut self, host: u32, app: u16) {
         let slot = &mut self.hosts[host as usize].apps[usize::from(app)];
         if let Some(at) = slot.app.poll_timeout()
@@ -401,20 +405,6 @@ impl World {
         }
     }
 
-    fn drain_host(&mut self, host: u32) {
-        loop {
-            if let Some(slot) = self.hosts[host as usize].net.fed.pop_front() {
-                self.drain_connection(host, slot);
-            } else if let Some((app, socket, why)) = self.hosts[host as usize].net.failed.pop_front() {
-                self.tell(host, app, socket, SocketEvent::Closed(why));
-            } else {
-                break;
-            }
-        }
-        self.hosts[host as usize].dirty = false;
-        self.flush(host);
-    }
-
     /// Sends the datagrams that the host's stack has made.
     fn flush(&mut self, host: u32) {
         while let Some((hop, packet)) = self.hosts[host as usize].net.out.pop_front() {
@@ -422,11 +412,8 @@ impl World {
         }
     }
 
+    #[inline]
     fn drain_connection(&mut self, host: u32, slot: u32) {
-        if let Some(connection) = self.hosts[host as usize].net.slots[slot as usize].connection.as_deref_mut()
-        {
-            connection.dirty = false;
-        }
         loop {
             while let Some(event) = self.poll_connection(host, slot) {
                 if !self.handle_transport_event(host, slot, event) {
@@ -443,6 +430,8 @@ impl World {
         let place = &mut self.hosts[host as usize].net.slots[slot as usize];
         let generation = place.generation;
         let Some(connection) = place.connection.as_deref_mut() else { return };
+        // What its application did to it meanwhile is drained by now.
+        connection.dirty = false;
         if let Some(at) = connection.transport.poll_timeout()
             && at < connection.armed
         {
@@ -487,7 +476,12 @@ impl World {
                 record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
                 self.fabric.send(cx, hop, packet);
             }
-            Hop::Local => self.receive(host, packet),
+            Hop::Local => {
+                let destination = ip::destination_key(packet.head()).unwrap_or(0);
+                if let Some(local) = self.hosts[host as usize].net.local(destination) {
+                    self.receive(host, local, packet);
+                }
+            }
         }
     }
 
@@ -539,6 +533,7 @@ impl World {
         let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return };
         let whole = std::mem::replace(&mut connection.transport, Box::new(crate::host::Nothing));
         connection.transport = whole.into_lingering();
+        connection.lingering = true;
     }
 
     fn remove(&mut self, host: u32, slot: u32) {
