@@ -20,7 +20,7 @@ use airloom_wire::ip::{self, Ip};
 use bytes::Bytes;
 
 use crate::agenda::{Agenda, Key};
-use crate::fabric::{Fabric, record};
+use crate::fabric::{LinkSlot, record};
 use crate::host::{Call, Fed, Host, Reception, Totals};
 use crate::port::{FlowTable, PortId, PortInfo};
 use crate::routes::{Hop, Routes};
@@ -50,7 +50,7 @@ pub struct World {
     pub(crate) now: Instant,
     pub(crate) agenda: Agenda,
     pub(crate) hosts: Vec<Host>,
-    pub(crate) fabric: Fabric,
+    pub(crate) links: Vec<LinkSlot>,
     pub(crate) routes: Routes,
     pub(crate) records: Outbox,
     pub(crate) timeline: Vec<Planned>,
@@ -86,6 +86,25 @@ impl World {
             self.agenda.pop();
         }
         None
+    }
+
+    /// Handles the earliest deadline if it is not later than `end`, and says whether there was one. The loop of virtual
+    /// time: cheaper than `poll_timeout` and `handle_timeout`, and the same in effect.
+    #[inline]
+    pub fn step(&mut self, end: Instant) -> bool {
+        if !self.started {
+            self.start();
+        }
+        while let Some((at, key)) = self.agenda.peek().filter(|(at, _)| *at <= end) {
+            self.agenda.pop();
+            if self.armed(key) == Some(at) {
+                self.now = self.now.max(at);
+                self.wake(key);
+                self.settle();
+                return true;
+            }
+        }
+        false
     }
 
     /// Handles everything that is due at `now`, in order.
@@ -171,9 +190,9 @@ impl World {
 
     /// Changes a link now: live control.
     pub fn apply(&mut self, link: u32, part: &[u16], change: &Change) -> Result<(), Unsupported> {
-        let slot = self.fabric.links.get_mut(link as usize).ok_or(Unsupported("there is no such link"))?;
+        let slot = self.links.get_mut(link as usize).ok_or(Unsupported("there is no such link"))?;
         let result = slot.bearer.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change);
-        self.fabric.touch(link);
+        self.drain_link(link);
         self.settle();
         result
     }
@@ -181,7 +200,7 @@ impl World {
     #[inline]
     fn armed(&self, key: Key) -> Option<Instant> {
         match key {
-            Key::Link(i) => Some(self.fabric.links[i as usize].armed),
+            Key::Link(i) => Some(self.links[i as usize].armed),
             Key::Connection { host, slot, generation } => {
                 let place = &self.hosts[host as usize].net.slots[slot as usize];
                 place.connection.as_deref().filter(|_| place.generation == generation).map(|c| c.armed)
@@ -213,10 +232,10 @@ impl World {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         match key {
             Key::Link(i) => {
-                let slot = &mut self.fabric.links[i as usize];
+                let slot = &mut self.links[i as usize];
                 slot.armed = Instant::FAR_FUTURE;
                 slot.bearer.handle_timeout(cx);
-                self.fabric.touch(i);
+                self.drain_link(i);
             }
             Key::Connection { host, slot, generation } => {
                 let net = &mut self.hosts[host as usize].net;
@@ -239,24 +258,21 @@ impl World {
             }
             Key::Timeline(i) => {
                 let Planned { link, part, change, .. } = &self.timeline[i as usize];
-                let slot = &mut self.fabric.links[*link as usize];
+                let slot = &mut self.links[*link as usize];
                 if let Err(why) = slot.bearer.apply(cx, part, change) {
                     self.first_unsupported.get_or_insert((slot.name.clone(), why));
                 }
                 let link = *link;
-                self.fabric.touch(link);
+                self.drain_link(link);
             }
         }
     }
 
-    /// Drains links and hosts until nothing is left to do at this moment. Links first: what arrives at one moment is
-    /// all taken in before anybody answers.
+    /// Drains connections until nothing is left to do at this moment.
     #[inline]
     fn settle(&mut self) {
         loop {
-            if let Some(link) = self.fabric.fed.pop_front() {
-                self.drain_link(link);
-            } else if let Some((host, slot)) = self.fed.pop_front() {
+            if let Some((host, slot)) = self.fed.pop_front() {
                 self.drain_connection(host, slot);
             } else if let Some((host, app, socket, why)) = self.failed.pop_front() {
                 self.tell(host, app, socket, SocketEvent::Closed(why));
@@ -266,23 +282,17 @@ impl World {
         }
     }
 
+    /// Takes all that a link delivers. All of it reaches its connections before any of them answers.
     fn drain_link(&mut self, link: u32) {
-        self.fabric.links[link as usize].dirty = false;
-        while let Some((direction, station, packet)) = self.fabric.links[link as usize].bearer.poll_delivery()
-        {
+        while let Some((direction, station, packet)) = self.links[link as usize].bearer.poll_delivery() {
             self.deliver(link, direction, station, packet);
         }
-        let slot = &mut self.fabric.links[link as usize];
+        let slot = &mut self.links[link as usize];
         while let Some(event) = slot.bearer.poll_event() {
             // Reserved for multipath transports; routes of the model do not depend on the state of a link.
             debug_assert!(!matches!(event, BearerEvent::Down(_, "")), "a reason is given");
         }
-        if let Some(at) = slot.bearer.poll_timeout()
-            && at < slot.armed
-        {
-            slot.armed = at;
-            self.agenda.push(at, Key::Link(link));
-        }
+        slot.arm(link, &mut self.agenda);
     }
 
     /// A datagram leaves a link at the host there.
@@ -420,7 +430,10 @@ impl World {
                     return;
                 }
             }
-            self.transmit_connection(host, slot);
+            if !self.transmit_connection(host, slot) {
+                break;
+            }
+            // Over for its application: it may have vanished by sending its last unit.
             match self.poll_connection(host, slot) {
                 Some(event) if !self.handle_transport_event(host, slot, event) => return,
                 Some(_) => {}
@@ -446,16 +459,18 @@ impl World {
         place.connection.as_deref_mut()?.transport.poll_event()
     }
 
-    fn transmit_connection(&mut self, host: u32, slot: u32) {
+    /// Sends what the connection has to send. True if it is over for its application and may have vanished by that.
+    #[inline]
+    fn transmit_connection(&mut self, host: u32, slot: u32) -> bool {
         loop {
             let cx = &mut Cx { now: self.now, records: &mut self.records };
             let place = &mut self.hosts[host as usize].net.slots[slot as usize];
-            let Some(connection) = place.connection.as_deref_mut() else { return };
+            let Some(connection) = place.connection.as_deref_mut() else { return false };
             let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) else {
-                return;
+                return connection.app.is_none();
             };
             let payload = packet.wire_len();
-            let path = connection.path;
+            let path = &connection.path;
             let header = packet.prepend(usize::from(path.ip_header()));
             ip::emit(header, path.local, path.remote, connection.ip_protocol, ecn, payload);
             packet.set_id(cx.records.next_packet());
@@ -469,12 +484,14 @@ impl World {
     #[inline]
     fn transmit(&mut self, host: u32, hop: Hop, packet: Packet) {
         match hop {
-            Hop::Link { interface, direction, .. } => {
+            Hop::Link { link, interface, direction, station } => {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
                 let net = &self.hosts[host as usize].net;
                 let point = net.interfaces[usize::from(interface)].point;
                 record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
-                self.fabric.send(cx, hop, packet);
+                let slot = &mut self.links[link as usize];
+                slot.bearer.send(cx, direction, station, packet);
+                slot.arm(link, &mut self.agenda);
             }
             Hop::Local => {
                 let destination = ip::destination_key(packet.head()).unwrap_or(0);

@@ -39,6 +39,7 @@ pub(crate) struct Net {
     pub(crate) slots: Vec<Slot>,
     free: Vec<u32>,
     table: Table<Key, u32>,
+    last_found: Option<(Key, u32)>,
     /// Application behind each stream port and each datagram port.
     streams: Table<u16, u16>,
     datagrams: Table<u16, u16>,
@@ -83,8 +84,14 @@ impl Net {
     }
 
     #[inline]
-    pub(crate) fn find(&self, key: &Key) -> Option<u32> {
-        self.table.get(key).copied()
+    pub(crate) fn find(&mut self, key: &Key) -> Option<u32> {
+        // Packets come in trains: the last connection is asked first.
+        if self.last_found.is_some_and(|(last, _)| last == *key) {
+            return self.last_found.map(|(_, slot)| slot);
+        }
+        let slot = self.table.get(key).copied()?;
+        self.last_found = Some((*key, slot));
+        Some(slot)
     }
 
     /// Puts a connection into the table.
@@ -104,6 +111,7 @@ impl Net {
         let connection = place.connection.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.table.remove(&connection.key);
+        self.last_found = None;
         self.free.push(slot);
         Some(connection)
     }
