@@ -46,3 +46,5 @@ pub(crate) fn get16(octets: &[u8], at: usize) -> u16 {
 pub(crate) fn put16(octets: &mut [u8], at: usize, value: u16) {
     octets[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
+
+pub mod bits;
