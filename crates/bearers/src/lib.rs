@@ -4,6 +4,7 @@
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
 
 pub mod channel;
+pub mod umts;
 pub mod wireline;
 
 use airloom_base::{Bearer, ConfigError, Entry, Parts};
@@ -13,7 +14,10 @@ use serde_json::Value;
 pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
 
 /// All bearers, by the name scenario files use.
-pub const REGISTRY: &[Entry<Build>] = &[Entry::new::<wireline::Config>("wireline", wireline::build)];
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),
+    Entry::new::<wireline::Config>("wireline", wireline::build),
+];
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry<Build>> {

@@ -65,7 +65,6 @@ impl Bench {
 }
 
 fn each(test: impl Fn(&'static str)) {
-    assert!(!airloom_bearers::REGISTRY.is_empty());
     airloom_bearers::REGISTRY.iter().for_each(|entry| test(entry.name));
 }
 

@@ -1,0 +1,192 @@
+//! The bearer: all mobiles of a cell, one dedicated channel each.
+
+use airloom_base::machine::{Backlog, Bearer, BearerEvent, Change, Cx, LinkState, Unsupported};
+use airloom_base::record::{PointKind, Summary};
+use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
+use serde_json::Value;
+
+use super::config::UmtsDchConfig;
+use super::dch::TransportFormat;
+use super::deadlines::Deadlines;
+use super::rlc::am::Format;
+use super::rrc::RrcConfig;
+use super::station::{Common, Mobile, Points};
+use super::summary;
+use crate::channel::BlockLoss;
+
+/// Dedicated channels of the mobiles of one cell, and the core network behind them.
+pub struct UmtsDch {
+    common: Common,
+    mobiles: Vec<Mobile>,
+    deadlines: Deadlines,
+    /// Latest nominal time handled.
+    clock: Instant,
+}
+
+const NO_PART: Unsupported =
+    Unsupported("a dedicated channel has no such part: name the link itself or one of its stations");
+
+impl UmtsDch {
+    /// From its table in the scenario.
+    pub fn build(value: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
+        let config: UmtsDchConfig = config::read(value)?;
+        Ok(Box::new(UmtsDch::new(config, parts)?))
+    }
+
+    /// From its configuration.
+    pub fn new(config: UmtsDchConfig, parts: &mut Parts) -> Result<UmtsDch, ConfigError> {
+        let resolved = config.resolve()?;
+        let fach = match &config.rrc {
+            Some(_) => RrcConfig::formats(config.pdu_octets)?,
+            None => resolved.transport,
+        };
+        let fate = parts.fate("loss");
+        let link = parts.name.to_owned();
+        let common = Common::new(config, resolved.format, resolved.per, fach, link);
+        let mobiles: Vec<Mobile> = (0..parts.stations.max(1))
+            .map(|number| {
+                let station = Station(number);
+                let points = Direction::BOTH.map(|d| points(parts, &common, d, station));
+                let loss = |d| BlockLoss::new(common.config.loss.of_direction(d), fate, d, station);
+                Mobile::new(station, &common, resolved.transport, Direction::BOTH.map(loss), points)
+            })
+            .collect();
+        let deadlines = Deadlines::new(mobiles.len());
+        Ok(UmtsDch { common, mobiles, deadlines, clock: Instant::ZERO })
+    }
+
+    /// Handles everything with a deadline at `now` or before, each at its own time.
+    fn catch_up(&mut self, records: &mut Outbox, now: Instant) {
+        while self.deadlines.earliest() <= now {
+            let index = self.deadlines.holder();
+            self.clock = self.clock.max(self.deadlines.earliest());
+            let mobile = &mut self.mobiles[index];
+            mobile.run(&mut self.common, records, self.clock);
+            let next = mobile.next_timeout(&self.common, self.clock);
+            self.deadlines.set(index, next);
+        }
+    }
+
+    fn refresh(&mut self, index: usize, now: Instant) {
+        let mobile = &mut self.mobiles[index];
+        mobile.arm(&self.common, now);
+        let next = mobile.next_timeout(&self.common, now);
+        self.deadlines.set(index, next);
+    }
+
+    fn set_rate(
+        &mut self,
+        direction: Option<Direction>,
+        rate: airloom_base::units::Rate,
+    ) -> Result<(), Unsupported> {
+        let pdu_octets = self.common.config.pdu_octets;
+        let both: Vec<Direction> = directions(direction).collect();
+        for &d in &both {
+            let tti = self.common.config.tti.map(|tti| tti.get(d));
+            let format = TransportFormat::new(rate, tti, pdu_octets).map_err(|_| {
+                Unsupported("no rate of a dedicated channel; valid: 8, 16, 32, 64, 128, 144, 256, 384 kbit/s")
+            })?;
+            self.mobiles.iter_mut().for_each(|m| m.set_format(d, format));
+        }
+        self.common.config.rate.set(direction, rate);
+        Ok(())
+    }
+}
+
+fn points(parts: &mut Parts, common: &Common, direction: Direction, station: Station) -> Points {
+    let Format { li, .. } = common.format;
+    let kind = PointKind::RlcAm { direction, station, li_octets: li.octets() as u8 };
+    let which = if parts.stations > 1 { format!("{}.", station.0) } else { String::new() };
+    let mut point = |end| {
+        let point = parts.point(&format!("{which}rlc.{}.{end}", direction.short()), kind);
+        parts.records.set_speed(point, common.config.rate.get(direction).bits_per_second());
+        point
+    };
+    Points { tx: point("tx"), rx: point("rx") }
+}
+
+fn directions(direction: Option<Direction>) -> impl Iterator<Item = Direction> {
+    Direction::BOTH.into_iter().filter(move |d| direction.is_none_or(|only| only == *d))
+}
+
+impl Bearer for UmtsDch {
+    fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet) {
+        self.catch_up_before(cx);
+        let index = usize::from(station.0);
+        let Some(mobile) = self.mobiles.get_mut(index) else { return };
+        mobile.send(&mut self.common, cx.records, dir, sdu, cx.now);
+        self.refresh(index, cx.now);
+    }
+
+    fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
+        self.common.deliveries.pop_front()
+    }
+
+    fn poll_event(&mut self) -> Option<BearerEvent> {
+        self.common.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let at = self.deadlines.earliest();
+        (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        self.catch_up(cx.records, cx.now);
+    }
+
+    fn backlog(&self, dir: Direction, station: Station) -> Backlog {
+        let (sdus, octets) = self.mobiles.get(usize::from(station.0)).map_or((0, 0), |m| m.backlog(dir));
+        Backlog { sdus, octets }
+    }
+
+    fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        self.catch_up_before(cx);
+        let concerned = match part {
+            [] => 0..self.mobiles.len(),
+            [one] if usize::from(*one) < self.mobiles.len() => usize::from(*one)..usize::from(*one) + 1,
+            _ => return Err(NO_PART),
+        };
+        match change {
+            Change::State(state) => {
+                for mobile in &mut self.mobiles[concerned] {
+                    mobile.set_up(&mut self.common, cx.records, *state == LinkState::Up, cx.now);
+                }
+            }
+            Change::Loss(direction, loss) => {
+                for mobile in &mut self.mobiles[concerned] {
+                    for d in directions(*direction) {
+                        mobile.loss_mut(d).set_loss(*loss)?;
+                    }
+                }
+            }
+            _ if !part.is_empty() => {
+                return Err(Unsupported(
+                    "one station can change its state and its loss; the rest is the link's",
+                ));
+            }
+            Change::Rate(direction, rate) => self.set_rate(*direction, *rate)?,
+            Change::Delay(None, delay) => self.common.config.core_delay = *delay,
+            Change::Delay(Some(_), _) => {
+                return Err(Unsupported("the core delay is the same both ways: leave the direction out"));
+            }
+            Change::Queue(direction, limit) => self.common.config.queue.set(*direction, *limit),
+        }
+        (0..self.mobiles.len()).for_each(|index| self.refresh(index, cx.now));
+        Ok(())
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        summary::summarise(&self.common, &self.mobiles, self.clock, out);
+    }
+}
+
+impl UmtsDch {
+    /// What should have happened before this call happens first (in real time a timer may be handled late).
+    fn catch_up_before(&mut self, cx: &mut Cx) {
+        if self.deadlines.earliest() < cx.now {
+            self.catch_up(cx.records, Instant::from_nanos(cx.now.as_nanos() - 1));
+        }
+        self.clock = self.clock.max(cx.now);
+    }
+}

@@ -1,0 +1,119 @@
+//! What a scenario says about a dedicated channel.
+
+use airloom_base::units::{EachWay, QueueLimit, Rate};
+use airloom_base::{ConfigError, Direction, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::dch::TransportFormat;
+use super::rlc::am::{AmConfig, Format};
+use super::rrc::RrcConfig;
+use crate::channel::{LossConfig, Per};
+
+/// UMTS dedicated channel: RLC acknowledged mode over transport blocks on a time grid, and the core network behind it.
+///
+/// Several mobiles on one link have a channel of their own each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UmtsDchConfig {
+    /// RLC payload rate: 8, 16, 32, 64, 128, 144, 256 or 384 kbit/s.
+    pub rate: EachWay<Rate>,
+    /// Transmission time interval; the reference bearer's if not given (10 ms for 384, 40 ms for 8, else 20 ms).
+    pub tti: Option<EachWay<Duration>>,
+    /// What happens to blocks: a probability, or a table (see the loss processes). `per` is `"pdu"` (default: each
+    /// block on its own) or `"fec-frame"` (all blocks of a TTI together).
+    pub loss: LossConfig,
+    /// One-way delay between mobile and RNC besides the TTI: processing, Node B, Iub.
+    pub radio_delay: Duration,
+    /// One-way delay between RNC and the far end of the link: Iu, SGSN, GGSN.
+    pub core_delay: Duration,
+    /// Limit of the RLC buffer: packets that are not yet wholly in PDUs. What does not fit is dropped.
+    pub queue: EachWay<QueueLimit>,
+    /// Octets of a PDU: header and payload of one transport block (42 = 336 bits).
+    pub pdu_octets: u16,
+    /// Acknowledged mode.
+    pub rlc: AmConfig,
+    /// Channel switching between IDLE, FACH and DCH; without it every mobile always has its DCH.
+    pub rrc: Option<RrcConfig>,
+}
+
+impl Default for UmtsDchConfig {
+    fn default() -> Self {
+        UmtsDchConfig {
+            rate: EachWay { uplink: Rate::kbit(64), downlink: Rate::kbit(384) },
+            tti: None,
+            loss: LossConfig::default(),
+            radio_delay: Duration::from_millis(30),
+            core_delay: Duration::from_millis(20),
+            queue: EachWay::both(QueueLimit::Packets(100)),
+            pdu_octets: 42,
+            rlc: AmConfig::default(),
+            rrc: None,
+        }
+    }
+}
+
+impl UmtsDchConfig {
+    /// What the keys come to: transport formats, block format and unit of loss; or what is wrong.
+    pub(super) fn resolve(&self) -> Result<Resolved, ConfigError> {
+        if !(12..=625).contains(&self.pdu_octets) {
+            return Err(ConfigError::at("pdu_octets", "a PDU has 12 to 625 octets (42 for 336-bit blocks)"));
+        }
+        self.rlc.check()?;
+        let per = self.loss.check_radio(Per::Pdu)?;
+        Ok(Resolved {
+            format: Format::new(self.pdu_octets, self.rlc.special_he),
+            transport: [self.transport(Direction::Uplink)?, self.transport(Direction::Downlink)?],
+            per,
+        })
+    }
+
+    fn transport(&self, direction: Direction) -> Result<TransportFormat, ConfigError> {
+        let tti = self.tti.map(|tti| tti.get(direction));
+        TransportFormat::new(self.rate.get(direction), tti, self.pdu_octets)
+            .map_err(|e| ConfigError::at("rate", format!("{}: {e}", direction.name())))
+    }
+}
+
+/// A checked configuration.
+pub(super) struct Resolved {
+    pub format: Format,
+    /// By direction.
+    pub transport: [TransportFormat; 2],
+    pub per: Per,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn error(value: serde_json::Value) -> String {
+        match airloom_base::config::read::<UmtsDchConfig>(&value) {
+            Ok(config) => config.resolve().err().expect("an error").to_string(),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_possible_and_can_be_written_and_read() {
+        let config = UmtsDchConfig::default();
+        assert!(config.resolve().is_ok());
+        let again = airloom_base::config::read(&serde_json::to_value(&config).unwrap()).unwrap();
+        assert_eq!(config, again);
+    }
+
+    #[test]
+    fn wrong_values_say_what_would_be_right() {
+        assert!(error(json!({ "rate": "100kbit/s" })).starts_with("rate: uplink: `100kbit/s` is no rate"));
+        assert!(error(json!({ "rate": "-1kbit/s" })).contains("negative"));
+        assert!(error(json!({ "loss": 1.1 })).contains("1.1 is not a probability"));
+        assert!(error(json!({ "loss": { "per": "packet" } })).starts_with("loss.per: radio loses blocks"));
+        assert!(error(json!({ "pdu_octets": 4 })).contains("12 to 625"));
+        assert!(error(json!({ "rlc": { "window": 0 } })).starts_with("rlc.window: a window has 1 to 4095"));
+        assert!(error(json!({ "rlc": { "windw": 9 } })).contains("unknown field `windw`"));
+        assert!(error(json!({ "rlc": { "discard": "never" } })).contains("`no-discard`, `timer`, `max-dat`"));
+        assert!(error(json!({ "rlc": { "timer_poll": "0s" } })).contains("a lost poll stops the link"));
+    }
+}

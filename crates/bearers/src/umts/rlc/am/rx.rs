@@ -1,0 +1,210 @@
+//! The receiving side: window, reassembly, when to report (TS 25.322 11.3.3, 9.7.2).
+
+use airloom_base::Instant;
+use airloom_base::timer::Timer;
+
+use super::pdu::Pdu;
+use super::poll::Moment;
+use super::reassembly::Reassembly;
+use super::sdu::{Delivered, SduStore};
+use super::status::View;
+use super::sufi::Mrw;
+use super::window::{SnRing, SnSet, add, distance};
+use super::wire::AmdHeader;
+use super::{AmConfig, Format};
+
+/// What became of a received PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// New.
+    New,
+    /// Received before, or outside the window.
+    Duplicate,
+    /// Not a valid PDU.
+    Malformed,
+}
+
+/// State of the receiving side; names are the standard's.
+#[derive(Clone, Default)]
+pub struct Rx {
+    pub(super) vr_r: u16,
+    pub(super) vr_h: u16,
+    /// PDUs above VR(R) that wait for those before.
+    held: SnRing<Pdu>,
+    got: SnSet,
+    reassembly: Reassembly,
+    /// A report was triggered and has not been sent.
+    report_wanted: bool,
+    /// A report was sent in part: the rest begins here.
+    cursor: Option<u16>,
+    prohibited_until: Instant,
+    timer_status_periodic: Timer,
+    /// MRW_ACK to be sent: (N, SN_ACK).
+    pub(super) mrw_ack: Option<(u8, u16)>,
+}
+
+impl Rx {
+    /// A data PDU, made of header octets and pieces of `sdus`.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        config: &AmConfig,
+        format: Format,
+        pdu: &Pdu,
+        now: Instant,
+        sdus: &mut SduStore,
+        out: &mut Vec<Delivered>,
+    ) -> Arrival {
+        let Ok(header) = AmdHeader::parse(pdu.head()) else { return Arrival::Malformed };
+        let (sn, ahead) = (header.sn, distance(self.vr_r, header.sn));
+        //= TS 25.322 11.3.3, 11.3.4.2, 11.3.4.8: a poll counts even in a PDU that is discarded.
+        self.report_wanted |= header.poll;
+        //= TS 25.322 9.4 c): VR(MR) = VR(R) + window is the first that is rejected.
+        if ahead >= config.window {
+            return Arrival::Duplicate;
+        }
+        let reach = distance(self.vr_r, self.vr_h);
+        if ahead >= reach {
+            //= TS 25.322 9.7.2 1): a gap below the received number triggers a report, if so configured.
+            self.report_wanted |= ahead > reach && config.missing_pdu_indicator;
+            self.vr_h = add(sn, 1);
+        } else if self.got.contains(sn) {
+            return Arrival::Duplicate;
+        }
+        if !config.timer_status_periodic.is_zero() && !self.timer_status_periodic.is_armed() {
+            self.timer_status_periodic.arm_after(now, config.timer_status_periodic);
+        }
+        if ahead == 0 {
+            self.reassembly.feed(format, sn, pdu, sdus, out);
+            self.vr_r = add(sn, 1);
+            if !self.got.is_empty() {
+                self.drain(format, sdus, out);
+            }
+        } else {
+            self.held.reserve(self.vr_r, ahead + 1);
+            *self.held.get_mut(sn) = *pdu;
+            self.got.insert(sn);
+            if !config.in_sequence {
+                self.deliver_around(format, sn, sdus, out);
+            }
+        }
+        Arrival::New
+    }
+
+    /// PDUs that waited and are now in sequence.
+    fn drain(&mut self, format: Format, sdus: &mut SduStore, out: &mut Vec<Delivered>) {
+        while self.got.remove(self.vr_r) {
+            let pdu = *self.held.get(self.vr_r);
+            self.reassembly.feed(format, self.vr_r, &pdu, sdus, out);
+            self.vr_r = add(self.vr_r, 1);
+        }
+    }
+
+    /// Out of sequence: hands up the SDUs that lie completely in the run of received PDUs around `sn`.
+    fn deliver_around(&self, format: Format, sn: u16, sdus: &mut SduStore, out: &mut Vec<Delivered>) {
+        let mut first = sn;
+        while first != self.vr_r && self.got.contains(add(first, 4095)) {
+            first = add(first, 4095);
+        }
+        let mut reassembly = Reassembly::unknown();
+        let mut at = first;
+        while self.got.contains(at) && distance(self.vr_r, at) < distance(self.vr_r, self.vr_h) {
+            reassembly.feed(format, at, self.held.get(at), sdus, out);
+            at = add(at, 1);
+        }
+    }
+
+    /// What a status report would say.
+    pub fn view(&self, config: &AmConfig) -> View<'_> {
+        View { vr_r: self.vr_r, vr_h: self.vr_h, got: &self.got, small_window: config.window < 2048 }
+    }
+
+    /// Is a report wanted and allowed?
+    #[inline]
+    pub fn wants_report(&self, now: Instant) -> bool {
+        (self.report_wanted && now >= self.prohibited_until) || self.cursor.is_some()
+    }
+
+    /// Where the report (or the rest of one) begins.
+    pub fn report_from(&self) -> u16 {
+        let told = self.cursor.filter(|c| distance(self.vr_r, *c) <= distance(self.vr_r, self.vr_h));
+        told.unwrap_or(self.vr_r)
+    }
+
+    /// A PDU of a report was submitted; everything below `cursor` is told.
+    pub fn reported(&mut self, config: &AmConfig, cursor: u16, moment: Moment) {
+        self.report_wanted = false;
+        self.cursor = (cursor != self.vr_h).then_some(cursor);
+        if self.cursor.is_none() && !config.timer_status_prohibit.is_zero() {
+            //= TS 25.322 9.5 f): starts with the last PDU of an acknowledging report.
+            self.prohibited_until = moment.start + config.timer_status_prohibit;
+        }
+    }
+
+    /// Asks for a report.
+    pub fn want_report(&mut self) {
+        self.report_wanted = true;
+    }
+
+    /// The peer asks to move the window (TS 25.322 11.6.3).
+    pub fn on_mrw(
+        &mut self,
+        config: &AmConfig,
+        format: Format,
+        mrw: &Mrw,
+        sdus: &mut SduStore,
+        out: &mut Vec<Delivered>,
+    ) {
+        let to = mrw.last();
+        let ahead = distance(self.vr_r, to);
+        // The sender's window begins at VR(R) or before, so a valid SN_MRW lies at most a window ahead, LENGTH 0 or
+        // not.
+        //= TS 25.322 11.6.6.1: an MRW that the window has already passed is answered and otherwise ignored.
+        let is_old = ahead > config.window;
+        if !is_old {
+            //= TS 25.322 11.6.3: SDUs that have come completely are delivered, the others up to SN_MRW discarded.
+            while self.vr_r != to {
+                let sn = self.vr_r;
+                if self.got.remove(sn) {
+                    let pdu = *self.held.get(sn);
+                    self.reassembly.feed(format, sn, &pdu, sdus, out);
+                } else {
+                    self.reassembly.lose();
+                }
+                self.vr_r = add(sn, 1);
+                if self.vr_h == sn {
+                    self.vr_h = self.vr_r;
+                }
+            }
+            self.reassembly.skip_to(to, mrw.n_length);
+            self.drain(format, sdus, out);
+            self.cursor = None;
+        }
+        //= TS 25.322 11.6.3.1: N echoes N_LENGTH if SN_ACK is SN_MRW, else it is 0.
+        let n = if !is_old && self.vr_r == to { mrw.n_length } else { 0 };
+        self.mrw_ack = Some((n, self.vr_r));
+    }
+
+    /// When to call `handle_timeout` (or give a transmission interval).
+    pub fn next_timeout(&self, now: Instant) -> Instant {
+        let waits = self.report_wanted && self.prohibited_until > now;
+        let prohibit = if waits { self.prohibited_until } else { Instant::FAR_FUTURE };
+        prohibit.min(self.timer_status_periodic.raw())
+    }
+
+    /// Timers that are due.
+    pub fn handle_timeout(&mut self, config: &AmConfig, now: Instant) {
+        if self.timer_status_periodic.take_due(now) {
+            self.report_wanted = true;
+            // Regular reports stop when nothing is missing: an idle link is silent.
+            if self.vr_r != self.vr_h {
+                self.timer_status_periodic.arm_after(now, config.timer_status_periodic);
+            }
+        }
+    }
+
+    /// Start values.
+    pub fn reset(&mut self) {
+        *self = Rx { held: std::mem::take(&mut self.held), ..Rx::default() };
+    }
+}

@@ -1,0 +1,3 @@
+//! Radio link control (TS 25.322).
+
+pub mod am;

@@ -1,0 +1,191 @@
+//! RRC states of a mobile: IDLE, FACH, DCH, and what switching between them costs.
+//!
+//! ```text
+//!   IDLE ──packet (idle_to_dch)──► DCH ──dch_inactivity──► FACH ──fach_inactivity──► IDLE
+//!                                   ▲                       │
+//!                                   └─ buffer > threshold ──┘ (fach_to_dch)
+//! ```
+//!
+//! While a promotion runs, data waits in the RLC buffers. On FACH little data goes at the rates of FACH and RACH with an
+//! additional delay. The latencies and timers are those of published measurements of live networks (their
+//! defaults: ARO); they differ between operators by factors.
+
+use airloom_base::units::{EachWay, Octets, Rate};
+use airloom_base::{ConfigError, Direction, Duration, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::dch::TransportFormat;
+
+/// Channel switching.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RrcConfig {
+    /// From IDLE to DCH: connection and bearer set-up.
+    pub idle_to_dch: Duration,
+    /// From FACH to DCH.
+    pub fach_to_dch: Duration,
+    /// From DCH to FACH after so long without a block in either direction.
+    pub dch_inactivity: Duration,
+    /// From FACH to IDLE after so long without a block in either direction.
+    pub fach_inactivity: Duration,
+    /// On FACH: more octets than this in the RLC buffer start the promotion to DCH.
+    pub fach_threshold: EachWay<Octets>,
+    /// One-way delay on FACH and RACH in addition to that of the DCH.
+    pub fach_delay: Duration,
+}
+
+impl Default for RrcConfig {
+    fn default() -> Self {
+        RrcConfig {
+            idle_to_dch: Duration::from_secs(2),
+            fach_to_dch: Duration::from_millis(1500),
+            dch_inactivity: Duration::from_secs(4),
+            fach_inactivity: Duration::from_secs(10),
+            fach_threshold: EachWay { uplink: Octets(543), downlink: Octets(475) },
+            fach_delay: Duration::from_millis(200),
+        }
+    }
+}
+
+impl RrcConfig {
+    /// Formats of RACH and FACH: one block in 20 ms (16 kbit/s) up, one in 10 ms (32 kbit/s) down.
+    pub(super) fn formats(pdu_octets: u16) -> Result<[TransportFormat; 2], ConfigError> {
+        let payload = u64::from(pdu_octets - 2) * 8;
+        let format = |ms: u64| {
+            let rate = Rate::from_bits_per_second(payload * 1000 / ms);
+            let rate = rate.ok_or_else(|| ConfigError::at("pdu_octets", "too small for FACH"))?;
+            TransportFormat::new(rate, Some(Duration::from_millis(ms)), pdu_octets)
+                .map_err(|e| ConfigError::at("rrc", e))
+        };
+        Ok([format(20)?, format(10)?])
+    }
+}
+
+/// State of one mobile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection.
+    Idle,
+    /// Common channels.
+    Fach,
+    /// Dedicated channel.
+    Dch,
+    /// On the way from IDLE to DCH.
+    IdleToDch,
+    /// On the way from FACH to DCH.
+    FachToDch,
+}
+
+impl State {
+    /// As in the states table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Idle => "idle",
+            State::Fach => "fach",
+            State::Dch => "dch",
+            State::IdleToDch => "idle-dch",
+            State::FachToDch => "fach-dch",
+        }
+    }
+}
+
+/// The state machine of one mobile.
+#[derive(Clone, Debug)]
+pub struct Rrc {
+    state: State,
+    deadline: Instant,
+}
+
+impl Rrc {
+    /// In IDLE.
+    pub fn new() -> Self {
+        Rrc { state: State::Idle, deadline: Instant::FAR_FUTURE }
+    }
+    /// Where it is.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+    /// May blocks be sent?
+    pub const fn can_send(&self) -> bool {
+        matches!(self.state, State::Dch | State::Fach)
+    }
+    /// When to call `handle_timeout`.
+    pub const fn next_timeout(&self) -> Instant {
+        self.deadline
+    }
+
+    /// A packet entered the RLC buffer of `direction`, which now holds `octets`. Yes if the state changed.
+    pub fn on_data(&mut self, config: &RrcConfig, direction: Direction, octets: u64, now: Instant) -> bool {
+        let (next, latency) = match self.state {
+            State::Idle => (State::IdleToDch, config.idle_to_dch),
+            State::Fach if octets > config.fach_threshold.get(direction).0 => {
+                (State::FachToDch, config.fach_to_dch)
+            }
+            _ => return false,
+        };
+        (self.state, self.deadline) = (next, now + latency);
+        true
+    }
+
+    /// Blocks were sent: the inactivity timer starts again.
+    pub fn on_activity(&mut self, config: &RrcConfig, now: Instant) {
+        match self.state {
+            State::Dch => self.deadline = now + config.dch_inactivity,
+            State::Fach => self.deadline = now + config.fach_inactivity,
+            _ => {}
+        }
+    }
+
+    /// The deadline has come. Yes if the state changed.
+    pub fn handle_timeout(&mut self, config: &RrcConfig, now: Instant) -> bool {
+        if now < self.deadline {
+            return false;
+        }
+        (self.state, self.deadline) = match self.state {
+            State::IdleToDch | State::FachToDch => (State::Dch, now + config.dch_inactivity),
+            State::Dch => (State::Fach, now + config.fach_inactivity),
+            State::Fach | State::Idle => (State::Idle, Instant::FAR_FUTURE),
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(tenths: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(100 * tenths)
+    }
+
+    #[test]
+    fn a_packet_wakes_an_idle_mobile_which_falls_back_step_by_step() {
+        let config = RrcConfig::default();
+        let mut rrc = Rrc::new();
+        let mut seen = vec![];
+        assert!(rrc.on_data(&config, Direction::Uplink, 40, s(0)));
+        assert!(!rrc.on_data(&config, Direction::Uplink, 80, s(1)), "already on the way");
+        while rrc.next_timeout() != Instant::FAR_FUTURE {
+            let now = rrc.next_timeout();
+            assert!(rrc.handle_timeout(&config, now));
+            seen.push((rrc.state(), now));
+        }
+        assert_eq!(seen, [(State::Dch, s(20)), (State::Fach, s(60)), (State::Idle, s(160))]);
+    }
+
+    #[test]
+    fn blocks_keep_the_channel_and_little_data_stays_on_fach() {
+        let config = RrcConfig::default();
+        let mut rrc = Rrc::new();
+        rrc.on_data(&config, Direction::Downlink, 1500, s(0));
+        rrc.handle_timeout(&config, s(20));
+        rrc.on_activity(&config, s(50));
+        assert_eq!(rrc.next_timeout(), s(90));
+        rrc.handle_timeout(&config, s(90));
+        assert_eq!(rrc.state(), State::Fach);
+        assert!(!rrc.on_data(&config, Direction::Downlink, 475, s(91)) && rrc.can_send());
+        assert!(rrc.on_data(&config, Direction::Downlink, 476, s(92)) && !rrc.can_send());
+        assert_eq!((rrc.state(), rrc.next_timeout()), (State::FachToDch, s(107)));
+    }
+}

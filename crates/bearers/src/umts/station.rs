@@ -1,0 +1,748 @@
+//! One mobile: the RLC entities at both ends of its channel, and what is between them.
+
+use std::collections::VecDeque;
+
+use airloom_base::record::{Event, PacketFacts, Record, StateRecord};
+use airloom_base::units::QueueLimit;
+use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox, Packet, Point, Station};
+
+use super::config::UmtsDchConfig;
+use super::dch::{Air, TransportFormat};
+use super::rlc::am::{Am, Block, Control, Delivered, Format, Moment, Pdu, SduStore, Sufi, Sufis};
+use super::rrc::Rrc;
+use crate::channel::{BlockLoss, Per};
+
+/// What all mobiles of a bearer share.
+pub struct Common {
+    pub config: UmtsDchConfig,
+    pub format: Format,
+    pub per: Per,
+    /// Formats of RACH and FACH, by direction.
+    pub fach: [TransportFormat; 2],
+    /// Name of the link, for records.
+    pub link: String,
+    /// By direction.
+    pub totals: [Totals; 2],
+    /// Packets that have arrived.
+    pub deliveries: VecDeque<(Direction, Station, Packet)>,
+    pub events: VecDeque<BearerEvent>,
+    /// Work space: SDUs that a PDU completed, octets of a control PDU.
+    delivered: Vec<Delivered>,
+    control: Vec<u8>,
+}
+
+impl Common {
+    pub fn new(
+        config: UmtsDchConfig,
+        format: Format,
+        per: Per,
+        fach: [TransportFormat; 2],
+        link: String,
+    ) -> Self {
+        Common {
+            config,
+            format,
+            per,
+            fach,
+            link,
+            totals: Default::default(),
+            deliveries: VecDeque::new(),
+            events: VecDeque::new(),
+            delivered: Vec::new(),
+            control: Vec::new(),
+        }
+    }
+}
+
+/// What one direction counted, over all mobiles.
+#[derive(Default)]
+pub struct Totals {
+    pub sdus_in: u64,
+    pub sdus_out: u64,
+    pub octets_out: u64,
+    pub queue_drops: u64,
+    pub lost: u64,
+    pub queue_max: u64,
+    pub blocks: u64,
+    pub blocks_lost: u64,
+    pub busy: Duration,
+    pub delay: Histogram,
+}
+
+/// Observation points of one direction.
+#[derive(Clone, Copy)]
+pub struct Points {
+    pub tx: Point,
+    pub rx: Point,
+}
+
+/// Air time of adjoining transmission intervals.
+#[derive(Clone, Copy, Default)]
+struct Burst {
+    from: Instant,
+    until: Instant,
+    octets: u64,
+    resent: u64,
+}
+
+/// A burst of air time is reported at least this often.
+const LONGEST_BURST: Duration = Duration::from_secs(1);
+
+/// One direction of one mobile.
+struct Way {
+    direction: Direction,
+    /// The entity that sends in this direction (and receives in the other).
+    am: Am,
+    /// What it sends.
+    sdus: SduStore,
+    air: Air,
+    /// Format of the dedicated channel.
+    format: TransportFormat,
+    loss: BlockLoss,
+    points: Points,
+    /// The next transmission interval, if one is needed.
+    next_tti: Instant,
+    /// End of the last interval used.
+    free_from: Instant,
+    /// Packets in the core network: before the RLC buffer (downlink), after it (uplink).
+    core: VecDeque<(Instant, Instant, Packet)>,
+    /// A packet found no room and nobody was told yet that there is room again.
+    was_full: bool,
+    burst: Burst,
+}
+
+/// One mobile.
+pub struct Mobile {
+    station: Station,
+    ways: [Way; 2],
+    rrc: Option<Rrc>,
+    initial_state_told: bool,
+    pub is_up: bool,
+}
+
+impl Mobile {
+    pub fn new(
+        station: Station,
+        common: &Common,
+        formats: [TransportFormat; 2],
+        losses: [BlockLoss; 2],
+        points: [Points; 2],
+    ) -> Self {
+        let [uplink, downlink] = Direction::BOTH;
+        let [f_up, f_down] = formats;
+        let [l_up, l_down] = losses;
+        let way = |direction, format, loss, points| Way {
+            direction,
+            am: Am::new(&common.config.rlc, common.format),
+            sdus: SduStore::default(),
+            air: Air::default(),
+            format,
+            loss,
+            points,
+            next_tti: Instant::FAR_FUTURE,
+            free_from: Instant::ZERO,
+            core: VecDeque::new(),
+            was_full: false,
+            burst: Burst::default(),
+        };
+        Mobile {
+            station,
+            ways: [way(uplink, f_up, l_up, points[0]), way(downlink, f_down, l_down, points[1])],
+            rrc: common.config.rrc.is_some().then(Rrc::new),
+            initial_state_told: false,
+            is_up: true,
+        }
+    }
+
+    /// The entity that sends in `direction`.
+    pub fn am(&self, direction: Direction) -> &Am {
+        &self.ways[direction as usize].am
+    }
+    pub fn loss_mut(&mut self, direction: Direction) -> &mut BlockLoss {
+        &mut self.ways[direction as usize].loss
+    }
+    /// A new format, from the next interval on.
+    pub fn set_format(&mut self, direction: Direction, format: TransportFormat) {
+        let way = &mut self.ways[direction as usize];
+        way.format = format;
+        way.next_tti = Instant::FAR_FUTURE;
+    }
+    /// SDUs and octets not yet sent.
+    pub fn backlog(&self, direction: Direction) -> (u32, u64) {
+        let way = &self.ways[direction as usize];
+        let (mut sdus, mut octets) = way.sdus.backlog();
+        if direction == Direction::Downlink {
+            sdus += way.core.len() as u32;
+            octets += way.core.iter().map(|(.., p)| p.wire_len() as u64).sum::<u64>();
+        }
+        (sdus, octets)
+    }
+
+    /// A packet enters at the sending end of `direction`.
+    pub fn send(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        packet: Packet,
+        now: Instant,
+    ) {
+        common.totals[direction as usize].sdus_in += 1;
+        if !self.is_up {
+            return self.drop_packet(common, records, direction, &packet, now, "link down");
+        }
+        let core = common.config.core_delay;
+        if direction == Direction::Downlink && !core.is_zero() {
+            let at = later(&self.ways[1].core, now + core);
+            self.ways[1].core.push_back((at, now, packet));
+        } else {
+            self.enqueue(common, records, direction, packet, now, now);
+        }
+    }
+
+    fn drop_packet(
+        &self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        packet: &Packet,
+        now: Instant,
+        reason: &'static str,
+    ) {
+        common.totals[direction as usize].lost += 1;
+        let way = &self.ways[direction as usize];
+        let facts = || PacketFacts {
+            packet: packet.id(),
+            flow: packet.flow(),
+            len: packet.wire_len() as u32,
+            reason: Some(reason),
+            queue: Some(way.sdus.backlog().1.min(u64::from(u32::MAX)) as u32),
+            ..blank(Event::Drop, direction)
+        };
+        records.packet(now, way.points.tx, facts, |_| {});
+    }
+
+    /// A packet reaches the RLC buffer.
+    fn enqueue(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        packet: Packet,
+        arrived: Instant,
+        now: Instant,
+    ) {
+        let way = &mut self.ways[direction as usize];
+        let (sdus, octets) = way.sdus.backlog();
+        let len = packet.wire_len() as u64;
+        let fits = match common.config.queue.get(direction) {
+            QueueLimit::Packets(n) => sdus < n,
+            QueueLimit::Octets(n) => octets + len <= n,
+        };
+        if !fits || len == 0 {
+            way.was_full |= !fits;
+            common.totals[direction as usize].queue_drops += 1;
+            let reason = if fits { "empty packet" } else { "queue full" };
+            return self.drop_packet(common, records, direction, &packet, now, reason);
+        }
+        let looked_at = |p: Point| records.points().get(usize::from(p.0)).is_some_and(|info| info.octets);
+        way.sdus.keep_copies = records.wants(way.points.tx) && looked_at(way.points.tx)
+            || records.wants(way.points.rx) && looked_at(way.points.rx);
+        way.sdus.push(packet, arrived, now);
+        let totals = &mut common.totals[direction as usize];
+        totals.queue_max = totals.queue_max.max(octets + len);
+        if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc)
+            && rrc.on_data(config, direction, octets + len, now)
+        {
+            self.rrc_changed(common, records, now);
+        }
+    }
+
+    /// When this mobile needs `run`.
+    #[inline]
+    pub fn next_timeout(&self, common: &Common, now: Instant) -> Instant {
+        let rlc = &common.config.rlc;
+        let [a, b] = &self.ways;
+        let way = |w: &Way| {
+            let core = w.core.front().map_or(Instant::FAR_FUTURE, |(at, ..)| *at);
+            w.next_tti.min(w.air.next_arrival()).min(core).min(w.am.next_timeout(rlc, &w.sdus, now))
+        };
+        let rrc = self.rrc.as_ref().map_or(Instant::FAR_FUTURE, Rrc::next_timeout);
+        way(a).min(way(b)).min(rrc)
+    }
+
+    /// Everything that happens at `now`: arrivals, the core network, timers, then the transmission intervals.
+    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        if !self.initial_state_told {
+            self.tell_initial_state(common, records);
+        }
+        for direction in Direction::BOTH {
+            self.arrive(common, records, direction, now);
+        }
+        self.cross_core(common, records, now);
+        self.timers(common, records, now);
+        self.arm(common, now);
+        for direction in Direction::BOTH {
+            if self.ways[direction as usize].next_tti <= now {
+                self.transmit(common, records, direction, now);
+            }
+        }
+        self.arm(common, now);
+    }
+
+    /// Blocks that land now.
+    fn arrive(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        while let Some(count) = self.ways[direction as usize].air.land(now) {
+            let mut control = std::mem::take(&mut common.control);
+            let mut delivered = std::mem::take(&mut common.delivered);
+            let [up, down] = &mut self.ways;
+            let (way, back) = match direction {
+                Direction::Uplink => (up, down),
+                Direction::Downlink => (down, up),
+            };
+            for _ in 0..count {
+                let Some(flight) = way.air.pop(&mut control) else { break };
+                let is_data = flight.pdu.head_len() > 0;
+                records.packet(
+                    now,
+                    way.points.rx,
+                    || {
+                        facts_of(
+                            Event::Receive,
+                            direction,
+                            common.format,
+                            &flight.pdu,
+                            &control,
+                            flight.attempt,
+                            &way.sdus,
+                        )
+                    },
+                    |out| octets_of(common.format, &flight.pdu, &control, &way.sdus, out),
+                );
+                let rlc = &common.config.rlc;
+                if is_data {
+                    back.am.receive_data(rlc, now, &flight.pdu, &mut way.sdus, &mut delivered);
+                    if !control.is_empty() {
+                        back.am.receive_status(rlc, &control, &mut back.sdus, &mut way.sdus, &mut delivered);
+                    }
+                } else {
+                    back.am.receive_control(rlc, &control, &mut back.sdus, &mut way.sdus, &mut delivered);
+                }
+            }
+            for Delivered { packet, arrived } in delivered.drain(..) {
+                self.deliver(common, direction, packet, arrived, now);
+            }
+            (common.control, common.delivered) = (control, delivered);
+        }
+        self.after_rlc(common, records, now);
+    }
+
+    /// A packet leaves the receiving RLC entity.
+    fn deliver(
+        &mut self,
+        common: &mut Common,
+        direction: Direction,
+        packet: Packet,
+        arrived: Instant,
+        now: Instant,
+    ) {
+        let core = common.config.core_delay;
+        if direction == Direction::Uplink && !core.is_zero() {
+            let at = later(&self.ways[0].core, now + core);
+            self.ways[0].core.push_back((at, arrived, packet));
+        } else {
+            out(common, direction, self.station, packet, arrived, now);
+        }
+    }
+
+    fn cross_core(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        while let Some((_, arrived, packet)) = pop_due(&mut self.ways[0].core, now) {
+            out(common, Direction::Uplink, self.station, packet, arrived, now);
+        }
+        while let Some((_, arrived, packet)) = pop_due(&mut self.ways[1].core, now) {
+            self.enqueue(common, records, Direction::Downlink, packet, arrived, now);
+        }
+    }
+
+    fn timers(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        let rlc = &common.config.rlc;
+        let mut any = false;
+        for way in &mut self.ways {
+            if way.am.next_timeout(rlc, &way.sdus, now) <= now {
+                way.am.handle_timeout(rlc, now, &mut way.sdus);
+                any = true;
+            }
+        }
+        if any {
+            self.after_rlc(common, records, now);
+        }
+        if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc)
+            && rrc.handle_timeout(config, now)
+        {
+            self.rrc_changed(common, records, now);
+        }
+    }
+
+    /// SDUs that RLC gave up, and entities that gave up altogether.
+    fn after_rlc(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        if self.ways.iter().any(|w| w.am.has_failed()) {
+            // ASSUMPTION: upper layers establish RLC anew at once; in a network that takes a cell update.
+            self.re_establish(common, "rlc unrecoverable error");
+            common.events.push_back(BearerEvent::Down(self.station, "rlc unrecoverable error"));
+            common.events.push_back(BearerEvent::Up(self.station));
+        }
+        for way in &mut self.ways {
+            for lost in way.sdus.lost.drain(..) {
+                common.totals[way.direction as usize].lost += 1;
+                let facts = || PacketFacts {
+                    packet: lost.id,
+                    flow: lost.flow,
+                    len: lost.len,
+                    reason: Some(lost.reason),
+                    ..blank(Event::Drop, way.direction)
+                };
+                records.packet(now, way.points.tx, facts, |_| {});
+            }
+        }
+    }
+
+    fn re_establish(&mut self, common: &Common, reason: &'static str) {
+        for way in &mut self.ways {
+            way.am.counters.failures += 1;
+            way.sdus.drop_sent(reason);
+            way.am.re_establish(&common.config.rlc, &mut way.sdus);
+            way.air.clear();
+        }
+    }
+
+    /// The channel is released (or set up again): nothing that was sent arrives.
+    pub fn set_up(&mut self, common: &mut Common, records: &mut Outbox, is_up: bool, now: Instant) {
+        if self.is_up == is_up {
+            return;
+        }
+        self.is_up = is_up;
+        if is_up {
+            common.events.push_back(BearerEvent::Up(self.station));
+            return;
+        }
+        for way in &mut self.ways {
+            way.sdus.drop_all("link down");
+            way.am.re_establish(&common.config.rlc, &mut way.sdus);
+            way.air.clear();
+            way.next_tti = Instant::FAR_FUTURE;
+            common.totals[way.direction as usize].lost += way.core.len() as u64;
+            way.core.clear();
+        }
+        self.after_rlc(common, records, now);
+        common.events.push_back(BearerEvent::Down(self.station, "link down"));
+    }
+
+    fn current_format(&self, common: &Common, direction: Direction) -> (TransportFormat, Duration) {
+        let way = &self.ways[direction as usize];
+        match (&self.rrc, &common.config.rrc) {
+            (Some(rrc), Some(config)) if rrc.state() == super::rrc::State::Fach => {
+                (common.fach[direction as usize], config.fach_delay)
+            }
+            _ => (way.format, Duration::ZERO),
+        }
+    }
+
+    /// Transmission intervals are needed where something wants to be sent.
+    #[inline]
+    pub fn arm(&mut self, common: &Common, now: Instant) {
+        let can_send = self.is_up && self.rrc.as_ref().is_none_or(Rrc::can_send);
+        for direction in Direction::BOTH {
+            let way = &self.ways[direction as usize];
+            if way.next_tti == Instant::FAR_FUTURE && can_send && way.am.wants_to_send(&way.sdus, now) {
+                let (format, _) = self.current_format(common, direction);
+                let way = &mut self.ways[direction as usize];
+                way.next_tti = format.slot_from(now.max(way.free_from));
+            }
+        }
+    }
+
+    /// One transmission interval of `direction` begins.
+    fn transmit(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        let (format, more_delay) = self.current_format(common, direction);
+        let way = &mut self.ways[direction as usize];
+        let end = now + format.tti;
+        let slot = format.slot_number(now);
+        let probability = way.loss.probability(slot, now);
+        let frame_lost = common.per == Per::FecFrame && way.loss.loses(probability, slot, 0);
+        //= TS 25.322 9.5: timers of the UE start when the transmission is done, those of the network before.
+        let start = if direction == Direction::Uplink { end } else { now };
+        let (mut place, mut landing, mut lost_blocks, mut again_octets) = (0, 0, 0, 0);
+        let Way { am, sdus, air, loss, points, .. } = way;
+        let pdu_octets = u64::from(common.format.pdu_octets);
+        am.serve(&common.config.rlc, Moment { now, start }, format.blocks, sdus, |sdus, block| {
+            let is_lost = frame_lost || common.per == Per::Pdu && loss.loses(probability, slot, place);
+            place += 1;
+            let none = Pdu::default();
+            let (event, pdu, control, attempt) = match block {
+                Block::Data { pdu, attempt, again, status, .. } => {
+                    again_octets += if again { pdu_octets } else { 0 };
+                    let event = if again { Event::Retransmit } else { Event::Transmit };
+                    (event, pdu, status, attempt.min(255) as u8)
+                }
+                Block::Control(octets) => (Event::Ack, &none, octets, 0),
+            };
+            if records.wants(points.tx) {
+                record_departure(
+                    records,
+                    now,
+                    points.tx,
+                    event,
+                    direction,
+                    common.format,
+                    pdu,
+                    control,
+                    attempt,
+                    sdus,
+                    is_lost,
+                );
+            }
+            if is_lost {
+                lost_blocks += 1;
+            } else {
+                air.push(pdu, control, attempt);
+                landing += 1;
+            }
+        });
+        way.air.launch(end + common.config.radio_delay + more_delay, landing);
+        way.next_tti = Instant::FAR_FUTURE;
+        way.free_from = end;
+        if place == 0 {
+            return;
+        }
+        let totals = &mut common.totals[direction as usize];
+        totals.blocks += u64::from(place);
+        totals.blocks_lost += lost_blocks;
+        totals.busy += format.tti;
+        if way.was_full {
+            self.room_again(common, direction);
+        }
+        if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc) {
+            rrc.on_activity(config, end);
+        }
+        if records.wants_facts() {
+            let way = &mut self.ways[direction as usize];
+            let more = way.am.wants_to_send(&way.sdus, now);
+            let octets = u64::from(place) * pdu_octets;
+            self.note_air_time(common, records, direction, (now, end), (octets, again_octets), more);
+        }
+    }
+
+    #[cold]
+    fn room_again(&mut self, common: &mut Common, direction: Direction) {
+        let way = &mut self.ways[direction as usize];
+        let (sdus, octets) = way.sdus.backlog();
+        let has_room = match common.config.queue.get(direction) {
+            QueueLimit::Packets(n) => sdus < n,
+            QueueLimit::Octets(n) => octets < n,
+        };
+        if has_room {
+            way.was_full = false;
+            common.events.push_back(BearerEvent::Room(direction, self.station));
+        }
+    }
+
+    fn note_air_time(
+        &mut self,
+        common: &Common,
+        records: &mut Outbox,
+        direction: Direction,
+        (from, until): (Instant, Instant),
+        (octets, resent): (u64, u64),
+        goes_on: bool,
+    ) {
+        let station = self.station;
+        let burst = &mut self.ways[direction as usize].burst;
+        let joins = burst.octets > 0 && burst.until == from;
+        if burst.octets > 0 && !joins {
+            push_burst(records, common, station, direction, burst);
+        }
+        if joins {
+            burst.until = until;
+            burst.octets += octets;
+            burst.resent += resent;
+        } else {
+            *burst = Burst { from, until, octets, resent };
+        }
+        if !goes_on || burst.until.since(burst.from) >= LONGEST_BURST {
+            push_burst(records, common, station, direction, burst);
+        }
+    }
+
+    fn rrc_changed(&mut self, common: &Common, records: &mut Outbox, now: Instant) {
+        for way in &mut self.ways {
+            // The grids of the new state are others.
+            way.next_tti = Instant::FAR_FUTURE;
+        }
+        if let Some(rrc) = &self.rrc {
+            push_state(records, common, self.station, rrc.state().name(), now);
+        }
+    }
+
+    #[cold]
+    fn tell_initial_state(&mut self, common: &Common, records: &mut Outbox) {
+        self.initial_state_told = true;
+        if self.rrc.is_none() {
+            push_state(records, common, self.station, "dch", Instant::ZERO);
+        }
+    }
+}
+
+fn push_state(records: &mut Outbox, common: &Common, station: Station, state: &'static str, at: Instant) {
+    if records.wants_facts() {
+        records.push(Record::State(StateRecord {
+            at,
+            until: None,
+            link: common.link.clone(),
+            station,
+            state,
+            direction: None,
+            octets: 0,
+            resent: 0,
+        }));
+    }
+}
+
+fn push_burst(
+    records: &mut Outbox,
+    common: &Common,
+    station: Station,
+    direction: Direction,
+    burst: &mut Burst,
+) {
+    let Burst { from, until, octets, resent } = std::mem::take(burst);
+    records.push(Record::State(StateRecord {
+        at: from,
+        until: Some(until),
+        link: common.link.clone(),
+        station,
+        state: "tx",
+        direction: Some(direction),
+        octets,
+        resent,
+    }));
+}
+
+/// Not before what is already in the queue.
+fn later(queue: &VecDeque<(Instant, Instant, Packet)>, at: Instant) -> Instant {
+    queue.back().map_or(at, |(before, ..)| at.max(*before))
+}
+
+fn pop_due(
+    queue: &mut VecDeque<(Instant, Instant, Packet)>,
+    now: Instant,
+) -> Option<(Instant, Instant, Packet)> {
+    queue.front().is_some_and(|(at, ..)| *at <= now).then(|| queue.pop_front()).flatten()
+}
+
+/// A packet leaves the bearer.
+fn out(
+    common: &mut Common,
+    direction: Direction,
+    station: Station,
+    packet: Packet,
+    arrived: Instant,
+    now: Instant,
+) {
+    let totals = &mut common.totals[direction as usize];
+    totals.sdus_out += 1;
+    totals.octets_out += packet.wire_len() as u64;
+    totals.delay.add(now.since(arrived).as_nanos());
+    common.deliveries.push_back((direction, station, packet));
+}
+
+const fn blank(event: Event, direction: Direction) -> PacketFacts {
+    PacketFacts {
+        event,
+        direction,
+        packet: 0,
+        flow: 0,
+        proto: "rlc",
+        len: 0,
+        seq: None,
+        ack: None,
+        attempt: 0,
+        reason: None,
+        queue: None,
+    }
+}
+
+/// What the packets table says of a PDU.
+fn facts_of(
+    event: Event,
+    direction: Direction,
+    format: Format,
+    pdu: &Pdu,
+    control: &[u8],
+    attempt: u8,
+    sdus: &SduStore,
+) -> PacketFacts {
+    let is_data = pdu.head_len() > 0;
+    let sdu = is_data.then(|| sdus.get(pdu.sdu)).flatten();
+    let kind = if is_data { None } else { Control::parse(control).ok() };
+    let reason = match kind {
+        Some(Control::Reset(_)) => Some("reset"),
+        Some(Control::ResetAck(_)) => Some("reset ack"),
+        Some(Control::Status) => Some("status"),
+        None => None,
+    };
+    let has_status = matches!(kind, Some(Control::Status)) || is_data && !control.is_empty();
+    let lsn = has_status.then(|| {
+        Sufis::of(control).flatten().find_map(|s| if let Sufi::Ack { lsn } = s { Some(lsn) } else { None })
+    });
+    PacketFacts {
+        packet: sdu.map_or(0, |s| s.id),
+        flow: sdu.map_or(0, |s| s.flow),
+        len: u32::from(format.pdu_octets),
+        seq: is_data.then(|| u64::from(pdu.sn())),
+        ack: lsn.flatten().map(u64::from),
+        attempt,
+        reason,
+        ..blank(event, direction)
+    }
+}
+
+/// The whole PDU as it is on the air.
+fn octets_of(format: Format, pdu: &Pdu, control: &[u8], sdus: &SduStore, out: &mut Vec<u8>) {
+    if pdu.head_len() > 0 {
+        pdu.append_octets(format, sdus, control, out);
+    } else {
+        let start = out.len();
+        out.extend_from_slice(control);
+        out.resize(start + usize::from(format.pdu_octets), 0);
+    }
+}
+
+#[cold]
+fn record_departure(
+    records: &mut Outbox,
+    now: Instant,
+    point: Point,
+    event: Event,
+    direction: Direction,
+    format: Format,
+    pdu: &Pdu,
+    control: &[u8],
+    attempt: u8,
+    sdus: &SduStore,
+    is_lost: bool,
+) {
+    let mut facts = facts_of(event, direction, format, pdu, control, attempt, sdus);
+    if matches!(facts.reason, Some("reset" | "reset ack")) {
+        facts.event = Event::Transmit;
+    }
+    let lost =
+        is_lost.then(|| PacketFacts { event: Event::Drop, reason: Some("block error"), ..facts.clone() });
+    if is_lost {
+        // The capture holds the block once; its comment tells what became of it.
+        facts.reason = Some("block error");
+    }
+    records.packet(now, point, || facts, |out| octets_of(format, pdu, control, sdus, out));
+    if let Some(lost) = lost {
+        records.packet(now, point, || lost, |_| {});
+    }
+}

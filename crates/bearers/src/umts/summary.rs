@@ -1,0 +1,117 @@
+//! What a dedicated channel tells about a run.
+
+use airloom_base::{Direction, Instant, Summary};
+
+use super::station::{Common, Mobile, Totals};
+
+/// Adds the values of all mobiles together: over both directions, then for each (`downlink.`, `uplink.`).
+pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut Summary) {
+    let mut all = Sums::default();
+    for direction in Direction::BOTH {
+        let sums = Sums::of(mobiles, direction);
+        let totals = &common.totals[direction as usize];
+        let prefix = direction.name();
+        sums.write(out, prefix);
+        write_totals(totals, prefix, mobiles.len(), until, out);
+        all.add(&sums);
+    }
+    all.write(out, "");
+    let [up, down] = &common.totals;
+    out.set("queue_max_bytes", up.queue_max.max(down.queue_max) as f64);
+}
+
+#[derive(Default)]
+struct Sums {
+    pdus: u64,
+    resent: u64,
+    status: u64,
+    piggybacked: u64,
+    polls: u64,
+    duplicates: u64,
+    malformed: u64,
+    resets: u64,
+    failures: u64,
+    discards: u64,
+}
+
+impl Sums {
+    /// Of the entities that send in `direction`; duplicates are what their peers received twice.
+    fn of(mobiles: &[Mobile], direction: Direction) -> Sums {
+        let mut sums = Sums::default();
+        for mobile in mobiles {
+            let (am, peer) = (mobile.am(direction), mobile.am(direction.reverse()));
+            sums.add(&Sums {
+                pdus: am.counters.pdus,
+                resent: am.counters.resent,
+                status: am.counters.status,
+                piggybacked: am.counters.piggybacked,
+                polls: am.counters.polls,
+                duplicates: peer.counters.duplicates,
+                malformed: peer.counters.malformed,
+                resets: am.resets(),
+                failures: am.counters.failures,
+                discards: am.discards(),
+            });
+        }
+        sums
+    }
+
+    fn add(&mut self, more: &Sums) {
+        self.pdus += more.pdus;
+        self.resent += more.resent;
+        self.status += more.status;
+        self.piggybacked += more.piggybacked;
+        self.polls += more.polls;
+        self.duplicates += more.duplicates;
+        self.malformed += more.malformed;
+        self.resets += more.resets;
+        self.failures += more.failures;
+        self.discards += more.discards;
+    }
+
+    fn write(&self, out: &mut Summary, prefix: &str) {
+        for (name, value) in [
+            ("rlc_pdus", self.pdus),
+            ("rlc_resent", self.resent),
+            ("rlc_status_pdus", self.status),
+            ("rlc_status_piggybacked", self.piggybacked),
+            ("rlc_polls", self.polls),
+            ("rlc_duplicates", self.duplicates),
+            ("rlc_malformed", self.malformed),
+            ("rlc_resets", self.resets),
+            ("rlc_failures", self.failures),
+            ("rlc_discards", self.discards),
+        ] {
+            out.set(&named(prefix, name), value as f64);
+        }
+    }
+}
+
+fn named(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}
+
+fn write_totals(totals: &Totals, prefix: &str, mobiles: usize, until: Instant, out: &mut Summary) {
+    let ms = |nanos: f64| nanos * 1e-6;
+    let delay = &totals.delay;
+    let mut set = |name: &str, value: f64| out.set(&named(prefix, name), value);
+    set("packets", totals.sdus_in as f64);
+    set("delivered", totals.sdus_out as f64);
+    set("delivered_bytes", totals.octets_out as f64);
+    set("lost", totals.lost as f64);
+    set("lost_share", totals.lost as f64 / totals.sdus_in as f64);
+    set("queue_drops", totals.queue_drops as f64);
+    set("queue_max_bytes", totals.queue_max as f64);
+    set("blocks", totals.blocks as f64);
+    set("blocks_lost", totals.blocks_lost as f64);
+    // Of all mobiles together, over the time until something last happened.
+    set("busy_share", totals.busy.as_secs_f64() / (until.as_secs_f64() * mobiles as f64));
+    if let Some(mean) = delay.mean() {
+        set("sdu_delay_mean_ms", ms(mean));
+    }
+    for (name, q) in [("sdu_delay_p50_ms", 0.5), ("sdu_delay_p95_ms", 0.95), ("sdu_delay_max_ms", 1.0)] {
+        if let Some(value) = delay.quantile(q) {
+            set(name, ms(value as f64));
+        }
+    }
+}

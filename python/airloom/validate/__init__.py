@@ -1,1 +1,0 @@
-"""Comparisons of the model with records of the real thing."""
