@@ -45,7 +45,8 @@ fmt: $(VENV)/stamp ## format Rust and Python
 	$(BIN)/ruff format
 
 bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole processes; writes bench.json
-	cargo bench
+	cargo bench --quiet -p airloom-drive --bench worlds
+	@PYTHON=$(BIN)/python tools/bench/run
 
 nightly: develop ## the long tests: many more random cases, optimised build
 	PROPTEST_CASES=20000 cargo test --release

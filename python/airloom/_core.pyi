@@ -19,6 +19,8 @@ class ScenarioError(ValueError):
 class DriveError(Exception):
     """A run that could not be carried out."""
 
+    exit_code: int
+
 class Column:
     """A column of a table: a numpy array or a list of texts, or indices into `names`."""
 
@@ -33,6 +35,8 @@ class Results:
     outcome: str
     summary: dict[str, float]
     tables: dict[str, list[Column]]
+    exit_code: int | None
+    valid: bool
 
 class Scenario:
     """A scenario as understood."""
@@ -53,5 +57,11 @@ class Scenario:
     def with_seed(self, seed: int) -> Scenario: ...
     def run_id(self, clock: str) -> str: ...
     def simulate(self, capture: Path | None = None, progress: Callable[[int], None] | None = None) -> Results: ...
+    def emulate(
+        self,
+        command: list[str] | None = None,
+        capture: Path | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Results: ...
 
 def registry(kind: str) -> list[tuple[str, str]]: ...

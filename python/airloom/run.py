@@ -97,6 +97,15 @@ def simulate(
         return save(folder, scenario, results, "virtual", plot=plot)
 
 
+def measure(scenario: Scenario) -> tuple[dict[str, float], dict[str, pl.DataFrame]]:
+    """Runs a scenario in virtual time; the summary and the tables, and no folder."""
+    from airloom import tables
+
+    results = scenario._core.simulate(None, None)
+    _check(scenario, results)
+    return results.summary, {name: tables.table(columns) for name, columns in results.tables.items()}
+
+
 def _check(scenario: Scenario, results: Results) -> None:
     """A run that did not come to its end is an error, not a result."""
     simulated = f"after {results.summary.get('simulated_s', 0):.3f} s of simulated time"

@@ -158,6 +158,19 @@ class Scenario:
 
         return simulate(self, seed, out=None if out is None else Path(out), plot=plot, progress=progress)
 
+    def emulate(
+        self,
+        command: Sequence[str] | None = None,
+        *,
+        seed: int | None = None,
+        out: Path | str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[Run, int]:
+        """Runs it in real time with `command` in the first real host; the run, and the command's exit code."""
+        from airloom.emulation import emulate
+
+        return emulate(self, command, seed=seed, out=None if out is None else Path(out), progress=progress)
+
     def __repr__(self) -> str:
         """Name and title."""
         return f"Scenario({self.name!r}, {self.title!r})"

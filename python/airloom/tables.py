@@ -35,18 +35,20 @@ def table(columns: Sequence[Column]) -> pl.DataFrame:
 
 
 def _series(column: Column) -> pl.Series:
+    series = pl.Series(column.name, column.values)
+    if series.dtype == pl.Null:  # an empty list of texts has no type of its own
+        series = series.cast(pl.String)
+    if column.valid is not None:
+        series = series.zip_with(pl.Series(column.valid), _nothing(series.dtype, len(series)))
     if column.names is not None:
         # Texts out of a small set: stored as a dictionary.
-        series = pl.Series(column.name, column.values).cast(pl.UInt32).cast(pl.Enum(column.names))
-    else:
-        series = pl.Series(column.name, column.values)
-        if series.dtype == pl.Null:  # an empty list of texts has no type of its own
-            series = series.cast(pl.String)
-    if column.valid is not None:
-        known = pl.Series(column.valid)
-        nothing = pl.Series([None], dtype=series.dtype)
-        series = series.zip_with(known, nothing.new_from_index(0, len(series))).alias(column.name)
-    return series
+        names = pl.Series(column.names, dtype=pl.Enum(column.names))
+        series = names.gather(series) if column.names else _nothing(names.dtype, len(series))
+    return series.alias(column.name)
+
+
+def _nothing(dtype: pl.DataType, length: int) -> pl.Series:
+    return pl.Series([None], dtype=dtype).new_from_index(0, length)
 
 
 def write(tables: Mapping[str, pl.DataFrame], folder: Path, metadata: Mapping[str, str]) -> None:

@@ -116,7 +116,8 @@ pub struct Unsupported(pub &'static str);
 /// A cell is one bearer with one [`Station`] per mobile. An idle bearer returns `None` from `poll_timeout`:
 /// it costs nothing.
 pub trait Bearer: Send {
-    /// A datagram enters at the sending end of `dir`.
+    /// A datagram enters at the sending end of `dir`. Nothing is delivered by this call: what arrives at once arrives
+    /// by a deadline that is now.
     fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet);
     /// A datagram leaves at the receiving end.
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)>;
@@ -126,7 +127,8 @@ pub trait Bearer: Send {
     }
     /// When to call `handle_timeout` if nothing is sent before. O(1): it is read after every feed.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// That moment has come. `cx.now` is the deadline or later; the model uses its own deadlines.
+    /// That moment has come. `cx.now` is the deadline or later; the model uses its own deadlines. A call before the
+    /// deadline changes nothing.
     fn handle_timeout(&mut self, cx: &mut Cx);
     /// What was not sent yet.
     fn backlog(&self, dir: Direction, station: Station) -> Backlog;

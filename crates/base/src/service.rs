@@ -105,7 +105,8 @@ pub enum TransportEvent {
 
 /// One end of a connection (or association), with its streams.
 ///
-/// Same order as every machine: feed, drain `poll_transmit` and `poll_event` until `None`, read `poll_timeout`.
+/// Same order as every machine: feed, drain `poll_event` and then `poll_transmit` until `None`, read `poll_timeout`.
+/// Sending raises no event, but for [`TransportEvent::Gone`] of a connection that had only a farewell left to send.
 pub trait Transport: Send {
     /// Opens actively.
     fn connect(&mut self, cx: &mut Cx);

@@ -5,10 +5,12 @@
 //! yardsticks b [seeds]        5 MB over 384/64 kbit/s, 300 ms, 1 % loss towards the client, for seeds 1..=seeds
 //! yardsticks c                100 flows of 1 MB through a bottleneck of 100 Mbit/s
 //! yardsticks d [objects]      1,000 clients, 20 objects of 10,240 octets each, a new connection for each
+//! yardsticks rlc [seconds]    a saturated umts-dch downlink of 384 kbit/s with 5 % of PDUs in error
+//! yardsticks cell [seconds]   50 idle mobiles on a umts-dch cell
 //! yardsticks idle             builds the network of b and does nothing: what start-up costs
 //! ```
 //!
-//! Prints simulated results and CPU seconds of the whole process.
+//! Prints simulated results and CPU seconds of the whole process. `tools/bench/run` runs it beside other simulators.
 
 use airloom_base::{Duration, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
@@ -93,6 +95,44 @@ fn d(objects: u64) -> Result<World> {
     Ok(b.build()?)
 }
 
+/// One mobile that fetches without end, in pieces of 100 MB.
+fn rlc() -> Result<World> {
+    let mut b = Builder::new(1);
+    let (mobile, server) = (b.host("mobile"), b.host("server"));
+    let link = json!({
+        "rate": { "downlink": "384kbit/s", "uplink": "64kbit/s" },
+        "loss": { "per": "pdu", "downlink": 0.05, "uplink": 0.0 },
+    });
+    b.link("radio", "umts-dch", &link, &[mobile], server)?;
+    for host in [mobile, server] {
+        b.transport(host, "tcp", &tcp(65_535))?;
+    }
+    b.app(server, "bulk-server", &json!({}), None)?;
+    b.app(mobile, "bulk", &json!({ "size": "100MB", "repeat": 1000 }), Some("server"))?;
+    Ok(b.build()?)
+}
+
+/// 50 mobiles with nothing to do.
+fn cell() -> Result<World> {
+    let mut b = Builder::new(1);
+    let mobiles: Vec<_> = (0..50).map(|n| b.host(&format!("mobile{n}"))).collect();
+    let server = b.host("server");
+    b.link("radio", "umts-dch", &json!({}), &mobiles, server)?;
+    for host in mobiles.into_iter().chain([server]) {
+        b.transport(host, "tcp", &json!({}))?;
+    }
+    b.app(server, "bulk-server", &json!({}), None)?;
+    Ok(b.build()?)
+}
+
+fn run_for(mut world: World, seconds: u64) -> Result<(f64, Summary)> {
+    let until = Until::Elapsed(Duration::from_secs(seconds));
+    match virtual_time::run(&mut world, until, |_, _| true) {
+        Outcome::Complete => Ok((world.now().as_secs_f64(), world.summary())),
+        other => Err(format!("did not complete: {other:?}").into()),
+    }
+}
+
 fn run(mut world: World) -> Result<(f64, Summary)> {
     let limit = Until::Done { limit: Duration::from_secs(4000) };
     match virtual_time::run(&mut world, limit, |_, _| true) {
@@ -101,44 +141,76 @@ fn run(mut world: World) -> Result<(f64, Summary)> {
     }
 }
 
+/// What the process has used so far, where the system tells.
 fn cpu_seconds() -> f64 {
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    used.tv_sec as f64 + used.tv_nsec as f64 * 1e-9
+    let told = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let nanos = told.split(' ').next().and_then(|n| n.parse::<f64>().ok());
+    nanos.map_or(f64::NAN, |n| n * 1e-9)
+}
+
+/// Results by name of one scenario, sorted: of all clients together, not of the run.
+fn clients(summary: &Summary, key: &str) -> Vec<f64> {
+    let suffix = format!(".{key}");
+    let mut values: Vec<f64> =
+        summary.values.iter().filter(|(name, _)| name.ends_with(&suffix)).map(|(_, v)| *v).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn spread(name: &str, values: &[f64]) -> String {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    match values {
+        [] => format!("{name}=none"),
+        [one] => format!("{name}={one:.4} s"),
+        [min, .., max] => {
+            let median = values[values.len() / 2];
+            format!("{name}: min={min:.4} median={median:.4} mean={mean:.4} max={max:.4} s")
+        }
+    }
 }
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |default| words.get(1).map_or(Ok(default), |w| w.parse::<u64>());
     match words.first().map_or("", String::as_str) {
-        "a" => print(run(a()?)?),
+        "a" => print(&run(a()?)?),
         "b" => {
             let seeds = number(1)?;
             let mut times = Vec::new();
             for seed in 1..=seeds {
                 let (_, summary) = run(b(seed, "5MB")?)?;
-                times.push(summary.values.get("completion_s").copied().unwrap_or(f64::NAN));
+                times.extend(clients(&summary, "completion_s"));
             }
             times.sort_by(f64::total_cmp);
-            let mean = times.iter().sum::<f64>() / times.len() as f64;
-            let (min, median, max) = (times[0], times[times.len() / 2], times[times.len() - 1]);
-            println!("seeds={seeds} min={min:.1} median={median:.1} mean={mean:.1} max={max:.1} s");
+            println!("seeds={seeds} {}", spread("completion", &times));
         }
-        "c" => print(run(c()?)?),
-        "d" => print(run(d(number(20)?)?)?),
+        "c" => print(&run(c()?)?),
+        "d" => print(&run(d(number(20)?)?)?),
+        "rlc" => {
+            let seconds = number(2000)?;
+            let (_, summary) = run_for(rlc()?, seconds)?;
+            let received = summary.values.get("goodput_bit_s").copied().unwrap_or(f64::NAN);
+            println!("simulated={seconds} s goodput={received:.0} bit/s events={}", summary.values["events"]);
+        }
+        "cell" => {
+            let seconds = number(3600)?;
+            let (_, summary) = run_for(cell()?, seconds)?;
+            println!("simulated={seconds} s events={}", summary.values["events"]);
+        }
         "idle" => {
             b(1, "1B")?;
         }
-        other => return Err(format!("no scenario `{other}`: a, b, c, d or idle").into()),
+        other => return Err(format!("no scenario `{other}`: a, b, c, d, rlc, cell or idle").into()),
     }
     println!("cpu_s={:.4}", cpu_seconds());
     Ok(())
 }
 
-fn print((seconds, summary): (f64, Summary)) {
+fn print((seconds, summary): &(f64, Summary)) {
     let value = |key: &str| summary.values.get(key).copied().unwrap_or(f64::NAN);
+    println!("simulated={seconds:.4} s {}", spread("completion", &clients(summary, "completion_s")));
     println!(
-        "simulated={seconds:.4} s completion={:.4} s packets={} segments={} resent={} rto={} events={}",
-        value("completion_s"),
+        "packets={} segments={} resent={} rto={} events={}",
         value("packets"),
         value("segments"),
         value("resent"),

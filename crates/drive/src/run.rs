@@ -83,6 +83,7 @@ pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io
     let about = About {
         comment: format!("{}, seed {}, run {run_id}", scenario.title, scenario.run.seed),
         application: format!("airloom {}", env!("CARGO_PKG_VERSION")),
+        epoch: scenario.run.epoch,
     };
     let capture = capture.map(|path| CaptureFile::create(path, &about)).transpose()?;
     Ok(Recorder::new(tables, capture))

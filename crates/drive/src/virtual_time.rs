@@ -39,20 +39,23 @@ pub fn run(world: &mut World, until: Until, mut look: impl FnMut(Instant, &mut O
             Until::Done { limit } => limit,
             Until::Elapsed(time) => time,
         };
+    let waits = matches!(until, Until::Done { .. });
     let outcome = 'run: loop {
         for _ in 0..BATCH {
-            let next = world.poll_timeout();
-            match (until, next) {
-                (Until::Done { .. }, _) if world.is_finished() => {
-                    break 'run Outcome::Complete;
-                }
-                (Until::Done { .. }, None) => break 'run Outcome::Stuck,
-                (Until::Done { .. }, Some(at)) if at > end => break 'run Outcome::LimitReached,
-                (Until::Elapsed(_), at) if at.is_none_or(|at| at > end) => {
-                    world.handle_timeout(end);
-                    break 'run Outcome::Complete;
-                }
-                (_, at) => world.handle_timeout(at.unwrap_or(end)),
+            if waits && world.is_finished() {
+                break 'run Outcome::Complete;
+            }
+            if !world.step(end) {
+                break 'run match (waits, world.poll_timeout()) {
+                    // Time passes although nothing happens any more.
+                    (false, _) => {
+                        world.handle_timeout(end);
+                        Outcome::Complete
+                    }
+                    (true, _) if world.is_finished() => Outcome::Complete,
+                    (true, None) => Outcome::Stuck,
+                    (true, Some(_)) => Outcome::LimitReached,
+                };
             }
         }
         let now = world.now();

@@ -11,7 +11,12 @@ create_exception!(
     PyValueError,
     "A scenario that cannot be used: `file`, `line`, `column`, `key`, `message` and the valid `choices`."
 );
-create_exception!(airloom._core, DriveError, PyException, "A run that could not be carried out.");
+create_exception!(
+    airloom._core,
+    DriveError,
+    PyException,
+    "A run that could not be carried out; `exit_code` is what the command line ends with."
+);
 
 /// The Python exception for a scenario that cannot be used.
 pub fn scenario_error(py: Python<'_>, error: &scenario::ScenarioError) -> PyErr {
@@ -31,10 +36,21 @@ pub fn scenario_error(py: Python<'_>, error: &scenario::ScenarioError) -> PyErr 
     }
 }
 
-/// The Python exception for a run that could not be carried out; full disks and the like become `OSError`.
-pub fn drive_error(error: airloom_drive::run::DriveError) -> PyErr {
-    match error {
-        airloom_drive::run::DriveError::Io(e) => PyOSError::new_err((e.raw_os_error(), e.to_string())),
-        other => DriveError::new_err(other.to_string()),
+/// The Python exception for a run that could not be carried out, with the exit code that the command line gives for
+/// it as `exit_code`; full disks and the like become `OSError`.
+pub fn drive_error(py: Python<'_>, error: airloom_drive::run::DriveError) -> PyErr {
+    use airloom_drive::run::DriveError as E;
+    let code = match &error {
+        E::Build(_) | E::Timeline(_) => 2,
+        E::RealTime(e) => e.exit_code(),
+        E::Io(_) => 4,
+    };
+    if let E::Io(e) = error {
+        return PyOSError::new_err((e.raw_os_error(), e.to_string()));
+    }
+    let raised = DriveError::new_err(error.to_string());
+    match raised.value(py).setattr("exit_code", code) {
+        Ok(()) => raised,
+        Err(e) => e,
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use airloom_base::Summary;
-use airloom_record::Tables;
+use airloom_drive::real_time::Report;
+use airloom_drive::run::Results;
+use airloom_drive::virtual_time::Outcome;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -21,19 +22,41 @@ pub struct PyResults {
     /// Columns by table.
     #[pyo3(get)]
     tables: Py<PyDict>,
+    /// Exit code of the command, if one ran to its end in real time.
+    #[pyo3(get)]
+    exit_code: Option<i32>,
+    /// Can the figures be believed? Always in virtual time; in real time only if departures were not late.
+    #[pyo3(get)]
+    valid: bool,
 }
 
 impl PyResults {
-    /// Takes results over.
-    pub fn new(py: Python<'_>, outcome: &'static str, summary: Summary, tables: Tables) -> PyResult<Self> {
-        let by_name = PyDict::new(py);
-        for (name, columns) in tables.into_columns() {
+    /// Takes results over; `report` is there if the run was in real time.
+    pub fn new(py: Python<'_>, results: Results, report: Option<&Report>) -> PyResult<Self> {
+        let tables = PyDict::new(py);
+        for (name, columns) in results.tables.into_columns() {
             let list = PyList::empty(py);
             for column in columns {
                 list.append(PyColumn::new(py, column)?)?;
             }
-            by_name.set_item(name, list)?;
+            tables.set_item(name, list)?;
         }
-        Ok(PyResults { outcome, summary: summary.values, tables: by_name.unbind() })
+        Ok(PyResults {
+            outcome: name(results.outcome),
+            summary: results.summary.values,
+            tables: tables.unbind(),
+            exit_code: report.and_then(|r| r.exit_code),
+            valid: report.is_none_or(Report::is_valid),
+        })
+    }
+}
+
+/// Name of an outcome in Python.
+const fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "complete",
+        Outcome::LimitReached => "limit-reached",
+        Outcome::Stuck => "stuck",
+        Outcome::Stopped => "stopped",
     }
 }

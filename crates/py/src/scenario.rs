@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use airloom_drive::run::{self, Results};
-use airloom_drive::virtual_time::Outcome;
-use airloom_world::scenario::{Document, Registries, Scenario};
+use airloom_drive::{real_time, run};
+use airloom_world::scenario::{Document, RecordKind, Registries, Scenario};
 use pyo3::prelude::*;
 
 use crate::errors::{drive_error, scenario_error};
@@ -40,7 +39,7 @@ impl PyScenario {
             for host in &real {
                 document.set_real(host)?;
             }
-            document.scenario(&registries)
+            document.check()
         };
         read().map(PyScenario).map_err(|e| scenario_error(py, &e))
     }
@@ -48,7 +47,9 @@ impl PyScenario {
     /// A real host behind a link with this bearer and these of its settings, and a simulated server.
     #[staticmethod]
     fn for_bearer(py: Python<'_>, bearer: &str, settings: Vec<(String, String)>) -> PyResult<Self> {
-        Scenario::for_bearer(bearer, &settings).map(PyScenario).map_err(|e| scenario_error(py, &e))
+        let registries = Registries::built_in();
+        let read = || Document::for_bearer(&registries, bearer, &settings)?.check();
+        read().map(PyScenario).map_err(|e| scenario_error(py, &e))
     }
 
     /// What it is about, one line.
@@ -91,25 +92,45 @@ impl PyScenario {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<PyResults> {
         let mut watch = Watch::new(progress, PATIENCE);
-        let wanted = self.0.run.records(airloom_world::scenario::RecordKind::Pcapng);
-        let capture = capture.filter(|_| wanted);
+        let capture = self.capture(capture);
         let run_id = self.run_id("virtual");
         let results =
             py.detach(|| run::simulate(&self.0, &run_id, capture.as_deref(), |now| watch.look(now)));
         if let Some(raised) = watch.raised {
             return Err(raised);
         }
-        let Results { outcome, summary, tables } = results.map_err(drive_error)?;
-        PyResults::new(py, name(outcome), summary, tables)
+        PyResults::new(py, results.map_err(|e| drive_error(py, e))?, None)
+    }
+
+    /// Runs it in real time: `command` in the first real host, or without one until the scenario says. `capture` and
+    /// `progress` as in `simulate`; `progress` is called ten times a second.
+    #[pyo3(signature = (command = None, capture = None, progress = None))]
+    fn emulate(
+        &self,
+        py: Python<'_>,
+        command: Option<Vec<String>>,
+        capture: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyResults> {
+        let mut watch = Watch::new(progress, 1);
+        let capture = self.capture(capture);
+        let run_id = self.run_id("real");
+        let results = py.detach(|| {
+            real_time::emulate(&self.0, command.as_deref(), &run_id, capture.as_deref(), |now| {
+                watch.look(now)
+            })
+        });
+        if let Some(raised) = watch.raised {
+            return Err(raised);
+        }
+        let (results, report) = results.map_err(|e| drive_error(py, e))?;
+        PyResults::new(py, results, Some(&report))
     }
 }
 
-/// Name of an outcome in Python.
-const fn name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Complete => "complete",
-        Outcome::LimitReached => "limit-reached",
-        Outcome::Stuck => "stuck",
-        Outcome::Stopped => "stopped",
+impl PyScenario {
+    /// Where the capture goes, if the scenario asks for one.
+    fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
+        path.filter(|_| self.0.run.records(RecordKind::Pcapng))
     }
 }

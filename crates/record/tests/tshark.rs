@@ -43,6 +43,7 @@ impl Capture {
         let about = About {
             comment: "scenario test, seed 1, run 0123456789".to_owned(),
             application: "airloom 0.1.0".to_owned(),
+            epoch: 0,
         };
         let mut file = CaptureFile::create(&path, &about).unwrap();
         file.write(outbox).unwrap();

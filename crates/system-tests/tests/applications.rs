@@ -26,3 +26,63 @@ fn an_application_that_cannot_reach_its_server_fails_and_is_done() {
     let ping = unreachable("ping", &json!({ "server": nowhere, "count": 2, "timeout": "1s" }));
     assert_eq!((ping.values["received"], ping.values["client.lost"]), (0.0, 2.0));
 }
+
+/// Two hosts with TCP and a wire that loses.
+fn transfer(server: &str, server_config: &Value, client: &str, client_config: &Value, loss: f64) -> Summary {
+    let mut b = Builder::new(7);
+    let (near, far) = (b.host("client"), b.host("server"));
+    let wire = json!({ "rate": "2Mbit/s", "delay": "20ms", "queue": "50 packets", "loss": loss });
+    b.link("wire", "wireline", &wire, &[near], far).unwrap();
+    for host in [near, far] {
+        b.transport(host, "tcp", &json!({})).unwrap();
+    }
+    b.app(far, server, server_config, None).unwrap();
+    b.app(near, client, client_config, Some("server")).unwrap();
+    let mut world = b.build().unwrap();
+    let limit = Until::Done { limit: Duration::from_secs(3600) };
+    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+    world.summary()
+}
+
+#[test]
+fn every_way_of_using_http_brings_every_object_through_losses() {
+    let objects: Vec<Value> = (0..12)
+        .map(|n| json!({ "path": format!("/{}", 3000 * n), "size": format!("{}B", 3000 * n) }))
+        .collect();
+    for client in [
+        json!({ "http": "1.0" }),
+        json!({ "http": "1.0", "connections": 6 }),
+        json!({ "http": "1.0-keep-alive", "connections": 1 }),
+        json!({ "http": "1.1", "keep_alive": false }),
+        json!({ "http": "1.1", "connections": 1 }),
+        json!({ "http": "1.1", "connections": 6 }),
+        json!({ "http": "1.1", "connections": 1, "pipeline": 12 }),
+    ] {
+        for server in [
+            json!({}),
+            json!({ "coding": "chunked" }),
+            json!({ "coding": "close" }),
+            json!({ "max_requests": 3 }),
+        ] {
+            let mut config = client.clone();
+            config["pages"] = json!([objects, objects]);
+            let summary = transfer("http-server", &server, "http-client", &config, 0.03);
+            let values = &summary.values;
+            assert_eq!((values["objects"], values["failed"]), (24.0, 0.0), "{client} {server}");
+            assert_eq!(values["bytes"], 2.0 * 3000.0 * 66.0, "{client} {server}");
+        }
+    }
+}
+
+#[test]
+fn every_way_of_bulk_transfer_completes_through_losses() {
+    for mode in ["get", "put"] {
+        for (parallel, keep) in [(1, false), (1, true), (4, false), (4, true)] {
+            let config =
+                json!({ "mode": mode, "size": "50kB", "repeat": 8, "parallel": parallel, "keep": keep });
+            let values = transfer("bulk-server", &json!({}), "bulk", &config, 0.03).values;
+            assert_eq!((values["transfers"], values["transfers_failed"]), (8.0, 0.0), "{config}");
+            assert_eq!((values["transfers_served"], values["transfers_broken"]), (8.0, 0.0), "{config}");
+        }
+    }
+}

@@ -65,6 +65,7 @@ impl Bench {
 }
 
 fn each(test: impl Fn(&'static str)) {
+    assert!(!airloom_bearers::REGISTRY.is_empty());
     airloom_bearers::REGISTRY.iter().for_each(|entry| test(entry.name));
 }
 

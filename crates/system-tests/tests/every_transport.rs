@@ -93,6 +93,7 @@ fn finish(world: &mut World, what: &str) -> Summary {
 }
 
 fn each(test: impl Fn(&'static str)) {
+    assert!(!airloom_transports::REGISTRY.is_empty());
     airloom_transports::REGISTRY.iter().for_each(|entry| test(entry.name));
 }
 

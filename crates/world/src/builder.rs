@@ -118,7 +118,7 @@ impl Builder {
         let entry = airloom_bearers::find(kind)
             .ok_or_else(|| fail(ConfigError::at("bearer", format!("there is no bearer `{kind}`"))))?;
         let bearer = (entry.build)(config, &mut self.parts(name, near.len())).map_err(fail)?;
-        let base = 0x0A00_0000 + ((self.world.fabric.links.len() as u32) << 8);
+        let base = 0x0A00_0000 + ((self.world.links.len() as u32) << 8);
         let end = |host, n: usize| End { host, addresses: vec![Ipv4Addr::from(base + n as u32).into()] };
         let stations = near.iter().enumerate().map(|(n, host)| end(*host, n + 2)).collect();
         self.link_with(name, bearer, stations, end(far, 1))
@@ -132,7 +132,7 @@ impl Builder {
         near: Vec<End>,
         far: End,
     ) -> Result<LinkId, BuildError> {
-        let link = self.world.fabric.links.len() as u32;
+        let link = self.world.links.len() as u32;
         let mut ends = Ends::default();
         for end in near {
             let at = self.attach(end, link, name)?;
@@ -140,12 +140,7 @@ impl Builder {
         }
         ends.far = self.attach(far, link, name)?;
         self.world.routes.ends.push(ends);
-        self.world.fabric.links.push(LinkSlot {
-            name: name.to_owned(),
-            bearer,
-            armed: Instant::FAR_FUTURE,
-            dirty: false,
-        });
+        self.world.links.push(LinkSlot { name: name.to_owned(), bearer, armed: Instant::FAR_FUTURE });
         Ok(LinkId(link))
     }
 
@@ -159,7 +154,7 @@ impl Builder {
         }
         let here = &mut self.world.hosts[host as usize];
         let point = self.world.records.add_point(format!("{}.{name}.ip", here.name), PointKind::Ip);
-        here.local.extend(addresses.iter().map(|a| ip::key(*a)));
+        here.net.locals.extend(addresses.iter().map(|a| ip::key(*a)));
         here.net.interfaces.push(Interface { addresses, mtu: self.mtu, point });
         self.world.routes.attached[host as usize].push(link);
         let interfaces = self.world.routes.attached[host as usize].len();
@@ -234,7 +229,7 @@ impl Builder {
             ports.push(self.world.ports.len() as u32);
             self.world.ports.push(PortInfo {
                 host_name: here.name.clone(),
-                link_name: self.world.fabric.links[*link as usize].name.clone(),
+                link_name: self.world.links[*link as usize].name.clone(),
                 addresses: facts.addresses.clone(),
                 gateways: Vec::new(),
                 mtu: facts.mtu,

@@ -1,47 +1,28 @@
-//! The links of a world, and what goes into them.
-
-use std::collections::VecDeque;
+//! The links of a world, and records of what goes in and comes out.
 
 use airloom_base::record::{Event, PacketFacts};
 use airloom_base::service::Described;
 use airloom_base::{Bearer, Cx, Direction, Instant, Packet, Point, Protocol};
 use airloom_wire::ip::Ip;
 
-use crate::routes::Hop;
+use crate::agenda::{Agenda, Key};
 
 /// A link and its wake-up.
 pub(crate) struct LinkSlot {
     pub(crate) name: String,
     pub(crate) bearer: Box<dyn Bearer>,
     pub(crate) armed: Instant,
-    pub(crate) dirty: bool,
 }
 
-/// All links.
-#[derive(Default)]
-pub(crate) struct Fabric {
-    pub(crate) links: Vec<LinkSlot>,
-    /// Links that were fed and must be drained, in order.
-    pub(crate) fed: VecDeque<u32>,
-}
-
-impl Fabric {
-    /// Puts a datagram into the link that `hop` names.
+impl LinkSlot {
+    /// Enters the link's deadline into the agenda, if it is earlier than what stands there.
     #[inline]
-    pub(crate) fn send(&mut self, cx: &mut Cx, hop: Hop, packet: Packet) {
-        if let Hop::Link { link, direction, station, .. } = hop {
-            let slot = &mut self.links[link as usize];
-            slot.bearer.send(cx, direction, station, packet);
-            self.touch(link);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn touch(&mut self, link: u32) {
-        let slot = &mut self.links[link as usize];
-        if !slot.dirty {
-            slot.dirty = true;
-            self.fed.push_back(link);
+    pub(crate) fn arm(&mut self, index: u32, agenda: &mut Agenda) {
+        if let Some(at) = self.bearer.poll_timeout()
+            && at < self.armed
+        {
+            self.armed = at;
+            agenda.push(at, Key::Link(index));
         }
     }
 }

@@ -36,7 +36,7 @@ impl World {
                 h.apps.iter().for_each(|a| a.app.summarise(&mut one));
                 (&h.name, one)
             })
-            .chain(self.fabric.links.iter().map(|l| {
+            .chain(self.links.iter().map(|l| {
                 let mut one = Summary::default();
                 l.bearer.summarise(&mut one);
                 (&l.name, one)
@@ -47,7 +47,7 @@ impl World {
             owned.push(one);
         }
         all.set_owner("");
-        let links = &owned[owned.len() - self.fabric.links.len()..];
+        let links = &owned[owned.len() - self.links.len()..];
         let lost: f64 = links.iter().filter_map(|s| s.values.get("lost")).sum();
         let mut sharers = BTreeMap::new();
         for (key, value) in owned.iter().flat_map(|s| &s.values) {

@@ -1,4 +1,4 @@
-//! What is generated: the reference pages and the JSON schema of all components.
+//! What is generated: the reference pages, the JSON schema of all components and that of scenario files.
 //!
 //! ```text
 //! cargo run -p airloom-xtask -- docs            writes docs/reference
@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::{fs, io};
 
 use airloom_base::Entry;
+use airloom_world::scenario::{Registries, scenario_schema};
 use page::{Component, Page};
 use serde_json::{Map, Value, json};
 
@@ -66,6 +67,9 @@ fn generated() -> Vec<(PathBuf, String)> {
     let mut files: Vec<_> =
         pages.iter().map(|page| (folder.join(page.file).with_extension("md"), page.render())).collect();
     files.push((folder.join("components.schema.json"), schema));
+    let schema = scenario_schema(&Registries::built_in());
+    let schema = serde_json::to_string_pretty(&schema).expect("a value can be written") + "\n";
+    files.push((folder.join("scenario.schema.json"), schema));
     files
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
 
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, run
+from airloom.cli import check, doctor, emulate, run, validate
 from airloom.cli import list as list_
 from airloom.cli.terminal import say_error
 from airloom.errors import AirloomError
@@ -38,7 +39,9 @@ def common(
 
 app.command("check", help=check.HELP)(check.check)
 app.command("run", help=run.HELP)(run.run)
+app.command("emulate", help=emulate.HELP)(emulate.emulate)
 app.command("list", help=list_.HELP)(list_.list_)
+app.command("validate", help=validate.HELP)(validate.validate)
 app.command("doctor", help=doctor.HELP)(doctor.doctor)
 
 # Every error of typer's parser: unknown commands and options, bad values. Named through a public subclass, since
@@ -48,13 +51,20 @@ _WrongUse: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs a command line and ends the process with the documented exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     sys.exit(call(arguments))
+
+
+def _end(number: int, _: object) -> NoReturn:
+    # Like an exception, so that namespaces and half-written folders are cleared away on the way out.
+    sys.exit(128 + number)
 
 
 def call(arguments: list[str] | None = None) -> int:
     """Runs a command line; returns the exit code."""
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, prog_name="airloom", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except _WrongUse as error:
@@ -62,7 +72,7 @@ def call(arguments: list[str] | None = None) -> int:
         return 2
     except DriveError as error:
         say_error(str(error))
-        return 4
+        return error.exit_code
     except ScenarioError as error:
         say_error(str(error))
         return 2

@@ -20,7 +20,7 @@ def run(
     scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**63 - 1, help="Seed of all random numbers. Default: the scenario's."),
+        typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers. Default: the scenario's."),
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
     out: Annotated[
@@ -41,7 +41,13 @@ def show(done: Run, *, as_json: bool, then: str) -> None:
     if as_json:
         print_json({"folder": str(done.folder), "run_id": done.manifest["run_id"], "summary": done.summary})
     else:
-        print_table(["result", "value"], [[k, common.number(v)] for k, v in done.summary.items()], right=(1,))
+        rows = [[k, common.number(v)] for k, v in _told_once(done.summary).items()]
+        print_table(["result", "value"], rows, right=(1,))
         if done.capture:
             say(f"read the capture: tshark --enable-heuristic rlc_udp -r {quoted(done.capture)}")
     say(f"results in {quoted(done.folder)}   next: {then}")
+
+
+def _told_once(summary: dict[str, float]) -> dict[str, float]:
+    """Without the values of a host or link that stand there without its name as well."""
+    return {k: v for k, v in summary.items() if summary.get(k.partition(".")[2], object()) != v}

@@ -32,6 +32,10 @@ pub(super) struct OneWay {
     waiting: usize,
     waiting_octets: u64,
     arrived: usize,
+    /// Arrival of the first packet that has not arrived yet.
+    next_arrival: Instant,
+    /// Size of the last packet and the time it took: most packets are like the one before.
+    last: (u64, Duration),
     point: Point,
     packets: u64,
     octets: u64,
@@ -59,6 +63,8 @@ impl OneWay {
             waiting: 0,
             waiting_octets: 0,
             arrived: 0,
+            next_arrival: Instant::FAR_FUTURE,
+            last: (0, Duration::ZERO),
             point,
             packets: 0,
             octets: 0,
@@ -101,8 +107,14 @@ impl OneWay {
         }
         let lost = self.loss.loses(cx.now, &packet);
         self.octets += len;
-        let start = self.flight.back().map_or(cx.now, |last| last.departure.max(cx.now));
-        let time = self.rate.map_or(Duration::ZERO, |r| r.time_for(len));
+        let (start, latest) = match self.flight.back() {
+            Some(last) => (last.departure.max(cx.now), last.arrival),
+            None => (cx.now, Instant::ZERO),
+        };
+        if self.last.0 != len {
+            self.last = (len, self.rate.map_or(Duration::ZERO, |r| r.time_for(len)));
+        }
+        let time = self.last.1;
         self.busy += time;
         let departure = start + time;
         self.waiting += 1;
@@ -115,22 +127,28 @@ impl OneWay {
             self.record(cx, Event::Enqueue, &packet, None);
         }
         // Order is kept when the delay was shortened meanwhile.
-        let arrival =
-            (departure + self.delay).max(self.flight.back().map_or(Instant::ZERO, |last| last.arrival));
+        let arrival = (departure + self.delay).max(latest);
+        self.next_arrival = self.next_arrival.min(arrival);
         self.flight.push_back(InFlight { departure, arrival, packet, lost });
     }
 
     /// When the next packet leaves at the far end (or a lost one is forgotten).
     #[inline]
     pub(super) fn next_arrival(&self) -> Instant {
-        self.flight.get(self.arrived).map_or(Instant::FAR_FUTURE, |f| f.arrival)
+        self.next_arrival
     }
 
     #[inline]
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx) {
-        while self.flight.get(self.arrived).is_some_and(|f| f.arrival <= cx.now) {
+        while self.next_arrival <= cx.now {
             self.arrived += 1;
+            self.find_next_arrival();
         }
+    }
+
+    #[inline]
+    fn find_next_arrival(&mut self) {
+        self.next_arrival = self.flight.get(self.arrived).map_or(Instant::FAR_FUTURE, |f| f.arrival);
     }
 
     #[inline]
@@ -153,6 +171,7 @@ impl OneWay {
     pub(super) fn cut(&mut self, cx: &mut Cx) {
         let lost = std::mem::take(&mut self.flight);
         (self.waiting, self.waiting_octets, self.arrived) = (0, 0, 0);
+        self.next_arrival = Instant::FAR_FUTURE;
         for f in lost.iter().filter(|f| !f.lost) {
             self.losses += 1;
             self.record(cx, Event::Drop, &f.packet, Some("link down"));
@@ -163,6 +182,7 @@ impl OneWay {
     pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) {
         self.settle(now);
         self.rate = Some(rate);
+        self.last = (0, Duration::ZERO);
         let first_waiting = self.flight.len() - self.waiting;
         let Some(in_service) = self.flight.get(first_waiting) else { return };
         let (mut departure, mut arrival) = (in_service.departure, in_service.arrival);
@@ -171,6 +191,7 @@ impl OneWay {
             arrival = arrival.max(departure + self.delay);
             (f.departure, f.arrival) = (departure, arrival);
         }
+        self.find_next_arrival();
     }
 
     pub(super) fn set_loss(&mut self, loss: f64) -> Result<(), Unsupported> {

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use airloom_drive::real_time;
@@ -49,8 +48,6 @@ impl Drop for Folder {
 }
 
 fn is_installed(program: &str) -> bool {
-    // curl says its version with two dashes, nginx with one, ping with neither: that it starts is enough.
-    let mut command = Command::new(program);
-    command.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok()
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -38,7 +38,7 @@ impl Connection {
         }
         let news = self.sack_ok && !h.options.sack.is_empty() && self.take_sack_blocks(h, ack);
         if ack > self.snd.una {
-            self.new_ack(now, h, ack);
+            self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack);
         } else if ack == self.snd.una && self.snd.nxt > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
             let duplicate = if self.sack_ok {
@@ -103,9 +103,9 @@ impl Connection {
         news > 0
     }
 
-    /// SND.UNA moves to `ack`.
+    /// SND.UNA moves to `ack`; `echo` is the echoed timestamp.
     #[inline]
-    fn new_ack(&mut self, now: Instant, h: &Header, ack: u64) {
+    pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64) {
         let una = self.snd.una;
         let octets = ack - una;
         // A probe of the window that was taken had not been counted as sent.
@@ -114,7 +114,7 @@ impl Connection {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.release();
-        let segments = self.take_times(now, h, ack);
+        let segments = self.take_times(now, echo, ack);
         self.stalled_since = now;
         self.mtu_hold = false;
         self.pending |= pending::DATA;
@@ -141,6 +141,7 @@ impl Connection {
         if self.snd.una == self.snd.nxt {
             //= RFC 6298 (5.2): all is acknowledged: off.
             self.timers.retransmission.stop();
+            self.timers.settle();
         } else if restart {
             //= RFC 6298 (5.3): new data is acknowledged: once more from now.
             let at = self.rtt.deadline(&self.config, now);
@@ -156,7 +157,7 @@ impl Connection {
 
     /// Round-trip time from what `ack` covers; returns how many segments that was.
     #[inline]
-    fn take_times(&mut self, now: Instant, h: &Header, ack: u64) -> u64 {
+    fn take_times(&mut self, now: Instant, echo: Option<u32>, ack: u64) -> u64 {
         let mut segments = 0;
         let mut sample = None;
         while let Some(sent) = self.snd.sent.front().filter(|s| s.end <= ack) {
@@ -170,7 +171,7 @@ impl Connection {
         let with_timestamps = self.timestamps_ok && self.config.rtt_sampling == RttSampling::Timestamps;
         if with_timestamps {
             //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
-            if let Some((_, echo)) = h.options.timestamps {
+            if let Some(echo) = echo {
                 self.sample_timestamp(now, echo);
             }
         } else if let Some(sent) = sample {
@@ -308,7 +309,11 @@ impl Connection {
         }
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
         if now.since(self.silent_since()) >= limit {
-            self.abort(CloseReason::TimedOut);
+            if handshake {
+                self.fail(CloseReason::TimedOut);
+            } else {
+                self.abort(CloseReason::TimedOut);
+            }
             return;
         }
         self.facts.rto_count += 1;

@@ -1,17 +1,73 @@
 //! What a segment does, in the order of RFC 9293 3.10.7.
 
-use airloom_base::{Body, CloseReason, Duration, Instant};
+use airloom_base::{Body, CloseReason, Duration, Instant, Packet};
 
 use super::ack_policy::Decision;
-use super::connection::{Connection, pending, widen};
+use super::connection::{Connection, Mode, pending, widen};
 use super::recv::Arrival;
 use super::state::{State, Step};
-use super::wire::{Flags, Header};
+use super::wire::{Flags, Header, Plain};
 
 /// After so long a silence a timestamp says nothing about age (RFC 7323 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);
 
 impl Connection {
+    /// The two segments that nearly all are, on an open connection without losses: the next data, or an
+    /// acknowledgement of new data. Does what [`Connection::segment_arrives`] would do; says no to any other segment.
+    #[inline]
+    pub fn expected_arrives(&mut self, now: Instant, packet: &mut Packet) -> bool {
+        let Some((h, len)) = Plain::parse(packet.head()) else { return false };
+        let seq = widen(self.rcv.nxt, h.seq);
+        let ack = widen(self.snd.una, h.ack);
+        if self.state != State::Established
+            || seq != self.rcv.nxt
+            || packet.head().len() != len
+            || h.timestamps.is_some() != self.timestamps_ok
+            || self.mode != Mode::Open
+            || self.dupacks != 0
+        {
+            return false;
+        }
+        let mut echo = None;
+        if let Some((value, reply)) = h.timestamps {
+            if value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0 {
+                return false;
+            }
+            echo = Some(reply);
+        }
+        let octets = packet.body().len() as u64;
+        let wnd = u64::from(h.window) << self.snd.shift;
+        if octets == 0 {
+            if ack <= self.snd.una || ack > self.snd.nxt || self.timers.persist.is_armed() {
+                return false;
+            }
+        } else if ack != self.snd.una || wnd != self.snd.wnd || octets > self.rcv.wnd() {
+            return false;
+        }
+        if let Some((value, _)) = h.timestamps
+            && seq <= self.rcv.last_ack
+        {
+            self.rcv.ts_recent = value;
+            self.rcv.ts_recent_at = now;
+        }
+        self.facts.wire_received += len as u64 + octets;
+        self.last_received = now;
+        if self.config.keepalive {
+            self.arm_keepalive(now);
+        }
+        if octets == 0 {
+            self.set_window(seq, ack, wnd);
+            self.new_ack(now, echo, ack);
+        } else {
+            self.snd.wl1 = seq;
+            self.take_data(now, h.flags, seq, packet.take_body());
+            if self.rcv.fin == Some(self.rcv.nxt) {
+                self.take_fin(now);
+            }
+        }
+        true
+    }
+
     /// SEGMENT ARRIVES.
     pub fn segment_arrives(&mut self, now: Instant, h: &Header, _ecn: u8, body: Body) {
         match self.state {
@@ -244,20 +300,25 @@ impl Connection {
             self.rcv.fin = Some(seq + len);
         }
         if len > 0 {
-            self.take_data(now, h, seq, body);
+            self.take_data(now, h.flags, seq, body);
         }
         if self.rcv.fin == Some(self.rcv.nxt) {
-            self.rcv.nxt += 1;
-            self.pending |= pending::ACK;
-            self.step(now, Step::Fin);
-            self.tell_finished_if_read();
+            self.take_fin(now);
         } else if fin {
             self.pending |= pending::ACK;
         }
     }
 
+    /// The peer's FIN is next.
+    fn take_fin(&mut self, now: Instant) {
+        self.rcv.nxt += 1;
+        self.pending |= pending::ACK;
+        self.step(now, Step::Fin);
+        self.tell_finished_if_read();
+    }
+
     #[inline]
-    fn take_data(&mut self, now: Instant, h: &Header, seq: u64, mut body: Body) {
+    fn take_data(&mut self, now: Instant, flags: Flags, seq: u64, mut body: Body) {
         if let Some(fin) = self.rcv.fin
             && seq + body.len() as u64 > fin
         {
@@ -273,7 +334,7 @@ impl Connection {
         }
         if arrival == Arrival::InOrder {
             let grew = self.rcv.grow(len);
-            self.acks.pushed |= h.flags.has(Flags::PSH);
+            self.acks.pushed |= flags.has(Flags::PSH);
             let unacked = self.rcv.nxt - self.rcv.last_ack;
             let rtt = (self.rtt.srtt(), self.rtt.rto(&self.config));
             match self.acks.on_data(&self.config, now, len, unacked, grew, rtt) {

@@ -421,6 +421,10 @@ impl Transport for Connection {
     }
 
     fn handle_packet(&mut self, cx: &mut Cx, _path: PathId, ecn: u8, mut packet: Packet) {
+        if self.expected_arrives(cx.now, &mut packet) {
+            self.record(cx);
+            return;
+        }
         let Ok((header, len)) = Header::parse(packet.head()) else { return };
         self.facts.wire_received += packet.wire_len() as u64;
         packet.strip(len);

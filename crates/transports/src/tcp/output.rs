@@ -7,7 +7,7 @@ use super::congestion::validation::remembered;
 use super::connection::{Connection, Mode, pending};
 use super::send::Sent;
 use super::state::State;
-use super::wire::{Flags, Header, Options, SackBlocks};
+use super::wire::{Flags, Header, Options, Plain, SackBlocks};
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -421,35 +421,40 @@ impl Connection {
     /// A segment of a synchronized connection: acknowledgement, window and options are those of this moment.
     #[inline]
     fn segment(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
-        let mut options = Options::default();
-        if self.timestamps_ok {
-            options.timestamps = Some((self.timestamp(now), self.rcv.ts_recent));
-        }
-        if self.rcv.wants_sack() && self.sack_ok {
-            options.sack = self.rcv.sack_blocks(self.config.dsack);
-        }
-        let header = Header {
-            source: self.ports.0,
-            destination: self.ports.1,
-            seq: seq as u32,
-            ack: self.rcv.nxt as u32,
-            flags,
-            window: self.rcv.announce(self.rcv.shift),
-            urgent: 0,
-            options,
-        };
+        let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
+        let window = self.rcv.announce(self.rcv.shift);
+        let ack = self.rcv.nxt;
         self.pending &= !pending::ACK;
         self.timers.ack.stop();
-        if self.rcv.last_ack != self.rcv.nxt {
-            self.rcv.last_ack = self.rcv.nxt;
+        if self.rcv.last_ack != ack {
+            self.rcv.last_ack = ack;
             self.acks.on_ack_sent();
         }
-        self.emit(&header, body)
+        if self.rcv.wants_sack() && self.sack_ok {
+            let sack = self.rcv.sack_blocks(self.config.dsack);
+            let header = Header {
+                source: self.ports.0,
+                destination: self.ports.1,
+                seq: seq as u32,
+                ack: ack as u32,
+                flags,
+                window,
+                urgent: 0,
+                options: Options { timestamps, sack, ..Options::default() },
+            };
+            return self.emit(&header, body);
+        }
+        let plain = Plain { seq: seq as u32, ack: ack as u32, flags, window, timestamps };
+        let ports = self.ports;
+        self.count(Packet::build(|out| plain.emit(ports, out), body))
+    }
+
+    fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
+        self.count(Packet::build(|out| header.emit(out), body))
     }
 
     #[inline]
-    fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
-        let packet = Packet::build(|out| header.emit(out), body);
+    fn count(&mut self, packet: Packet) -> Outgoing {
         self.facts.segments += 1;
         self.facts.wire_sent += packet.wire_len() as u64;
         Outgoing { path: PathId(0), ecn: 0, packet }

@@ -85,9 +85,11 @@ impl Receive {
 
     /// The peer's SYN is here.
     pub fn synchronise(&mut self, irs: u64) {
+        // A SYN of ours may have offered a window already.
+        let offered = self.wnd();
         self.irs = irs;
         self.nxt = irs + 1;
-        self.edge = self.nxt;
+        self.edge = self.nxt + offered;
         self.last_ack = self.nxt;
     }
 

@@ -194,6 +194,70 @@ impl Header {
     }
 }
 
+/// A header with nothing but acknowledgement and perhaps timestamps: nearly all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// ACK, perhaps PSH.
+    pub flags: Flags,
+    /// Window as it stands in the header.
+    pub window: u16,
+    /// Timestamp value and echo reply.
+    pub timestamps: Option<(u32, u32)>,
+}
+
+impl Plain {
+    /// Reads such a header, and how many octets it has; `None` if it is another one, or none.
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Option<(Plain, usize)> {
+        let fixed: &[u8; MIN_HEADER] = octets.first_chunk()?;
+        let flags = Flags(fixed[13]);
+        if flags.0 & !Flags::PSH.0 != Flags::ACK.0 {
+            return None;
+        }
+        let (timestamps, len) = match fixed[12] >> 4 {
+            5 => (None, MIN_HEADER),
+            8 => {
+                let option: &[u8; TIMESTAMPS_LEN] = octets[MIN_HEADER..].first_chunk()?;
+                if option[..4] != [KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10] {
+                    return None;
+                }
+                (Some((be32(option, 4), be32(option, 8))), MIN_HEADER + TIMESTAMPS_LEN)
+            }
+            _ => return None,
+        };
+        let plain =
+            Plain { seq: be32(fixed, 4), ack: be32(fixed, 8), flags, window: be16(fixed, 14), timestamps };
+        Some((plain, len))
+    }
+
+    /// Writes such a header, as [`Header::emit`] would. Panics if `out` is shorter than 32 octets.
+    #[inline]
+    pub fn emit(&self, ports: (u16, u16), out: &mut [u8]) -> usize {
+        let out: &mut [u8; MIN_HEADER + TIMESTAMPS_LEN] = out.first_chunk_mut().expect("room for the header");
+        let ports = u32::from(ports.0) << 16 | u32::from(ports.1);
+        out[0..4].copy_from_slice(&ports.to_be_bytes());
+        out[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        out[8..12].copy_from_slice(&self.ack.to_be_bytes());
+        let offset: u8 = if self.timestamps.is_some() { 0x80 } else { 0x50 };
+        out[12..14].copy_from_slice(&[offset, self.flags.0]);
+        out[14..16].copy_from_slice(&self.window.to_be_bytes());
+        out[16..20].copy_from_slice(&[0; 4]);
+        match self.timestamps {
+            Some((value, echo)) => {
+                out[20..24].copy_from_slice(&[KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10]);
+                out[24..28].copy_from_slice(&value.to_be_bytes());
+                out[28..32].copy_from_slice(&echo.to_be_bytes());
+                MIN_HEADER + TIMESTAMPS_LEN
+            }
+            None => MIN_HEADER,
+        }
+    }
+}
+
 impl Options {
     #[inline]
     fn parse(&mut self, octets: &[u8]) -> Result<(), Error> {
@@ -345,6 +409,40 @@ mod tests {
         assert_eq!(octets.len(), 20);
         assert_eq!(octets[12], 0x50);
         assert_eq!(Header::parse(&octets), Ok((header, 20)));
+    }
+
+    #[test]
+    fn the_plain_form_reads_and_writes_what_the_general_one_does() {
+        for timestamps in [None, Some((7, 0x0102_0304))] {
+            for flags in [Flags::ACK, Flags::ACK.with(Flags::PSH)] {
+                let options = Options { timestamps, ..Options::default() };
+                let header = Header {
+                    source: 0x1234,
+                    destination: 80,
+                    seq: 0xfedc_ba98,
+                    ack: 17,
+                    flags,
+                    window: 0x8001,
+                    urgent: 0,
+                    options,
+                };
+                let octets = emitted(&header);
+                let (plain, len) = Plain::parse(&octets).unwrap();
+                assert_eq!(len, octets.len());
+                assert_eq!(
+                    (plain.seq, plain.ack, plain.flags, plain.window, plain.timestamps),
+                    (header.seq, header.ack, header.flags, header.window, timestamps)
+                );
+                let mut out = [0xff; MAX_HEADER];
+                assert_eq!(plain.emit((0x1234, 80), &mut out), len);
+                assert_eq!(out[..len], octets);
+                for cut in 0..len {
+                    assert_eq!(Plain::parse(&octets[..cut]), None);
+                }
+            }
+        }
+        assert_eq!(Plain::parse(&SYN), None);
+        assert_eq!(Plain::parse(&SACK), None);
     }
 
     #[test]

@@ -52,6 +52,7 @@ pub(crate) struct Connection {
     pub(crate) opener: bool,
     pub(crate) accepted: bool,
     pub(crate) reported: bool,
+    pub(crate) lingering: bool,
     pub(crate) dirty: bool,
     pub(crate) flow: u32,
     pub(crate) armed: Instant,

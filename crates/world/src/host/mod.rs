@@ -12,7 +12,8 @@ use airloom_base::{
 };
 
 pub use connection::Totals;
-pub(crate) use net::{Call, Net};
+pub(crate) use net::{Call, Fed, Net};
+pub(crate) use receive::Reception;
 
 /// Where a host meets a link.
 #[derive(Clone, Debug)]
@@ -39,18 +40,15 @@ pub(crate) struct AppSlot {
 /// What a host is made of.
 pub(crate) struct Host {
     pub(crate) name: String,
-    /// Its own addresses as numbers: few, so they are compared one by one.
-    pub(crate) local: Vec<u128>,
     pub(crate) apps: Vec<AppSlot>,
     pub(crate) net: Net,
     /// Port of each interface, if the host is real.
     pub(crate) ports: Option<Vec<u32>>,
-    pub(crate) dirty: bool,
 }
 
 impl Host {
     pub(crate) fn new(name: String, index: u32) -> Self {
-        Host { name, local: Vec::new(), apps: Vec::new(), net: Net::new(index), ports: None, dirty: false }
+        Host { name, apps: Vec::new(), net: Net::new(index), ports: None }
     }
 
     /// Adds an application and listens on its ports.
@@ -62,6 +60,7 @@ impl Host {
 
     /// Adds a protocol; the first one is what the applications connect by.
     pub(crate) fn add_protocol(&mut self, protocol: Box<dyn Protocol>) {
+        self.net.numbers.push(protocol.ip_protocol());
         self.net.protocols.push(protocol);
     }
 }

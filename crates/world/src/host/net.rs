@@ -23,21 +23,27 @@ pub(crate) struct Slot {
     pub(crate) connection: Option<Box<Connection>>,
 }
 
+/// Connections (host and slot) that were fed and must be drained, in order.
+pub(crate) type Fed = VecDeque<(u32, u32)>;
+
 /// Connections, ports and protocols of a host. Datagrams to send are put into `out`, with the hop they take.
 #[derive(Default)]
 pub(crate) struct Net {
     pub(crate) index: u32,
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) protocols: Vec<Box<dyn Protocol>>,
+    /// Number in the IP header of each of them.
+    pub(crate) numbers: Vec<u8>,
+    /// The host's own addresses as numbers.
+    pub(crate) locals: Vec<u128>,
     pub(crate) slots: Vec<Slot>,
     free: Vec<u32>,
     table: Table<Key, u32>,
+    last_found: Option<(Key, u32)>,
     /// Application behind each stream port and each datagram port.
     streams: Table<u16, u16>,
     datagrams: Table<u16, u16>,
     ephemeral: u16,
-    /// Connections that were fed and must be drained, in order.
-    pub(crate) fed: VecDeque<u32>,
     /// Sockets that could not be opened at all: told to the application afterwards.
     pub(crate) failed: VecDeque<(u16, SocketId, CloseReason)>,
     /// Datagrams ready to go.
@@ -67,15 +73,25 @@ impl Net {
         self.datagrams.get(&port).copied()
     }
 
-    /// Which of the host's own addresses this is, for the key of a connection.
-    pub(crate) fn local_index(&self, address: IpAddr) -> u8 {
-        let mut all = self.interfaces.iter().flat_map(|i| &i.addresses);
-        all.position(|a| *a == address).map_or(u8::MAX, |n| n.min(254) as u8)
+    /// Which of the host's own addresses this is, if it is one. A host has few, so they are compared one by one.
+    #[inline]
+    pub(crate) fn local(&self, address: u128) -> Option<u8> {
+        self.locals.iter().position(|a| *a == address).map(|n| n.min(254) as u8)
+    }
+
+    fn local_index(&self, address: IpAddr) -> u8 {
+        self.local(ip::key(address)).unwrap_or(u8::MAX)
     }
 
     #[inline]
-    pub(crate) fn find(&self, key: &Key) -> Option<u32> {
-        self.table.get(key).copied()
+    pub(crate) fn find(&mut self, key: &Key) -> Option<u32> {
+        // Packets come in trains: the last connection is asked first.
+        if self.last_found.is_some_and(|(last, _)| last == *key) {
+            return self.last_found.map(|(_, slot)| slot);
+        }
+        let slot = self.table.get(key).copied()?;
+        self.last_found = Some((*key, slot));
+        Some(slot)
     }
 
     /// Puts a connection into the table.
@@ -95,6 +111,7 @@ impl Net {
         let connection = place.connection.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.table.remove(&connection.key);
+        self.last_found = None;
         self.free.push(slot);
         Some(connection)
     }
@@ -112,12 +129,12 @@ impl Net {
 
     /// Notes that a connection was fed and has to be drained.
     #[inline]
-    pub(crate) fn touch(&mut self, slot: u32) {
+    pub(crate) fn touch(&mut self, slot: u32, fed: &mut Fed) {
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut()
             && !connection.dirty
         {
             connection.dirty = true;
-            self.fed.push_back(slot);
+            fed.push_back((self.index, slot));
         }
     }
 
@@ -136,6 +153,7 @@ impl Net {
         let local = self.local_index(path.local);
         Connection {
             transport,
+            lingering: false,
             key: Key::new(ip_protocol, local, ports.0, ip::key(path.remote), ports.1),
             hop,
             path,
@@ -203,6 +221,7 @@ pub(crate) struct Call<'a> {
     pub(crate) app: u16,
     pub(crate) net: &'a mut Net,
     pub(crate) routes: &'a mut Routes,
+    pub(crate) fed: &'a mut Fed,
 }
 
 impl Call<'_> {
@@ -224,7 +243,7 @@ impl Call<'_> {
         connection.opener = true;
         connection.transport.connect(cx);
         let slot = self.net.insert(connection);
-        self.net.touch(slot);
+        self.net.touch(slot, self.fed);
         Ok(self.net.socket(slot, 0))
     }
 }
@@ -245,21 +264,21 @@ impl Sockets for Call<'_> {
     fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize {
         let Some(connection) = self.connection(socket) else { return 0 };
         let taken = connection.transport.write(cx, socket.stream, body);
-        self.net.touch(socket.slot);
+        self.net.touch(socket.slot, self.fed);
         taken
     }
 
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         let body = self.connection(socket)?.transport.read(cx, socket.stream, max)?;
         // Room in the receive buffer may call for a window update.
-        self.net.touch(socket.slot);
+        self.net.touch(socket.slot, self.fed);
         Some(body)
     }
 
     fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
         if let Some(connection) = self.connection(socket) {
             connection.transport.finish(cx, socket.stream);
-            self.net.touch(socket.slot);
+            self.net.touch(socket.slot, self.fed);
         }
     }
 
@@ -268,7 +287,7 @@ impl Sockets for Call<'_> {
             connection.app = None;
             connection.close = Some(cx.now);
             connection.transport.reset(cx);
-            self.net.touch(socket.slot);
+            self.net.touch(socket.slot, self.fed);
         }
     }
 

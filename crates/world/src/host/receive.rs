@@ -7,66 +7,98 @@ use airloom_wire::ip::{self, Ip};
 use airloom_wire::{Error, udp};
 
 use super::connection::Key;
-use super::net::Net;
+use super::net::{Fed, Net};
 use crate::routes::Routes;
 
 /// Octets of an offending datagram that an ICMP error quotes: its IP header and 8 more (RFC 792), here enough for
 /// the ports and sequence number behind any IP header.
 const QUOTE: usize = 68;
 
+/// The surroundings a datagram is received in.
+pub(crate) struct Reception<'a, 'b> {
+    pub(crate) cx: &'a mut Cx<'b>,
+    pub(crate) routes: &'a mut Routes,
+    pub(crate) fed: &'a mut Fed,
+    /// Which own address it was sent to.
+    pub(crate) local: u8,
+}
+
 impl Net {
     /// Takes a datagram for this host. A datagram for an application is given back with its index.
     #[inline]
     pub(crate) fn receive(
         &mut self,
-        cx: &mut Cx,
-        routes: &mut Routes,
+        at: Reception,
         mut packet: Packet,
     ) -> Result<Option<(u16, Datagram)>, Error> {
         let header = Ip::parse(packet.head())?;
         if header.total_len != packet.wire_len() {
             return Err(Error::Malformed("IP length"));
         }
-        for index in 0..self.protocols.len() {
-            if self.protocols[index].ip_protocol() == header.protocol {
-                packet.strip(header.header_len);
-                self.receive_unit(cx, routes, &header, index, packet)?;
-                return Ok(None);
-            }
+        if let Some(index) = self.numbers.iter().position(|n| *n == header.protocol) {
+            packet.strip(header.header_len);
+            self.receive_unit(at, &header, index, packet)?;
+            return Ok(None);
         }
         match header.protocol {
-            ip::protocol::UDP => self.receive_udp(cx, routes, &header, packet),
-            ip::protocol::ICMP | ip::protocol::ICMPV6 => self.receive_icmp(cx, routes, &header, packet),
+            ip::protocol::UDP => self.receive_udp(at.cx, at.routes, &header, packet),
+            ip::protocol::ICMP | ip::protocol::ICMPV6 => self.receive_icmp(at, &header, packet),
             _ => Err(Error::Malformed("protocol")),
         }
     }
 
+    #[inline]
     fn receive_unit(
         &mut self,
-        cx: &mut Cx,
-        routes: &mut Routes,
+        at: Reception,
         header: &Ip,
         protocol: usize,
         unit: Packet,
     ) -> Result<(), Error> {
         let (theirs, ours) = self.protocols[protocol].ports(unit.head()).ok_or(Error::Truncated)?;
-        // A host with one interface, the usual case, needs no search for the address.
-        let local = self.local_index(header.destination);
-        let key = Key::new(header.protocol, local, ours, ip::key(header.source), theirs);
-        let slot = match self.find(&key) {
-            Some(slot) => slot,
-            None => match self.accept(cx, routes, header, protocol, (ours, theirs), &unit) {
-                Some(slot) => slot,
-                None => {
-                    self.refuse(cx, routes, header, protocol, &unit);
-                    return Ok(());
-                }
-            },
+        let key = Key::new(header.protocol, at.local, ours, ip::key(header.source), theirs);
+        let Some(slot) = self.find(&key).filter(|slot| !self.replaces(*slot, &unit)) else {
+            return self.receive_first(at, header, protocol, (ours, theirs), unit);
         };
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
-            connection.transport.handle_packet(cx, PathId(0), header.ecn, unit);
+            connection.transport.handle_packet(at.cx, PathId(0), header.ecn, unit);
+            if !connection.dirty {
+                connection.dirty = true;
+                at.fed.push_back((self.index, slot));
+            }
         }
-        self.touch(slot);
+        Ok(())
+    }
+
+    /// Does this unit open a new connection in the place of one in TIME-WAIT?
+    #[inline]
+    fn replaces(&self, slot: u32, unit: &Packet) -> bool {
+        let connection = self.slots[slot as usize].connection.as_deref();
+        connection.is_some_and(|c| c.lingering && c.transport.yields_to(unit))
+    }
+
+    /// A unit of no connection, or one that takes the place of a connection in TIME-WAIT.
+    fn receive_first(
+        &mut self,
+        at: Reception,
+        header: &Ip,
+        protocol: usize,
+        ports: (u16, u16),
+        unit: Packet,
+    ) -> Result<(), Error> {
+        let old = Key::new(header.protocol, at.local, ports.0, ip::key(header.source), ports.1);
+        if let Some(slot) = self.find(&old) {
+            self.remove(slot);
+        }
+        match self.accept(at.cx, at.routes, header, protocol, ports, &unit) {
+            Some(slot) => {
+                if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+                    connection.transport.handle_packet(at.cx, PathId(0), header.ecn, unit);
+                }
+                self.touch(slot, at.fed);
+            }
+            None => self.refuse(at.cx, at.routes, header, protocol, &unit),
+        }
         Ok(())
     }
 
@@ -126,11 +158,11 @@ impl Net {
 
     fn receive_icmp(
         &mut self,
-        cx: &mut Cx,
-        routes: &mut Routes,
+        at: Reception,
         header: &Ip,
         mut packet: Packet,
     ) -> Result<Option<(u16, Datagram)>, Error> {
+        let Reception { cx, routes, fed, .. } = at;
         let octets = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
         match Icmp::parse(header.source, octets)? {
             Icmp::EchoRequest { ident, seq } => {
@@ -149,7 +181,7 @@ impl Net {
                 Ok(Some((app, Datagram::Echo { remote, ident, seq, body: packet.take_body() })))
             }
             Icmp::TooBig { mtu } => {
-                self.path_mtu(cx, mtu, &packet.take_body().to_bytes());
+                self.path_mtu(cx, fed, mtu, &packet.take_body().to_bytes());
                 Ok(None)
             }
             _ => Ok(None),
@@ -157,25 +189,18 @@ impl Net {
     }
 
     /// Tells the connection whose datagram is quoted what the path can carry.
-    fn path_mtu(&mut self, cx: &mut Cx, mtu: u16, quote: &[u8]) {
+    fn path_mtu(&mut self, cx: &mut Cx, fed: &mut Fed, mtu: u16, quote: &[u8]) {
         let Ok(inner) = Ip::parse(quote) else { return };
-        let Some(index) = self.protocols.iter().position(|p| p.ip_protocol() == inner.protocol) else {
-            return;
-        };
+        let Some(index) = self.numbers.iter().position(|n| *n == inner.protocol) else { return };
         let Some(unit) = quote.get(inner.header_len..) else { return };
         let Some((ours, theirs)) = self.protocols[index].ports(unit) else { return };
-        let key = Key::new(
-            inner.protocol,
-            self.local_index(inner.source),
-            ours,
-            ip::key(inner.destination),
-            theirs,
-        );
+        let Some(local) = self.local(ip::key(inner.source)) else { return };
+        let key = Key::new(inner.protocol, local, ours, ip::key(inner.destination), theirs);
         if let Some(slot) = self.find(&key) {
             if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
                 connection.transport.path_mtu(cx, PathId(0), mtu);
             }
-            self.touch(slot);
+            self.touch(slot, fed);
         }
     }
 

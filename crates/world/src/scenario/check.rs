@@ -1,22 +1,25 @@
 //! What only building can tell, said with the line of the file all the same.
 
-use airloom_base::{Change, ConfigError, Cx, Instant, Outbox, Parts};
+use airloom_base::Change;
 
 use super::document::Document;
 use super::errors::ScenarioError;
 use super::hosts::group_of;
+use super::read::unknown;
 use super::registries::Registries;
-use super::schema::{Scenario, TimelineEntry};
+use super::schema::{Scenario, TimelineEntry, matches};
 use super::tree::Node;
 use crate::builder::BuildError;
+use crate::world::World;
 
 impl Document {
-    /// The scenario, after everything in it was built once: a host that is not there, a wire with three ends, and a
-    /// change of the timeline that its link does not know are found here.
+    /// The scenario, after everything in it was built once: a host that is not there, a wire with three ends, a
+    /// change of the timeline that its link does not know and a point that does not exist are found here.
     pub fn check(&mut self) -> Result<Scenario, ScenarioError> {
         let scenario = self.scenario(&Registries::built_in())?;
-        scenario.build(false).map_err(|e| self.explain(&e))?;
-        self.check_timeline(&scenario)?;
+        let mut world = scenario.build(false).map_err(|e| self.explain(&e))?;
+        self.check_timeline(&scenario, &mut world)?;
+        self.check_points(&scenario, &mut world)?;
         Ok(scenario)
     }
 
@@ -35,36 +38,36 @@ impl Document {
         self.error(&path, error.message.clone())
     }
 
-    fn check_timeline(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
-        // In order of time: what a link can do may depend on what happened to it before.
+    /// Tries every change on its link, in order of time: what a link can do may depend on what happened before.
+    fn check_timeline(&self, scenario: &Scenario, world: &mut World) -> Result<(), ScenarioError> {
         let mut entries: Vec<(usize, &TimelineEntry)> = scenario.timeline.iter().enumerate().collect();
-        entries.sort_by_key(|(_, e)| (e.link, e.at));
-        for of_link in entries.chunk_by(|a, b| a.1.link == b.1.link) {
-            let link = &scenario.links[of_link[0].1.link];
-            let at_link = |error| BuildError { component: format!("links.{}", link.name), error };
-            let mut records = Outbox::default();
-            let mut parts = Parts {
-                seed: scenario.run.seed,
-                name: &link.name,
-                stations: u16::try_from(link.near.len()).unwrap_or(u16::MAX),
-                records: &mut records,
-            };
-            let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| {
-                self.explain(&at_link(ConfigError::at("bearer", "there is no such bearer")))
-            })?;
-            let mut bearer = (entry.build)(&link.bearer.config, &mut parts)
-                .map_err(|error| self.explain(&at_link(error)))?;
-            for (index, entry) in of_link {
-                let mut cx = Cx { now: Instant::ZERO + entry.at, records: &mut records };
-                for change in &entry.changes {
-                    bearer.apply(&mut cx, &entry.part, change).map_err(|unsupported| {
-                        let index = index.to_string();
-                        self.error(&["timeline", &index, "set", key_of(change)], unsupported.0)
-                    })?;
-                }
+        entries.sort_by_key(|(_, e)| e.at);
+        for (index, entry) in entries {
+            for change in &entry.changes {
+                let link = u32::try_from(entry.link).unwrap_or(u32::MAX);
+                world.apply(link, &entry.part, change).map_err(|unsupported| {
+                    let index = index.to_string();
+                    self.error(&["timeline", &index, "set", key_of(change)], unsupported.0)
+                })?;
             }
         }
         Ok(())
+    }
+
+    /// A pattern of points that matches none is a slip.
+    fn check_points(&self, scenario: &Scenario, world: &mut World) -> Result<(), ScenarioError> {
+        let points = world.records().points();
+        let Some(patterns) = &scenario.run.points else { return Ok(()) };
+        match patterns.iter().position(|p| !points.iter().any(|i| matches(p, &i.name))) {
+            None => Ok(()),
+            Some(index) => {
+                let names: Vec<&str> = points.iter().map(|i| i.name.as_str()).collect();
+                let pattern = patterns[index].as_str();
+                let mut error = self.error(&["run", "points", &index.to_string()], String::new());
+                (error.message, error.choices) = unknown("observation point", pattern, names);
+                Err(error)
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A scenario file that was read but not yet understood: its values, and where each of them stands.
 
-use super::errors::{ScenarioError, closest, line_and_column};
+use super::errors::{ScenarioError, line_and_column};
 use super::overrides::{self, Override};
-use super::read::Fault;
+use super::read::{Fault, unknown};
 use super::registries::Registries;
 use super::schema::Scenario;
 use super::tree::{Entry, Kind, Node, Place, quoted};
@@ -28,6 +28,8 @@ impl Document {
     /// Reads the octets of the file called `name`. JSON is recognised by its first brace, which no TOML
     /// document begins with.
     pub fn read(name: &str, octets: &[u8]) -> Result<Document, ScenarioError> {
+        // Some editors begin a file with a byte order mark.
+        let octets = octets.strip_prefix(b"\xef\xbb\xbf").unwrap_or(octets);
         let text = String::from_utf8_lossy(octets);
         let error = |offset: usize, message: String| {
             let (line, column) = line_and_column(&text, offset);
@@ -130,9 +132,7 @@ impl Document {
                 return Err(self.option_error(number, format!("hosts.{group} is not a table"), Vec::new()));
             }
             None => {
-                let meant = closest(group, names.iter().map(String::as_str));
-                let meant = meant.map_or(String::new(), |m| format!(" (did you mean `{m}`?)"));
-                let message = format!("there is no host {}{meant}", quoted(group));
+                let (message, names) = unknown("host", group, names.iter().map(String::as_str));
                 return Err(self.option_error(number, message, names));
             }
         };

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::hosts::MOST_HOSTS;
 use super::registries::{Known, Registries};
-use super::run::LARGEST_SEED;
 use super::schema::RecordKind;
 
 const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]{0,31}$";
@@ -218,7 +217,7 @@ fn run(defs: &mut Defs) -> Value {
         "properties": {
             "until": { "anyOf": [{ "const": "done" }, time], "description": "When the run ends: every application done, or a time." },
             "limit": { "anyOf": [time], "description": "A run that is not done by then is an error." },
-            "seed": { "type": "integer", "minimum": 0, "maximum": LARGEST_SEED },
+            "seed": { "type": "integer", "minimum": 0, "maximum": u64::MAX },
             "record": {
                 "anyOf": [{ "const": "none" }, { "enum": kinds }, { "type": "array", "items": { "enum": kinds } }],
                 "description": "What is written besides summary, flows, pages and states.",

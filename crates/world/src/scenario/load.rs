@@ -7,15 +7,14 @@ use super::schema::Scenario;
 use super::tree::{Entry, Kind, Node, Place};
 
 impl Scenario {
-    /// The scenario in the text of the file called `name`, with what this version of airloom has.
+    /// The scenario in the text of the file called `name`, checked with what this version of airloom has.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
-        Document::read(name, text.as_bytes())?.scenario(&Registries::built_in())
+        Document::read(name, text.as_bytes())?.check()
     }
 
     /// The scenario of `airloom emulate BEARER`, see [`Document::for_bearer`].
     pub fn for_bearer(bearer: &str, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
-        let registries = Registries::built_in();
-        Document::for_bearer(&registries, bearer, settings)?.scenario(&registries)
+        Document::for_bearer(&Registries::built_in(), bearer, settings)?.check()
     }
 }
 

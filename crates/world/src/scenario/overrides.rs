@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::links::LINK_KEYS;
-use super::read::Fault;
+use super::read::unknown;
 use super::registries::{Registries, find};
 use super::tree::{Entry, Kind, Node, Place, entries_to_json, quoted};
 
@@ -38,8 +38,8 @@ pub(super) fn apply(
     value: &str,
     place: Place,
 ) -> Result<Override, Refused> {
-    let path: Vec<String> = key.trim().split('.').map(|s| s.trim().to_owned()).collect();
-    if path.iter().any(String::is_empty) || path.len() > DEEPEST {
+    let path = segments(key).unwrap_or_default();
+    if path.is_empty() || path.len() > DEEPEST {
         return Err(format!("{} is not a key such as links.radio.loss.downlink", quoted(key)).into());
     }
     let made = Override { path, text: value.to_owned(), place };
@@ -60,6 +60,26 @@ pub(super) fn apply(
     Ok(made)
 }
 
+/// The parts of a dotted key; a part with dots of its own stands between double quotes. `None` if one is empty.
+fn segments(key: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = key.trim();
+    loop {
+        let (part, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"')?,
+            None => rest.split_at(rest.find('.').unwrap_or(rest.len())),
+        };
+        if part.trim().is_empty() {
+            return None;
+        }
+        parts.push(part.trim().to_owned());
+        match behind.strip_prefix('.') {
+            Some(more) => rest = more,
+            None => return behind.is_empty().then_some(parts),
+        }
+    }
+}
+
 /// A change does not invent hosts and links: a name that is not there is a slip.
 fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
     let (what, name) = match path {
@@ -67,9 +87,9 @@ fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
         [family, name] if family == "links" => ("link", name),
         _ => return Ok(()),
     };
-    let fault =
-        Fault::unknown(node, what, name, node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()));
-    Err(Refused { message: fault.message, choices: fault.choices })
+    let (message, choices) =
+        unknown(what, name, node.entries().unwrap_or(&[]).iter().map(|e| e.key.as_str()));
+    Err(Refused { message, choices })
 }
 
 /// Turns the value that the option at `place` set, a number or the like, into its text; false if it is one already.
@@ -188,6 +208,20 @@ fn first_value(node: &Node, registries: &Registries, path: &[String], depth: usi
         Some(Value::Null) | None => empty,
         Some(one) => {
             Value::Object(["uplink", "downlink"].map(|d| (d.to_owned(), one.clone())).into_iter().collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dotted_key_may_quote_parts_that_have_dots() {
+        assert_eq!(segments(" links.radio.rate ").unwrap(), ["links", "radio", "rate"]);
+        assert_eq!(segments("objects.\"/a.gif\".x").unwrap(), ["objects", "/a.gif", "x"]);
+        for wrong in ["", ".", "a.", ".a", "a..b", "a.\"b", "a.\"b\"c", "\"\""] {
+            assert_eq!(segments(wrong), None, "{wrong}");
         }
     }
 }

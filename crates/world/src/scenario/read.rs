@@ -30,14 +30,8 @@ impl<'a> Fault<'a> {
         found: &str,
         choices: impl IntoIterator<Item = &'c str>,
     ) -> Self {
-        let choices: Vec<&str> = choices.into_iter().collect();
-        let mut message = format!("unknown {what} {}", quoted(found));
-        if let Some(meant) = closest(found, choices.iter().copied()) {
-            message += &format!(" (did you mean `{meant}`?)");
-        } else if choices.is_empty() {
-            message += "; there are none";
-        }
-        Fault { node, key: None, message, choices: choices.into_iter().map(str::to_owned).collect() }
+        let (message, choices) = unknown(what, found, choices);
+        Fault { node, key: None, message, choices }
     }
 
     /// The table `node` has a key it should not have.
@@ -52,6 +46,22 @@ impl<'a> Fault<'a> {
     fn expected(node: &'a Node, what: &str) -> Self {
         Fault::at(node, format!("expected {what}, found {}", node.describe()))
     }
+}
+
+/// The sentence about a name that is none of `choices`, and these.
+pub(super) fn unknown<'c>(
+    what: &str,
+    found: &str,
+    choices: impl IntoIterator<Item = &'c str>,
+) -> (String, Vec<String>) {
+    let choices: Vec<String> = choices.into_iter().map(str::to_owned).collect();
+    let mut message = format!("unknown {what} {}", quoted(found));
+    if let Some(meant) = closest(found, choices.iter().map(String::as_str)) {
+        message += &format!(" (did you mean `{meant}`?)");
+    } else if choices.is_empty() {
+        message += "; there are none";
+    }
+    (message, choices)
 }
 
 impl Node {
@@ -171,12 +181,36 @@ pub(super) fn component_fault<'a>(
     {
         // The node says better what was found, unless the type looked at a part of it.
         let found = if chain.len() > error.path.len() { at.describe() } else { found.to_owned() };
-        return Fault::at(at, format!("expected {expected}, found {found}"));
+        return Fault::at(at, format!("expected {}, found {found}", in_words(expected)));
     }
     if message.starts_with("data did not match any variant") {
         return Fault::at(at, format!("{} is none of the forms that this value can have", at.describe()));
     }
+    // What was checked for the table as a whole may begin with the key it is about.
+    if let Some((key, about)) = message.split_once(": ")
+        && let Some(value) = at.get(key)
+    {
+        return Fault::at(value, about);
+    }
     Fault::at(at, message)
+}
+
+/// What a type of the program is called in a file.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "u8" => "an integer from 0 to 255",
+        "u16" => "an integer from 0 to 65535",
+        "u32" => "an integer from 0 to 4294967295",
+        "u64" | "usize" => "an integer from 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "an integer",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "string" => "a text",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
 }
 
 /// The texts between back quotes.

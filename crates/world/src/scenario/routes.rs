@@ -25,6 +25,7 @@ struct Neighbour {
 /// The hosts, with what needs the links filled in.
 pub(super) fn finish<'a>(directory: Directory<'a>, links: &[Link]) -> Result<Vec<Host>, Fault<'a>> {
     let neighbours = neighbours(directory.hosts.len(), links);
+    connected(&directory, &neighbours)?;
     let link_names = by_name(links);
     let mut hosts = directory.hosts.clone();
     let mut count = 0;
@@ -33,9 +34,6 @@ pub(super) fn finish<'a>(directory: Directory<'a>, links: &[Link]) -> Result<Vec
             let host = &mut hosts[member];
             let mut own_links: Vec<usize> = neighbours[member].iter().map(|n| n.link).collect();
             own_links.dedup();
-            if own_links.is_empty() {
-                return Err(Fault::at(group.node, format!("host `{}` is on no link", host.name)));
-            }
             host.forwards = group.forward.unwrap_or(own_links.len() > 1);
             host.routes = routes(group, member, &directory, &link_names, &neighbours[member])?;
             count += host.routes.len();
@@ -45,6 +43,30 @@ pub(super) fn finish<'a>(directory: Directory<'a>, links: &[Link]) -> Result<Vec
         }
     }
     Ok(hosts)
+}
+
+/// Every host must be on a link, and all of them in one network: two that cannot meet are a link forgotten.
+fn connected<'a>(directory: &Directory<'a>, neighbours: &[Vec<Neighbour>]) -> Result<(), Fault<'a>> {
+    let mut reached = vec![false; neighbours.len()];
+    let mut to_visit = vec![0];
+    while let Some(host) = to_visit.pop() {
+        if !std::mem::replace(&mut reached[host], true) {
+            to_visit.extend(neighbours[host].iter().map(|n| n.host).filter(|n| !reached[*n]));
+        }
+    }
+    for group in &directory.groups {
+        for member in group.members.clone() {
+            let name = &directory.hosts[member].name;
+            if neighbours[member].is_empty() {
+                return Err(Fault::at(group.node, format!("host `{name}` is on no link")));
+            }
+            if !reached[member] {
+                let first = &directory.hosts[0].name;
+                return Err(Fault::at(group.node, format!("no links lead from `{first}` to `{name}`")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The hosts next to each host, in order of the links: two stations of a link are not neighbours.

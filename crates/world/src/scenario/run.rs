@@ -9,8 +9,6 @@ use super::tree::{Kind, Node, quoted};
 
 pub(super) const RUN_KEYS: &[&str] = &["until", "limit", "seed", "record", "points", "epoch"];
 
-/// TOML has no larger integers.
-pub(super) const LARGEST_SEED: u64 = i64::MAX as u64;
 /// Patterns of observation points.
 const MOST_PATTERNS: usize = 256;
 
@@ -42,7 +40,7 @@ pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
             }
             "until" => run.until = Until::After(positive(value, "\"done\" or a time such as \"60s\"")?),
             "limit" => run.limit = positive(value, "a time such as \"1h\"")?,
-            "seed" => run.seed = value.integer(0, LARGEST_SEED)?,
+            "seed" => run.seed = value.integer(0, u64::MAX)?,
             "record" => run.record = record(value)?,
             "points" => run.points = points(value)?,
             _ => run.epoch = epoch(value)?,

@@ -192,7 +192,7 @@ impl Run {
 }
 
 /// Does `name` match `pattern`, in which `*` stands for any text?
-fn matches(pattern: &str, name: &str) -> bool {
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or("")) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };

@@ -1,5 +1,6 @@
 //! The parser against registries of its own, so that its tests stay when bearers and applications change.
 
+mod checked;
 mod hostile;
 mod schema;
 mod understood;

@@ -176,6 +176,23 @@ fn the_scenario_as_understood_reads_back_as_the_same_scenario() {
 }
 
 #[test]
+fn a_byte_order_mark_and_other_line_ends_change_nothing() {
+    let other = format!("\u{feff}{}", CHAIN.replace('\n', "\r\n"));
+    assert_eq!(parse(&other).unwrap(), parse(CHAIN).unwrap());
+    let json = format!("\u{feff}\n {}", parse(CHAIN).unwrap().to_json());
+    assert_eq!(parse(&json).unwrap(), parse(CHAIN).unwrap());
+}
+
+#[test]
+fn a_seed_has_64_bits() {
+    let s = with(CHAIN, &[("run.seed", "18446744073709551615")]).unwrap();
+    assert_eq!(s.run.seed, u64::MAX);
+    let json = s.to_json().to_string();
+    assert_eq!(Document::read("run.json", json.as_bytes()).unwrap().scenario(&fakes()).unwrap(), s);
+    assert!(with(CHAIN, &[("run.seed", "18446744073709551616")]).is_err());
+}
+
+#[test]
 fn a_run_id_follows_from_scenario_seed_version_and_clock() {
     let s = parse(CHAIN).unwrap();
     let id = s.run_id("virtual", "0.1.0");

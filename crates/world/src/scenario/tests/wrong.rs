@@ -109,7 +109,7 @@ fn wrong_options_are_named_as_they_were_typed() {
         (
             "run.seed",
             "x",
-            "--set run.seed=x: run.seed: expected an integer from 0 to 9223372036854775807, found the text `x`",
+            "--set run.seed=x: run.seed: expected an integer from 0 to 18446744073709551615, found the text `x`",
         ),
         (
             "run.sed",
@@ -141,7 +141,7 @@ fn real_hosts_must_exist() {
     for (host, expected) in [
         (
             "orgin",
-            "--real orgin: there is no host `orgin` (did you mean `origin`?); valid: mobile, laptop, gateway, origin",
+            "--real orgin: unknown host `orgin` (did you mean `origin`?); valid: mobile, laptop, gateway, origin",
         ),
         ("mobile[x]", "--real mobile[x]: `mobile[x]` has no number in its brackets"),
         (

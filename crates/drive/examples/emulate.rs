@@ -1,0 +1,30 @@
+//! `emulate SCENARIO.toml [COMMAND ...]`: a scenario in real time, without Python. The capture goes to trace.pcapng.
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    use airloom_drive::real_time;
+    use airloom_world::scenario::Scenario;
+
+    let mut words = std::env::args().skip(1);
+    let file = words.next().ok_or("usage: emulate SCENARIO.toml [COMMAND ...]")?;
+    let command: Vec<String> = words.collect();
+    let scenario = Scenario::parse(&file, &std::fs::read_to_string(&file)?)?;
+    let capture = scenario.run.records(airloom_world::scenario::RecordKind::Pcapng);
+    let (results, report) = real_time::emulate(
+        &scenario,
+        (!command.is_empty()).then_some(command.as_slice()),
+        "example",
+        capture.then_some("trace.pcapng".as_ref()),
+        |_| true,
+    )?;
+    for (name, value) in &results.summary.values {
+        eprintln!("{name:<40} {value}");
+    }
+    eprintln!("{:?}, exit code {:?}", report.outcome, report.exit_code);
+    std::process::exit(report.exit_code.unwrap_or(0));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("emulation needs Linux");
+}

@@ -1,0 +1,139 @@
+//! The simulated HTTP server serves real curl, and the simulated client fetches from a real nginx.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::net::Ipv4Addr;
+
+use airloom_base::{Body, Duration, random};
+use airloom_drive::real_time::{self, Report};
+use airloom_drive::virtual_time::{Outcome, Until};
+use airloom_world::{Builder, End, HostId, World};
+use serde_json::{Value, json};
+
+use support::{Folder, laboratory};
+
+const ORIGIN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const LIMIT: Until = Until::Done { limit: Duration::from_secs(60) };
+
+/// `mobile` and `origin` on a wire of 5 ms.
+fn wire() -> (Builder, HostId, HostId) {
+    let mut b = Builder::new(1);
+    let (mobile, origin) = (b.host("mobile"), b.host("origin"));
+    let wire = airloom_bearers::find("wireline").unwrap();
+    let config = json!({ "rate": "100Mbit/s", "delay": "5ms" });
+    let wire = (wire.build)(&config, &mut b.parts("cable", 1)).unwrap();
+    let end = |host, n| End { host, addresses: vec![Ipv4Addr::new(10, 77, 0, n).into()] };
+    b.link_with("cable", wire, vec![end(mobile, 2)], end(origin, 1)).unwrap();
+    (b, mobile, origin)
+}
+
+/// Runs `shell` on a real mobile; the origin is the simulated server.
+fn serve(config: &Value, shell: &str) -> (Report, World) {
+    let (mut b, mobile, origin) = wire();
+    b.real(mobile, None);
+    b.transport(origin, "tcp", &json!({ "profile": "linux" })).unwrap();
+    b.app(origin, "http-server", config, None).unwrap();
+    let mut world = b.build().unwrap();
+    let command = ["sh", "-c", shell].map(str::to_owned);
+    let report =
+        real_time::run(&mut world, Some(&command), LIMIT, |_, _| true).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((report.outcome, report.malformed), (Outcome::Complete, 0));
+    (report, world)
+}
+
+fn object(path: &str, len: u32) -> Vec<u8> {
+    Body::filler(random::derive(0, path) as u32, len).to_bytes().to_vec()
+}
+
+#[test]
+fn curl_gets_the_same_octets_from_the_simulated_server_in_every_mode() {
+    let Some(_guard) = laboratory("http_peers::modes", &["curl"]) else { return };
+    for (mode, config, options) in [
+        ("1.1", json!({}), ""),
+        ("1.0", json!({}), "-0"),
+        ("chunked", json!({ "coding": "chunked", "chunk": "1000B" }), ""),
+        ("closed", json!({ "coding": "close" }), ""),
+        ("old", json!({ "http": "1.0" }), ""),
+    ] {
+        let folder = Folder::new(&format!("http-{mode}"));
+        let out = folder.file("out");
+        // The second object comes over the same connection where it may.
+        let urls = format!("-o {out}.1 http://{ORIGIN}/200kB -o {out}.2 http://{ORIGIN}/10240");
+        let written = "-w '%{http_code} %{num_connects}\\n'";
+        let (report, world) =
+            serve(&config, &format!("curl -sS -m 20 {options} {written} {urls} > {out}.said"));
+        assert_eq!(report.exit_code, Some(0), "{mode}");
+        assert!(fs::read(format!("{out}.1")).unwrap() == object("/200kB", 200_000), "{mode}");
+        assert!(fs::read(format!("{out}.2")).unwrap() == object("/10240", 10_240), "{mode}");
+        let said = fs::read_to_string(format!("{out}.said")).unwrap();
+        let kept = matches!(mode, "1.1" | "chunked");
+        assert_eq!(said, format!("200 1\n200 {}\n", if kept { 0 } else { 1 }), "{mode}");
+        let summary = world.summary();
+        assert_eq!(summary.values["requests"], 2.0, "{mode}");
+        assert_eq!(summary.values["requests_malformed"], 0.0, "{mode}");
+    }
+}
+
+#[test]
+fn curl_understands_heads_errors_and_refused_uploads() {
+    let Some(_guard) = laboratory("http_peers::errors", &["curl"]) else { return };
+    let folder = Folder::new("http-errors");
+    let out = folder.file("out");
+    let body = folder.file("body");
+    fs::write(&body, vec![b'x'; 100_000]).unwrap();
+    let code = "curl -sS -m 20 -o /dev/null -w '%{http_code} '";
+    let shell = format!(
+        "{{ {code} http://{ORIGIN}/; {code} -I http://{ORIGIN}/5MB; {code} http://{ORIGIN}/none; \
+         {code} -X BREW http://{ORIGIN}/; {code} --data-binary @{body} http://{ORIGIN}/; }} > {out}"
+    );
+    let (report, _) = serve(&json!({ "objects": { "/a": "1kB" } }), &shell);
+    assert_eq!(report.exit_code, Some(0));
+    assert_eq!(fs::read_to_string(out).unwrap(), "200 200 404 501 405 ");
+}
+
+/// An nginx with a site of two objects that needs nothing outside `folder`.
+fn nginx(folder: &Folder) -> Vec<String> {
+    fs::create_dir_all(folder.file("www")).unwrap();
+    fs::write(folder.file("www/page.html"), vec![b'x'; 20_000]).unwrap();
+    fs::write(folder.file("www/image.png"), vec![b'y'; 7_000]).unwrap();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("{kind}_temp_path {};", folder.file(kind)))
+        .concat();
+    let config = format!(
+        "daemon off; worker_processes 1; user root; pid {}; events {{}}
+        http {{ access_log off; {temporary} server {{ listen 80; root {}; }} }}",
+        folder.file("pid"),
+        folder.file("www"),
+    );
+    fs::write(folder.file("nginx.conf"), config).unwrap();
+    ["nginx", "-e", "stderr", "-c", &folder.file("nginx.conf")].map(str::to_owned).to_vec()
+}
+
+#[test]
+fn the_simulated_client_fetches_from_nginx_in_every_mode() {
+    let Some(_guard) = laboratory("http_peers::nginx", &["nginx"]) else { return };
+    for (config, connections) in [
+        (json!({ "http": "1.0" }), 4.0),
+        (json!({ "http": "1.0-keep-alive", "connections": 1 }), 1.0),
+        (json!({ "http": "1.1", "connections": 2 }), 2.0),
+        (json!({ "http": "1.1", "connections": 1, "pipeline": 8 }), 1.0),
+    ] {
+        let folder = Folder::new("http-nginx");
+        let (mut b, mobile, origin) = wire();
+        b.real(origin, Some(nginx(&folder)));
+        b.transport(mobile, "tcp", &json!({ "profile": "linux" })).unwrap();
+        let image = json!({ "path": "/image.png", "size": "7kB" });
+        let mut config = config;
+        config["pages"] = json!([[{ "path": "/page.html", "size": "20kB" }, image, image, image]]);
+        b.app(mobile, "http-client", &config, Some("origin")).unwrap();
+        let mut world = b.build().unwrap();
+        let report = real_time::run(&mut world, None, LIMIT, |_, _| true).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((report.outcome, report.malformed), (Outcome::Complete, 0), "{config}");
+        let values = world.summary().values;
+        assert_eq!((values["objects"], values["failed"], values["asked_again"]), (4.0, 0.0, 0.0), "{config}");
+        assert_eq!(values["connections"], connections, "{config}");
+    }
+}

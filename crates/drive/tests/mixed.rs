@@ -1,0 +1,75 @@
+//! Real and simulated ends in one run, and the capture of it.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use airloom_drive::real_time;
+use airloom_drive::virtual_time::Outcome;
+use airloom_world::scenario::Scenario;
+
+use support::{Folder, laboratory};
+
+const CHAIN: &str = r#"
+title = "real curl, simulated server"
+path = ["mobile", "radio", "gateway", "internet", "origin"]
+[hosts]
+mobile = { real = true }
+gateway = {}
+origin = { app = "http-server" }
+[links]
+radio = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", queue = "50 packets", loss = { downlink = "3%" } }
+internet = { bearer = "wireline", rate = "10Mbit/s", delay = "10ms" }
+[run]
+record = ["packets", "pcapng"]
+limit = "120s"
+"#;
+
+fn tshark(file: &str, args: &[&str]) -> String {
+    let output = Command::new("tshark").arg("-r").arg(file).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_is_clean() {
+    let Some(_guard) = laboratory("mixed::curl", &["curl", "tshark"]) else { return };
+    let folder = Folder::new("mixed");
+    let scenario = Scenario::parse("mixed.toml", CHAIN).unwrap_or_else(|e| panic!("{e}"));
+    let origin = scenario.links[1].far.ipv4;
+    let (body, trace) = (folder.file("body"), folder.file("trace.pcapng"));
+    let command = ["curl", "-sS", "-o", &body, &format!("http://{origin}/150000")].map(str::to_owned);
+    let (results, report) =
+        real_time::emulate(&scenario, Some(&command), "0123456789", Some(trace.as_ref()), |_| true)
+            .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)));
+    assert_eq!(fs::metadata(&body).unwrap().len(), 150_000);
+    assert_eq!(report.malformed, 0);
+    assert_eq!(results.summary.values["port.malformed"], 0.0);
+    assert!(results.summary.values["lateness_p99_us"] > 0.0);
+
+    let count = |file: &str, filter: &str| {
+        let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-Y", filter];
+        tshark(file, &checks).lines().count()
+    };
+    let all = count(&trace, "tcp");
+    assert!(all > 400, "{all}");
+    assert_eq!(count(&trace, "tcp.checksum.status == 1 && ip.checksum.status == 1"), all);
+    assert!(count(&trace, "frame.comment contains \"dropped\"") > 0);
+    assert!(count(&trace, "frame.drop_count > 0") > 0);
+    // Readers keep one state per connection, so each point is judged by itself.
+    for point in ["mobile.radio.ip", "gateway.radio.ip", "gateway.internet.ip", "origin.internet.ip"] {
+        let one = folder.file(point);
+        tshark(&trace, &["-Y", &format!("frame.interface_name == \"{point}\""), "-w", &one]);
+        assert!(count(&one, "tcp") > 100, "{point}");
+        assert_eq!(count(&one, "_ws.malformed || tcp.analysis.ack_lost_segment"), 0, "{point}");
+    }
+    // The sender's side sees each segment that was sent again, as the model counted them.
+    let again =
+        "tcp.analysis.retransmission || tcp.analysis.spurious_retransmission || tcp.analysis.out_of_order";
+    let resent = count(&folder.file("origin.internet.ip"), again);
+    assert_eq!(resent as f64, results.summary.values["resent"]);
+}

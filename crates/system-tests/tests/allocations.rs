@@ -1,0 +1,101 @@
+//! In steady state no packet costs a heap allocation, from application to application.
+#![allow(unsafe_code, reason = "a global allocator that counts cannot be written without")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use airloom_base::{Duration, Instant};
+use airloom_world::{Builder, World};
+use serde_json::{Value, json};
+
+/// The system's allocator, which counts what each thread asks of it.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that ends may allocate after its counter is gone; nobody asks for that number.
+    let _ = COUNT.try_with(|n| n.set(n.get() + 1));
+}
+
+// SAFETY: every call is handed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations() -> u64 {
+    COUNT.with(Cell::get)
+}
+
+fn pair(bearer: &str, link: &Value, client: &Value) -> World {
+    let mut b = Builder::new(1);
+    let (near, far) = (b.host("client"), b.host("server"));
+    b.link("link", bearer, link, &[near], far).unwrap();
+    for host in [near, far] {
+        b.transport(host, "tcp", &json!({})).unwrap();
+    }
+    b.app(far, "bulk-server", &json!({}), None).unwrap();
+    b.app(near, "bulk", client, Some("server")).unwrap();
+    b.build().unwrap()
+}
+
+fn run_until(world: &mut World, seconds: u64) {
+    let end = Instant::ZERO + Duration::from_secs(seconds);
+    while let Some(at) = world.poll_timeout().filter(|at| *at <= end) {
+        world.handle_timeout(at);
+        world.records().clear();
+    }
+}
+
+/// Packets and allocations between two moments.
+fn between(mut world: World, from: u64, to: u64) -> (u64, u64) {
+    run_until(&mut world, from);
+    let before = (world.records().packet_count(), allocations());
+    run_until(&mut world, to);
+    (world.records().packet_count() - before.0, allocations() - before.1)
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = allocations();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(allocations() - before, 1);
+}
+
+#[test]
+fn a_transfer_without_loss_allocates_nothing() {
+    let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
+    for mode in ["get", "put"] {
+        let world = pair("wireline", &link, &json!({ "size": "1GB", "mode": mode }));
+        let (packets, allocations) = between(world, 2, 8);
+        assert!(packets > 50_000, "{packets} packets");
+        assert_eq!(allocations, 0, "{mode}: {packets} packets");
+    }
+}
+
+#[test]
+fn a_transfer_with_losses_allocates_nothing() {
+    let link = json!({ "rate": "10Mbit/s", "delay": "20ms", "queue": "100 packets", "loss": 0.01 });
+    // Lists grow to the largest burst of losses there was: they are given time to meet one.
+    let (packets, allocations) = between(pair("wireline", &link, &json!({ "size": "1GB" })), 100, 200);
+    assert!(packets > 5_000, "{packets} packets");
+    assert_eq!(allocations, 0, "{packets} packets");
+}

@@ -1,0 +1,105 @@
+//! With the real registries: what only building finds, and what every entry owes the scenario file.
+
+use serde_json::json;
+
+use super::super::links::LINK_KEYS;
+use super::super::{Document, Known, Registries, ScenarioError};
+
+fn check(text: &str) -> Result<(), ScenarioError> {
+    Document::read("s.toml", text.as_bytes())?.check().map(|_| ())
+}
+
+const GOOD: &str = r#"
+path = ["a", "wire", "b"]
+[hosts]
+a = { app = [{ ping = { server = "b" } }, { bulk = { size = "1kB" } }], transport = { tcp = {} } }
+b = { app = "bulk-server" }
+[links.wire]
+bearer = "wireline"
+rate = "1Mbit/s"
+[[timeline]]
+at = "2s"
+target = "wire"
+set = { loss = 0.1, rate = { downlink = "5kbit/s" } }
+"#;
+
+#[test]
+fn what_only_building_finds_is_said_with_its_line() {
+    check(GOOD).unwrap();
+    for (good, bad, expected) in [
+        ("server = \"b\"", "server = \"c\"", "s.toml:4:34: hosts.a.app[0].ping.server: there is no host `c`"),
+        (
+            "a = { app",
+            "a = { count = 2, app",
+            "s.toml:6:1: links.wire: a wireline has two ends, not a cell of stations",
+        ),
+        (
+            "[[timeline]]",
+            "[run]\npoints = [\"a.*\", \"b.wire.ipp\"]\n[[timeline]]",
+            "s.toml:10:18: run.points[1]: unknown observation point `b.wire.ipp` (did you mean `b.wire.ip`?); \
+             valid: wire.queue.ul.tx, wire.queue.dl.tx, a.wire.ip, b.wire.ip",
+        ),
+        (
+            "target = \"wire\"",
+            "target = \"wire.member.2\"",
+            "s.toml:12:16: timeline[0].set.loss: a wireline has no members",
+        ),
+    ] {
+        let text = GOOD.replacen(good, bad, 1);
+        assert_ne!(text, GOOD);
+        assert_eq!(check(&text).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn options_are_checked_by_building_too() {
+    let mut document = Document::read("s.toml", GOOD.as_bytes()).unwrap();
+    document.set(&Registries::built_in(), "hosts.a.app.0.ping.server", "nowhere").unwrap();
+    assert_eq!(
+        document.check().unwrap_err().to_string(),
+        "--set hosts.a.app.0.ping.server=nowhere: hosts.a.app[0].ping.server: there is no host `nowhere`"
+    );
+}
+
+fn everything() -> Vec<Known> {
+    let Registries { bearers, transports, apps, proxies } = Registries::built_in();
+    [bearers, transports, apps, proxies].concat()
+}
+
+#[test]
+fn a_table_as_understood_is_understood_as_itself() {
+    let mut count = 0;
+    for known in everything() {
+        // A component with a key that must be given is tested where it is.
+        let Ok(once) = (known.understood)(&json!({})) else { continue };
+        assert_eq!((known.understood)(&once), Ok(once.clone()), "{}", known.name);
+        count += 1;
+    }
+    assert!(count > 5, "{count} components have defaults");
+}
+
+#[test]
+fn no_bearer_has_a_key_that_belongs_to_links() {
+    for bearer in Registries::built_in().bearers {
+        let schema = (bearer.schema)().to_value();
+        for key in LINK_KEYS {
+            assert!(schema["properties"].get(key).is_none(), "`{key}` of {}", bearer.name);
+        }
+    }
+}
+
+#[test]
+fn no_component_has_an_unknown_key() {
+    for known in everything() {
+        let error = (known.understood)(&json!({ "no such key": 1 })).expect_err(known.name);
+        assert!(error.message.contains("unknown field `no such key`"), "{}: {error}", known.name);
+    }
+}
+
+#[test]
+fn a_bearer_alone_fetches_over_every_bearer_that_needs_no_keys() {
+    for bearer in Registries::built_in().bearers {
+        let scenario = super::super::Scenario::for_bearer(bearer.name, &[]);
+        assert!(scenario.is_ok_and(|s| s.hosts[0].real), "{}", bearer.name);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the fuzz targets do with arbitrary octets: nothing may panic, and nothing may go on for ever.
+
+use std::net::IpAddr;
+
+use airloom_base::{Body, Duration, Packet};
+use airloom_wire::icmp::Icmp;
+use airloom_wire::ip::{self, Ip};
+use airloom_wire::udp::Udp;
+use airloom_wire::{checksum, edge};
+use airloom_world::scenario::Scenario;
+use airloom_world::{PortId, World};
+use bytes::Bytes;
+
+/// A target: octets in, no answer but not to panic.
+pub type Target = fn(&[u8]);
+
+/// All targets by name.
+pub const TARGETS: &[(&str, Target)] = &[("wire", wire), ("scenario", scenario), ("world", world)];
+
+/// Every parser of the wire crate; what is parsed can be written again.
+pub fn wire(octets: &[u8]) {
+    let _ = Ip::parse(octets);
+    let _ = Udp::parse(octets);
+    for source in ["10.0.0.1", "fd00::1"].map(|a| a.parse::<IpAddr>().expect("an address")) {
+        let _ = Icmp::parse(source, octets);
+    }
+    let _ = ip::destination_key(octets);
+    let mut copy = octets.to_vec();
+    let _ = ip::decrement_hop_limit(&mut copy);
+    if checksum::finish(&mut copy).is_ok() && !Ip::parse(&copy).is_ok_and(|ip| ip.is_fragment) {
+        assert!(checksum::verify(&copy, false).is_ok(), "what was finished verifies");
+    }
+    for done in [false, true] {
+        if let Ok(packet) = edge::ingress(Bytes::copy_from_slice(octets), done) {
+            let mut out = Vec::new();
+            edge::egress(&packet, &mut out);
+            assert!(out.len() <= octets.len());
+        }
+    }
+}
+
+/// A scenario file is understood or refused in one line.
+pub fn scenario(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets);
+    match Scenario::parse("fuzzed.toml", &text) {
+        Ok(scenario) => {
+            let _ = scenario.to_json();
+        }
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+}
+
+/// Datagrams from a real host into a world with an HTTP server. The first octet says how the rest is cut and whether
+/// checksums and addresses are put right, so that datagrams get past the first check.
+pub fn world(octets: &[u8]) {
+    let settings = [("rate".to_owned(), "1Mbit/s".to_owned()), ("delay".to_owned(), "5ms".to_owned())];
+    let scenario = Scenario::for_bearer("wireline", &settings).expect("it is ours");
+    let mut world = scenario.build(true).expect("it is ours");
+    let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
+    let size = 20 + usize::from(how >> 2);
+    for datagram in rest.chunks(size) {
+        let mut datagram = datagram.to_vec();
+        if how & 1 != 0 {
+            mend(&mut datagram, &world);
+        }
+        let now = world.now();
+        let _ = world.ingress(now, PortId(0), datagram.into(), how & 2 != 0);
+        run(&mut world, Duration::from_millis(20));
+    }
+    // Whatever was begun ends by itself: a peer that has vanished is given up.
+    run(&mut world, Duration::from_secs(7200));
+    assert_eq!(world.poll_timeout(), None, "the world falls silent");
+}
+
+/// Makes octets a datagram from the real host to the server, with right lengths and checksums.
+fn mend(datagram: &mut Vec<u8>, world: &World) {
+    let port = &world.ports()[0];
+    let (source, destination) = (port.addresses[0], port.gateways[0]);
+    let payload = datagram.split_off(datagram.len().min(20));
+    let protocol = [6, 17, 1, 132][usize::from(payload.first().copied().unwrap_or(0) & 3)];
+    let mut packet = Packet::build(|_| 0, Body::Real(payload.into()));
+    let len = packet.wire_len();
+    ip::emit(packet.prepend(ip::header_len(destination)), source, destination, protocol, 0, len);
+    datagram.clear();
+    edge::egress(&packet, datagram);
+}
+
+fn run(world: &mut World, time: Duration) {
+    let end = world.now() + time;
+    let mut calls = 0u32;
+    while let Some(at) = world.poll_timeout().filter(|at| *at <= end) {
+        world.handle_timeout(at);
+        while world.egress().is_some() {}
+        world.records().clear();
+        calls += 1;
+        assert!(calls < 1_000_000, "endless timers");
+    }
+    world.handle_timeout(end);
+}

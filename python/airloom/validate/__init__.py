@@ -1,0 +1,1 @@
+"""Comparisons of the model with records of the real thing."""

@@ -1,0 +1,156 @@
+"""Runs the yardstick scenarios: ours, ns-3 and ns-2 (where installed) side by side.
+
+Writes bench.json (flat name -> number) and docs/reference/benchmarks.md. CPU seconds are medians of whole processes,
+user and system together; instructions are counted by callgrind and have the start-up subtracted.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.bench.measure import Cost, Failed, cost, instructions
+from tools.bench.report import page, table
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / "tools" / "bench" / "peers"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+NS3_MODULES = "applications internet traffic-control point-to-point bridge stats network core"
+NS3_LIBRARIES = [f"-lns3-{name}" for name in NS3_MODULES.split()]
+
+
+@dataclass
+class Results:
+    """Numbers by name, and what the programs said."""
+
+    numbers: dict[str, float] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+    failures: int = 0
+
+    def run(self, name: str, command: list[str], count: int) -> Cost | None:
+        """Measures a command; what fails is said and counted, and the others go on."""
+        try:
+            measured = cost(command, count)
+        except Failed as e:
+            self.failures += 1
+            print(f"  {name:<12} failed: {e}", flush=True)
+            return None
+        self.add(name, measured)
+        return measured
+
+    def add(self, name: str, measured: Cost) -> None:
+        self.numbers[f"{name}.cpu_s"] = measured.median
+        if measured.peak_mib is not None:
+            self.numbers[f"{name}.peak_mib"] = measured.peak_mib
+        self.said[name] = measured.output
+        spread = f"{min(measured.cpu_s):.4f}..{max(measured.cpu_s):.4f}, {len(measured.cpu_s)}"
+        peak = "" if measured.peak_mib is None else f", {measured.peak_mib:.1f} MiB"
+        print(f"  {name:<12} {measured.median:.4f} s ({spread}){peak}", flush=True)
+
+
+def build_ours() -> Path:
+    """The native program, built for release."""
+    command = ["cargo", "build", "--quiet", "--release", "-p", "airloom-drive", "--example", "yardsticks"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return TARGET / "release" / "examples" / "yardsticks"
+
+
+def build_ns3() -> Path | None:
+    """The program for ns-3, if ns-3 and a compiler are there."""
+    compiler = shutil.which("g++")
+    if compiler is None or not Path("/usr/include/ns3").exists():
+        return None
+    source, program = PEERS / "ns3_anchor.cc", TARGET / "bench" / "ns3_anchor"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        flags = ["-O3", "-march=native", "-DNDEBUG", "-std=gnu++17"]
+        subprocess.run([compiler, *flags, str(source), "-o", str(program), *NS3_LIBRARIES], check=True)
+    return program
+
+
+def ours(results: Results, count: int, quick: bool) -> None:
+    """Our own program."""
+    program = str(build_ours())
+    few = 1 if quick else min(count, 3)
+    for name in "abcd":
+        results.run(f"sim.{name}", [program, name], count)
+    # Twice the connections: the time should double.
+    results.run("sim.d40", [program, "d", "40"], few)
+    results.run("sim.b1000", [program, "b", "1000"], few)
+    for name, scenario in (("sim.rlc384", ["rlc", "2000"]), ("sim.idle50", ["cell", "36000"])):
+        measured = results.run(name, [program, *scenario], few)
+        found = re.search(r"simulated=([0-9.]+)", measured.output) if measured else None
+        if measured and found:
+            factor = float(found[1]) / measured.median
+            results.numbers[f"{name}.realtime_factor"] = factor
+            print(f"  {name:<12} {factor:.0f} simulated s per CPU s", flush=True)
+    for name in "ab":
+        counted, nothing = instructions([program, name]), instructions([program, "idle"])
+        if counted is not None and nothing is not None:
+            results.numbers[f"sim.{name}.instructions"] = counted - nothing
+            print(f"  sim.{name:<8} {(counted - nothing) / 1e6:.2f} million instructions", flush=True)
+
+
+def others(results: Results, count: int, quick: bool) -> None:
+    """ns-3 and ns-2, where installed."""
+    scenarios = "ab" if quick else "abcd"
+    ns3, ns2 = build_ns3(), shutil.which("ns")
+    for tool, program in (("ns-3", ns3), ("ns-2", ns2)):
+        if program is None:
+            print(f"  {tool}: not installed (tools/peers bench)")
+    for name in scenarios:
+        times = {"c": min(count, 3), "d": 1}.get(name, count)
+        if ns3 is not None:
+            extra = ["--msl=1"] if name == "d" else []
+            results.run(f"ns3.{name}", [str(ns3), f"--scen={name}", *extra], times)
+        if ns2 is not None:
+            results.run(f"ns2.{name}", [ns2, str(PEERS / "ns2_anchor.tcl"), name], times)
+
+
+def machine() -> str:
+    """The machine in a line."""
+    names = [
+        line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
+    ]
+    name = names[0] if names else platform.machine()
+    return f"{name}, {os.cpu_count()} virtual cores, {platform.system()} {platform.release()}"
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="tools/bench/run", description=__doc__)
+    parser.add_argument("--count", type=int, default=7, help="runs of each scenario (default 7)")
+    parser.add_argument("--quick", action="store_true", help="few runs, no c and d of the others; writes no page")
+    parser.add_argument("--only-ours", action="store_true", help="do not run the others; writes no page")
+    chosen = parser.parse_args()
+    count = 3 if chosen.quick else max(chosen.count, 1)
+    results = Results()
+    try:
+        print("ours")
+        ours(results, count, chosen.quick)
+        if not chosen.only_ours:
+            print("others")
+            others(results, count, chosen.quick)
+    except (Failed, subprocess.CalledProcessError) as e:
+        print(e, file=sys.stderr)
+        return 1
+    print()
+    print(table(results.numbers))
+    numbers = json.dumps(dict(sorted(results.numbers.items())), indent=2)
+    (ROOT / "bench.json").write_text(numbers + "\n")
+    print("bench.json")
+    if not (chosen.quick or chosen.only_ours):
+        path = ROOT / "docs" / "reference" / "benchmarks.md"
+        path.write_text(page(results.numbers, results.said, machine(), count))
+        print(path.relative_to(ROOT))
+    return 1 if results.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
