@@ -57,6 +57,8 @@ pub struct World {
     pub(crate) ports: Vec<PortInfo>,
     flows: FlowTable,
     fed: Fed,
+    /// Datagrams that hosts sent to themselves.
+    loopback: VecDeque<(u32, Packet)>,
     /// Sockets that could not be opened: their applications are told when all else is quiet.
     failed: VecDeque<(u32, u16, SocketId, CloseReason)>,
     egress: VecDeque<(PortId, Packet)>,
@@ -274,6 +276,11 @@ impl World {
         loop {
             if let Some((host, slot)) = self.fed.pop_front() {
                 self.drain_connection(host, slot);
+            } else if let Some((host, packet)) = self.loopback.pop_front() {
+                let destination = ip::destination_key(packet.head()).unwrap_or(0);
+                if let Some(local) = self.hosts[host as usize].net.local(destination) {
+                    self.receive(host, local, packet);
+                }
             } else if let Some((host, app, socket, why)) = self.failed.pop_front() {
                 self.tell(host, app, socket, SocketEvent::Closed(why));
             } else {
@@ -462,22 +469,31 @@ impl World {
     /// Sends what the connection has to send. True if it is over for its application and may have vanished by that.
     #[inline]
     fn transmit_connection(&mut self, host: u32, slot: u32) -> bool {
-        loop {
-            let cx = &mut Cx { now: self.now, records: &mut self.records };
-            let place = &mut self.hosts[host as usize].net.slots[slot as usize];
-            let Some(connection) = place.connection.as_deref_mut() else { return false };
-            let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) else {
-                return connection.app.is_none();
-            };
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        let net = &mut self.hosts[host as usize].net;
+        let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return false };
+        let mut used = None;
+        while let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) {
             let payload = packet.wire_len();
             let path = &connection.path;
             let header = packet.prepend(usize::from(path.ip_header()));
             ip::emit(header, path.local, path.remote, connection.ip_protocol, ecn, payload);
             packet.set_id(cx.records.next_packet());
             packet.set_flow(connection.flow);
-            let hop = connection.hop;
-            self.transmit(host, hop, packet);
+            match connection.hop {
+                Hop::Link { link, interface, direction, station } => {
+                    let point = net.interfaces[usize::from(interface)].point;
+                    record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
+                    self.links[link as usize].bearer.send(cx, direction, station, packet);
+                    used = Some(link);
+                }
+                Hop::Local => self.loopback.push_back((host, packet)),
+            }
         }
+        if let Some(link) = used {
+            self.links[link as usize].arm(link, &mut self.agenda);
+        }
+        connection.app.is_none()
     }
 
     /// A datagram leaves a host.
@@ -493,12 +509,7 @@ impl World {
                 slot.bearer.send(cx, direction, station, packet);
                 slot.arm(link, &mut self.agenda);
             }
-            Hop::Local => {
-                let destination = ip::destination_key(packet.head()).unwrap_or(0);
-                if let Some(local) = self.hosts[host as usize].net.local(destination) {
-                    self.receive(host, local, packet);
-                }
-            }
+            Hop::Local => self.loopback.push_back((host, packet)),
         }
     }
 

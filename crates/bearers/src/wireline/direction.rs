@@ -18,6 +18,8 @@ struct InFlight {
     /// When it arrives at the far end; meaningless if it is lost.
     arrival: Instant,
     packet: Packet,
+    /// Octets of the packet.
+    len: u32,
     lost: bool,
 }
 
@@ -83,7 +85,7 @@ impl OneWay {
             if first.departure > now {
                 break;
             }
-            self.waiting_octets -= first.packet.wire_len() as u64;
+            self.waiting_octets -= u64::from(first.len);
             self.waiting -= 1;
         }
     }
@@ -129,7 +131,7 @@ impl OneWay {
         // Order is kept when the delay was shortened meanwhile.
         let arrival = (departure + self.delay).max(latest);
         self.next_arrival = self.next_arrival.min(arrival);
-        self.flight.push_back(InFlight { departure, arrival, packet, lost });
+        self.flight.push_back(InFlight { departure, arrival, packet, len: len as u32, lost });
     }
 
     /// When the next packet leaves at the far end (or a lost one is forgotten).
@@ -158,7 +160,7 @@ impl OneWay {
             self.arrived -= 1;
             if self.waiting > self.flight.len() {
                 self.waiting -= 1;
-                self.waiting_octets -= first.packet.wire_len() as u64;
+                self.waiting_octets -= u64::from(first.len);
             }
             if !first.lost {
                 return Some(first.packet);
@@ -187,7 +189,7 @@ impl OneWay {
         let Some(in_service) = self.flight.get(first_waiting) else { return };
         let (mut departure, mut arrival) = (in_service.departure, in_service.arrival);
         for f in self.flight.iter_mut().skip(first_waiting + 1) {
-            departure += rate.time_for(f.packet.wire_len() as u64);
+            departure += rate.time_for(u64::from(f.len));
             arrival = arrival.max(departure + self.delay);
             (f.departure, f.arrival) = (departure, arrival);
         }
