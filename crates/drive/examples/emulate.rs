@@ -16,7 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "example",
         capture.then_some("trace.pcapng".as_ref()),
         |_| true,
-    )?;
+    )
+    .unwrap_or_else(|error| {
+        eprintln!("{error}");
+        std::process::exit(1)
+    });
     for (name, value) in &results.summary.values {
         eprintln!("{name:<40} {value}");
     }

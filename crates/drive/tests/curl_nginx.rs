@@ -13,29 +13,11 @@ use airloom_drive::virtual_time::{Outcome, Until};
 use airloom_world::{Builder, End, HostId, World};
 use serde_json::{Value, json};
 
-use support::{Folder, laboratory};
+use support::{Folder, laboratory, nginx};
 
 /// Octets of the fetched object.
 const SIZE: usize = 200_000;
 const ORIGIN: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 1);
-
-/// A site of one object, and an nginx that needs nothing outside `folder`.
-fn nginx(folder: &Folder) -> Vec<String> {
-    fs::create_dir_all(folder.file("www")).unwrap();
-    fs::write(folder.file("www/object"), vec![b'x'; SIZE]).unwrap();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|kind| format!("{kind}_temp_path {};", folder.file(kind)))
-        .concat();
-    let config = format!(
-        "daemon off; worker_processes 1; user root; pid {}; events {{}}
-        http {{ access_log off; default_type application/octet-stream; {temporary}
-            server {{ listen 80; root {}; }} }}",
-        folder.file("pid"),
-        folder.file("www"),
-    );
-    fs::write(folder.file("nginx.conf"), config).unwrap();
-    ["nginx", "-e", "stderr", "-c", &folder.file("nginx.conf")].map(str::to_owned).to_vec()
-}
 
 /// `mobile` (real) - radio - `gateway` - internet - `origin` (real).
 fn chain(radio: &str, config: &Value, command: Vec<String>) -> World {
@@ -77,7 +59,7 @@ fn curl_fetches_from_nginx_over_a_wire_no_faster_than_the_wire_allows() {
     let Some(_guard) = laboratory("curl_nginx::wireline", &["curl", "nginx"]) else { return };
     let folder = Folder::new("curl-wireline");
     let radio = json!({ "rate": "2Mbit/s", "delay": "15ms", "queue": "100 packets" });
-    let mut world = chain("wireline", &radio, nginx(&folder));
+    let mut world = chain("wireline", &radio, nginx(&folder, SIZE));
     let (report, [size, connect, total]) = fetch(&mut world, &folder);
     assert_eq!(size as usize, SIZE);
     // Two delays and the round trip of an empty segment; then the object at the rate of the slower link.

@@ -11,7 +11,7 @@ use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
 use airloom_world::scenario::Scenario;
 
-use support::{Folder, laboratory};
+use support::{Folder, laboratory, nginx};
 
 const CHAIN: &str = r#"
 title = "real curl, simulated server"
@@ -72,4 +72,33 @@ fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_i
         "tcp.analysis.retransmission || tcp.analysis.spurious_retransmission || tcp.analysis.out_of_order";
     let resent = count(&folder.file("origin.internet.ip"), again);
     assert_eq!(resent as f64, results.summary.values["resent"]);
+}
+
+#[test]
+fn a_simulated_client_fetches_from_a_real_nginx_and_the_run_ends_when_it_is_done() {
+    let Some(_guard) = laboratory("mixed::nginx", &["nginx"]) else { return };
+    let folder = Folder::new("mixed-nginx");
+    let command: Vec<_> = nginx(&folder, 60_000).into_iter().map(|word| format!("{word:?}")).collect();
+    let text = format!(
+        r#"
+        title = "simulated client, real server"
+        path = ["mobile", "cable", "origin"]
+        [hosts]
+        mobile = {{ app = {{ http-client = {{ objects = [{{ path = "/object", size = "60kB" }}] }} }} }}
+        origin = {{ real = true, command = [{}] }}
+        [links]
+        cable = {{ bearer = "wireline", rate = "4Mbit/s", delay = "10ms", queue = "100 packets" }}
+        [run]
+        limit = "60s"
+        "#,
+        command.join(", ")
+    );
+    let scenario = Scenario::parse("mixed.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    let (results, report) =
+        real_time::emulate(&scenario, None, "0123456789", None, |_| true).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((report.outcome, report.exit_code, report.malformed), (Outcome::Complete, None, 0));
+    // Set-up and request take two round trips, the object its time at the rate.
+    let seconds = results.summary.values["page_load_s"];
+    assert!(seconds >= 0.04 + 60_000.0 * 8.0 / 4e6, "{seconds}");
+    assert_eq!(results.summary.values["failed"], 0.0);
 }

@@ -16,6 +16,7 @@ use airloom_base::{Duration, Instant};
 /// The monotonic clock, counted from when the run began.
 pub struct Clock {
     start: u64,
+    cpu_start: u64,
 }
 
 /// How stamps of the kernel become nominal times.
@@ -26,19 +27,26 @@ pub struct Stamps {
 }
 
 fn read(clock: ClockId) -> u64 {
-    let now = clock_gettime(clock).expect("both clocks exist on every Linux");
+    let now = clock_gettime(clock).expect("these clocks exist on every Linux");
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 impl Clock {
     /// A clock that shows zero now.
     pub fn start() -> Clock {
-        Clock { start: read(ClockId::CLOCK_MONOTONIC) }
+        Clock { start: read(ClockId::CLOCK_MONOTONIC), cpu_start: read(ClockId::CLOCK_THREAD_CPUTIME_ID) }
     }
 
     /// The time.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.start))
+    }
+
+    /// Share of the time since the start for which the calling thread, which must be the one that called
+    /// [`Clock::start`], kept a processor busy.
+    pub fn cpu_share(&self) -> f64 {
+        let busy = read(ClockId::CLOCK_THREAD_CPUTIME_ID).saturating_sub(self.cpu_start);
+        busy as f64 / self.now().as_nanos().max(1) as f64
     }
 
     /// How the kernel's stamps relate to [`Clock::now`] at this moment.

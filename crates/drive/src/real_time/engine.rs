@@ -55,6 +55,7 @@ pub(super) fn run(
         malformed: 0,
     };
     let outcome = engine.run(world, command.as_ref(), until, &mut look);
+    let cpu_share = engine.clock.cpu_share();
     let exit_code = command.as_ref().and_then(Running::exit_code);
     drop(command);
     world.close_books();
@@ -68,6 +69,7 @@ pub(super) fn run(
         ports: counters.fold(PortCounters::default(), PortCounters::plus),
         lateness: engine.lateness,
         base_delay: engine.base_delay,
+        cpu_share,
         malformed: engine.malformed,
     })
 }

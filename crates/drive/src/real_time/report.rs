@@ -20,6 +20,8 @@ pub struct Report {
     pub lateness: Histogram,
     /// The shortest time that a datagram took from one real host to another.
     pub base_delay: Option<Duration>,
+    /// Share of the run's time for which the engine kept a processor busy.
+    pub cpu_share: f64,
     /// Datagrams that were cut short or had flipped bits; dropped.
     pub malformed: u64,
     /// Counts of all ports together.
@@ -44,6 +46,7 @@ impl Report {
         out.set_some("lateness_p99_us", micros(self.lateness.quantile(0.99)));
         out.set_some("lateness_max_us", micros(self.lateness.max()));
         out.set_some("base_delay_ms", self.base_delay.map(|d| d.as_nanos() as f64 / 1e6));
+        out.set("engine_cpu_share", self.cpu_share);
         out.set("valid", f64::from(u8::from(self.is_valid())));
         for (name, value) in [
             ("port.received", self.ports.received),
@@ -66,7 +69,15 @@ mod tests {
     fn report(lateness_us: u64, base_delay: Option<Duration>, ports: PortCounters) -> Report {
         let mut lateness = Histogram::default();
         lateness.add(lateness_us * 1000);
-        Report { outcome: Outcome::Complete, exit_code: None, lateness, base_delay, malformed: 0, ports }
+        Report {
+            outcome: Outcome::Complete,
+            exit_code: None,
+            lateness,
+            base_delay,
+            cpu_share: 0.0,
+            malformed: 0,
+            ports,
+        }
     }
 
     #[test]

@@ -47,6 +47,25 @@ impl Drop for Folder {
     }
 }
 
+/// A site whose `/object` has `size` octets, and an nginx that needs nothing outside `folder`.
+#[allow(dead_code, reason = "not every test has a server")]
+pub fn nginx(folder: &Folder, size: usize) -> Vec<String> {
+    fs::create_dir_all(folder.file("www")).unwrap();
+    fs::write(folder.file("www/object"), vec![b'x'; size]).unwrap();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("{kind}_temp_path {};", folder.file(kind)))
+        .concat();
+    let config = format!(
+        "daemon off; worker_processes 1; user root; pid {}; events {{}}
+        http {{ access_log off; default_type application/octet-stream; {temporary}
+            server {{ listen 80; root {}; }} }}",
+        folder.file("pid"),
+        folder.file("www"),
+    );
+    fs::write(folder.file("nginx.conf"), config).unwrap();
+    ["nginx", "-e", "stderr", "-c", &folder.file("nginx.conf")].map(str::to_owned).to_vec()
+}
+
 fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
