@@ -77,3 +77,52 @@ fn addresses_can_not_be_given_twice() {
     let error = b.link_with("wire", bearer, vec![end(one)], end(two)).unwrap_err();
     assert_eq!(error.to_string(), "link wire: 10.9.9.9 is taken already");
 }
+
+#[test]
+fn tcp_runs_over_ipv6_through_a_router() {
+    let mut b = Builder::new(1);
+    let (client, router, server) = (b.host("client"), b.host("router"), b.host("server"));
+    let end = |host, address: &str| airloom_world::End { host, addresses: vec![address.parse().unwrap()] };
+    for (name, near, far) in [
+        ("one", end(client, "fd00:1::2"), end(router, "fd00:1::1")),
+        ("two", end(router, "fd00:2::2"), end(server, "fd00:2::1")),
+    ] {
+        let wire = json!({ "rate": "1Mbit/s", "delay": "10ms" });
+        let bearer = (airloom_bearers::find(WIRE).unwrap().build)(&wire, &mut b.parts(name, 1)).unwrap();
+        b.link_with(name, bearer, vec![near], far).unwrap();
+    }
+    for host in [client, server] {
+        b.transport(host, "tcp", &json!({})).unwrap();
+    }
+    b.app(server, "bulk-server", &json!({}), None).unwrap();
+    b.app(client, "bulk", &json!({ "size": "100kB" }), Some("server")).unwrap();
+    let summary = run(b.build().unwrap());
+    assert_eq!(value(&summary, "client.transfers"), 1.0);
+    // 1 Mbit/s less 60 octets of headers and 12 of timestamps in each 1500.
+    assert!(value(&summary, "goodput_bit_s") < 1e6 * 1428.0 / 1500.0);
+    assert!(value(&summary, "goodput_bit_s") > 0.8e6);
+}
+
+#[test]
+fn a_datagram_that_a_link_does_not_take_is_answered_with_its_mtu_and_tcp_heeds_it() {
+    let mut b = Builder::new(1);
+    let (client, server) = (b.host("client"), b.host("server"));
+    let (one, two) = (b.host("one"), b.host("two"));
+    b.link("wide", WIRE, &json!({ "delay": "10ms" }), &[client], one).unwrap();
+    b.link("wide too", WIRE, &json!({ "delay": "10ms" }), &[server], two).unwrap();
+    // Neither end sees that the link in the middle is narrow.
+    b.mtu(576);
+    b.link("narrow", WIRE, &json!({ "delay": "10ms" }), &[one], two).unwrap();
+    for host in [client, server] {
+        b.transport(host, "tcp", &json!({ "mss": 1460 })).unwrap();
+    }
+    b.app(server, "bulk-server", &json!({}), None).unwrap();
+    b.app(client, "bulk", &json!({ "size": "50kB", "mode": "put" }), Some("server")).unwrap();
+    let summary = run(b.build().unwrap());
+    assert_eq!(value(&summary, "client.transfers"), 1.0);
+    assert!(value(&summary, "segments") > 50_000.0 / 536.0);
+    assert!(
+        value(&summary, "resent") > 0.0,
+        "the first full segment was too big and had to be sent again in pieces"
+    );
+}

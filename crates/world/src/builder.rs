@@ -94,6 +94,11 @@ impl Builder {
         self.world.routes.forwards[host.0 as usize] = yes;
     }
 
+    /// Largest IP datagram of the links added from now on; [`MTU`] until then.
+    pub fn mtu(&mut self, octets: u16) {
+        self.mtu = octets;
+    }
+
     /// Gives a host a route that wins over shortest paths.
     pub fn route(&mut self, host: HostId, network: IpAddr, bits: u8, link: LinkId, via: HostId) {
         self.world.routes.given[host.0 as usize].push(Route { network, bits, link: link.0, via: via.0 });
