@@ -156,7 +156,7 @@ impl Connection {
     }
 
     /// Round-trip time from what `ack` covers; returns how many segments that was.
-    #[inline]
+    #[inline(always)]
     fn take_times(&mut self, now: Instant, echo: Option<u32>, ack: u64) -> u64 {
         let mut segments = 0;
         let mut sample = None;

@@ -286,6 +286,7 @@ impl Connection {
     }
 
     /// Text and FIN of an acceptable segment.
+    #[inline(never)]
     fn take_text(&mut self, now: Instant, h: &Header, seq: u64, body: Body) {
         let len = body.len() as u64;
         if !self.state.can_receive() {
@@ -317,7 +318,7 @@ impl Connection {
         self.tell_finished_if_read();
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_data(&mut self, now: Instant, flags: Flags, seq: u64, mut body: Body) {
         if let Some(fin) = self.rcv.fin
             && seq + body.len() as u64 > fin

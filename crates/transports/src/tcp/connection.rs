@@ -362,6 +362,47 @@ impl Connection {
         }
     }
 
+    /// The next event, in the order in which an application wants to hear of them.
+    fn next_event(&mut self) -> Option<TransportEvent> {
+        let mut take = |bit: u8| {
+            let there = self.events & bit != 0;
+            self.events &= !bit;
+            self.told |= bit & (event::FINISHED | event::CLOSED);
+            there
+        };
+        if take(event::OPENED) {
+            return Some(TransportEvent::Opened);
+        }
+        if take(event::READABLE) {
+            return Some(TransportEvent::Readable(0));
+        }
+        if take(event::WRITABLE) {
+            return Some(TransportEvent::Writable(0));
+        }
+        if take(event::FINISHED) {
+            return Some(TransportEvent::Finished(0));
+        }
+        // The application reads to the end before it hears that all is over.
+        let read = self.told & event::FINISHED != 0 || !self.rcv.is_complete();
+        if read && self.events & event::CLOSED != 0 {
+            self.events &= !event::CLOSED;
+            self.told |= event::CLOSED;
+            return Some(TransportEvent::Closed(self.facts.end.unwrap_or(CloseReason::Finished)));
+        }
+        if self.told & event::CLOSED != 0 {
+            if self.events & event::LINGERING != 0 {
+                self.events &= !event::LINGERING;
+                return Some(TransportEvent::Lingering);
+            }
+            // A last segment (RST) leaves before the host may drop us.
+            if self.events & event::GONE != 0 && self.pending == 0 {
+                self.events &= !event::GONE;
+                return Some(TransportEvent::Gone);
+            }
+        }
+        None
+    }
+
     /// Pushes a record if the congestion state changed.
     #[inline]
     fn record(&mut self, cx: &mut Cx) {
@@ -447,46 +488,14 @@ impl Transport for Connection {
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent> {
-        if self.events == 0 {
-            return None;
-        }
-        let mut take = |bit: u8| {
-            let there = self.events & bit != 0;
-            self.events &= !bit;
-            self.told |= bit & (event::FINISHED | event::CLOSED);
-            there
-        };
-        if take(event::OPENED) {
-            return Some(TransportEvent::Opened);
-        }
-        if take(event::READABLE) {
-            return Some(TransportEvent::Readable(0));
-        }
-        if take(event::WRITABLE) {
-            return Some(TransportEvent::Writable(0));
-        }
-        if take(event::FINISHED) {
-            return Some(TransportEvent::Finished(0));
-        }
-        // The application reads to the end before it hears that all is over.
-        let read = self.told & event::FINISHED != 0 || !self.rcv.is_complete();
-        if read && self.events & event::CLOSED != 0 {
-            self.events &= !event::CLOSED;
-            self.told |= event::CLOSED;
-            return Some(TransportEvent::Closed(self.facts.end.unwrap_or(CloseReason::Finished)));
-        }
-        if self.told & event::CLOSED != 0 {
-            if self.events & event::LINGERING != 0 {
-                self.events &= !event::LINGERING;
-                return Some(TransportEvent::Lingering);
+        match self.events {
+            0 => None,
+            event::READABLE => {
+                self.events = 0;
+                Some(TransportEvent::Readable(0))
             }
-            // A last segment (RST) leaves before the host may drop us.
-            if self.events & event::GONE != 0 && self.pending == 0 {
-                self.events &= !event::GONE;
-                return Some(TransportEvent::Gone);
-            }
+            _ => self.next_event(),
         }
-        None
     }
 
     #[inline]

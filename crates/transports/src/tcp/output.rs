@@ -52,6 +52,7 @@ impl Connection {
         None
     }
 
+    #[inline(never)]
     fn transmit_control(&mut self, now: Instant) -> Option<Outgoing> {
         if self.pending & pending::REFUSE != 0 {
             self.pending &= !pending::REFUSE;
@@ -73,6 +74,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn syn(&mut self, now: Instant, flags: Flags) -> Outgoing {
         let answer = flags.has(Flags::ACK);
         let config = self.config.clone();
@@ -111,6 +113,7 @@ impl Connection {
         self.emit(&header, Body::EMPTY)
     }
 
+    #[inline(never)]
     fn bare_reset(&mut self, seq: u32, ack: Option<u32>) -> Outgoing {
         let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
         let header = Header {
@@ -125,7 +128,7 @@ impl Connection {
     }
 
     /// The next segment with data or FIN, first or again.
-    #[inline]
+    #[inline(always)]
     fn transmit_data(&mut self, now: Instant) -> Option<Outgoing> {
         if self.pending & pending::HEAD != 0 {
             self.pending &= !pending::HEAD;
@@ -153,6 +156,7 @@ impl Connection {
     }
 
     /// What a timeout declared lost, from the bottom, as far as the congestion window allows.
+    #[inline(never)]
     fn next_lost(&self) -> Result<Option<(u64, u64)>, Held> {
         let pipe = self.in_flight();
         let Some((start, end)) = self.board.next_hole(self.snd.una, self.board.timeout_mark()) else {
@@ -164,6 +168,7 @@ impl Connection {
     }
 
     /// One pass of the loop of RFC 6675 (5, step C).
+    #[inline(never)]
     fn transmit_in_sack_recovery(&mut self, now: Instant) -> Option<Outgoing> {
         let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
         if self.window.cwnd < self.in_flight() + self.snd.mss {
@@ -203,6 +208,7 @@ impl Connection {
     }
 
     /// Fast retransmit: the first segment not acknowledged, whatever the windows say.
+    #[inline(never)]
     fn resend_head(&mut self, now: Instant) -> Outgoing {
         let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
         if self.recovers_by_sack() {
@@ -215,7 +221,7 @@ impl Connection {
     }
 
     /// How many octets of new data (zero: a bare FIN) may be sent now.
-    #[inline]
+    #[inline(always)]
     fn next_new(&mut self, now: Instant) -> Result<u64, Held> {
         let snd = &self.snd;
         if !snd.has_unsent() {
@@ -281,7 +287,7 @@ impl Connection {
         u64::from(self.dupacks.min(2)) * self.snd.mss
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
         let seq = self.snd.nxt;
         let end = seq + len;
@@ -303,6 +309,7 @@ impl Connection {
     }
 
     /// Sends `start..end` again; the last number may be the FIN's.
+    #[inline(never)]
     fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
         let data_end = end.min(self.snd.end());
         let fin = end > self.snd.end();
@@ -312,7 +319,7 @@ impl Connection {
         self.data_segment(now, start, data_end.saturating_sub(start), fin)
     }
 
-    #[inline]
+    #[inline(always)]
     fn data_segment(&mut self, now: Instant, seq: u64, len: u64, fin: bool) -> Outgoing {
         let mut flags = Flags::ACK;
         if seq + len == self.snd.end() && len > 0 {
@@ -360,6 +367,7 @@ impl Connection {
     }
 
     /// The congestion window after an idle time.
+    #[inline(never)]
     fn restart_if_idle(&mut self, now: Instant) {
         let rto = self.rtt.rto(&self.config);
         let idle = now.since(self.last_sent);
@@ -387,6 +395,7 @@ impl Connection {
         self.usage.restart(now);
     }
 
+    #[inline(never)]
     fn transmit_probe(&mut self, now: Instant) -> Option<Outgoing> {
         if self.pending & pending::KEEPALIVE != 0 {
             self.pending &= !pending::KEEPALIVE;
@@ -432,6 +441,7 @@ impl Connection {
         }
         if self.rcv.wants_sack() && self.sack_ok {
             let sack = self.rcv.sack_blocks(self.config.dsack);
+            let options = Options { timestamps, sack, ..Options::default() };
             let header = Header {
                 source: self.ports.0,
                 destination: self.ports.1,
@@ -440,7 +450,7 @@ impl Connection {
                 flags,
                 window,
                 urgent: 0,
-                options: Options { timestamps, sack, ..Options::default() },
+                options,
             };
             return self.emit(&header, body);
         }
@@ -449,6 +459,7 @@ impl Connection {
         self.count(Packet::build(|out| plain.emit(ports, out), body))
     }
 
+    #[inline(never)]
     fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
         self.count(Packet::build(|out| header.emit(out), body))
     }

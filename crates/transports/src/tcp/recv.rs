@@ -57,6 +57,10 @@ pub(super) struct Receive {
     recent_count: u8,
     /// A duplicate to be reported in the next acknowledgement.
     duplicate: Option<Range>,
+    /// There is something to report in SACK blocks: a duplicate or ranges.
+    reports: bool,
+    /// The right edge moves by so much at least: a segment, or half of a small buffer.
+    step: u64,
 }
 
 impl Receive {
@@ -80,6 +84,8 @@ impl Receive {
             recent: [0; BLOCKS],
             recent_count: 0,
             duplicate: None,
+            reports: false,
+            step: (limit / 2).min(mss),
         }
     }
 
@@ -124,13 +130,24 @@ impl Receive {
     }
 
     /// Data arrived at `seq`. What lies outside the window is cut off.
-    #[inline]
-    pub fn data(&mut self, seq: u64, mut body: Body) -> Arrival {
+    #[inline(always)]
+    pub fn data(&mut self, seq: u64, body: Body) -> Arrival {
         let len = body.len() as u64;
         if seq == self.nxt && self.ranges.is_empty() && seq + len <= self.edge {
             self.take(body);
             return Arrival::InOrder;
         }
+        let arrival = self.data_out_of_order(seq, body, len);
+        self.note_reports();
+        arrival
+    }
+
+    fn note_reports(&mut self) {
+        self.reports = self.duplicate.is_some() || !self.ranges.is_empty();
+    }
+
+    #[inline(never)]
+    fn data_out_of_order(&mut self, seq: u64, mut body: Body, len: u64) -> Arrival {
         let end = seq + len;
         if seq < self.nxt {
             //= RFC 2883 (4): a duplicate below the cumulative acknowledgement is reported by the part that is one.
@@ -193,7 +210,7 @@ impl Receive {
         self.held.insert(at, (start, body));
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, body: Body) {
         let len = body.len() as u64;
         self.nxt += len;
@@ -212,6 +229,7 @@ impl Receive {
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
         if start < end.min(self.nxt) {
             self.duplicate = Some(Range { start, end: end.min(self.nxt) });
+            self.note_reports();
         }
     }
 
@@ -247,8 +265,7 @@ impl Receive {
     pub fn announce(&mut self, shift: u8) -> u16 {
         //= RFC 9293 (3.8.6.2.2): the right edge stays until it can move by a segment or half of the buffer.
         let possible = self.possible_edge();
-        let step = (self.limit / 2).min(self.mss);
-        let edge = if possible >= self.edge + step { possible } else { self.edge.max(self.nxt) };
+        let edge = if possible >= self.edge + self.step { possible } else { self.edge.max(self.nxt) };
         let mut field = (edge - self.nxt) >> shift;
         if self.nxt + (field << shift) < self.edge {
             // Rounding must not take back what was announced.
@@ -263,8 +280,8 @@ impl Receive {
     #[inline]
     pub fn wants_update(&self) -> bool {
         let possible = self.possible_edge();
-        let step = (self.limit / 2).min(2 * self.mss);
-        possible >= self.edge + step && possible - self.nxt >= 2 * self.wnd()
+        // Two segments: one is on its way to be acknowledged anyway.
+        possible >= self.edge + (self.limit / 2).min(2 * self.mss) && possible - self.nxt >= 2 * self.wnd()
     }
 
     fn remember(&mut self, seq: u64) {
@@ -284,7 +301,7 @@ impl Receive {
     /// Is there anything to report in SACK blocks?
     #[inline]
     pub fn wants_sack(&self) -> bool {
-        self.duplicate.is_some() || !self.ranges.is_empty()
+        self.reports
     }
 
     /// The blocks of an acknowledgement that leaves now. A duplicate is reported once.
@@ -308,6 +325,7 @@ impl Receive {
                 last = Some(range);
             }
         }
+        self.note_reports();
         blocks
     }
 
@@ -317,6 +335,8 @@ impl Receive {
         self.ready_octets = 0;
         self.held = VecDeque::new();
         self.ranges.clear();
+        self.duplicate = None;
+        self.reports = false;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airloom_base::{Body, Instant};
+use airloom_base::{Body, Filler, Instant};
 use bytes::BytesMut;
 
 /// When the segment that ends at `end` was sent first.
@@ -169,13 +169,22 @@ impl Send {
     /// The octets `at..at + len`, as one body. Pieces of different kinds become real octets.
     #[inline]
     pub fn body(&self, at: u64, len: usize) -> Body {
+        // Bulk data is one piece of filler.
+        if let Some((start, Body::Filler(f))) = self.pieces.front()
+            && let skip = at.wrapping_sub(*start)
+            && skip < u64::from(f.len)
+            && skip + len as u64 <= u64::from(f.len)
+        {
+            return Body::Filler(Filler { source: f.source, offset: f.offset + skip, len: len as u32 });
+        }
+        self.body_of_any(at, len)
+    }
+
+    fn body_of_any(&self, at: u64, len: usize) -> Body {
         if len == 0 {
             return Body::EMPTY;
         }
-        let first = match self.pieces.len() {
-            1 => 0,
-            _ => self.pieces.partition_point(|(start, _)| *start <= at).saturating_sub(1),
-        };
+        let first = self.pieces.partition_point(|(start, _)| *start <= at).saturating_sub(1);
         match self.pieces.get(first) {
             Some((start, body)) if *start <= at => {
                 let skip = (at - start) as usize;
