@@ -6,6 +6,16 @@
 //! Scenario --to_json--> the scenario as understood --Document::read--> the same Scenario
 //! ```
 //!
+//! | file | concern |
+//! |---|---|
+//! | `document` | reading, options, the line of a fault |
+//! | `tree`, `read`, `errors` | values with places; typed values; the sentence |
+//! | `parse` | the order of the parts: `hosts`, `links` (with `short_form` and `addresses`), `routes`, `timeline`, `run` |
+//! | `overrides` | `--set` |
+//! | `check` | what only building finds |
+//! | `canonical`, `json_schema` | the way back: as understood, for editors |
+//! | `schema` | the result |
+//!
 //! Everything wrong is a [`ScenarioError`]: file, line, what was found, what would be valid. The tree keeps the
 //! place of every key, so the line is known even for what a component's own configuration type refuses.
 //! `docs/reference/scenario.md` explains the keys.
