@@ -6,7 +6,7 @@ use super::schema::Scenario;
 use super::tree::{Kind, Node};
 use super::{hosts, links, routes, run, timeline};
 
-const KEYS: &[&str] = &["title", "path", "hosts", "links", "run", "timeline"];
+pub(super) const KEYS: &[&str] = &["title", "path", "hosts", "links", "run", "timeline"];
 
 /// The scenario that the document says.
 pub(super) fn scenario<'a>(root: &'a Node, registries: &Registries) -> Result<Scenario, Fault<'a>> {

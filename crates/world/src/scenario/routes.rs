@@ -13,7 +13,7 @@ use super::tree::{Node, quoted};
 /// Given routes of all hosts together.
 const MOST_ROUTES: usize = 65_536;
 
-const ROUTE_KEYS: &[&str] = &["to", "via", "link"];
+pub(super) const ROUTE_KEYS: &[&str] = &["to", "via", "link"];
 
 /// A host on the other side of a link.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The parser against registries of its own, so that its tests stay when bearers and applications change.
 
 mod checked;
+mod documented;
 mod hostile;
 mod schema;
 mod understood;

@@ -55,6 +55,11 @@ fn obeys(root: &Value, schema: &Value, value: &Value) -> bool {
     })
 }
 
+/// Does the file obey the schema?
+pub(super) fn obeys_whole(schema: &Value, file: &Value) -> bool {
+    obeys(schema, schema, file)
+}
+
 fn as_json(text: &str) -> Value {
     toml::from_str(text).unwrap()
 }
