@@ -65,6 +65,14 @@ def keys(kind: str, name: str) -> list[Key]:
     return found
 
 
+def addresses(understood: dict[str, Any], host: str) -> list[str]:
+    """The IPv4 addresses of a host of a scenario as understood, in order of its links."""
+    found = []
+    for link in understood["links"].values():
+        found += [a for a in link["addresses"].get(host, []) if ":" not in a]
+    return found
+
+
 def _registry(kind: str) -> dict[str, str]:
     if kind not in KINDS:
         raise UsageError(f"no kind {kind!r}; valid: {', '.join(KINDS)}")

@@ -8,6 +8,7 @@ import typer
 
 from airloom.cli import common
 from airloom.cli.terminal import print_json, quoted, say
+from airloom.reference import addresses
 
 HELP = "Read a scenario and say what is wrong with it, or what it means."
 
@@ -26,7 +27,8 @@ def check(
     print(f"{read.name}: ok")
     print(f"  {read.title}")
     for name, host in understood["hosts"].items():
-        print(f"  host {name}{_times(host)}: {_runs(host)}")
+        where = ", ".join(addresses(understood, name)[:4])
+        print(f"  host {name}{_times(host)}: {_runs(host)} ({where})")
     for name, link in understood["links"].items():
         print(f"  link {name}: {link['bearer']} between {' and '.join(link['between'])}")
     say(f"next: airloom run {quoted(scenario)}")

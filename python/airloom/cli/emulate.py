@@ -94,9 +94,13 @@ def _scenario(name: str, settings: list[str], real: list[str]) -> Scenario:
 
 
 def _shell(scenario: Scenario) -> list[str]:
-    """The person's own shell, which says where it is."""
+    """The person's own shell; at a terminal they are told where it is and whom they can reach."""
     if sys.stdin.isatty():
-        say(f"[{scenario.name}] a shell in the first real host; leave it with `exit`")
+        from airloom.reference import addresses
+
+        understood = scenario.understood
+        hosts = ", ".join(f"{name} {' '.join(addresses(understood, name))}" for name in understood["hosts"])
+        say(f"a shell in {scenario.name}; leave it with `exit`. Hosts: {hosts}")
     return [os.environ.get("SHELL") or "/bin/sh"]
 
 
