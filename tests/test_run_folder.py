@@ -1,0 +1,227 @@
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import airloom as al
+from airloom.errors import UsageError
+from airloom.folder import Folder
+from tests.cli.shell import airloom
+from tests.conftest import needs
+
+TRANSFER = """\
+title = "A transfer over a lossy wire"
+path = ["mobile", "wire", "origin"]
+
+[hosts]
+mobile = { app = { bulk = { size = "200kB" } } }
+origin = { app = "bulk-server" }
+
+[links]
+wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", queue = "30 packets", loss = 0.02 }
+
+[run]
+record = ["packets", "pcapng", "congestion"]
+"""
+
+
+@pytest.fixture
+def transfer(tmp_path: Path) -> Path:
+    path = tmp_path / "transfer.toml"
+    path.write_text(TRANSFER)
+    return path
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir() if p.name != "run.json"}
+
+
+def test_every_file_but_the_manifest_is_the_same_for_the_same_seed(transfer: Path) -> None:
+    first = airloom("run", transfer, "--plot", "--seed", "7", "--out", "first")
+    second = airloom("run", transfer, "--plot", "--seed", "7", "--out", "second", PYTHONHASHSEED="5", TZ="Asia/Tokyo")
+    assert first.code == second.code == 0
+    assert hashes(Path("first")) == hashes(Path("second"))
+    assert set(hashes(Path("first"))) == {
+        "summary.json",
+        "packets.parquet",
+        "flows.parquet",
+        "pages.parquet",
+        "states.parquet",
+        "congestion.parquet",
+        "trace.pcapng",
+        "time-sequence.svg",
+    }
+
+
+def test_another_seed_gives_another_run(transfer: Path) -> None:
+    scenario = al.load(transfer)
+    first, second = scenario.run(1), scenario.run(2)
+    assert first.folder != second.folder
+    assert first.manifest["run_id"] != second.manifest["run_id"]
+    assert hashes(first.folder)["packets.parquet"] != hashes(second.folder)["packets.parquet"]
+
+
+def test_the_manifest_says_how_to_repeat_the_run(transfer: Path) -> None:
+    run = al.load(transfer, {"links.wire.loss": 0.1}).run(3)
+    manifest = json.loads((run.folder / "run.json").read_text())
+    assert manifest["status"] == "ok"
+    assert manifest["clock"] == "virtual"
+    assert manifest["seed"] == 3
+    assert manifest["version"] == al.__version__
+    assert {"schema", "command", "host", "start_utc", "scenario", "run_id", "overrides"} <= set(manifest)
+    again = Path("again.json")
+    again.write_text(json.dumps(manifest["scenario"]))
+    repeated = al.load(again).run()
+    assert repeated.manifest["run_id"] == run.manifest["run_id"]
+    assert repeated.summary == run.summary
+
+
+def test_the_folder_is_named_after_date_scenario_and_run(transfer: Path) -> None:
+    run = al.load(transfer).run()
+    date, name, identity = run.folder.name[:10], run.folder.name[11:-11], run.folder.name[-10:]
+    assert run.folder.parent == Path("runs")
+    assert time.strptime(date, "%Y-%m-%d")
+    assert name == "transfer"
+    assert identity == run.manifest["run_id"]
+    assert len(identity) == 10
+    assert int(identity, 16) >= 0
+
+
+def test_tables_are_sorted_by_time_and_carry_what_made_them(transfer: Path) -> None:
+    run = al.load(transfer).run()
+    packets = run.packets
+    columns = "t_ns point dir event pkt_id flow proto len seq ack attempt reason q_bytes"
+    assert packets.columns == columns.split()
+    assert packets["t_ns"].dtype == pl.Int64
+    assert packets["t_ns"].is_sorted()
+    assert packets.height > 500
+    metadata = pl.read_parquet_metadata(run.folder / "packets.parquet")
+    assert metadata["airloom.seed"] == "1"
+    assert metadata["airloom.version"] == al.__version__
+    assert json.loads(metadata["airloom.scenario"]) == run.manifest["scenario"]
+    assert metadata["airloom.schema"]
+
+
+def test_tables_agree_with_the_summary(transfer: Path) -> None:
+    run = al.load(transfer).run()
+    assert run.flows["app_bytes_down"].to_list() == [200_000]
+    assert run.flows["resent"].sum() == run.summary["resent"]
+    dropped = run.packets.filter(pl.col("event").cast(pl.String) == "drop")
+    assert dropped["pkt_id"].n_unique() == run.summary["lost"] + run.summary.get("queue_drops", 0)
+    assert run.summary["resent"] > 0
+
+
+def test_tables_that_were_not_asked_for_are_not_there(transfer: Path) -> None:
+    run = al.load(transfer, {"run.record": []}).run()
+    assert not (run.folder / "packets.parquet").exists()
+    assert run.capture is None
+    with pytest.raises(UsageError, match='add "packets" to `record`'):
+        _ = run.packets
+
+
+def test_the_capture_is_read_without_a_complaint(transfer: Path) -> None:
+    tshark = needs("tshark")
+    run = al.load(transfer).run()
+    assert run.capture is not None
+
+    def count(*arguments: str) -> int:
+        command = [tshark, "-r", str(run.capture), "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True, timeout=120)
+        return len(done.stdout.splitlines())
+
+    frames = count()
+    assert frames > 500
+    assert count("-Y", "_ws.malformed") == 0
+    assert count("-Y", "tcp.checksum.status == 1 && ip.checksum.status == 1") == frames
+    # Lost packets show where they were seen last, so the sender's side repeats what was lost.
+    assert count("-Y", 'frame.interface_name == "origin.wire.ip" && tcp.analysis.retransmission') > 0
+
+
+def test_a_run_that_is_not_done_in_time_is_an_error_and_leaves_nothing(transfer: Path, tmp_path: Path) -> None:
+    done = airloom("run", transfer, "--set", "run.limit=1s")
+    assert done.code == 4
+    assert "not done within run.limit = 1s" in done.err
+    assert list(tmp_path.iterdir()) == [transfer]
+
+
+def test_a_folder_that_is_no_run_is_left_alone(transfer: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    done = airloom("run", transfer, "--out", mine)
+    assert done.code == 2
+    assert "is not a run folder" in done.err
+    assert [p.name for p in mine.iterdir()] == ["thesis.txt"]
+
+
+def test_a_run_takes_the_place_of_an_earlier_one(transfer: Path, tmp_path: Path) -> None:
+    for seed in ("1", "2"):
+        assert airloom("run", transfer, "--out", "result", "--seed", seed).code == 0
+    assert al.Run("result").manifest["seed"] == 2
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["result", "transfer.toml"]
+
+
+def test_a_failure_while_writing_leaves_nothing(tmp_path: Path) -> None:
+    def write() -> None:
+        with Folder(tmp_path / "runs" / "one") as folder:
+            folder.write_json("summary.json", {})
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(transfer: Path, tmp_path: Path) -> None:
+    limited = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+    limited += "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limited += f"from airloom.cli import main\nmain(['run', {str(transfer)!r}, '--out', 'result'])"
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 4
+    assert done.stderr.startswith("airloom: ")
+    assert "File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == [transfer]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing(transfer: Path, tmp_path: Path, number: int, code: int) -> None:
+    long = (
+        transfer.read_text().replace('"200kB"', '"100GB"').replace('record = ["packets", "pcapng", "congestion"]', "")
+    )
+    transfer.write_text(long + 'record = ["pcapng"]\nlimit = "1000000h"\n')
+    command = [sys.executable, "-m", "airloom", "run", str(transfer)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        while not list(tmp_path.glob("runs/.*/trace.pcapng.part")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.kill(process.pid, number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert out == ""
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == [transfer]
+
+
+def test_a_folder_without_status_is_unfinished(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(UsageError, match="never finished"):
+        al.Run(tmp_path)
+
+
+def test_under_sudo_files_belong_to_the_caller(transfer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() != 0:
+        with pytest.raises(PermissionError):
+            os.chown(transfer, 1, 1)
+        return
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "4321")
+    run = al.load(transfer).run()
+    for path in (run.folder.parent, run.folder, *run.folder.iterdir()):
+        assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
