@@ -22,14 +22,6 @@ record = ["packets", "pcapng"]
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has an empty current folder and no settings from the person who runs it."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "SUDO_UID", "SUDO_GID"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def wire(tmp_path: Path) -> Path:
     """A small scenario file."""
