@@ -144,6 +144,24 @@ def test_the_capture_is_read_without_a_complaint(transfer: Path) -> None:
     assert count("-Y", 'frame.interface_name == "origin.wire.ip" && tcp.analysis.retransmission') > 0
 
 
+@pytest.mark.parametrize("options", [[], ["--enable-heuristic", "rlc_udp", "-o", "tcp.reassemble_out_of_order:TRUE"]])
+def test_wireshark_reads_datagrams_and_the_radio_link_layer(options: list[str]) -> None:
+    tshark = needs("tshark")
+    run = al.load("umts-page", {"hosts.mobile.app.http-client.pages": [["/20kB", "/10kB"]]}).run()
+
+    def frames(display_filter: str) -> int:
+        command = [tshark, *options, "-r", str(run.capture), "-Y", display_filter]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        return len(done.stdout.splitlines())
+
+    assert frames("_ws.malformed || _ws.expert.severity == error") == 0
+    blocks = frames('frame.interface_name contains ".rlc."')
+    assert blocks > 500
+    assert frames("rlc") == (blocks if options else 0)
+    lost = run.summary["downlink.blocks_lost"] + run.summary["uplink.blocks_lost"]
+    assert frames('frame.comment contains "block error"') >= lost > 0
+
+
 def test_a_run_that_is_not_done_in_time_is_an_error_and_leaves_nothing(transfer: Path, tmp_path: Path) -> None:
     done = airloom("run", transfer, "--set", "run.limit=1s")
     assert done.code == 4

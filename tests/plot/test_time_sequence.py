@@ -54,22 +54,23 @@ def test_rlc_attempts_share_the_time_axis() -> None:
         (2, "origin.net.ip", "tx", "tcp", 1500, 1460, None),
         (3, "radio.rlc.dl.tx", "tx", "rlc", 42, 4094, None),
         (4, "radio.rlc.dl.tx", "tx", "rlc", 42, 4095, None),
-        (5, "radio.rlc.dl.rx", "drop", "rlc", 42, 4095, None),
+        (5, "radio.rlc.dl.tx", "drop", "rlc", 42, 4095, None),
         (6, "radio.rlc.dl.tx", "tx", "rlc", 42, 0, None),
         (7, "radio.rlc.dl.tx", "retx", "rlc", 42, 4095, None),
+        (8, "radio.2.rlc.dl.tx", "tx", "rlc", 42, 17, None),  # another mobile's
     ]
     packets = pl.DataFrame(
         {
             "t_ns": [r[0] * 10**9 for r in rows],
             "point": [r[1] for r in rows],
             "dir": ["dl" for _ in rows],
+            "pkt_id": pl.Series([1 if r[1] != "radio.2.rlc.dl.tx" else 2 for r in rows], dtype=pl.UInt64),
             "event": [r[2] for r in rows],
             "flow": pl.Series([1 if r[3] == "tcp" else 0 for r in rows], dtype=pl.UInt32),
             "proto": [r[3] for r in rows],
             "len": pl.Series([r[4] for r in rows], dtype=pl.UInt32),
             "seq": pl.Series([r[5] for r in rows], dtype=pl.UInt64),
             "ack": pl.Series([r[6] for r in rows], dtype=pl.UInt64),
-            "reason": pl.Series([None for _ in rows], dtype=pl.String),
         }
     )
     tcp, rlc = time_sequence(packets).axes

@@ -37,7 +37,7 @@ def time_sequence(packets: pl.DataFrame, flow: int | None = None) -> Figure:
     there if the run recorded RLC PDUs.
     """
     drawn = _flow(packets, flow)
-    rlc = _rlc(packets, drawn.direction)
+    rlc = _rlc(packets, drawn)
     with style():
         figure = Figure(figsize=(9.0, 6.5 if rlc is not None else 4.2), layout="constrained")
         if rlc is None:
@@ -97,14 +97,18 @@ def _unwrapped(numbers: pl.Series, modulus: int) -> NDArray[np.float64]:
     return np.unwrap(numbers.cast(pl.Float64).to_numpy(), period=modulus)
 
 
-def _rlc(packets: pl.DataFrame, direction: str) -> pl.DataFrame | None:
-    """PDUs with sequence numbers that were sent in `direction`, with `n` the number without its modulus."""
-    rlc = packets.with_columns(pl.col("point", "proto", "dir", "event", "reason").cast(pl.String)).filter(
-        (pl.col("proto") == "rlc") & (pl.col("dir") == direction) & pl.col("seq").is_not_null()
+def _rlc(packets: pl.DataFrame, flow: _Flow) -> pl.DataFrame | None:
+    """PDUs with sequence numbers on the flow's way, with `n` the number without its modulus."""
+    ids = packets.filter(pl.col("flow") == flow.number)["pkt_id"].unique()
+    rlc = packets.with_columns(pl.col("point", "proto", "dir", "event").cast(pl.String)).filter(
+        (pl.col("proto") == "rlc") & (pl.col("dir") == flow.direction) & pl.col("seq").is_not_null()
     )
-    if rlc.is_empty():
+    sent = rlc.filter(pl.col("event").is_in(["tx", "retx"]) & pl.col("pkt_id").is_in(ids.implode()))
+    if sent.is_empty():
         return None
-    rlc = rlc.sort("t_ns", maintain_order=True)
+    # On a cell each mobile has a point of its own: the flow's is where most of its packets are seen.
+    point = sent.group_by("point").len().sort(["len", "point"], descending=[True, False])["point"][0]
+    rlc = rlc.filter(pl.col("point") == point).sort("t_ns", maintain_order=True)
     # Sent again or lost, a PDU is within half a window of the newest one: the same unwrapping fits all events.
     return rlc.with_columns(pl.Series("n", _unwrapped(rlc["seq"], _RLC_MODULUS)))
 
@@ -121,6 +125,7 @@ def _draw_flow(axes: Axes, flow: _Flow) -> None:
 
 
 def _draw_rlc(axes: Axes, rlc: pl.DataFrame) -> None:
+    axes.set_title(f"RLC at {rlc['point'][0]}", loc="left")
     sent = rlc.filter(pl.col("event").is_in(["tx", "retx"]))
     lost = rlc.filter(pl.col("event") == "drop")
     first = sent.filter(pl.col("event") == "tx")
