@@ -1,0 +1,34 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from airloom.doctor import examine
+from tests.conftest import needs
+
+pytestmark = pytest.mark.emulate
+
+DEMO = Path(__file__).parent.parent.parent / "tools" / "demo"
+
+
+def test_the_demo_fetches_the_same_page_in_both_clocks(tmp_path: Path) -> None:
+    needs("curl")
+    needs("nginx")
+    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
+        pytest.skip(broken[0])
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [DEMO, "result"], capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "server: nginx" in done.stdout
+    assert "curl, 200000 octets" in done.stdout
+    simulated, emulated = al.Run("result"), al.Run("result/emulated")
+    assert simulated.pages["bytes"].to_list() == [200_000]
+    assert (simulated.folder / "time-sequence.svg").exists()
+    assert emulated.manifest["clock"] == "real"
+    assert emulated.manifest["exit_code"] == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["result"]
