@@ -12,8 +12,9 @@ use super::tree::{Entry, Node, entries_to_json};
 
 /// Links of a scenario.
 const MOST_LINKS: usize = 4096;
-/// Interfaces of all hosts together; each has an observation point.
-const MOST_INTERFACES: usize = 16_384;
+/// Stations of all links together. A run has 65,536 observation points: a station has one where it meets its host and
+/// up to eight inside a bearer, a far end has one.
+const MOST_STATIONS: usize = 6000;
 
 /// Keys of a link's table that are not its bearer's.
 pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "subnet", "subnet6", "addresses"];
@@ -54,7 +55,7 @@ pub(super) fn read<'a>(
         Some(path) => short_form::read(path, node, directory)?,
         None => entries.iter().map(|e| Ok((e, Ends::Between(between_of(e)?)))).collect::<Result<_, _>>()?,
     };
-    let mut interfaces = 0;
+    let mut stations = 0;
     let mut wanted: Vec<Wanted<'a>> = Vec::new();
     let mut bearers = Vec::new();
     for (entry, ends) in &ordered {
@@ -62,9 +63,9 @@ pub(super) fn read<'a>(
             Ends::Between(list) => between(list, directory)?,
             Ends::Chain { near, link, far } => orient(link, directory, (near, far))?,
         };
-        interfaces += joined.near.len() + 1;
-        if interfaces > MOST_INTERFACES {
-            let message = format!("all links together have at most {MOST_INTERFACES} ends");
+        stations += joined.near.len();
+        if stations > MOST_STATIONS {
+            let message = format!("all links together have at most {MOST_STATIONS} stations");
             return Err(Fault { key: Some(entry), ..Fault::at(&entry.value, message) });
         }
         bearers.push(bearer(&entry.value, registries)?);

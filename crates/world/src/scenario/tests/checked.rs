@@ -103,3 +103,18 @@ fn a_bearer_alone_fetches_over_every_bearer_that_needs_no_keys() {
         assert!(scenario.is_ok_and(|s| s.hosts[0].real), "{}", bearer.name);
     }
 }
+
+#[test]
+fn the_largest_cell_is_built() {
+    let text = "[hosts]\nm = { count = 4095 }\nb = {}\n[links]\nl = { bearer = \"umts-dch\", between = [\"m\", \"b\"] }\n";
+    check(text).unwrap();
+}
+
+#[test]
+fn as_many_stations_as_there_can_be_are_built() {
+    let mut text = "[hosts]\nm = { count = 1500 }\nb = {}\n[links]\n".to_owned();
+    for i in 0..4 {
+        text += &format!("l{i} = {{ bearer = \"umts-dch\", between = [\"m\", \"b\"] }}\n");
+    }
+    check(&text).unwrap();
+}
