@@ -5,8 +5,8 @@ mod dialogue;
 use airloom_base::units::Octets;
 use airloom_base::{CloseReason, TransportEvent::*};
 use airloom_transports::tcp::config::{
-    AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, Nagle, PartialAck, SackAfterRto,
-    WindowProbe,
+    AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, Nagle, PartialAck, RttSampling,
+    SackAfterRto, WindowProbe,
 };
 use airloom_transports::tcp::wire::Flags;
 use dialogue::*;
@@ -389,6 +389,37 @@ fn rfc_2018_8_after_a_timeout_sacked_segments_are_resent_or_not() {
         assert_eq!(timed(&d.pass(secs(1))), [(1000, 1, 1000)]);
         assert_eq!(data(&d.arrives(ACK, 1, 1001, 0)), expected, "{sack_after_rto:?}");
     }
+}
+
+#[test]
+fn linux_restarts_the_timer_while_data_from_before_the_retransmission_still_arrives() {
+    for restart in [false, true] {
+        let config =
+            Config { rto_restart_on_sack: restart, rtt_sampling: RttSampling::EverySegment, ..with_sack() };
+        let mut d = sender(config, 10);
+        d.pass(ms(100));
+        assert_eq!(data(&d.sack_arrives(1, &[(1001, 5001)])), full(1, 1));
+        d.pass(ms(800));
+        d.sack_arrives(1, &[(1001, 6001)]);
+        let (at, out) = d.pass(secs(10)).remove(0);
+        assert_eq!((out.seq, out.len), (1, 1000));
+        // One second after the retransmission, or after the block.
+        assert_eq!(at >= 1900, restart, "{at}");
+        assert!(restart || at == 1100, "{at}");
+    }
+}
+
+#[test]
+fn linux_takes_round_trip_times_from_sack_blocks_too() {
+    let srtt = |sampling| {
+        let mut d = sender(Config { rtt_sampling: sampling, ..with_sack() }, 10);
+        d.pass(ms(300));
+        d.sack_arrives(1, &[(1001, 2001)]);
+        d.conn.as_ref().unwrap().facts().srtt
+    };
+    // The handshake took no time at all.
+    assert_eq!(srtt(RttSampling::OncePerWindow), Some(ms(0)));
+    assert_eq!(srtt(RttSampling::EverySegment), Some(ms(300) / 8));
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Connection {
             //= RFC 9293 (3.10.7.4): only a newer segment moves the window.
             self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
         }
-        let news = self.sack_ok && !h.options.sack.is_empty() && self.take_sack_blocks(h, ack);
+        let news = self.sack_ok && !h.options.sack.is_empty() && self.take_sack_blocks(now, h, ack);
         if ack > self.snd.una {
             self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack);
         } else if ack == self.snd.una && self.snd.nxt > ack {
@@ -74,9 +74,10 @@ impl Connection {
     }
 
     /// Takes the SACK blocks of an acknowledgement; says whether they are news.
-    fn take_sack_blocks(&mut self, h: &Header, ack: u64) -> bool {
+    fn take_sack_blocks(&mut self, now: Instant, h: &Header, ack: u64) -> bool {
         let una = self.snd.una.max(ack);
         let mut news = 0;
+        let mut lowest = u64::MAX;
         let mut covered = None;
         for (i, (left, right)) in h.options.sack.as_slice().iter().enumerate() {
             let (left, right) = (widen(una, *left), widen(una, *right));
@@ -91,7 +92,11 @@ impl Connection {
                 continue;
             }
             if left < right && left > una && right <= self.snd.nxt {
-                news += self.board.sack(left, right);
+                let (fresh, _) = self.board.next_gap(left);
+                if fresh < right {
+                    lowest = lowest.min(fresh);
+                    news += self.board.sack(left, right);
+                }
             }
         }
         if covered.is_some_and(|(_, right)| right <= self.snd.resent_below) {
@@ -99,6 +104,7 @@ impl Connection {
         }
         if news > 0 {
             self.board.update(self.snd.una, self.snd.mss);
+            self.sample_sacked(now, lowest);
         }
         news > 0
     }
@@ -114,7 +120,7 @@ impl Connection {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.release();
-        let segments = self.take_times(now, echo, ack);
+        let segments = self.take_times(now, echo, una, ack);
         self.stalled_since = now;
         self.mtu_hold = false;
         self.pending |= pending::DATA;
@@ -155,36 +161,61 @@ impl Connection {
         }
     }
 
-    /// Round-trip time from what `ack` covers; returns how many segments that was.
+    /// Round-trip time from what lies between `una` and `ack`; returns how many segments that was.
     #[inline(always)]
-    fn take_times(&mut self, now: Instant, echo: Option<u32>, ack: u64) -> u64 {
+    fn take_times(&mut self, now: Instant, echo: Option<u32>, una: u64, ack: u64) -> u64 {
         let mut segments = 0;
-        let mut sample = None;
+        let mut first = None;
         while let Some(sent) = self.snd.sent.front().filter(|s| s.end <= ack) {
             segments += 1;
-            //= RFC 6298 (3): no time from a segment that was sent again.
-            if sample.is_none() && sent.end > self.snd.resent_below {
-                sample = Some(*sent);
-            }
+            first = first.or(Some(*sent));
             self.snd.sent.pop_front();
         }
-        let with_timestamps = self.timestamps_ok && self.config.rtt_sampling == RttSampling::Timestamps;
-        if with_timestamps {
-            //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
-            if let Some(echo) = echo {
-                self.sample_timestamp(now, echo);
+        //= RFC 6298 (3): no time from segments that were sent again, nor from those that waited behind them.
+        let first = first.filter(|_| una >= self.snd.resent_below);
+        match (self.config.rtt_sampling, first) {
+            (RttSampling::EverySegment, Some(sent)) => {
+                self.rtt.sample(&self.config, now.since(sent.at), 1);
             }
-        } else if let Some(sent) = sample {
-            match self.config.rtt_sampling {
-                RttSampling::EverySegment => self.rtt.sample(&self.config, now.since(sent.at), 1),
-                _ if sent.end > self.snd.sample_above => {
-                    self.snd.sample_above = self.snd.nxt;
-                    self.rtt.sample(&self.config, rtt::elapsed(&self.config, sent.at, now), 1);
-                }
-                _ => {}
+            (RttSampling::Timestamps, _) if self.timestamps_ok => self.sample_echo(now, echo),
+            (RttSampling::EverySegment, None) => self.sample_echo(now, echo),
+            (_, Some(sent)) if sent.end > self.snd.sample_above => {
+                self.snd.sample_above = self.snd.nxt;
+                self.rtt.sample(&self.config, rtt::elapsed(&self.config, sent.at, now), 1);
             }
+            _ => {}
         }
         segments
+    }
+
+    /// A round-trip time from a timestamp, if timestamps were agreed on.
+    fn sample_echo(&mut self, now: Instant, echo: Option<u32>) {
+        //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
+        if let Some(echo) = echo.filter(|_| self.timestamps_ok) {
+            self.sample_timestamp(now, echo);
+        }
+    }
+
+    /// What SACK blocks say of time: they reported `lowest`, and perhaps more above, for the first time.
+    fn sample_sacked(&mut self, now: Instant, lowest: u64) {
+        if lowest < self.snd.resent_below || self.config.rtt_sampling != RttSampling::EverySegment {
+            return;
+        }
+        let at = self.snd.sent.partition_point(|s| s.end <= lowest);
+        let Some(sent) = self.snd.sent.get(at) else { return };
+        // Linux: this too is a measurement.
+        let rtt = now.since(sent.at);
+        self.rtt.sample(&self.config, rtt, 1);
+        let head = if self.snd.una < self.snd.resent_below {
+            self.last_resent
+        } else {
+            self.snd.sent.front().map_or(now, |s| s.at)
+        };
+        // Data from before the head was sent last still arrives, so the head cannot be answered yet.
+        if self.config.rto_restart_on_sack && sent.at < head {
+            let at = self.rtt.deadline(&self.config, now);
+            self.timers.arm_retransmission(at);
+        }
     }
 
     /// A round-trip time from an echoed timestamp.

@@ -285,6 +285,8 @@ settings! {
     rto_tick: Duration,
     /// Which acknowledgements give a round-trip time.
     rtt_sampling: RttSampling,
+    /// Does a SACK block of data sent before the head of the line was sent last restart the retransmission timer (Linux)?
+    rto_restart_on_sack: bool,
     /// How long data is resent without an answer before the connection is given up (R2 of RFC 9293).
     give_up: Duration,
     /// How long a SYN is resent without an answer.

@@ -121,6 +121,7 @@ pub(super) struct Connection {
     pub timers: Timers,
     /// When data (or a probe) was sent last, and when something was received last.
     pub last_sent: Instant,
+    pub last_resent: Instant,
     pub last_received: Instant,
     /// Since when there is no progress; meaningful while timeouts follow each other.
     pub stalled_since: Instant,
@@ -192,6 +193,7 @@ impl Connection {
             acks: AckState::new(),
             timers: Timers::default(),
             last_sent: now,
+            last_resent: now,
             last_received: now,
             stalled_since: now,
             syn_sent_at: now,

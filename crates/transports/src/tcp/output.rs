@@ -315,6 +315,7 @@ impl Connection {
         let fin = end > self.snd.end();
         self.snd.resent_below = self.snd.resent_below.max(end);
         self.facts.resent += 1;
+        self.last_resent = now;
         self.sent_something = true;
         self.data_segment(now, start, data_end.saturating_sub(start), fin)
     }

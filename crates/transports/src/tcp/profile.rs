@@ -77,6 +77,7 @@ fn rfc() -> Config {
         max_rto: Duration::from_secs(60),
         rto_tick: Duration::ZERO,
         rtt_sampling: RttSampling::Timestamps,
+        rto_restart_on_sack: false,
         give_up: Duration::from_secs(300),
         syn_give_up: Duration::from_secs(180),
         window_probe: WindowProbe::Octet,
@@ -97,6 +98,8 @@ fn linux() -> Config {
         initial_window: InitialWindow::Segments(10),
         ack_counting: AckCounting::Segments,
         loss_window: LossWindow::Cwnd,
+        // Its timer starts again with every acknowledgement of new data.
+        partial_ack: PartialAck::SlowButSteady,
         sack_after_rto: SackAfterRto::Keep,
         idle_restart: IdleRestart::Halve,
         lost_syns_forgiven: 1,
@@ -113,6 +116,7 @@ fn linux() -> Config {
         rto_floor: RtoFloor::Variance,
         max_rto: Duration::from_secs(120),
         rtt_sampling: RttSampling::EverySegment,
+        rto_restart_on_sack: true,
         // Fifteen timeouts that begin at 200 ms; six of a SYN.
         give_up: Duration::from_millis(924_600),
         syn_give_up: Duration::from_secs(127),

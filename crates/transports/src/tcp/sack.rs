@@ -53,6 +53,11 @@ impl Scoreboard {
         self.sacked.containing(at).is_some()
     }
 
+    /// The lowest octet not below `from` that is not SACKed, and the next one above it that is.
+    pub fn next_gap(&self, from: u64) -> (u64, u64) {
+        self.sacked.next_gap(from)
+    }
+
     /// One past the highest octet SACKed.
     pub fn high_sacked(&self) -> Option<u64> {
         self.sacked.end()
