@@ -95,7 +95,7 @@ fn d(objects: u64) -> Result<World> {
     Ok(b.build()?)
 }
 
-/// One mobile that fetches without end, in pieces of 100 MB.
+/// One mobile that fetches without end over one connection, in pieces of 1 MB.
 fn rlc() -> Result<World> {
     let mut b = Builder::new(1);
     let (mobile, server) = (b.host("mobile"), b.host("server"));
@@ -108,7 +108,7 @@ fn rlc() -> Result<World> {
         b.transport(host, "tcp", &tcp(65_535))?;
     }
     b.app(server, "bulk-server", &json!({}), None)?;
-    b.app(mobile, "bulk", &json!({ "size": "100MB", "repeat": 1000 }), Some("server"))?;
+    b.app(mobile, "bulk", &json!({ "size": "1MB", "repeat": 1_000_000, "keep": true }), Some("server"))?;
     Ok(b.build()?)
 }
 

@@ -99,3 +99,11 @@ fn a_transfer_with_losses_allocates_nothing() {
     assert!(packets > 5_000, "{packets} packets");
     assert_eq!(allocations, 0, "{packets} packets");
 }
+
+#[test]
+fn a_transfer_over_a_dedicated_channel_with_errors_allocates_nothing() {
+    let link = json!({ "loss": { "per": "pdu", "downlink": 0.05, "uplink": 0.02 } });
+    let (packets, allocations) = between(pair("umts-dch", &link, &json!({ "size": "1GB" })), 500, 1500);
+    assert!(packets > 30_000, "{packets} packets");
+    assert_eq!(allocations, 0, "{packets} packets");
+}
