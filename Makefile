@@ -31,9 +31,10 @@ build: develop ## everything, as the tests use it: Rust and the Python module (d
 test: develop ## run every test, Rust and Python; prints the number skipped last
 	@$(BIN)/python tools/run_tests.py
 
-lint: $(VENV)/stamp ## formatting, clippy, ruff, mypy
+lint: $(VENV)/stamp ## formatting, clippy, generated reference pages, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --quiet --all-targets -- -D warnings
+	cargo run --quiet -p airloom-xtask -- docs --check
 	CARGO_TARGET_DIR=$(LINT_PY_TARGET) cargo clippy --quiet --no-deps -p airloom-py -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
