@@ -119,7 +119,7 @@ def machine() -> str:
         line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
     ]
     name = names[0] if names else platform.machine()
-    return f"{name}, {os.cpu_count()} virtual cores, {platform.system()} {platform.release().split("-")[0]}"
+    return f"{name}, {os.cpu_count()} virtual cores, {platform.system()} {platform.release().split('-')[0]}"
 
 
 def main() -> int:
