@@ -209,3 +209,59 @@ impl Link {
         self.flying.pop().map(|f| (f.to, f.packet))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::Body;
+
+    use super::*;
+
+    fn packet(len: u32) -> Packet {
+        Packet::build(|_| 0, Body::filler(1, len))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn packets_are_serialised_one_after_another_and_the_queue_drops_its_tail() {
+        let mut link = Link::new(LinkConfig {
+            rate: [Rate::kbit(8).into(), None],
+            delay: Duration::from_millis(5),
+            queue: 2,
+            overhead: 2,
+        });
+        // Ten octets take 10 ms at 8 kbit/s; the one in service counts for the queue.
+        assert_eq!(link.send(at(0), End::Client, packet(8)), Some(Fate::Deliver));
+        assert_eq!(link.send(at(0), End::Client, packet(8)), Some(Fate::Deliver));
+        assert_eq!(link.send(at(9), End::Client, packet(8)), None);
+        assert_eq!(link.send(at(10), End::Client, packet(8)), Some(Fate::Deliver));
+        let mut arrivals = Vec::new();
+        while let Some(time) = link.next_arrival() {
+            assert!(link.arrival(time).is_some_and(|(end, _)| end == End::Server));
+            arrivals.push(time);
+        }
+        assert_eq!(arrivals, [at(15), at(25), at(35)]);
+        assert_eq!(link.queue_drops, 1);
+    }
+
+    #[test]
+    fn fates_are_met_by_the_number_of_the_packet_in_its_direction() {
+        let mut link = Link::new(LinkConfig::default());
+        link.set_fate(lose_data(End::Server, &[1]));
+        let mut send = |from, len| link.send(at(0), from, packet(len));
+        assert_eq!(send(End::Server, 5), Some(Fate::Deliver));
+        assert_eq!(send(End::Server, 0), Some(Fate::Deliver));
+        assert_eq!(send(End::Client, 5), Some(Fate::Deliver));
+        assert_eq!(send(End::Server, 5), Some(Fate::Lose));
+        assert_eq!(send(End::Server, 5), Some(Fate::Deliver));
+        link.set_fate(Box::new(|_| Fate::Duplicate));
+        link.send(at(0), End::Client, packet(1));
+        let mut count = 0;
+        while link.arrival(at(50)).is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 6);
+    }
+}

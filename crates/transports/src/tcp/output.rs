@@ -261,14 +261,16 @@ impl Connection {
                 }
             }
         }
-        let in_flight = self.flight_for_new_data();
-        if len > 0 && in_flight + len > self.window.cwnd + self.limited_allowance() && in_flight > 0 {
+        let (in_flight, allowance) = match self.dupacks {
+            0 => (self.in_flight(), 0),
+            _ => (self.flight_for_new_data(), self.limited_allowance()),
+        };
+        if len > 0 && in_flight + len > self.window.cwnd + allowance && in_flight > 0 {
             return Err(Held::Congestion);
         }
         Ok(len)
     }
 
-    #[inline]
     fn flight_for_new_data(&self) -> u64 {
         if self.mode == Mode::Open && self.dupacks > 0 && !self.config.limited_transmit {
             // SACKed segments would let new ones out, which is limited transmit.
@@ -279,7 +281,6 @@ impl Connection {
     }
 
     /// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
-    #[inline]
     fn limited_allowance(&self) -> u64 {
         if self.dupacks == 0 || self.mode != Mode::Open || !self.config.limited_transmit || self.sack_ok {
             return 0;

@@ -2,9 +2,9 @@
 //!
 //! | controller | slow start, avoidance | after three duplicates | leaves recovery |
 //! |---|---|---|---|
-//! | [`tahoe`] | RFC 5681 | as after a timeout | - |
-//! | [`reno`] | RFC 5681 | fast recovery | at the first new acknowledgement |
-//! | [`newreno`] | RFC 5681 | fast recovery | when all that was outstanding is acknowledged |
+//! | `tahoe` | RFC 5681 | as after a timeout | - |
+//! | `reno` | RFC 5681 | fast recovery | at the first new acknowledgement |
+//! | `newreno` | RFC 5681 | fast recovery | when all that was outstanding is acknowledged |
 //!
 //! When SACK was agreed on, recovery follows RFC 6675 whatever the controller; Tahoe has none either way. A controller
 //! keeps what it needs to itself; the window that all share is [`Window`].
