@@ -405,6 +405,24 @@ impl Connection {
         None
     }
 
+    /// Any packet arrives.
+    #[inline(never)]
+    fn any_arrives(&mut self, now: Instant, ecn: u8, mut packet: Packet) {
+        let Ok((header, len)) = Header::parse(packet.head()) else { return };
+        self.facts.wire_received += packet.wire_len() as u64;
+        packet.strip(len);
+        let body = if packet.head().is_empty() {
+            packet.take_body()
+        } else {
+            // A device's packet whose first payload octets were taken for header octets.
+            let mut octets = Vec::new();
+            packet.append_to(&mut octets);
+            Body::Real(octets.into())
+        };
+        self.segment_arrives(now, &header, ecn, body);
+        self.settle_if_idle();
+    }
+
     /// Pushes a record if the congestion state changed.
     #[inline]
     fn record(&mut self, cx: &mut Cx) {
@@ -468,19 +486,7 @@ impl Transport for Connection {
             self.record(cx);
             return;
         }
-        let Ok((header, len)) = Header::parse(packet.head()) else { return };
-        self.facts.wire_received += packet.wire_len() as u64;
-        packet.strip(len);
-        let body = if packet.head().is_empty() {
-            packet.take_body()
-        } else {
-            // A device's packet whose first payload octets were taken for header octets.
-            let mut octets = Vec::new();
-            packet.append_to(&mut octets);
-            Body::Real(octets.into())
-        };
-        self.segment_arrives(cx.now, &header, ecn, body);
-        self.settle_if_idle();
+        self.any_arrives(cx.now, ecn, packet);
         self.record(cx);
     }
 
