@@ -344,7 +344,8 @@ impl Summary {
     /// Sets a value. Not-a-number is left out: a number that does not exist is not printed.
     pub fn set(&mut self, name: &str, value: f64) {
         if !value.is_nan() {
-            self.values.insert(format!("{}{name}", self.prefix), value);
+            // Adding zero turns the negative zero, which is what the sum of no numbers is, into the usual one.
+            self.values.insert(format!("{}{name}", self.prefix), value + 0.0);
         }
     }
     /// Sets a value if there is one.
