@@ -52,17 +52,42 @@ def description(kind: str, name: str) -> str:
 
 
 def keys(kind: str, name: str) -> list[Key]:
-    """The keys of an entry's table."""
+    """The keys of an entry's table; those of a table inside it follow it, as `rlc.window`.
+
+    >>> [key.name for key in keys("bearers", "wireline")]
+    ['rate', 'delay', 'queue', 'loss']
+    """
     whole = schema(kind, name)
-    definitions = whole.get("$defs", {})
-    required = whole.get("required", [])
+    return _keys(whole, whole.get("$defs", {}), "", None)
+
+
+def _keys(table: dict[str, Any], definitions: dict[str, Any], prefix: str, defaults: object) -> list[Key]:
+    required = table.get("required", [])
     found = []
-    for key, about in whole.get("properties", {}).items():
-        default = "(needed)" if key in required else json.dumps(about.get("default"), ensure_ascii=False)
-        if default == "null":
-            default = ""
-        found.append(Key(key, _type(about, definitions), default, _paragraph(about)))
+    for key, about in table.get("properties", {}).items():
+        default = about.get("default", defaults.get(key) if isinstance(defaults, dict) else None)
+        inner = _inner_table(about, definitions)
+        if key in required and default is None:
+            shown = "(needed)"
+        elif default is None or inner:
+            shown = ""
+        else:
+            shown = json.dumps(default, ensure_ascii=False)
+        found.append(Key(prefix + key, "table" if inner else _type(about, definitions), shown, _paragraph(about)))
+        if inner:
+            found += _keys(inner, definitions, f"{prefix}{key}.", default)
     return found
+
+
+def _inner_table(about: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any] | None:
+    """The table that a key holds, if that is the only thing it can hold."""
+    choices = [s for s in about.get("anyOf", [about]) if s.get("type") != "null"]
+    if len(choices) != 1:
+        return None
+    only = choices[0]
+    if "$ref" in only:
+        only = definitions.get(str(only["$ref"]).rsplit("/", 1)[-1], {})
+    return only if "properties" in only else None
 
 
 def addresses(understood: dict[str, Any], host: str) -> list[str]:
@@ -85,7 +110,7 @@ def _paragraph(schema: dict[str, Any]) -> str:
 
 def _type(schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0) -> str:
     """A schema in a few words: `rate`, `text | table`, `"a" | "b"`."""
-    if depth > 4:
+    if depth > 8:
         return "..."
     if "$ref" in schema:
         name = str(schema["$ref"]).rsplit("/", 1)[-1]
