@@ -42,27 +42,37 @@ impl SnSet {
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
+    /// The word that holds `sn`, and its bit there.
+    #[inline]
+    const fn place(sn: u16) -> (usize, u64) {
+        ((sn / 64) as usize % WORDS, 1 << (sn % 64))
+    }
     /// Is `sn` in it?
     #[inline]
     pub fn contains(&self, sn: u16) -> bool {
-        self.words[usize::from(sn / 64) % WORDS] >> (sn % 64) & 1 == 1
+        let (word, bit) = Self::place(sn);
+        self.words[word] & bit != 0
     }
     /// Puts `sn` in; yes if it was not there.
     #[inline]
     pub fn insert(&mut self, sn: u16) -> bool {
-        let word = &mut self.words[usize::from(sn / 64) % WORDS];
-        let is_new = *word >> (sn % 64) & 1 == 0;
-        *word |= 1 << (sn % 64);
-        self.len += u16::from(is_new);
+        let (word, bit) = Self::place(sn);
+        let is_new = self.words[word] & bit == 0;
+        if is_new {
+            self.words[word] |= bit;
+            self.len += 1;
+        }
         is_new
     }
     /// Takes `sn` out; yes if it was there.
     #[inline]
     pub fn remove(&mut self, sn: u16) -> bool {
-        let word = &mut self.words[usize::from(sn / 64) % WORDS];
-        let was_there = *word >> (sn % 64) & 1 == 1;
-        *word &= !(1 << (sn % 64));
-        self.len -= u16::from(was_there);
+        let (word, bit) = Self::place(sn);
+        let was_there = self.words[word] & bit != 0;
+        if was_there {
+            self.words[word] &= !bit;
+            self.len -= 1;
+        }
         was_there
     }
     /// Takes all out.
@@ -76,28 +86,30 @@ impl SnSet {
         if self.len == 0 {
             return None;
         }
-        self.scan(base, |word| word)
+        self.scan(base, 0)
     }
     /// The first non-member at `base` or after it, going round.
     pub fn first_absent_from(&self, base: u16) -> Option<u16> {
         if self.len == MODULUS {
             return None;
         }
-        self.scan(base, |word| !word)
+        self.scan(base, u64::MAX)
     }
 
+    /// The first number from `base` on whose bit, flipped by `flip`, is set.
     #[inline]
-    fn scan(&self, base: u16, view: impl Fn(u64) -> u64) -> Option<u16> {
-        let start = usize::from(base / 64) % WORDS;
-        let first = view(self.words[start]) & (!0 << (base % 64));
-        if first != 0 {
-            return Some((start * 64) as u16 + first.trailing_zeros() as u16);
+    fn scan(&self, base: u16, flip: u64) -> Option<u16> {
+        let mut at = usize::from(base / 64) % WORDS;
+        let mut word = (self.words[at] ^ flip) & (u64::MAX << (base % 64));
+        // Once round, and the part of the first word before `base`.
+        for _ in 0..=WORDS {
+            if word != 0 {
+                return Some((at * 64) as u16 + word.trailing_zeros() as u16);
+            }
+            at = (at + 1) % WORDS;
+            word = self.words[at] ^ flip;
         }
-        (1..=WORDS).find_map(|i| {
-            let at = (start + i) % WORDS;
-            let word = view(self.words[at]);
-            (word != 0).then(|| (at * 64) as u16 + word.trailing_zeros() as u16)
-        })
+        None
     }
 }
 
