@@ -25,6 +25,7 @@ radio = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", queue = "50 pac
 internet = { bearer = "wireline", rate = "10Mbit/s", delay = "10ms" }
 [run]
 record = ["packets", "pcapng"]
+points = ["*"]
 limit = "120s"
 "#;
 

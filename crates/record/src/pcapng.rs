@@ -14,10 +14,10 @@
 //! Readers keep one state per TCP connection and not one per interface, so their analysis of a file with several
 //! IP points counts each further sighting as a retransmission (and Wireshark 4.0 reports reassembly errors if
 //! segments were really sent again). `tshark -r FILE -Y 'frame.interface_name == "mobile.radio.ip"' -w ONE` cuts one
-//! view out; asking for one IP point has the same effect.
+//! view out. A scenario that names no points gets one view of each flow.
 //!
 //! Left out: name resolution, decryption secrets (no TLS here yet), and events that are not sightings (entering and
-//! leaving a queue, link layer acknowledgements); they stand in the packets table.
+//! leaving a queue); they stand in the packets table.
 
 use std::io::{self, Write};
 
@@ -137,9 +137,15 @@ impl<W: Write> Writer<W> {
         if self.of_point.len() < outbox.points().len() {
             self.add_points(outbox.points())?;
         }
-        for record in &outbox.packets {
+        for (n, record) in outbox.packets.iter().enumerate() {
             let octets = outbox.octets.get(record.octets.clone()).unwrap_or(&[]);
-            self.packet(record, octets)?;
+            // A bearer that knows the fate of a block when it sends it reports both at once, the octets once.
+            let is_lost = outbox.packets.get(n + 1).is_some_and(|next| {
+                next.facts.event == Event::Drop
+                    && next.octets.is_empty()
+                    && (next.point, next.at) == (record.point, record.at)
+            });
+            self.packet(record, octets, is_lost)?;
         }
         Ok(())
     }
@@ -204,18 +210,21 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    fn packet(&mut self, record: &PacketRecord, octets: &[u8]) -> io::Result<()> {
+    fn packet(&mut self, record: &PacketRecord, octets: &[u8], is_lost: bool) -> io::Result<()> {
         let Some(id) = self.of_point.get(usize::from(record.point.0)).copied().flatten() else {
             return Ok(());
         };
         let facts = &record.facts;
         let is_sighting = match (self.interfaces[id].kind, facts.event) {
-            (_, Event::Enqueue | Event::Dequeue | Event::Ack) => false,
-            (_, Event::Receive | Event::Retransmit) | (PointKind::RlcAm { .. }, _) => true,
+            (_, Event::Enqueue | Event::Dequeue) => false,
+            (_, Event::Receive | Event::Retransmit) => true,
+            // There an acknowledgement is a PDU: a STATUS.
+            (PointKind::RlcAm { .. }, _) => true,
+            (PointKind::Ip, Event::Ack) => false,
             (PointKind::Ip, _) => !self.interfaces[id].remember(facts.packet),
         };
         if is_sighting && !octets.is_empty() {
-            self.packet_block(id, record, octets)?;
+            self.packet_block(id, record, octets, is_lost)?;
         }
         if facts.event == Event::Drop {
             let lost = &mut self.lost[self.interfaces[id].group][facts.direction as usize];
@@ -224,7 +233,13 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    fn packet_block(&mut self, id: usize, record: &PacketRecord, octets: &[u8]) -> io::Result<()> {
+    fn packet_block(
+        &mut self,
+        id: usize,
+        record: &PacketRecord,
+        octets: &[u8],
+        is_lost: bool,
+    ) -> io::Result<()> {
         self.last = self.last.max(record.at);
         let facts = &record.facts;
         let interface = &mut self.interfaces[id];
@@ -263,9 +278,9 @@ impl<W: Write> Writer<W> {
         self.pad();
         self.frame = frame;
 
-        match (facts.event, facts.reason) {
-            (Event::Drop, Some(reason)) => self.text(OPT_COMMENT, &format!("dropped: {reason}")),
-            (Event::Drop, None) => self.text(OPT_COMMENT, "dropped"),
+        match (is_lost || facts.event == Event::Drop, facts.reason) {
+            (true, Some(reason)) => self.text(OPT_COMMENT, &format!("dropped: {reason}")),
+            (true, None) => self.text(OPT_COMMENT, "dropped"),
             (_, Some(reason)) => self.text(OPT_COMMENT, reason),
             (_, None) => {}
         }
@@ -588,6 +603,25 @@ mod tests {
         assert_eq!(blocks[2].comments(), ["attempt 2"]);
         assert_eq!(blocks[2].values(EPB_QUEUE), [5u32.to_le_bytes()]);
         assert_eq!(u32_at(&blocks[2].body, 12) as usize, umts::OVERHEAD + 3);
+    }
+
+    #[test]
+    fn a_block_sent_and_lost_at_once_and_a_status_are_captured_once_each() {
+        let mut outbox = Outbox::default();
+        let kind = PointKind::RlcAm { direction: Direction::Downlink, station: Station(0), li_octets: 1 };
+        outbox.add_point("radio.rlc.dl.tx".to_owned(), kind);
+        outbox.ask(|_| (false, true));
+        let point = airloom_base::Point(0);
+        let lost = PacketFacts { reason: Some("block error"), ..facts(Event::Transmit, 1) };
+        add(&mut outbox, 1, 0, lost.clone());
+        outbox.packet(Instant::from_nanos(1), point, || PacketFacts { event: Event::Drop, ..lost }, |_| ());
+        add(&mut outbox, 2, 0, facts(Event::Ack, 0));
+        let blocks = read(&write(&outbox));
+        let packets: Vec<_> = blocks.iter().filter(|b| b.kind == ENHANCED_PACKET).collect();
+        assert_eq!(packets.len(), 2);
+        assert_eq!(packets[0].comments(), ["dropped: block error"]);
+        assert_eq!(packets[1].comments(), Vec::<&str>::new());
+        assert_eq!(blocks.last().unwrap().values(ISB_IFDROP), [1u64.to_le_bytes()]);
     }
 
     #[test]

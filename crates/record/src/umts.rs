@@ -1,8 +1,12 @@
 //! UMTS RLC PDUs inside UDP, in the marked form that Wireshark's `rlc_udp` heuristic takes.
 //!
 //! Payload: the eight characters `umts-rlc`, tags with what the dissector cannot know, then 0x01 and the PDU.
-//! The reader says `tshark -2 --enable-heuristic rlc_udp`: two passes, so that an SDU whose last missing PDU came
-//! late is shown too.
+//! The reader says `tshark --enable-heuristic rlc_udp`, in one pass: in the second of two passes that dissector
+//! complains of SDUs whose missing PDU came late.
+//!
+//! The tag for the channel type is left out on purpose. With it the dissector shows SDUs as IP, but puts them
+//! together wrongly where sequence numbers wrap, and gives every TCP segment to the TCP analysis once more. The
+//! datagrams stand at the IP points, with the same packet numbers.
 
 use std::net::Ipv4Addr;
 
@@ -11,12 +15,11 @@ use airloom_wire::udp::{self, Udp};
 use airloom_wire::{checksum, ip};
 
 /// What a reader has to switch on to see RLC.
-pub(crate) const HINT: &str = "tshark -2 --enable-heuristic rlc_udp";
+pub(crate) const HINT: &str = "tshark --enable-heuristic rlc_udp";
 
 /// The radio bearer number of a first user plane bearer; 0 to 4 are signalling.
 pub(crate) const RADIO_BEARER: u8 = 5;
 
-const CHANNEL_TYPE: [u8; 2] = [0x02, 4]; // a packet switched DTCH: SDUs are put together and shown as IP
 const MODE: [u8; 2] = [0x03, 2]; // acknowledged
 const DIRECTION: u8 = 0x04;
 const UE_ID: u8 = 0x05;
@@ -29,7 +32,7 @@ const UE_PORT: u16 = 45_000;
 const NETWORK_PORT: u16 = 45_001;
 
 const MARKER: &[u8; 8] = b"umts-rlc";
-const TAGS: usize = 2 + 2 + 2 + 5 + 2 + 2 + 1;
+const TAGS: usize = 2 + 2 + 5 + 2 + 2 + 1;
 /// Octets in front of the PDU.
 pub(crate) const OVERHEAD: usize = 20 + 8 + MARKER.len() + TAGS;
 
@@ -82,7 +85,6 @@ pub(crate) fn append(
     Udp { source: ports.0, destination: ports.1, len: len as u16 }.emit(&mut headers[ip::V4_HEADER..]);
     out.extend_from_slice(&headers);
     out.extend_from_slice(MARKER);
-    out.extend_from_slice(&CHANNEL_TYPE);
     out.extend_from_slice(&MODE);
     out.extend_from_slice(&[DIRECTION, direction as u8]);
     out.push(UE_ID);
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(out.len(), OVERHEAD + 3);
         assert!(checksum::verify(&out, false).is_ok());
         assert_eq!(&out[12..20], &[10, 127, 0, 4, 10, 127, 0, 1]);
-        let tags = [2, 4, 3, 2, 4, 0, 5, 0, 0x10, 0, 3, 6, 5, 7, 1, 1, 0x80, 0x04, 0xaa];
+        let tags = [3, 2, 4, 0, 5, 0, 0x10, 0, 3, 6, 5, 7, 1, 1, 0x80, 0x04, 0xaa];
         assert_eq!(&out[28..36], b"umts-rlc");
         assert_eq!(&out[36..], &tags);
     }

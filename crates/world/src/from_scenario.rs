@@ -1,5 +1,6 @@
 //! A scenario as understood becomes a world.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use airloom_base::ConfigError;
@@ -87,13 +88,28 @@ impl Scenario {
         }
     }
 
+    /// The IP points that a capture shows if the scenario names none: where a host that passes nothing on meets a
+    /// link at its near end. So each flow is seen once: a reader of captures keeps one state per connection, takes a
+    /// second sighting for a retransmission, and reports errors that are not there.
+    fn views(&self) -> BTreeSet<String> {
+        let near =
+            self.links.iter().flat_map(|link| link.near.iter().map(move |i| (link, &self.hosts[i.host])));
+        let ends = near.filter(|(_, host)| !host.forwards);
+        ends.map(|(link, host)| format!("{}.{}.ip", host.name, link.name)).collect()
+    }
+
     fn ask(&self, b: &mut Builder) {
         let run = &self.run;
         let rows = run.records(RecordKind::Packets);
         let octets = run.records(RecordKind::Pcapng);
+        let views = self.views();
         b.records().ask(|point| {
             let wanted = run.wants_point(&point.name);
-            (rows && wanted, octets && wanted)
+            let is_view = run.points.is_some()
+                || !point.name.ends_with(".ip")
+                || views.is_empty()
+                || views.contains(&point.name);
+            (rows && wanted, octets && wanted && is_view)
         });
         b.records().ask_facts(true, run.records(RecordKind::Congestion));
     }
@@ -101,4 +117,47 @@ impl Scenario {
 
 fn exact(address: IpAddr) -> Prefix {
     Prefix { address, length: if address.is_ipv4() { 32 } else { 128 } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The points whose octets a capture of `run` would have, on a chain of two wires.
+    fn captured(run: &str) -> Vec<String> {
+        let text = format!(
+            r#"
+            path = ["mobile", "radio", "gateway", "internet", "origin"]
+            [hosts]
+            mobile = {{ app = "http-client" }}
+            gateway = {{}}
+            origin = {{ app = "http-server" }}
+            [links]
+            radio = {{ bearer = "wireline" }}
+            internet = {{ bearer = "wireline" }}
+            [run]
+            record = ["pcapng", "packets"]
+            {run}
+            "#
+        );
+        let scenario = Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
+        let mut world = scenario.build(false).unwrap();
+        world.records().points().iter().filter(|p| p.octets).map(|p| p.name.clone()).collect()
+    }
+
+    #[test]
+    fn a_capture_shows_each_flow_once_unless_points_are_named() {
+        let inside =
+            ["radio.queue.ul.tx", "radio.queue.dl.tx", "internet.queue.ul.tx", "internet.queue.dl.tx"];
+        let mut expected: Vec<String> = inside.map(str::to_owned).to_vec();
+        expected.push("mobile.radio.ip".to_owned());
+        expected.sort();
+        let mut all = captured("");
+        all.sort();
+        assert_eq!(all, expected);
+        assert_eq!(
+            captured("points = [\"*.ip\"]"),
+            ["mobile.radio.ip", "gateway.radio.ip", "gateway.internet.ip", "origin.internet.ip"]
+        );
+    }
 }

@@ -224,7 +224,7 @@ fn run(defs: &mut Defs) -> Value {
             },
             "points": {
                 "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
-                "description": "Observation points whose packets are recorded; `*` stands for any text.",
+                "description": "Observation points whose packets are recorded; `*` stands for any text. All of them if not given, but a capture then shows datagrams only inside links and at the client's end, so that each flow is seen once.",
             },
             "epoch": { "description": "Time of day at the start in virtual time, RFC 3339." },
         },

@@ -173,7 +173,8 @@ pub struct Run {
     pub seed: u64,
     /// What is written besides the summary, flows, pages and states; each kind at most once.
     pub record: Vec<RecordKind>,
-    /// Observation points whose packets are recorded, `*` stands for any text; `None`: all of them.
+    /// Observation points whose packets are recorded, `*` stands for any text. `None`: all of them, but a capture
+    /// shows datagrams only inside links and at the client's end, so that each flow is seen once.
     pub points: Option<Vec<String>>,
     /// Time of day at the start of the run in virtual time, nanoseconds since 1970-01-01 00:00 UTC.
     pub epoch: u64,
