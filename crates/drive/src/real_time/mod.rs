@@ -146,7 +146,7 @@ pub fn run(
 }
 
 /// Runs `scenario` in real time: from the scenario as understood to tables and a report. A capture goes to
-/// `capture` under a temporary name and is renamed when it is whole. See [`run`] for the rest.
+/// `capture` under a temporary name and is renamed when it is whole. See [`run()`] for the rest.
 pub fn emulate(
     scenario: &Scenario,
     command: Option<&[String]>,
