@@ -53,7 +53,8 @@ nightly: develop ## the long tests: many more random cases, optimised build
 	PROPTEST_CASES=20000 cargo test --release
 	$(BIN)/pytest
 
-docs: $(VENV)/stamp ## the Rust reference into target/doc
+docs: ## generate docs/reference, and the Rust reference into target/doc
+	cargo run --quiet -p airloom-xtask -- docs
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
 wheel: $(VENV)/stamp ## a wheel into dist/ (release)
