@@ -96,10 +96,14 @@ impl Fate {
     /// and direction.
     #[inline]
     pub fn at(&self, slot: u64, direction: Direction, station: Station, place: u32) -> f64 {
-        let lane = mix(self.0
-            ^ (u64::from(station.0) << 33 | (direction as u64) << 32 | u64::from(place))
-                .wrapping_mul(GOLDEN));
-        unit(splitmix64(lane, slot))
+        self.lane(direction, station, place).nth(slot)
+    }
+    /// The fates of one station, direction and place: `lane(..).nth(slot)` is `at(slot, ..)`, with the constant part
+    /// worked out once.
+    #[inline]
+    pub fn lane(&self, direction: Direction, station: Station, place: u32) -> Fate {
+        let lane = u64::from(station.0) << 33 | (direction as u64) << 32 | u64::from(place);
+        Fate(mix(self.0 ^ lane.wrapping_mul(GOLDEN)))
     }
 }
 

@@ -140,11 +140,65 @@ fn v6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
+/// What a stack reads of the header of each datagram: addresses as numbers (see [`key`]), checked lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brief {
+    /// Where it comes from.
+    pub source: u128,
+    /// Where it goes.
+    pub destination: u128,
+    /// Octets of this header.
+    pub header_len: usize,
+    /// Octets of the whole datagram as the header states it.
+    pub total_len: usize,
+    /// Protocol of the payload.
+    pub protocol: u8,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// Is it a fragment of a larger datagram?
+    pub is_fragment: bool,
+}
+
+impl Brief {
+    /// Reads the header at the beginning of `octets`; `None` where [`Ip::parse`] gives an error.
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Option<Brief> {
+        let first = *octets.first()?;
+        if first == 0x45 {
+            // IPv4 without options, nearly all of it.
+            let o: &[u8; V4_HEADER] = octets.first_chunk()?;
+            let total_len = usize::from(u16::from_be_bytes([o[2], o[3]]));
+            let address = |a, b, c, d| MAPPED | u128::from(u32::from_be_bytes([a, b, c, d]));
+            return (total_len >= V4_HEADER).then(|| Brief {
+                source: address(o[12], o[13], o[14], o[15]),
+                destination: address(o[16], o[17], o[18], o[19]),
+                header_len: V4_HEADER,
+                total_len,
+                protocol: o[9],
+                ecn: o[1] & 3,
+                is_fragment: u16::from_be_bytes([o[6], o[7]]) & 0x3FFF != 0,
+            });
+        }
+        Self::parse_slowly(octets)
+    }
+
+    #[cold]
+    fn parse_slowly(octets: &[u8]) -> Option<Brief> {
+        let Ip { source, destination, protocol, ecn, header_len, total_len, is_fragment, .. } =
+            Ip::parse(octets).ok()?;
+        let (source, destination) = (key(source), key(destination));
+        Some(Brief { source, destination, header_len, total_len, protocol, ecn, is_fragment })
+    }
+}
+
+/// The prefix of IPv4 addresses mapped into IPv6 (RFC 4291 2.5.5.2).
+const MAPPED: u128 = 0xFFFF_0000_0000;
+
 /// The destination as one number (IPv4 as a mapped address), read without parsing the rest: what a router needs.
 #[inline]
 pub fn destination_key(head: &[u8]) -> Option<u128> {
     match head.first()? >> 4 {
-        4 => Some(0xFFFF_0000_0000 | u128::from(u32::from_be_bytes(*head.get(16..20)?.first_chunk()?))),
+        4 => Some(MAPPED | u128::from(u32::from_be_bytes(*head.get(16..20)?.first_chunk()?))),
         6 => Some(u128::from_be_bytes(*head.get(24..40)?.first_chunk()?)),
         _ => None,
     }
@@ -154,7 +208,7 @@ pub fn destination_key(head: &[u8]) -> Option<u128> {
 #[inline]
 pub fn key(address: IpAddr) -> u128 {
     match address {
-        IpAddr::V4(a) => 0xFFFF_0000_0000 | u128::from(u32::from(a)),
+        IpAddr::V4(a) => MAPPED | u128::from(u32::from(a)),
         IpAddr::V6(a) => u128::from(a),
     }
 }
@@ -189,10 +243,15 @@ mod tests {
             assert_eq!((ip.source, ip.destination, ip.protocol, ip.ecn), (source, destination, 6, 2));
             assert_eq!((ip.header_len, ip.total_len, ip.is_fragment), (len, len + 100, false));
             assert_eq!(destination_key(&octets[..len]), Some(key(destination)));
+            let brief = Brief::parse(&octets[..len]).unwrap();
+            assert_eq!((brief.source, brief.destination), (key(source), key(destination)));
+            assert_eq!((brief.protocol, brief.ecn, brief.is_fragment), (ip.protocol, ip.ecn, false));
+            assert_eq!((brief.header_len, brief.total_len), (ip.header_len, ip.total_len));
             assert!(decrement_hop_limit(&mut octets[..len]));
             assert_eq!(Ip::parse(&octets[..len]).unwrap().hop_limit, 63);
             for cut in 0..len {
                 assert!(Ip::parse(&octets[..cut]).is_err());
+                assert_eq!(Brief::parse(&octets[..cut]), None);
             }
         }
     }

@@ -16,7 +16,7 @@ use airloom_base::{
     TransportEvent, Unsupported,
 };
 use airloom_wire::icmp::Icmp;
-use airloom_wire::ip::{self, Ip};
+use airloom_wire::ip::{self, Brief, Ip};
 use bytes::Bytes;
 
 use crate::agenda::{Agenda, Key};
@@ -99,10 +99,8 @@ impl World {
         }
         while let Some((at, key)) = self.agenda.peek().filter(|(at, _)| *at <= end) {
             self.agenda.pop();
-            if self.armed(key) == Some(at) {
-                self.now = self.now.max(at);
-                self.wake(key);
-                self.settle();
+            let now = self.now.max(at);
+            if self.fire(at, key, now) {
                 return true;
             }
         }
@@ -117,10 +115,8 @@ impl World {
         }
         while let Some((at, key)) = self.agenda.peek().filter(|(at, _)| *at <= self.now) {
             self.agenda.pop();
-            if self.armed(key) == Some(at) {
-                self.wake(key);
-                self.settle();
-            }
+            let now = self.now;
+            self.fire(at, key, now);
         }
     }
 
@@ -199,6 +195,30 @@ impl World {
         result
     }
 
+    /// Wakes the component of an entry and settles what follows; false if the entry was stale.
+    #[inline]
+    fn fire(&mut self, at: Instant, key: Key, now: Instant) -> bool {
+        if let Key::Link(link) = key {
+            // The common case, without a second look at the kind of key.
+            let slot = &mut self.links[link as usize];
+            if slot.armed != at {
+                return false;
+            }
+            self.now = now;
+            slot.armed = Instant::FAR_FUTURE;
+            slot.bearer.handle_timeout(&mut Cx { now, records: &mut self.records });
+            self.drain_link(link);
+        } else {
+            if self.armed(key) != Some(at) {
+                return false;
+            }
+            self.now = now;
+            self.wake(key);
+        }
+        self.settle();
+        true
+    }
+
     #[inline]
     fn armed(&self, key: Key) -> Option<Instant> {
         match key {
@@ -233,12 +253,7 @@ impl World {
     fn wake(&mut self, key: Key) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         match key {
-            Key::Link(i) => {
-                let slot = &mut self.links[i as usize];
-                slot.armed = Instant::FAR_FUTURE;
-                slot.bearer.handle_timeout(cx);
-                self.drain_link(i);
-            }
+            Key::Link(_) => unreachable!("links are woken where the entry is taken"),
             Key::Connection { host, slot, generation } => {
                 let net = &mut self.hosts[host as usize].net;
                 if let Some(connection) = net.get(slot, generation) {
@@ -277,9 +292,10 @@ impl World {
             if let Some((host, slot)) = self.fed.pop_front() {
                 self.drain_connection(host, slot);
             } else if let Some((host, packet)) = self.loopback.pop_front() {
-                let destination = ip::destination_key(packet.head()).unwrap_or(0);
-                if let Some(local) = self.hosts[host as usize].net.local(destination) {
-                    self.receive(host, local, packet);
+                if let Some(header) = Brief::parse(packet.head())
+                    && let Some(local) = self.hosts[host as usize].net.local(header.destination)
+                {
+                    self.receive(host, local, &header, packet);
                 }
             } else if let Some((host, app, socket, why)) = self.failed.pop_front() {
                 self.tell(host, app, socket, SocketEvent::Closed(why));
@@ -304,7 +320,7 @@ impl World {
 
     /// A datagram leaves a link at the host there.
     #[inline]
-    fn deliver(&mut self, link: u32, direction: Direction, station: Station, mut packet: Packet) {
+    fn deliver(&mut self, link: u32, direction: Direction, station: Station, packet: Packet) {
         let ends = &self.routes.ends[link as usize];
         let Some(&(host, interface)) = (match direction {
             Direction::Uplink => Some(&ends.far),
@@ -320,13 +336,19 @@ impl World {
             self.egress.push_back((PortId(ports[usize::from(interface)]), packet));
             return;
         }
-        let Some(destination) = ip::destination_key(packet.head()) else {
+        let Some(header) = Brief::parse(packet.head()).filter(|h| h.total_len == packet.wire_len()) else {
             self.strays.malformed += 1;
             return;
         };
-        if let Some(local) = here.net.local(destination) {
-            return self.receive(host, local, packet);
+        if let Some(local) = here.net.local(header.destination) {
+            return self.receive(host, local, &header, packet);
         }
+        self.forward(host, header.destination, packet);
+    }
+
+    /// A router passes a datagram on, or tells its source why not.
+    #[inline]
+    fn forward(&mut self, host: u32, destination: u128, mut packet: Packet) {
         let onward =
             if self.routes.forwards[host as usize] { self.routes.lookup(host, destination) } else { None };
         match onward {
@@ -364,16 +386,20 @@ impl World {
         }
     }
 
+    /// A datagram is for this host.
     #[inline]
-    fn receive(&mut self, host: u32, local: u8, packet: Packet) {
+    fn receive(&mut self, host: u32, local: u8, header: &Brief, packet: Packet) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         let net = &mut self.hosts[host as usize].net;
         let at = Reception { cx, routes: &mut self.routes, fed: &mut self.fed, local };
-        let result = net.receive(at, packet);
+        let up = match net.numbers.iter().position(|n| *n == header.protocol) {
+            Some(index) if !header.is_fragment => net.receive_unit(at, header, index, packet).map(|()| None),
+            _ => net.receive_datagram(at, packet),
+        };
         if !net.out.is_empty() {
             self.flush(host);
         }
-        match result {
+        match up {
             Ok(None) => {}
             Ok(Some((app, datagram))) => self.hand_up(host, app, datagram),
             Err(_) => self.strays.malformed += 1,

@@ -69,8 +69,6 @@ pub struct PacketLoss {
     process: Process,
     of: Of,
     fate: Fate,
-    raw: bool,
-    direction: Direction,
     next: u64,
 }
 
@@ -80,9 +78,7 @@ impl PacketLoss {
         PacketLoss {
             process: Process::new(config, fate, direction, Station(0)),
             of: config.of,
-            fate: config.seed.map_or(fate, Fate::from_raw_seed),
-            raw: config.seed.is_some(),
-            direction,
+            fate: config.seed.map_or(fate.lane(direction, Station(0), 0), Fate::from_raw_seed),
             next: 0,
         }
     }
@@ -96,11 +92,7 @@ impl PacketLoss {
         let n = self.next;
         self.next += 1;
         let p = self.process.probability(n, now);
-        p > 0.0 && self.draw(n) < p
-    }
-
-    fn draw(&self, n: u64) -> f64 {
-        if self.raw { self.fate.nth(n) } else { self.fate.at(n, self.direction, Station(0), 0) }
+        p > 0.0 && self.fate.nth(n) < p
     }
 
     /// A new loss probability, from the timeline.

@@ -154,6 +154,11 @@ impl OneWay {
     }
 
     #[inline]
+    pub(super) fn has_arrived(&self) -> bool {
+        self.arrived > 0
+    }
+
+    #[inline]
     pub(super) fn poll_delivery(&mut self) -> Option<Packet> {
         while self.arrived > 0 {
             let first = self.flight.pop_front()?;
@@ -228,6 +233,13 @@ impl OneWay {
 
     #[inline]
     fn record(&self, cx: &mut Cx, event: Event, packet: &Packet, reason: Option<&'static str>) {
+        if cx.records.wants(self.point) {
+            self.record_slowly(cx, event, packet, reason);
+        }
+    }
+
+    #[cold]
+    fn record_slowly(&self, cx: &mut Cx, event: Event, packet: &Packet, reason: Option<&'static str>) {
         let (direction, queue) = (self.direction, self.waiting_octets as u32);
         let facts = || PacketFacts {
             event,

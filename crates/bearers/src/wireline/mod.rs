@@ -77,7 +77,9 @@ impl Bearer for Wireline {
     #[inline]
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
         for d in Direction::BOTH {
-            if let Some(packet) = self.ways[d as usize].poll_delivery() {
+            if self.ways[d as usize].has_arrived()
+                && let Some(packet) = self.ways[d as usize].poll_delivery()
+            {
                 return Some((d, Station(0), packet));
             }
         }

@@ -3,7 +3,7 @@
 use airloom_base::service::{Datagram, Identity, Path, PathId};
 use airloom_base::{Cx, Packet};
 use airloom_wire::icmp::{Icmp, Unreachable};
-use airloom_wire::ip::{self, Ip};
+use airloom_wire::ip::{self, Brief, Ip};
 use airloom_wire::{Error, udp};
 
 use super::connection::Key;
@@ -24,21 +24,16 @@ pub(crate) struct Reception<'a, 'b> {
 }
 
 impl Net {
-    /// Takes a datagram for this host. A datagram for an application is given back with its index.
-    #[inline]
-    pub(crate) fn receive(
+    /// Takes a datagram for this host that no protocol with connections takes. A datagram for an application is
+    /// given back with its index.
+    pub(crate) fn receive_datagram(
         &mut self,
         at: Reception,
-        mut packet: Packet,
+        packet: Packet,
     ) -> Result<Option<(u16, Datagram)>, Error> {
         let header = Ip::parse(packet.head())?;
-        if header.total_len != packet.wire_len() {
-            return Err(Error::Malformed("IP length"));
-        }
-        if let Some(index) = self.numbers.iter().position(|n| *n == header.protocol) {
-            packet.strip(header.header_len);
-            self.receive_unit(at, &header, index, packet)?;
-            return Ok(None);
+        if header.is_fragment {
+            return Err(Error::Malformed("datagram: fragments are not reassembled"));
         }
         match header.protocol {
             ip::protocol::UDP => self.receive_udp(at.cx, at.routes, &header, packet),
@@ -47,21 +42,24 @@ impl Net {
         }
     }
 
+    /// Takes a datagram of the protocol with this index: finds the connection and feeds it.
     #[inline]
-    fn receive_unit(
+    pub(crate) fn receive_unit(
         &mut self,
         at: Reception,
-        header: &Ip,
+        header: &Brief,
         protocol: usize,
-        unit: Packet,
+        mut packet: Packet,
     ) -> Result<(), Error> {
-        let (theirs, ours) = self.protocols[protocol].ports(unit.head()).ok_or(Error::Truncated)?;
-        let key = Key::new(header.protocol, at.local, ours, ip::key(header.source), theirs);
-        let Some(slot) = self.find(&key).filter(|slot| !self.replaces(*slot, &unit)) else {
-            return self.receive_first(at, header, protocol, (ours, theirs), unit);
+        let unit = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
+        let (theirs, ours) = self.protocols[protocol].ports(unit).ok_or(Error::Truncated)?;
+        let key = Key::new(header.protocol, at.local, ours, header.source, theirs);
+        let Some(slot) = self.find(&key).filter(|slot| !self.replaces(*slot, header, &packet)) else {
+            return self.receive_first(at, key, protocol, (ours, theirs), packet);
         };
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
-            connection.transport.handle_packet(at.cx, PathId(0), header.ecn, unit);
+            packet.strip(header.header_len);
+            connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
             if !connection.dirty {
                 connection.dirty = true;
                 at.fed.push_back((self.index, slot));
@@ -72,32 +70,39 @@ impl Net {
 
     /// Does this unit open a new connection in the place of one in TIME-WAIT?
     #[inline]
-    fn replaces(&self, slot: u32, unit: &Packet) -> bool {
+    fn replaces(&self, slot: u32, header: &Brief, packet: &Packet) -> bool {
         let connection = self.slots[slot as usize].connection.as_deref();
-        connection.is_some_and(|c| c.lingering && c.transport.yields_to(unit))
+        connection.is_some_and(|c| {
+            c.lingering && {
+                let mut unit = packet.duplicate();
+                unit.strip(header.header_len);
+                c.transport.yields_to(&unit)
+            }
+        })
     }
 
     /// A unit of no connection, or one that takes the place of a connection in TIME-WAIT.
     fn receive_first(
         &mut self,
         at: Reception,
-        header: &Ip,
+        key: Key,
         protocol: usize,
         ports: (u16, u16),
-        unit: Packet,
+        mut packet: Packet,
     ) -> Result<(), Error> {
-        let old = Key::new(header.protocol, at.local, ports.0, ip::key(header.source), ports.1);
-        if let Some(slot) = self.find(&old) {
+        let header = Ip::parse(packet.head())?;
+        packet.strip(header.header_len);
+        if let Some(slot) = self.find(&key) {
             self.remove(slot);
         }
-        match self.accept(at.cx, at.routes, header, protocol, ports, &unit) {
+        match self.accept(at.cx, at.routes, &header, protocol, ports, &packet) {
             Some(slot) => {
                 if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
-                    connection.transport.handle_packet(at.cx, PathId(0), header.ecn, unit);
+                    connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
                 }
                 self.touch(slot, at.fed);
             }
-            None => self.refuse(at.cx, at.routes, header, protocol, &unit),
+            None => self.refuse(at.cx, at.routes, &header, protocol, &packet),
         }
         Ok(())
     }
