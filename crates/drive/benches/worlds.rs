@@ -35,15 +35,18 @@ fn worlds(c: &mut Criterion) {
     let wire = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
     let lossy = json!({ "rate": "384kbit/s", "delay": "150ms", "loss": { "downlink": 0.01, "uplink": 0.0 } });
     let get = json!({ "size": "1MB" });
+    let radio = json!({ "loss": { "per": "pdu", "downlink": 0.05, "uplink": 0.05 } });
+    let small = json!({ "size": "200kB" });
     let page = json!({ "objects": ["/10000", "/20000", "/30000"], "repeat": 10 });
     group.bench_function("build", |b| b.iter(|| pair("wireline", &wire, "bulk-server", "bulk", &get)));
-    for (name, link, server, client, config) in [
-        ("1 MB without loss", &wire, "bulk-server", "bulk", &get),
-        ("1 MB with loss", &lossy, "bulk-server", "bulk", &get),
-        ("10 pages of 3 objects", &wire, "http-server", "http-client", &page),
+    for (name, bearer, link, server, client, config) in [
+        ("1 MB without loss", "wireline", &wire, "bulk-server", "bulk", &get),
+        ("1 MB with loss", "wireline", &lossy, "bulk-server", "bulk", &get),
+        ("200 kB over umts-dch", "umts-dch", &radio, "bulk-server", "bulk", &small),
+        ("10 pages of 3 objects", "wireline", &wire, "http-server", "http-client", &page),
     ] {
         group.bench_function(name, |b| {
-            b.iter_batched(|| pair("wireline", link, server, client, config), run, BatchSize::SmallInput);
+            b.iter_batched(|| pair(bearer, link, server, client, config), run, BatchSize::SmallInput);
         });
     }
     group.finish();

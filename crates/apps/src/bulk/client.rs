@@ -187,12 +187,11 @@ impl Client {
     /// Reads until nothing is left, over the ends of transfers: only then is there another `Readable`.
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         while let Some(transfer) = self.connections.get_mut(socket) {
-            if transfer.left == 0 {
-                self.complete(cx, net, socket);
-            } else {
+            while transfer.left > 0 {
                 let Some(body) = net.read(cx, socket, clamp(transfer.left)) else { return };
                 transfer.left -= body.len() as u64;
             }
+            self.complete(cx, net, socket);
         }
     }
 
