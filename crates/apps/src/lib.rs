@@ -4,6 +4,8 @@ use airloom_base::{App, AppParts, ConfigError, Entry};
 use serde_json::Value;
 
 pub mod bulk;
+#[cfg(test)]
+mod hostile_tests;
 
 pub mod http_client;
 pub mod http_server;

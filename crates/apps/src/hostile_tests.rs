@@ -1,0 +1,89 @@
+//! Servers and clients against peers that say anything.
+
+use std::net::SocketAddr;
+
+use airloom_base::random::Stream;
+use airloom_base::{App, Duration};
+
+use crate::bulk::{client, server};
+use crate::http_client::{self, Client};
+use crate::http_server::Server;
+use crate::testing::{Answerer, Pair, SERVER, Speaker};
+
+/// Random octets that now and then mean something.
+fn octets(stream: &mut Stream) -> Vec<u8> {
+    const WORDS: [&[u8]; 12] = [
+        b"GET /100 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"HEAD / HTTP/1.0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"Content-Length: 3\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"\r\n",
+        b"5\r\nhello\r\n",
+        b"0\r\n\r\n",
+        b"BULK\x03\x00\x00\x10\0\0\0\0\0\0\0\x05",
+        b"BULK\x00\x00\x01\x2c\0\0\0\0\0\0\x28\0",
+        b"abc",
+    ];
+    let mut out = Vec::new();
+    for _ in 0..=stream.below(8) {
+        if stream.chance(0.8) {
+            out.extend_from_slice(WORDS[stream.below(12) as usize]);
+        } else {
+            let len = 1 + stream.below(40);
+            out.extend((0..len).map(|_| stream.bits() as u8));
+        }
+    }
+    out
+}
+
+#[test]
+fn servers_outlive_clients_that_say_anything() {
+    let mut stream = Stream::new(1, "hostile clients");
+    for round in 0..2000 {
+        let say = octets(&mut stream);
+        let hang_up = stream.chance(0.5);
+        let chop = 1 + stream.below(50) as usize;
+        let mut http =
+            Pair::new(Speaker::new(80, say.clone()), Server::new(Default::default()).expect("valid"));
+        (http.a.hang_up, http.net.chop) = (hang_up, chop);
+        http.run();
+        assert_eq!(http.net.alive(1), 0, "round {round}: {say:?}");
+        let mut bulk =
+            Pair::new(Speaker::new(5001, say.clone()), server::Server::new(server::Config::default()));
+        // A bulk server waits for ever, as its clients do; only what the client ends is over.
+        (bulk.a.hang_up, bulk.net.chop) = (true, chop);
+        bulk.run();
+        assert_eq!(bulk.net.alive(1), 0, "round {round}: {say:?}");
+    }
+}
+
+#[test]
+fn clients_come_to_an_end_whatever_servers_say() {
+    let mut stream = Stream::new(1, "hostile servers");
+    for round in 0..1000 {
+        let answers: Vec<Vec<u8>> = (0..3).map(|_| octets(&mut stream)).collect();
+        let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+        let hang_up = stream.chance(0.7);
+        let config = http_client::Config {
+            objects: ["/1", "/2", "/3", "/4"].map(|p| http_client::Object::Path(p.into())).to_vec(),
+            connections: 1 + stream.below(3) as u16,
+            pipeline: 1 + stream.below(4) as u16,
+            ..Default::default()
+        };
+        let client = Client::new(config, SERVER, "origin", "mobile", Duration::ZERO).expect("valid");
+        let mut http = Pair::new(client, Answerer::new(&answers, 1, hang_up));
+        http.run();
+        assert!(http.a.is_done(), "round {round}: {answers:?}");
+        let summary = http.summary();
+        assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
+
+        let config = client::Config { repeat: 3, port: 80, ..Default::default() };
+        let to = SocketAddr::new(SERVER, 80);
+        let client = client::Client::new(&config, to, Duration::ZERO).expect("valid");
+        let mut bulk = Pair::new(client, Answerer::new(&answers, 1, true));
+        bulk.run();
+        assert!(bulk.a.is_done(), "round {round}: {answers:?}");
+    }
+}
