@@ -13,7 +13,7 @@ import typer
 
 from airloom._core import DriveError
 from airloom.cli import common
-from airloom.cli.terminal import print_json, quoted, say, say_error
+from airloom.cli.terminal import interruptible, print_json, quoted, say, say_error
 
 if TYPE_CHECKING:
     from airloom.run import Run
@@ -60,7 +60,7 @@ def emulate(
     read = _scenario(name, settings or [], real or [])
     words = command or _shell(read)
     try:
-        with _stdout_is_for_json(as_json):
+        with interruptible(), _stdout_is_for_json(as_json):
             done, code = run(read, words, seed=seed, out=out)
     except DriveError as error:
         say_error(str(error))

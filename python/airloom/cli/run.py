@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, print_table, progress, quoted, say
+from airloom.cli.terminal import interruptible, print_json, print_table, progress, quoted, say
 
 if TYPE_CHECKING:
     from airloom.run import Run
@@ -31,7 +31,7 @@ def run(
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
     read = common.load(scenario, settings or [])
-    with progress(read.name) as report:
+    with interruptible(), progress(read.name) as report:
         done = read.run(seed, out=out, plot=plot, progress=report)
     show(done, as_json=as_json, then=f"airloom emulate {quoted(scenario)}")
 
@@ -41,13 +41,11 @@ def show(done: Run, *, as_json: bool, then: str) -> None:
     if as_json:
         print_json({"folder": str(done.folder), "run_id": done.manifest["run_id"], "summary": done.summary})
     else:
-        rows = [[k, common.number(v)] for k, v in _told_once(done.summary).items()]
-        print_table(["result", "value"], rows, right=(1,))
+        # What belongs to one host, link or direction has its name in front, with a dot; there is a lot of that.
+        whole = {key: value for key, value in done.summary.items() if "." not in key}
+        print_table(["result", "value"], [[k, common.number(v)] for k, v in whole.items()], right=(1,))
+        more = len(done.summary) - len(whole)
+        say(f"{more} more, by host, link and direction, in {quoted(done.folder / 'summary.json')}")
         if done.capture:
             say(f"read the capture: tshark --enable-heuristic rlc_udp -r {quoted(done.capture)}")
     say(f"results in {quoted(done.folder)}   next: {then}")
-
-
-def _told_once(summary: dict[str, float]) -> dict[str, float]:
-    """Without the values of a host or link that stand there without its name as well."""
-    return {k: v for k, v in summary.items() if summary.get(k.partition(".")[2], object()) != v}

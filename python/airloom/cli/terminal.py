@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airloom.errors import Interrupted
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
@@ -75,6 +77,15 @@ def _ruled(columns: list[str], rows: list[list[str]], right: tuple[int, ...]) ->
 def quoted(path: Path | str) -> str:
     """A path as one can paste it into a shell."""
     return shlex.quote(str(path))
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Makes Ctrl-C a failure with a sentence of its own; the exit code is 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted, nothing was written") from None
 
 
 class _Bar:

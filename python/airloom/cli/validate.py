@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, print_table, quoted, say, steps
+from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps
 from airloom.errors import UsageError
 
 HELP = "Compare the model with records of real transfers: linux-tcp DIR."
@@ -28,7 +28,7 @@ def validate(
     from airloom.validate.linux_tcp import compare, records
 
     found = records(folder)
-    with steps("comparing", len(found)) as done:
+    with interruptible(), steps("comparing", len(found)) as done:
         verdicts = compare(found, done)
     missed = [v.case for v in verdicts if v.met is False]
     if as_json:
