@@ -103,6 +103,13 @@ def test_every_verb_has_help() -> None:
         assert airloom(verb, "--help").code == 0
 
 
+def test_without_arguments_there_is_help() -> None:
+    done = airloom()
+    assert done.code == 2
+    assert "Usage: airloom" in done.out
+    assert done.err == ""
+
+
 def test_completion_scripts_are_there() -> None:
     for shell in ("bash", "zsh", "fish"):
         done = airloom("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")

@@ -68,7 +68,9 @@ def call(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except _WrongUse as error:
-        say_error(_wrong_use(error))
+        # Without any argument the help was printed, and there is nothing more to say.
+        if error.format_message():  # type: ignore[attr-defined]
+            say_error(_wrong_use(error))
         return 2
     except DriveError as error:
         say_error(str(error))
