@@ -137,11 +137,13 @@ def test_the_capture_is_read_without_a_complaint(transfer: Path) -> None:
         return len(done.stdout.splitlines())
 
     frames = count()
-    assert frames > 500
+    assert frames > 200
     assert count("-Y", "_ws.malformed") == 0
     assert count("-Y", "tcp.checksum.status == 1 && ip.checksum.status == 1") == frames
-    # Lost packets show where they were seen last, so the sender's side repeats what was lost.
-    assert count("-Y", 'frame.interface_name == "origin.wire.ip" && tcp.analysis.retransmission') > 0
+    # Each flow is seen once, at the client's end; lost packets show where they were seen last.
+    assert count("-Y", 'frame.interface_name == "mobile.wire.ip"') > 200
+    dropped = run.summary["lost"] + run.summary.get("queue_drops", 0)
+    assert count("-Y", 'frame.comment contains "dropped"') == dropped
 
 
 @pytest.mark.parametrize("options", [[], ["--enable-heuristic", "rlc_udp", "-o", "tcp.reassemble_out_of_order:TRUE"]])
