@@ -15,7 +15,14 @@ use bytes::Bytes;
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: &[(&str, Target)] = &[("wire", wire), ("scenario", scenario), ("world", world)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("wire", wire),
+    ("rlc", rlc),
+    ("tcp", tcp),
+    ("scenario", scenario),
+    ("world", world),
+    ("world_umts", world_umts),
+];
 
 /// Every parser of the wire crate; what is parsed can be written again.
 pub fn wire(octets: &[u8]) {
@@ -39,6 +46,32 @@ pub fn wire(octets: &[u8]) {
     }
 }
 
+/// Every parser of RLC acknowledged mode. The first octet chooses the width of length indicators and the PDU size.
+pub fn rlc(octets: &[u8]) {
+    use airloom_bearers::umts::rlc::am::{AmdHeader, Control, Layout, LiWidth, Sufis};
+    let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
+    let _ = AmdHeader::parse(rest);
+    let width = if how & 1 == 0 { LiWidth::Seven } else { LiWidth::Fifteen };
+    if let Ok(layout) = Layout::parse(rest, 8 + usize::from(how), width) {
+        assert!(layout.head_len <= rest.len());
+    }
+    let _ = Control::parse(rest);
+    // Each super-field takes at least four bits, so the list ends.
+    assert!(Sufis::of(rest).count() <= rest.len() * 2 + 1);
+}
+
+/// The TCP header with its options; what is parsed is written and parsed again to the same.
+pub fn tcp(octets: &[u8]) {
+    use airloom_transports::tcp::wire::Header;
+    if let Ok((header, len)) = Header::parse(octets) {
+        assert!(len <= octets.len());
+        let mut out = [0; 60];
+        let written = header.emit(&mut out);
+        let (again, _) = Header::parse(&out[..written]).expect("it is ours");
+        assert_eq!(again, header);
+    }
+}
+
 /// A scenario file is understood or refused in one line.
 pub fn scenario(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
@@ -54,7 +87,16 @@ pub fn scenario(octets: &[u8]) {
 /// checksums and addresses are put right, so that datagrams get past the first check.
 pub fn world(octets: &[u8]) {
     let settings = [("rate".to_owned(), "1Mbit/s".to_owned()), ("delay".to_owned(), "5ms".to_owned())];
-    let scenario = Scenario::for_bearer("wireline", &settings).expect("it is ours");
+    hostile_peer("wireline", &settings, octets);
+}
+
+/// The same over a radio link that loses a fifth of its blocks.
+pub fn world_umts(octets: &[u8]) {
+    hostile_peer("umts-dch", &[("loss".to_owned(), "0.2".to_owned())], octets);
+}
+
+fn hostile_peer(bearer: &str, settings: &[(String, String)], octets: &[u8]) {
+    let scenario = Scenario::for_bearer(bearer, settings).expect("it is ours");
     let mut world = scenario.build(true).expect("it is ours");
     let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
     let size = 20 + usize::from(how >> 2);
