@@ -558,8 +558,12 @@ fn options_are_used_only_if_both_sides_offer_them() {
         (out[0].options.timestamps, out[0].options.window_scale, out[0].options.sack_permitted),
         (None, None, true)
     );
-    let d = Dialogue::syn_sent(all);
-    assert!(d.conn.is_some());
+    let mut d = Dialogue::syn_sent(all);
+    d.window = 100;
+    let out = d.arrives(SYN_ACK, 0, 1, 0);
+    assert_eq!((out[0].options.timestamps, out[0].window), (None, 65_535));
+    // The peer's window is not scaled either.
+    assert_eq!(data(&d.write(1000)), [(1, 100)]);
 }
 
 #[test]
