@@ -8,7 +8,7 @@ use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox,
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, TransportFormat};
-use super::rlc::am::{Am, Block, Control, Delivered, Format, Moment, Pdu, SduStore, Sufi, Sufis};
+use super::rlc::am::{Am, Block, Control, Delivered, Format, Pdu, SduStore, Sufi, Sufis};
 use super::rrc::Rrc;
 use crate::channel::{BlockLoss, Per};
 
@@ -469,12 +469,10 @@ impl Mobile {
         let slot = format.slot_number(now);
         let probability = way.loss.probability(slot, now);
         let frame_lost = common.per == Per::FecFrame && way.loss.loses(probability, slot, 0);
-        //= TS 25.322 9.5: timers of the UE start when the transmission is done, those of the network before.
-        let start = if direction == Direction::Uplink { end } else { now };
         let (mut place, mut landing, mut lost_blocks, mut again_octets) = (0, 0, 0, 0);
         let Way { am, sdus, air, loss, points, .. } = way;
         let pdu_octets = u64::from(common.format.pdu_octets);
-        am.serve(&common.config.rlc, Moment { now, start }, format.blocks, sdus, |sdus, block| {
+        am.serve(&common.config.rlc, now, format.blocks, sdus, |sdus, block| {
             let is_lost = frame_lost || common.per == Per::Pdu && loss.loses(probability, slot, place);
             place += 1;
             let none = Pdu::default();

@@ -381,6 +381,7 @@ fn discard_in_the_middle_of_an_sdu_does_not_harm_its_neighbours() {
             let mut rlc = mode;
             rlc["timer_mrw"] = json!("200ms");
             rlc["window"] = json!(100);
+            rlc["max_mrw"] = json!(60);
             let mut bench = Bench::with(
                 json!({ "loss": 0.35, "rate": { "downlink": "64kbit/s", "uplink": "64kbit/s" }, "rlc": rlc }),
                 1,
@@ -402,7 +403,7 @@ fn discard_in_the_middle_of_an_sdu_does_not_harm_its_neighbours() {
             assert_eq!(bench.bearer.poll_timeout(), None);
             assert_eq!(bench.value("rlc_malformed"), 0.0);
             assert_eq!(bench.value("rlc_resets"), 0.0, "seed {seed}");
-            assert!(got.len() > 10, "seed {seed}: {}", got.len());
+            assert!(got.len() > 4, "seed {seed}: {}", got.len());
         }
     }
 }

@@ -4,7 +4,6 @@ use airloom_base::timer::Timer;
 use airloom_base::{Duration, Instant};
 
 use super::config::Discard;
-use super::poll::Moment;
 use super::sdu::SduStore;
 use super::sufi::Mrw;
 use super::tx::Tx;
@@ -38,14 +37,14 @@ impl Discarder {
     }
 
     /// The MRW to submit now.
-    pub fn next(&mut self, config: &AmConfig, moment: Moment) -> Option<Mrw> {
+    pub fn next(&mut self, config: &AmConfig, now: Instant) -> Option<Mrw> {
         let active = self.active.as_mut().filter(|a| a.send)?;
         active.send = false;
-        active.timer_mrw.arm_after(moment.start, config.timer_mrw);
+        active.timer_mrw.arm_after(now, config.timer_mrw);
         Some(active.mrw)
     }
 
-    /// The moment the oldest SDU is given up, if it is by timer.
+    /// The now the oldest SDU is given up, if it is by timer.
     #[inline]
     pub fn deadline(&self, config: &AmConfig, sdus: &SduStore) -> Instant {
         //= TS 25.322 11.6.2: no new MRW before the procedure under way has ended.

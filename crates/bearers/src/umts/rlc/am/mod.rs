@@ -49,7 +49,6 @@ use airloom_base::Instant;
 
 pub use config::{AmConfig, Discard, Format, StatusKind};
 pub use pdu::Pdu;
-pub use poll::Moment;
 pub use rx::Arrival;
 pub use sdu::{Delivered, Lost, SduStore};
 pub use status::Heard;
@@ -169,35 +168,35 @@ impl Am {
     pub fn serve(
         &mut self,
         config: &AmConfig,
-        moment: Moment,
+        now: Instant,
         room: u16,
         sdus: &mut SduStore,
         mut put: impl FnMut(&SduStore, Block<'_>),
     ) -> u16 {
         let mut left = room;
         if self.reset.wants_to_send() {
-            self.serve_reset(config, moment, &mut left, sdus, &mut put);
+            self.serve_reset(config, now, &mut left, sdus, &mut put);
         }
         if self.reset.is_pending() {
             return room - left;
         }
-        let mut status_due = self.status_due(moment.now);
+        let mut status_due = self.status_due(now);
         if status_due && !config.piggyback {
-            self.serve_status(config, moment, &mut left, sdus, &mut put);
+            self.serve_status(config, now, &mut left, sdus, &mut put);
             status_due = false;
         }
         // A STATUS that finds no padding gets a block of its own at the end of the interval.
         while left > u16::from(status_due) {
-            let Some(departure) = self.tx.next(config, self.format, sdus, moment) else { break };
+            let Some(departure) = self.tx.next(config, self.format, sdus, now) else { break };
             left -= 1;
             if status_due {
-                status_due = !self.ride(config, moment, &departure, sdus, &mut put);
+                status_due = !self.ride(config, now, &departure, sdus, &mut put);
             } else {
                 self.put_data(&departure, &departure.pdu, &[], sdus, &mut put);
             }
         }
         if status_due {
-            self.serve_status(config, moment, &mut left, sdus, &mut put);
+            self.serve_status(config, now, &mut left, sdus, &mut put);
         }
         if let Some(sn) = self.tx.exhausted.take() {
             self.on_max_dat(config, sn, sdus);
@@ -228,13 +227,13 @@ impl Am {
     fn serve_reset(
         &mut self,
         config: &AmConfig,
-        moment: Moment,
+        now: Instant,
         left: &mut u16,
         sdus: &SduStore,
         put: &mut impl FnMut(&SduStore, Block<'_>),
     ) {
         while *left > 0
-            && let Some((is_ack, pdu)) = self.reset.next(config, self.tx.hfn, moment)
+            && let Some((is_ack, pdu)) = self.reset.next(config, self.tx.hfn, now)
         {
             let mut octets = [0; 4];
             pdu.emit(is_ack, &mut octets);
@@ -244,7 +243,7 @@ impl Am {
     }
 
     /// Writes the next STATUS PDU of at most `octets` octets. What it tells counts as told only if it is sent.
-    fn compose(&mut self, config: &AmConfig, moment: Moment, out: &mut [u8]) -> status::Composed {
+    fn compose(&mut self, config: &AmConfig, now: Instant, out: &mut [u8]) -> status::Composed {
         let mut extra = [S::NoMore; 2];
         let mut count = 0;
         //= TS 25.322 9.7.2: MRW and MRW_ACK are sent at once, even while reports are prohibited.
@@ -252,15 +251,15 @@ impl Am {
             extra[count] = S::MrwAck { n, sn_ack };
             count += 1;
         }
-        if let Some(mrw) = self.discard.next(config, moment) {
+        if let Some(mrw) = self.discard.next(config, now) {
             extra[count] = S::Mrw(mrw);
             count += 1;
         }
-        let cursor = self.rx.wants_report(moment.now).then(|| self.rx.report_from());
+        let cursor = self.rx.wants_report(now).then(|| self.rx.report_from());
         let composed =
             status::compose(&self.rx.view(config), config.status_sufi, &extra[..count], cursor, out);
         if cursor.is_some() {
-            self.rx.reported(config, composed.cursor, moment);
+            self.rx.reported(config, composed.cursor, now);
         }
         self.counters.status += 1;
         composed
@@ -270,15 +269,15 @@ impl Am {
     fn serve_status(
         &mut self,
         config: &AmConfig,
-        moment: Moment,
+        now: Instant,
         left: &mut u16,
         sdus: &SduStore,
         put: &mut impl FnMut(&SduStore, Block<'_>),
     ) {
-        while *left > 0 && self.status_due(moment.now) {
+        while *left > 0 && self.status_due(now) {
             let mut out = [0; MAX_STATUS];
             let size = usize::from(self.format.pdu_octets).min(MAX_STATUS);
-            let composed = self.compose(config, moment, &mut out[..size]);
+            let composed = self.compose(config, now, &mut out[..size]);
             put(sdus, Block::Control(&out[..composed.octets]));
             *left -= 1;
         }
@@ -288,23 +287,23 @@ impl Am {
     fn ride(
         &mut self,
         config: &AmConfig,
-        moment: Moment,
+        now: Instant,
         departure: &Departure,
         sdus: &SduStore,
         put: &mut impl FnMut(&SduStore, Block<'_>),
     ) -> bool {
         let li = self.format.li;
         let padding = usize::from(departure.pdu.padding(self.format.pdu_octets, li)).min(MAX_STATUS);
-        if padding < 3 || padding < self.status_octets(config, moment.now) {
+        if padding < 3 || padding < self.status_octets(config, now) {
             self.put_data(departure, &departure.pdu, &[], sdus, put);
             return false;
         }
         let mut out = [0; MAX_STATUS];
-        let composed = self.compose(config, moment, &mut out[..padding]);
+        let composed = self.compose(config, now, &mut out[..padding]);
         self.counters.piggybacked += 1;
         let pdu = departure.pdu.with_status(li);
         self.put_data(departure, &pdu, &out[..composed.octets], sdus, put);
-        !self.status_due(moment.now)
+        !self.status_due(now)
     }
 
     /// Octets of the whole report, as far as one PDU can hold it.
@@ -403,7 +402,8 @@ impl Am {
         }
         if let Some(ack) = heard.mrw_ack {
             self.discard.on_mrw_ack(config, self.format, ack, &mut self.tx, own);
-        } else if heard.lsn.is_some() {
+        }
+        if heard.lsn.is_some() || heard.mrw_ack.is_some() {
             self.discard.on_advance(config, self.format, &mut self.tx, own);
         }
         if let Some(mrw) = &heard.mrw {

@@ -1,20 +1,14 @@
 //! Polling: when a sender asks for a status report (TS 25.322 9.7.1, timers of 9.5).
+//!
+//! Timers start with the submission of the PDU, at both ends: in the network as TS 25.322 9.5 says, in the mobile because
+//! the indication it waits for there tells that the PDU was submitted to the physical layer (TS 25.321 8.2, TX
+//! status).
 
 use airloom_base::timer::Timer;
 use airloom_base::{Duration, Instant};
 
 use super::AmConfig;
 use super::window::distance;
-
-/// When a PDU leaves: now, and when its transmission is done.
-//= TS 25.322 9.5: in the UE the timers start when the transmission is indicated, in the network at submission.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// Submission: the beginning of the transmission interval.
-    pub now: Instant,
-    /// When timers that wait for an answer start.
-    pub start: Instant,
-}
 
 /// Why a PDU might ask for a report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,11 +80,11 @@ impl Poll {
     }
 
     /// A PDU with the poll bit was submitted; VT(S) is now `vt_s`.
-    pub fn sent(&mut self, config: &AmConfig, moment: Moment, vt_s: u16) {
+    pub fn sent(&mut self, config: &AmConfig, now: Instant, vt_s: u16) {
         self.poll_sn = vt_s;
-        arm(&mut self.timer_poll, moment.start, config.timer_poll);
+        arm(&mut self.timer_poll, now, config.timer_poll);
         if !config.timer_poll_prohibit.is_zero() {
-            self.prohibited_until = moment.start + config.timer_poll_prohibit;
+            self.prohibited_until = now + config.timer_poll_prohibit;
         }
     }
 
@@ -154,10 +148,6 @@ mod tests {
         Instant::ZERO + Duration::from_millis(n)
     }
 
-    fn at(n: u64) -> Moment {
-        Moment { now: ms(n), start: ms(n) }
-    }
-
     fn quiet() -> AmConfig {
         AmConfig {
             last_pdu_poll: false,
@@ -216,7 +206,7 @@ mod tests {
         let config = AmConfig { poll_pdu: 1, timer_poll_prohibit: Duration::from_millis(100), ..quiet() };
         let mut poll = Poll::default();
         assert!(poll.decide(&config, PLAIN, ms(0)));
-        poll.sent(&config, at(0), 1);
+        poll.sent(&config, ms(0), 1);
         assert!(!poll.decide(&config, PLAIN, ms(10)) && !poll.decide(&config, PLAIN, ms(20)));
         assert!(!poll.is_urgent(ms(99)));
         assert_eq!(poll.next_timeout(ms(20)), ms(100));
@@ -229,15 +219,15 @@ mod tests {
     fn timer_poll_asks_again_unless_answered() {
         let config = quiet();
         let mut poll = Poll::default();
-        poll.sent(&config, at(0), 10);
+        poll.sent(&config, ms(0), 10);
         assert_eq!(poll.next_timeout(ms(0)), ms(200));
         poll.answered(9, 12, |_| false);
         poll.handle_timeout(&config, ms(200), true);
         assert!(poll.is_urgent(ms(200)), "PDU 9 was neither acknowledged nor named missing");
-        poll.sent(&config, at(210), 12);
+        poll.sent(&config, ms(210), 12);
         poll.answered(9, 12, |sn| sn == 11);
         assert_eq!(poll.next_timeout(ms(220)), Instant::FAR_FUTURE, "named missing");
-        poll.sent(&config, at(300), 12);
+        poll.sent(&config, ms(300), 12);
         poll.answered(12, 12, |_| false);
         assert_eq!(poll.next_timeout(ms(400)), Instant::FAR_FUTURE);
     }

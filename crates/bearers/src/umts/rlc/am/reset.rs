@@ -4,7 +4,6 @@ use airloom_base::Instant;
 use airloom_base::timer::Timer;
 
 use super::AmConfig;
-use super::poll::Moment;
 use super::wire::ResetPdu;
 
 /// What a RESET or RESET ACK demands of the entity.
@@ -72,14 +71,14 @@ impl Reset {
     }
 
     /// The next RESET ACK (true) or RESET (false) to submit.
-    pub fn next(&mut self, config: &AmConfig, hfn: u32, moment: Moment) -> Option<(bool, ResetPdu)> {
+    pub fn next(&mut self, config: &AmConfig, hfn: u32, now: Instant) -> Option<(bool, ResetPdu)> {
         if std::mem::take(&mut self.send_ack)
             && let Some(ack) = self.ack
         {
             return Some((true, ack));
         }
         std::mem::take(&mut self.send).then(|| {
-            self.timer_rst.arm_after(moment.start, config.timer_rst);
+            self.timer_rst.arm_after(now, config.timer_rst);
             (false, ResetPdu { rsn: self.next_rsn, hfni: hfn & 0xF_FFFF })
         })
     }
@@ -132,9 +131,8 @@ mod tests {
 
     use super::*;
 
-    fn at(ms: u64) -> Moment {
-        let now = Instant::ZERO + Duration::from_millis(ms);
-        Moment { now, start: now }
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
     }
 
     #[test]
@@ -165,7 +163,7 @@ mod tests {
         let mut sent = 0;
         for s in 0..10 {
             sent += u32::from(a.next(&config, 0, at(s * 1000)).is_some());
-            a.handle_timeout(&config, at((s + 1) * 1000).now);
+            a.handle_timeout(&config, at((s + 1) * 1000));
         }
         assert!(a.failed);
         assert_eq!(sent, 3);

@@ -4,7 +4,6 @@ use airloom_base::Instant;
 use airloom_base::timer::Timer;
 
 use super::pdu::Pdu;
-use super::poll::Moment;
 use super::reassembly::Reassembly;
 use super::sdu::{Delivered, SduStore};
 use super::status::View;
@@ -132,12 +131,12 @@ impl Rx {
     }
 
     /// A PDU of a report was submitted; everything below `cursor` is told.
-    pub fn reported(&mut self, config: &AmConfig, cursor: u16, moment: Moment) {
+    pub fn reported(&mut self, config: &AmConfig, cursor: u16, now: Instant) {
         self.report_wanted = false;
         self.cursor = (cursor != self.vr_h).then_some(cursor);
         if self.cursor.is_none() && !config.timer_status_prohibit.is_zero() {
             //= TS 25.322 9.5 f): starts with the last PDU of an acknowledging report.
-            self.prohibited_until = moment.start + config.timer_status_prohibit;
+            self.prohibited_until = now + config.timer_status_prohibit;
         }
     }
 

@@ -1,8 +1,10 @@
 //! The sending side: window, retransmission buffer, acknowledgements (TS 25.322 11.3.2, 11.5.3).
 
+use airloom_base::Instant;
+
 use super::config::Discard;
 use super::pdu::Pdu;
-use super::poll::{Moment, Poll, Reasons};
+use super::poll::{Poll, Reasons};
 use super::sdu::SduStore;
 use super::segment::Segmenter;
 use super::status::Heard;
@@ -81,7 +83,7 @@ impl Tx {
     }
     /// Would a PDU leave if there were a transmission interval now?
     #[inline]
-    pub fn wants_to_send(&self, sdus: &SduStore, now: airloom_base::Instant) -> bool {
+    pub fn wants_to_send(&self, sdus: &SduStore, now: Instant) -> bool {
         !self.retransmit.is_empty()
             || (self.window_is_open() && self.segmenter.has_data(sdus))
             || (self.poll.is_urgent(now) && self.outstanding() > 0)
@@ -94,21 +96,21 @@ impl Tx {
         config: &AmConfig,
         format: Format,
         sdus: &mut SduStore,
-        moment: Moment,
+        now: Instant,
     ) -> Option<Departure> {
         //= TS 25.322 11.3.2.2: retransmissions have priority over new PDUs.
         if !self.retransmit.is_empty()
             && let Some(sn) = self.retransmit.first_from(self.vt_a)
         {
             self.retransmit.remove(sn);
-            return Some(self.repeat(config, sn, moment));
+            return Some(self.repeat(config, sn, now));
         }
         if self.window_is_open()
-            && let Some(departure) = self.fresh(config, format, sdus, moment)
+            && let Some(departure) = self.fresh(config, format, sdus, now)
         {
             return Some(departure);
         }
-        if !self.poll.is_urgent(moment.now) {
+        if !self.poll.is_urgent(now) {
             return None;
         }
         if !self.schedule_for_poll(config) {
@@ -117,7 +119,7 @@ impl Tx {
         }
         let sn = self.retransmit.first_from(self.vt_a)?;
         self.retransmit.remove(sn);
-        Some(self.repeat(config, sn, moment))
+        Some(self.repeat(config, sn, now))
     }
 
     #[inline]
@@ -126,7 +128,7 @@ impl Tx {
         config: &AmConfig,
         format: Format,
         sdus: &mut SduStore,
-        moment: Moment,
+        now: Instant,
     ) -> Option<Departure> {
         let sn = self.vt_s;
         let (pdu, contents) = self.segmenter.next(format, sdus, sn)?;
@@ -146,15 +148,10 @@ impl Tx {
             used,
             window: self.vt_ws,
         };
-        Some(self.depart(
-            config,
-            reasons,
-            Departure { pdu, sn, attempt: 1, again: false, poll: false },
-            moment,
-        ))
+        Some(self.depart(config, reasons, Departure { pdu, sn, attempt: 1, again: false, poll: false }, now))
     }
 
-    fn repeat(&mut self, config: &AmConfig, sn: u16, moment: Moment) -> Departure {
+    fn repeat(&mut self, config: &AmConfig, sn: u16, now: Instant) -> Departure {
         let Sent { pdu, vt_dat, .. } = *self.sent.get(sn);
         let reasons = Reasons {
             last_retransmission: self.retransmit.is_empty(),
@@ -162,7 +159,7 @@ impl Tx {
             window: self.vt_ws,
             ..Reasons::default()
         };
-        self.depart(config, reasons, Departure { pdu, sn, attempt: vt_dat, again: true, poll: false }, moment)
+        self.depart(config, reasons, Departure { pdu, sn, attempt: vt_dat, again: true, poll: false }, now)
     }
 
     #[inline]
@@ -171,14 +168,14 @@ impl Tx {
         config: &AmConfig,
         reasons: Reasons,
         mut departure: Departure,
-        moment: Moment,
+        now: Instant,
     ) -> Departure {
-        if self.poll.decide(config, reasons, moment.now) {
+        if self.poll.decide(config, reasons, now) {
             departure.poll = true;
             departure.pdu.set_poll();
-            self.poll.sent(config, moment, self.vt_s);
+            self.poll.sent(config, now, self.vt_s);
         }
-        self.poll.something_sent(config, moment.now);
+        self.poll.something_sent(config, now);
         departure
     }
 
