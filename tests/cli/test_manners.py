@@ -120,5 +120,5 @@ def test_completion_scripts_are_there() -> None:
 def test_doctor_names_the_fix_for_what_is_missing() -> None:
     done = airloom("doctor", "--json", PATH="/nonexistent")
     findings = {f["what"]: f for f in json.loads(done.out)}
-    assert {"namespaces", "ports", "timing", "curl", "nginx", "tshark"} <= set(findings)
+    assert {"namespaces", "veth", "packet sockets", "timing", "curl", "nginx", "tshark"} <= set(findings)
     assert all(f["says"] for f in findings.values())

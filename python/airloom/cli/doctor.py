@@ -33,4 +33,4 @@ def doctor(
 def _state(ok: bool, needed: bool) -> str:
     if ok:
         return "ok"
-    return "missing" if needed else "optional"
+    return "missing" if needed else "no"
