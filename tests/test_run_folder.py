@@ -116,6 +116,7 @@ def test_tables_agree_with_the_summary(transfer: Path) -> None:
     dropped = run.packets.filter(pl.col("event").cast(pl.String) == "drop")
     assert dropped["pkt_id"].n_unique() == run.summary["lost"] + run.summary.get("queue_drops", 0)
     assert run.summary["resent"] > 0
+    assert run.congestion["cwnd"].min() < run.congestion["cwnd"].max()  # type: ignore[operator]
 
 
 def test_tables_that_were_not_asked_for_are_not_there(transfer: Path) -> None:

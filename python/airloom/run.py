@@ -58,6 +58,11 @@ class Run:
         """One row per stay in a radio state, and air time."""
         return self._table("states")
 
+    @cached_property
+    def congestion(self) -> pl.DataFrame:
+        """One row per change of a sender's congestion window or timer; only if the scenario records it."""
+        return self._table("congestion")
+
     @property
     def capture(self) -> Path | None:
         """The capture, if the scenario asked for one."""
