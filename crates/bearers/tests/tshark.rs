@@ -1,0 +1,157 @@
+//! An independent dissector reads every PDU of several transfers: tshark, where it is installed.
+
+use std::process::Command;
+
+use airloom_base::{Body, Cx, Direction, Instant, Outbox, Packet, Parts, Station};
+use airloom_bearers::umts::UmtsDch;
+use serde_json::{Value, json};
+
+/// What we say of a PDU: direction, sequence number, LSN, octets.
+struct Seen {
+    direction: Direction,
+    seq: Option<u64>,
+    ack: Option<u64>,
+    octets: Vec<u8>,
+}
+
+/// A transfer in both directions, as seen at the sending points.
+fn transfer(config: &Value, sdus: u32) -> Vec<Seen> {
+    let mut records = Outbox::default();
+    let mut parts = Parts { seed: 3, name: "radio", stations: 1, records: &mut records };
+    let mut bearer = UmtsDch::build(config, &mut parts).expect("a valid configuration");
+    records.ask(|point| (false, point.name.ends_with(".tx")));
+    for n in 0..sdus {
+        for (direction, octets) in [(Direction::Downlink, 700 + n), (Direction::Uplink, 40)] {
+            let packet = Packet::build(|_| 20, Body::filler(n, octets - 20));
+            let mut cx = Cx { now: Instant::ZERO, records: &mut records };
+            bearer.send(&mut cx, direction, Station(0), packet);
+        }
+    }
+    while let Some(now) = bearer.poll_timeout() {
+        bearer.handle_timeout(&mut Cx { now, records: &mut records });
+        while bearer.poll_delivery().is_some() {}
+    }
+    let rows = records.packets.iter().filter(|r| !r.octets.is_empty());
+    rows.map(|r| Seen {
+        direction: r.facts.direction,
+        seq: r.facts.seq,
+        ack: r.facts.ack,
+        octets: records.octets[r.octets.clone()].to_vec(),
+    })
+    .collect()
+}
+
+/// A capture of raw IP with the PDUs in UDP, in the form of Wireshark's `rlc_udp` heuristic.
+fn pcap(pdus: &[Seen]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend_from_slice(&word.to_le_bytes());
+    }
+    for (n, seen) in (0u32..).zip(pdus) {
+        let mut payload = b"umts-rlc".to_vec();
+        // Mode AM, direction, UE id, bearer id, 7-bit length indicators, then the PDU.
+        payload.extend_from_slice(&[
+            0x03,
+            2,
+            0x04,
+            seen.direction as u8,
+            0x05,
+            0,
+            0,
+            0,
+            1,
+            0x06,
+            5,
+            0x07,
+            1,
+            0x01,
+        ]);
+        payload.extend_from_slice(&seen.octets);
+        let udp = 8 + payload.len() as u16;
+        let mut datagram = vec![0x45, 0];
+        datagram.extend_from_slice(&(20 + udp).to_be_bytes());
+        datagram.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        for word in [45_000, 45_001, udp, 0] {
+            datagram.extend_from_slice(&u16::to_be_bytes(word));
+        }
+        datagram.extend_from_slice(&payload);
+        let len = datagram.len() as u32;
+        for word in [n / 1000, n % 1000 * 1000, len, len] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(&datagram);
+    }
+    file
+}
+
+/// One line of `fields` a frame, or `None` where there is no tshark.
+fn dissect(name: &str, pdus: &[Seen], fields: &[&str]) -> Option<Vec<String>> {
+    let path = std::env::temp_dir().join(format!("airloom-{name}-{}.pcap", std::process::id()));
+    std::fs::write(&path, pcap(pdus)).expect("the folder for temporary files can be written");
+    let mut command = Command::new("tshark");
+    command.args(["--enable-heuristic", "rlc_udp", "-T", "fields", "-E", "separator=|", "-r"]).arg(&path);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = command.output();
+    let _ = std::fs::remove_file(&path);
+    let output = output.ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn tshark_reads_every_pdu_as_we_wrote_it() {
+    let dying = json!({ "model": "on-off", "first": "off", "off": "300ms", "on": "2s", "loss": 1.0 });
+    for (name, config, types) in [
+        ("list", json!({ "loss": 0.15, "rlc": { "max_dat": 0 } }), &["2", "3"][..]),
+        ("bitmap", json!({ "loss": 0.15, "rlc": { "max_dat": 0, "status_sufi": "bitmap" } }), &["2", "4"]),
+        ("rlist", json!({ "loss": 0.15, "rlc": { "max_dat": 0, "status_sufi": "rlist" } }), &["2", "5"]),
+        (
+            "mrw",
+            json!({ "loss": { "downlink": dying }, "rlc": { "discard": "timer", "timer_discard": "500ms" } }),
+            &["6", "7"],
+        ),
+        ("reset", json!({ "loss": { "downlink": dying }, "rlc": { "max_dat": 3 } }), &["2"]),
+        (
+            "he",
+            json!({ "loss": 0.1, "rlc": { "max_dat": 0, "special_he": true, "piggyback": false } }),
+            &["2"],
+        ),
+    ] {
+        let pdus = transfer(&config, 40);
+        let fields = [
+            "rlc.seq",
+            "rlc.sufi.lsn",
+            "rlc.sufi.type",
+            "rlc.ctrl_pdu_type",
+            "_ws.malformed",
+            "_ws.expert.message",
+        ];
+        let Some(lines) = dissect(name, &pdus, &fields) else {
+            assert!(std::env::var_os("AIRLOOM_CI").is_none(), "tshark is missing and nothing may be skipped");
+            eprintln!("skipped: tshark is not installed (tools/peers test)");
+            return;
+        };
+        assert_eq!(lines.len(), pdus.len());
+        let mut all = String::new();
+        for (line, seen) in lines.iter().zip(&pdus) {
+            let columns: Vec<&str> = line.split('|').collect();
+            let number = |text: &str| text.parse::<u64>().ok();
+            assert_eq!(number(columns[0]), seen.seq, "{name}: {line} {:02x?}", seen.octets);
+            assert_eq!(number(columns[1]), seen.ack, "{name}: {line} {:02x?}", seen.octets);
+            assert_eq!(columns[4], "", "{name}: malformed {:02x?}", seen.octets);
+            for bad in ["Invalid", "incorrect", "reserved", "too many"] {
+                assert!(!columns[5].contains(bad), "{name}: {line} {:02x?}", seen.octets);
+            }
+            all += &format!(",{},", columns[2].replace(',', ",,"));
+        }
+        for kind in types {
+            assert!(all.contains(&format!(",{kind},")), "{name}: no super-field of type {kind}");
+        }
+        if name == "reset" {
+            let control: Vec<&str> = lines.iter().filter_map(|l| l.split('|').nth(3)).collect();
+            assert!(control.contains(&"1") && control.contains(&"2"), "RESET and RESET ACK");
+        }
+    }
+}
