@@ -467,6 +467,22 @@ fn both_ends_survive_losses_with_small_max_dat_whatever_is_reset_when() {
 }
 
 #[test]
+fn periodic_reports_replace_polls_and_end_when_nothing_is_missing() {
+    let mut bench = Bench::new(json!({
+        "loss": { "downlink": 0.1 },
+        "rlc": {
+            "max_dat": 0, "last_pdu_poll": false, "last_retransmission_pdu_poll": false, "poll_sdu": 0,
+            "missing_pdu_indicator": false, "timer_poll": "0s", "timer_status_periodic": "100ms", "poll_window": 100,
+            "timer_poll_periodic": "300ms",
+        },
+    }));
+    let ids: Vec<u64> = (0..40).map(|_| bench.send(DOWN, 1000)).collect();
+    bench.finish();
+    assert_eq!(bench.ids(DOWN), ids);
+    assert!(bench.value("uplink.rlc_status_pdus") > 8.0);
+}
+
+#[test]
 fn sequence_numbers_wrap() {
     let mut bench = Bench::new(json!({ "loss": 0.05, "queue": "100000 packets", "rlc": { "max_dat": 0 } }));
     // 12,000 PDUs: almost three times round.

@@ -463,3 +463,43 @@ impl Am {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(config: &AmConfig, status: &[u8]) -> Am {
+        let mut am = Am::new(config, Format::new(42, false));
+        let (mut own, mut peers) = (SduStore::default(), SduStore::default());
+        am.receive_control(config, status, &mut own, &mut peers, &mut Vec::new());
+        am
+    }
+
+    #[test]
+    fn a_report_about_pdus_never_sent_starts_a_reset() {
+        let config = AmConfig::default();
+        // LSN 0 is fine; LSN 7 and a LIST naming PDU 5 are not: nothing was sent.
+        assert_eq!(report(&config, &[0x02, 0x00, 0x00]).resets(), 0);
+        assert_eq!(report(&config, &[0x02, 0x00, 0x70]).resets(), 1);
+        assert_eq!(report(&config, &[0x03, 0x10, 0x05, 0x02, 0x00, 0x00]).resets(), 1);
+    }
+
+    #[test]
+    fn control_pdus_that_cannot_be_read_are_counted_and_ignored() {
+        let config = AmConfig::default();
+        for bad in [&[][..], &[0x10], &[0x70, 0, 0, 0], &[0x03, 0x00], &[0x0F, 0xFF]] {
+            let am = report(&config, bad);
+            assert_eq!((am.counters.malformed, am.resets()), (1, 0), "{bad:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_window_super_field_stops_new_pdus() {
+        let config = AmConfig::default();
+        let mut am = report(&config, &[0x01, 0x00, 0x20]);
+        let mut sdus = SduStore::default();
+        let packet = airloom_base::Packet::build(|_| 0, airloom_base::Body::filler(1, 1000));
+        sdus.push(packet, Instant::ZERO, Instant::ZERO);
+        assert_eq!(am.serve(&config, Instant::ZERO, 12, &mut sdus, |_, _| {}), 2);
+    }
+}
