@@ -213,6 +213,12 @@ pub fn key(address: IpAddr) -> u128 {
     }
 }
 
+/// Is this the [`key`] of an IPv4 address?
+#[inline]
+pub const fn is_v4_key(key: u128) -> bool {
+    key >> 32 == MAPPED >> 32
+}
+
 /// Counts one hop down. False if the packet has used up its hops and must not go on.
 #[inline]
 pub fn decrement_hop_limit(head: &mut [u8]) -> bool {
@@ -243,6 +249,7 @@ mod tests {
             assert_eq!((ip.source, ip.destination, ip.protocol, ip.ecn), (source, destination, 6, 2));
             assert_eq!((ip.header_len, ip.total_len, ip.is_fragment), (len, len + 100, false));
             assert_eq!(destination_key(&octets[..len]), Some(key(destination)));
+            assert_eq!(is_v4_key(key(destination)), destination.is_ipv4());
             let brief = Brief::parse(&octets[..len]).unwrap();
             assert_eq!((brief.source, brief.destination), (key(source), key(destination)));
             assert_eq!((brief.protocol, brief.ecn, brief.is_fragment), (ip.protocol, ip.ecn, false));

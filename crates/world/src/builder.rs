@@ -99,7 +99,8 @@ impl Builder {
         self.mtu = octets;
     }
 
-    /// Gives a host a route that wins over shortest paths.
+    /// Gives a host a route that wins over shortest paths. Hosts on its own links it reaches straight all the same,
+    /// unless the route leads to that one address.
     pub fn route(&mut self, host: HostId, network: IpAddr, bits: u8, link: LinkId, via: HostId) {
         self.world.routes.given[host.0 as usize].push(Route { network, bits, link: link.0, via: via.0 });
     }

@@ -31,9 +31,18 @@ pub struct Route {
 
 impl Route {
     fn covers(&self, address: u128) -> bool {
+        // Inside, IPv4 addresses are mapped into IPv6: without this `::/0` would cover them too.
+        if self.network.is_ipv4() != ip::is_v4_key(address) {
+            return false;
+        }
         let bits = u32::from(self.bits) + if self.network.is_ipv4() { 96 } else { 0 };
         let mask = u128::MAX.checked_shl(128 - bits.min(128)).unwrap_or(0);
         (ip::key(self.network) ^ address) & mask == 0
+    }
+
+    /// Does it lead to one address only?
+    fn is_exact(&self) -> bool {
+        self.bits >= if self.network.is_ipv4() { 32 } else { 128 }
     }
 }
 
@@ -71,7 +80,10 @@ impl Routes {
             return Some(*hop);
         }
         let hop = self.find(host, address)?;
-        self.found.insert((host, address), hop);
+        // Only what is in the network is remembered: real programs may try any number of addresses elsewhere.
+        if self.places.contains(&address) {
+            self.found.insert((host, address), hop);
+        }
         Some(hop)
     }
 
@@ -80,13 +92,15 @@ impl Routes {
         if place.is_some_and(|(owner, _)| owner == host) {
             return Some(Hop::Local);
         }
-        if let Some(route) =
-            self.given[host as usize].iter().filter(|r| r.covers(address)).max_by_key(|r| r.bits)
-        {
+        let on_link = place.is_some_and(|(_, link)| self.interface(host, link).is_some());
+        // As in a kernel, where the network of an own link is a longer prefix than that of most given routes.
+        let given =
+            self.given[host as usize].iter().filter(|r| r.covers(address) && (!on_link || r.is_exact()));
+        if let Some(route) = given.max_by_key(|r| r.bits) {
             return self.over(host, route.link, Some(route.via));
         }
         let (owner, link) = place?;
-        if self.interface(host, link).is_some() {
+        if on_link {
             return self.over(host, link, Some(owner));
         }
         let (first_link, next) = self.first_step(host, owner, link)?;
@@ -196,6 +210,41 @@ mod tests {
         r.given[3] = vec![Route { network: "0.0.0.0".parse().unwrap(), bits: 0, link: 1, via: 2 }];
         let out = Hop::Link { link: 1, interface: 0, direction: Direction::Downlink, station: Station(0) };
         assert_eq!(r.lookup(3, key("192.0.2.1")), Some(out));
+    }
+
+    #[test]
+    fn a_neighbour_is_reached_straight_unless_a_route_names_it() {
+        let route = |network: &str, bits| Route { network: network.parse().unwrap(), bits, link: 1, via: 3 };
+        let straight =
+            Hop::Link { link: 0, interface: 0, direction: Direction::Downlink, station: Station(1) };
+        let given = Hop::Link { link: 1, interface: 1, direction: Direction::Uplink, station: Station(0) };
+        let mut r = cell();
+        r.given[2] = vec![route("0.0.0.0", 0)];
+        assert_eq!(r.lookup(2, key("10.0.0.3")), Some(straight), "the default route is for all others");
+        assert_eq!(r.lookup(2, key("192.0.2.1")), Some(given));
+        let mut r = cell();
+        r.given[2] = vec![route("10.0.0.3", 32)];
+        assert_eq!(r.lookup(2, key("10.0.0.3")), Some(given));
+    }
+
+    #[test]
+    fn routes_of_one_family_say_nothing_about_the_other() {
+        let mut r = cell();
+        r.given[2] = vec![Route { network: "::".parse().unwrap(), bits: 0, link: 1, via: 3 }];
+        assert_eq!(r.lookup(2, key("192.0.2.1")), None);
+        assert!(r.lookup(2, key("2001:db8::1")).is_some());
+    }
+
+    #[test]
+    fn addresses_that_nobody_has_are_not_remembered() {
+        let mut r = cell();
+        r.given[3] = vec![Route { network: "0.0.0.0".parse().unwrap(), bits: 0, link: 1, via: 2 }];
+        for n in 0..1000u32 {
+            assert!(r.lookup(3, ip::key(std::net::Ipv4Addr::from(0xC000_0000 + n).into())).is_some());
+        }
+        assert!(r.found.is_empty());
+        assert!(r.lookup(3, key("10.0.0.3")).is_some());
+        assert_eq!(r.found.len(), 1);
     }
 
     #[test]
