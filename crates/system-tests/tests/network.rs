@@ -1,6 +1,6 @@
 //! Whole networks without a transport: routes, stations, hop limits, sizes, changes of links.
 
-use airloom_base::{Change, Duration, LinkState, Summary};
+use airloom_base::{Change, Direction, Duration, LinkState, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_world::{Builder, HostId, LinkId, World};
 use serde_json::json;
@@ -60,7 +60,7 @@ fn a_link_that_is_down_loses_what_is_sent_until_it_is_up_again() {
 }
 
 #[test]
-fn a_datagram_without_a_way_is_counted_and_the_run_goes_on() {
+fn a_datagram_without_a_way_is_not_sent_and_the_run_goes_on() {
     let (mut b, mobiles, _) = chain(1);
     b.app(mobiles[0], "ping", &json!({ "count": 2, "server": "192.0.2.7" }), None).unwrap();
     let summary = run(b.build().unwrap());
@@ -125,4 +125,23 @@ fn a_datagram_that_a_link_does_not_take_is_answered_with_its_mtu_and_tcp_heeds_i
         value(&summary, "resent") > 0.0,
         "the first full segment was too big and had to be sent again in pieces"
     );
+}
+
+#[test]
+fn what_is_planned_for_the_beginning_holds_before_anybody_sends() {
+    let (mut b, mobiles, _) = chain(1);
+    b.app(mobiles[0], "ping", &json!({ "count": 2, "server": "gateway" }), None).unwrap();
+    b.at(Duration::ZERO, LinkId(0), &[], Change::Loss(Some(Direction::Uplink), 1.0));
+    b.at(Duration::from_millis(500), LinkId(0), &[], Change::Loss(None, 0.0));
+    let summary = run(b.build().unwrap());
+    assert_eq!((value(&summary, "received"), value(&summary, "mobile[0].lost")), (1.0, 1.0));
+}
+
+#[test]
+fn two_applications_can_not_listen_on_one_port() {
+    let (mut b, mobiles, _) = chain(1);
+    b.app(mobiles[0], "http-server", &json!({}), None).unwrap();
+    let error = b.app(mobiles[0], "http-server", &json!({}), None).unwrap_err();
+    assert!(error.to_string().contains("listens on port 80 already"), "{error}");
+    b.app(mobiles[0], "http-server", &json!({ "port": 8080 }), None).unwrap();
 }

@@ -203,6 +203,10 @@ impl Builder {
         let resolve = |wanted: &str| self.address_of(host, wanted);
         let parts = AppParts { seed: self.seed, host: &name, resolve: &resolve, far_end };
         let app = (entry.build)(config, &parts).map_err(fail)?;
+        if let Some(port) = self.world.hosts[host.0 as usize].net.port_taken(app.as_ref()) {
+            let message = format!("another application of this host listens on port {port} already");
+            return Err(fail(ConfigError::at("port", message)));
+        }
         self.app_with(host, app);
         Ok(())
     }

@@ -234,8 +234,15 @@ impl World {
 
     fn start(&mut self) {
         self.started = true;
-        for (i, planned) in self.timeline.iter().enumerate() {
-            self.agenda.push(planned.at, Key::Timeline(i as u32));
+        for link in 0..self.links.len() as u32 {
+            self.links[link as usize].arm(link, &mut self.agenda);
+        }
+        for i in 0..self.timeline.len() as u32 {
+            match self.timeline[i as usize].at {
+                // What is planned for the beginning holds before anybody sends.
+                at if at <= self.now => self.wake(Key::Timeline(i)),
+                at => self.agenda.push(at, Key::Timeline(i)),
+            }
         }
         for host in 0..self.hosts.len() as u32 {
             // Applications of a real host are the real programs in it.

@@ -65,6 +65,12 @@ impl Net {
         }
     }
 
+    /// A port `app` wants that another application has.
+    pub(crate) fn port_taken(&self, app: &dyn App) -> Option<u16> {
+        let stream = app.stream_ports().into_iter().find(|port| self.streams.contains(port));
+        stream.or_else(|| app.datagram_ports().into_iter().find(|port| self.datagrams.contains(port)))
+    }
+
     pub(crate) fn stream_app(&self, port: u16) -> Option<u16> {
         self.streams.get(&port).copied()
     }
@@ -299,7 +305,7 @@ impl Sockets for Call<'_> {
                 (remote.ip(), ip::protocol::UDP, Packet::build(|out| header.emit(out), body))
             }
             Datagram::Echo { remote, seq, body, .. } => {
-                let request = Icmp::EchoRequest { ident: self.app + 1, seq };
+                let request = Icmp::EchoRequest { ident: self.app.wrapping_add(1), seq };
                 (remote, Icmp::protocol(remote), Packet::build(|out| request.emit(remote, out), body))
             }
         };
