@@ -38,19 +38,9 @@ pub struct PortInfo {
 pub(crate) struct FlowTable(Table<(u128, u128, u64), u32>);
 
 impl FlowTable {
-    /// The number of the flow that `packet` belongs to; 0 if it has no ports.
+    /// The number of the flow that `packet`, from a real host, belongs to; 0 if it has no ports.
     pub(crate) fn number(&mut self, packet: &Packet, records: &mut Outbox) -> u32 {
-        let Ok(header) = Ip::parse(packet.head()) else { return 0 };
-        let ports = packet.head().get(header.header_len..header.header_len + 4);
-        let Some(&[a, b, c, d]) = ports.filter(|_| matches!(header.protocol, 6 | 17 | 132)) else { return 0 };
-        let (one, two) = (u64::from(u16::from_be_bytes([a, b])), u64::from(u16::from_be_bytes([c, d])));
-        let (source, destination) = (ip::key(header.source), ip::key(header.destination));
-        let protocol = u64::from(header.protocol);
-        let key = if (source, one) < (destination, two) {
-            (source, destination, protocol << 32 | one << 16 | two)
-        } else {
-            (destination, source, protocol << 32 | two << 16 | one)
-        };
+        let Some(key) = Self::key(packet) else { return 0 };
         if let Some(flow) = self.0.get(&key) {
             return *flow;
         }
@@ -60,5 +50,33 @@ impl FlowTable {
         let flow = records.next_flow();
         self.0.insert(key, flow);
         flow
+    }
+
+    /// Notes the number that a simulated host gave to the flow of `packet`, which goes to a real host: the answers
+    /// belong to it too.
+    pub(crate) fn learn(&mut self, packet: &Packet) {
+        let flow = packet.flow();
+        if flow == 0 {
+            return;
+        }
+        let Some(key) = Self::key(packet) else { return };
+        if self.0.len() < FLOW_LIMIT || self.0.contains(&key) {
+            self.0.insert(key, flow);
+        }
+    }
+
+    /// Addresses, ports and protocol, the same for both directions.
+    fn key(packet: &Packet) -> Option<(u128, u128, u64)> {
+        let header = Ip::parse(packet.head()).ok()?;
+        let ports = packet.head().get(header.header_len..header.header_len + 4);
+        let &[a, b, c, d] = ports.filter(|_| matches!(header.protocol, 6 | 17 | 132))? else { return None };
+        let (one, two) = (u64::from(u16::from_be_bytes([a, b])), u64::from(u16::from_be_bytes([c, d])));
+        let (source, destination) = (ip::key(header.source), ip::key(header.destination));
+        let protocol = u64::from(header.protocol);
+        Some(if (source, one) < (destination, two) {
+            (source, destination, protocol << 32 | one << 16 | two)
+        } else {
+            (destination, source, protocol << 32 | two << 16 | one)
+        })
     }
 }

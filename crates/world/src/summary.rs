@@ -66,6 +66,8 @@ impl World {
         all.set("rto_count", self.totals.rto_count as f64);
         let strays = self.strays();
         all.set("no_route", strays.no_route as f64);
+        all.set("hop_limit_exceeded", strays.hop_limit as f64);
+        all.set("too_big", strays.too_big as f64);
         all.set("malformed", strays.malformed as f64);
         all
     }

@@ -32,6 +32,8 @@ pub struct Strays {
     pub no_route: u64,
     /// Its hops were used up.
     pub hop_limit: u64,
+    /// Larger than what the next link takes.
+    pub too_big: u64,
     /// Cut short, flipped bits, wrong checksum, unknown protocol.
     pub malformed: u64,
 }
@@ -340,6 +342,7 @@ impl World {
         let point = here.net.interfaces[usize::from(interface)].point;
         record(cx, point, Event::Receive, direction, &packet, &here.net.protocols);
         if let Some(ports) = &here.ports {
+            self.flows.learn(&packet);
             self.egress.push_back((PortId(ports[usize::from(interface)]), packet));
             return;
         }
@@ -362,7 +365,10 @@ impl World {
             Some(hop) if ip::decrement_hop_limit(packet.head_mut()) => {
                 match self.too_big(host, hop, &packet) {
                     None => self.transmit(host, hop, packet),
-                    Some(error) => self.complain(host, error, &packet),
+                    Some(error) => {
+                        self.strays.too_big += 1;
+                        self.complain(host, error, &packet);
+                    }
                 }
             }
             Some(_) => {

@@ -218,9 +218,14 @@ impl Net {
         about: &Ip,
         packet: &Packet,
     ) {
-        //= RFC 1122 (3.2.2): no error about an ICMP error; about echo there would be no harm, but no use either.
+        //= RFC 1122 (3.2.2), RFC 4443 (2.4 e): no error about an ICMP error. About echo there is: `traceroute` and path
+        //= MTU discovery by `ping` need it.
         if matches!(about.protocol, ip::protocol::ICMP | ip::protocol::ICMPV6) {
-            return;
+            let message =
+                packet.head().get(about.header_len..).map(|octets| Icmp::parse(about.source, octets));
+            if !matches!(message, Some(Ok(Icmp::EchoRequest { .. } | Icmp::EchoReply { .. }))) {
+                return;
+            }
         }
         let Some((path, hop)) = self.way(routes, about.source) else { return };
         let mut quote = vec![0; packet.wire_len().min(QUOTE)];
