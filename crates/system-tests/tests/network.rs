@@ -1,5 +1,6 @@
 //! Whole networks without a transport: routes, stations, hop limits, sizes, changes of links.
 
+use airloom_base::record::Record;
 use airloom_base::{Change, Direction, Duration, LinkState, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_world::{Builder, HostId, LinkId, World};
@@ -144,4 +145,40 @@ fn two_applications_can_not_listen_on_one_port() {
     let error = b.app(mobiles[0], "http-server", &json!({}), None).unwrap_err();
     assert!(error.to_string().contains("listens on port 80 already"), "{error}");
     b.app(mobiles[0], "http-server", &json!({ "port": 8080 }), None).unwrap();
+}
+
+#[test]
+fn two_applications_of_a_host_draw_random_numbers_of_their_own() {
+    let (mut b, mobiles, _) = chain(1);
+    for host in [mobiles[0], HostId(2)] {
+        b.transport(host, "tcp", &json!({})).unwrap();
+    }
+    b.app(HostId(2), "bulk-server", &json!({}), None).unwrap();
+    for _ in 0..2 {
+        b.app(mobiles[0], "bulk", &json!({ "size": "1kB", "spread": "10s" }), Some("origin")).unwrap();
+    }
+    b.records().ask_facts(true, false);
+    let mut world = b.build().unwrap();
+    let mut starts = Vec::new();
+    virtual_time::run(&mut world, Until::Elapsed(Duration::from_secs(30)), |_, records| {
+        starts.extend(records.facts.iter().filter_map(|r| match r {
+            Record::Flow(flow) if flow.opener => Some(flow.open),
+            _ => None,
+        }));
+        true
+    });
+    assert_eq!(starts.len(), 2);
+    assert_ne!(starts[0], starts[1]);
+}
+
+#[test]
+fn a_host_can_talk_to_itself() {
+    let (mut b, mobiles, _) = chain(1);
+    b.transport(mobiles[0], "tcp", &json!({})).unwrap();
+    b.app(mobiles[0], "bulk-server", &json!({}), None).unwrap();
+    b.app(mobiles[0], "bulk", &json!({ "size": "10MB" }), Some("mobile[0]")).unwrap();
+    b.app(mobiles[0], "ping", &json!({ "count": 2 }), Some("mobile[0]")).unwrap();
+    let summary = run(b.build().unwrap());
+    assert_eq!((value(&summary, "transfers"), value(&summary, "received")), (1.0, 2.0));
+    assert_eq!(value(&summary, "malformed"), 0.0);
 }

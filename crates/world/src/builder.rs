@@ -15,6 +15,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
+use airloom_base::random::derive;
 use airloom_base::record::PointKind;
 use airloom_base::{
     App, AppParts, Bearer, Change, ConfigError, Duration, Instant, Outbox, Parts, Protocol, ProtocolParts,
@@ -201,7 +202,12 @@ impl Builder {
         let entry = airloom_apps::find(kind)
             .ok_or_else(|| fail(ConfigError::at("app", format!("there is no app `{kind}`"))))?;
         let resolve = |wanted: &str| self.address_of(host, wanted);
-        let parts = AppParts { seed: self.seed, host: &name, resolve: &resolve, far_end };
+        // The random numbers of a second application are not those of the first.
+        let seed = match self.world.hosts[host.0 as usize].apps.len() {
+            0 => self.seed,
+            n => derive(self.seed, &format!("app {n}")),
+        };
+        let parts = AppParts { seed, host: &name, resolve: &resolve, far_end };
         let app = (entry.build)(config, &parts).map_err(fail)?;
         if let Some(port) = self.world.hosts[host.0 as usize].net.port_taken(app.as_ref()) {
             let message = format!("another application of this host listens on port {port} already");
