@@ -172,3 +172,16 @@ fn the_answers_of_a_real_server_belong_to_the_flow_of_the_simulated_client() {
     let ends = |r: &Record| matches!(r, Record::Flow(FlowRecord { flow, .. }) if *flow == ours);
     assert!(world.records().facts.iter().any(ends));
 }
+
+#[test]
+fn a_udp_length_beyond_the_datagram_is_malformed() {
+    let mut world = behind_a_router().0.build().unwrap();
+    let mut send = |len| {
+        let head = udp::Udp { source: 9, destination: 9, len };
+        let unit = Packet::build(|out| head.emit(out), Body::filler(1, 50));
+        let octets = datagram("10.0.0.2", "10.0.1.1", 17, 64, &unit);
+        (answers(&mut world, octets).len(), world.summary().values["malformed"])
+    };
+    assert_eq!(send(58), (1, 0.0), "nobody listens there, says the host");
+    assert_eq!(send(59), (0, 1.0));
+}

@@ -146,13 +146,16 @@ impl Net {
     ) -> Result<Option<(u16, Datagram)>, Error> {
         let datagram = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
         let ports = udp::Udp::parse(datagram)?;
+        let body = usize::from(ports.len) - udp::HEADER;
+        if packet.body().len() < body {
+            return Err(Error::Truncated);
+        }
         match self.datagram_app(ports.destination) {
             Some(app) => {
                 let remote = (header.source, ports.source).into();
-                Ok(Some((
-                    app,
-                    Datagram::Udp { local_port: ports.destination, remote, body: packet.take_body() },
-                )))
+                // What stands behind the length of UDP does not belong to it.
+                let body = packet.take_body().slice(0, body);
+                Ok(Some((app, Datagram::Udp { local_port: ports.destination, remote, body })))
             }
             None => {
                 self.send_error(cx, routes, Icmp::Unreachable(Unreachable::Port), header, &packet);
