@@ -182,3 +182,14 @@ fn a_host_can_talk_to_itself() {
     assert_eq!((value(&summary, "transfers"), value(&summary, "received")), (1.0, 2.0));
     assert_eq!(value(&summary, "malformed"), 0.0);
 }
+
+#[test]
+fn what_several_applications_of_a_host_count_is_told_apart() {
+    let (mut b, mobiles, _) = chain(1);
+    b.app(mobiles[0], "ping", &json!({ "count": 1 }), Some("gateway")).unwrap();
+    b.app(mobiles[0], "ping", &json!({ "count": 2 }), Some("origin")).unwrap();
+    let summary = run(b.build().unwrap());
+    let received = [0, 1].map(|n| value(&summary, &format!("mobile[0].app[{n}].received")));
+    assert_eq!(received, [1.0, 2.0]);
+    assert!(!summary.values.contains_key("mobile[0].received"));
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use airloom_base::{Cx, Summary};
 
+use crate::host::{AppSlot, Host};
 use crate::world::World;
 
 impl World {
@@ -23,24 +24,19 @@ impl World {
     }
 
     /// What was counted: values of a host or link begin with its name; a value that only one component has is
-    /// given without the name too, so that scripts need not know what a host is called.
+    /// given without the name too, so that scripts need not know what a host is called. Where several applications
+    /// of a host count the same, theirs are told apart as `host.app[0].name`, `host.app[1].name`, ..
     pub fn summary(&self) -> Summary {
         let mut all = Summary::default();
         let mut owned = Vec::new();
-        let components = self
-            .hosts
-            .iter()
-            .filter(|h| h.ports.is_none())
-            .map(|h| {
-                let mut one = Summary::default();
-                h.apps.iter().for_each(|a| a.app.summarise(&mut one));
-                (&h.name, one)
-            })
-            .chain(self.links.iter().map(|l| {
-                let mut one = Summary::default();
-                l.bearer.summarise(&mut one);
-                (&l.name, one)
-            }));
+        let components =
+            self.hosts.iter().filter(|h| h.ports.is_none()).map(|h| (&h.name, of_apps(h))).chain(
+                self.links.iter().map(|l| {
+                    let mut one = Summary::default();
+                    l.bearer.summarise(&mut one);
+                    (&l.name, one)
+                }),
+            );
         for (name, one) in components {
             all.set_owner(name);
             one.values.iter().for_each(|(key, value)| all.set(key, *value));
@@ -71,4 +67,24 @@ impl World {
         all.set("malformed", strays.malformed as f64);
         all
     }
+}
+
+/// What the applications of a host counted.
+fn of_apps(host: &Host) -> Summary {
+    let summarise = |slot: &AppSlot| {
+        let mut one = Summary::default();
+        slot.app.summarise(&mut one);
+        one
+    };
+    let each: Vec<Summary> = host.apps.iter().map(summarise).collect();
+    let mut all = Summary::default();
+    for (n, one) in each.iter().enumerate() {
+        for (key, value) in &one.values {
+            let shared = each.iter().filter(|other| other.values.contains_key(key)).count() > 1;
+            all.set_owner(&if shared { format!("app[{n}]") } else { String::new() });
+            all.set(key, *value);
+        }
+    }
+    all.set_owner("");
+    all
 }
