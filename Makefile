@@ -49,9 +49,10 @@ bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole 
 	cargo bench --quiet -p airloom-drive --bench worlds
 	@PYTHON=$(BIN)/python tools/bench/run
 
-nightly: develop ## the long tests: many more random cases, optimised build
-	PROPTEST_CASES=20000 cargo test --release
+nightly: develop ## the long tests: many more random cases, optimised build, fuzzing
+	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 cargo test --release
 	$(BIN)/pytest
+	@tools/fuzz
 
 docs: ## generate docs/reference, and the Rust reference into target/doc
 	cargo run --quiet -p airloom-xtask -- docs
