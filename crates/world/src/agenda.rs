@@ -19,6 +19,59 @@ pub(crate) enum Key {
     Timeline(u32),
 }
 
+/// When a component will be woken: what stands in the agenda for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wakeup {
+    /// The entry that counts; `FAR_FUTURE` if none.
+    at: Instant,
+    /// A later entry that was there before an earlier one was needed. When the earlier has fired, this one serves
+    /// again: a short timer that comes and goes in front of a long one leaves no trail of stale entries.
+    spare: Instant,
+}
+
+impl Default for Wakeup {
+    fn default() -> Self {
+        Wakeup { at: Instant::FAR_FUTURE, spare: Instant::FAR_FUTURE }
+    }
+}
+
+impl Wakeup {
+    /// Does the entry at `at` count? If so it is used up.
+    #[inline]
+    pub(crate) fn take(&mut self, at: Instant) -> bool {
+        let counts = self.at == at;
+        if counts {
+            self.at = Instant::FAR_FUTURE;
+        }
+        counts
+    }
+
+    /// Does the entry at `at` count?
+    #[inline]
+    pub(crate) fn is(&self, at: Instant) -> bool {
+        self.at == at
+    }
+
+    /// The component wants to be woken at `deadline`. True if that needs an entry of its own.
+    #[inline]
+    pub(crate) fn needs_entry(&mut self, now: Instant, deadline: Instant) -> bool {
+        if deadline >= self.at {
+            return false;
+        }
+        if self.spare <= now {
+            // Its entry has come up and was dropped.
+            self.spare = Instant::FAR_FUTURE;
+        }
+        if self.spare <= deadline {
+            self.at = std::mem::replace(&mut self.spare, Instant::FAR_FUTURE);
+            return false;
+        }
+        self.spare = self.spare.min(self.at);
+        self.at = deadline;
+        true
+    }
+}
+
 /// An entry; earliest first, then in order of insertion.
 struct Entry {
     /// Time in the upper half, number of insertion in the lower: one comparison decides.
@@ -54,12 +107,18 @@ impl Eq for Entry {}
 const FRONT: usize = 8;
 
 /// The wake-ups: a short sorted front and a heap behind it. Nothing in the front is later than anything in the heap.
-#[derive(Default)]
 pub(crate) struct Agenda {
     /// Latest first, so that the earliest is taken off the end.
     front: Vec<Entry>,
     heap: BinaryHeap<Entry>,
     pushed: u64,
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        // Room for a small network, so that no entry of it ever costs an allocation.
+        Agenda { front: Vec::with_capacity(FRONT + 1), heap: BinaryHeap::with_capacity(64), pushed: 0 }
+    }
 }
 
 impl Agenda {
@@ -116,6 +175,33 @@ impl Agenda {
 mod tests {
     use super::*;
     use airloom_base::random::Stream;
+
+    #[test]
+    fn a_short_timer_in_front_of_a_long_one_leaves_no_trail() {
+        let at = Instant::from_nanos;
+        let mut wakeup = Wakeup::default();
+        assert!(wakeup.needs_entry(at(0), at(1000)), "the long one");
+        for short in [10, 20, 30] {
+            assert!(wakeup.needs_entry(at(short - 5), at(short)), "the short one");
+            assert!(wakeup.take(at(short)));
+            assert!(!wakeup.needs_entry(at(short), at(1000 + short)), "the old entry of the long one serves");
+            assert!(wakeup.is(at(1000)));
+        }
+        assert!(wakeup.take(at(1000)));
+        assert!(wakeup.needs_entry(at(1000), at(1030)));
+    }
+
+    #[test]
+    fn a_spare_entry_that_came_up_is_not_relied_on() {
+        let at = Instant::from_nanos;
+        let mut wakeup = Wakeup::default();
+        assert!(wakeup.needs_entry(at(0), at(100)));
+        assert!(wakeup.needs_entry(at(0), at(50)));
+        assert!(wakeup.take(at(50)));
+        // The component was fed late: the entry at 100 has come up as stale.
+        assert!(wakeup.needs_entry(at(150), at(200)));
+        assert!(wakeup.is(at(200)));
+    }
 
     #[test]
     fn entries_come_out_by_time_and_then_in_order_of_insertion() {

@@ -23,6 +23,7 @@ use airloom_base::{
 use airloom_wire::ip;
 use serde_json::Value;
 
+use crate::agenda::Wakeup;
 use crate::fabric::LinkSlot;
 use crate::host::{Host, Interface};
 use crate::port::PortInfo;
@@ -147,7 +148,7 @@ impl Builder {
         }
         ends.far = self.attach(far, link, name)?;
         self.world.routes.ends.push(ends);
-        self.world.links.push(LinkSlot { name: name.to_owned(), bearer, armed: Instant::FAR_FUTURE });
+        self.world.links.push(LinkSlot { name: name.to_owned(), bearer, wakeup: Wakeup::default() });
         Ok(LinkId(link))
     }
 

@@ -5,23 +5,22 @@ use airloom_base::service::Described;
 use airloom_base::{Bearer, Cx, Direction, Instant, Packet, Point, Protocol};
 use airloom_wire::ip::Ip;
 
-use crate::agenda::{Agenda, Key};
+use crate::agenda::{Agenda, Key, Wakeup};
 
 /// A link and its wake-up.
 pub(crate) struct LinkSlot {
     pub(crate) name: String,
     pub(crate) bearer: Box<dyn Bearer>,
-    pub(crate) armed: Instant,
+    pub(crate) wakeup: Wakeup,
 }
 
 impl LinkSlot {
     /// Enters the link's deadline into the agenda, if it is earlier than what stands there.
     #[inline]
-    pub(crate) fn arm(&mut self, index: u32, agenda: &mut Agenda) {
+    pub(crate) fn arm(&mut self, now: Instant, index: u32, agenda: &mut Agenda) {
         if let Some(at) = self.bearer.poll_timeout()
-            && at < self.armed
+            && self.wakeup.needs_entry(now, at)
         {
-            self.armed = at;
             agenda.push(at, Key::Link(index));
         }
     }

@@ -84,7 +84,7 @@ impl World {
             return Some(self.now);
         }
         while let Some((at, key)) = self.agenda.peek() {
-            if self.armed(key) == Some(at) {
+            if self.is_valid(key, at) {
                 return Some(at);
             }
             self.agenda.pop();
@@ -203,46 +203,46 @@ impl World {
         if let Key::Link(link) = key {
             // The common case, without a second look at the kind of key.
             let slot = &mut self.links[link as usize];
-            if slot.armed != at {
+            if !slot.wakeup.take(at) {
                 return false;
             }
             self.now = now;
-            slot.armed = Instant::FAR_FUTURE;
             slot.bearer.handle_timeout(&mut Cx { now, records: &mut self.records });
             self.drain_link(link);
         } else {
-            if self.armed(key) != Some(at) {
+            if !self.is_valid(key, at) {
                 return false;
             }
             self.now = now;
-            self.wake(key);
+            self.wake(key, at);
         }
         self.settle();
         true
     }
 
+    /// Is this entry of the agenda the one its component waits for?
     #[inline]
-    fn armed(&self, key: Key) -> Option<Instant> {
+    fn is_valid(&self, key: Key, at: Instant) -> bool {
         match key {
-            Key::Link(i) => Some(self.links[i as usize].armed),
+            Key::Link(i) => self.links[i as usize].wakeup.is(at),
             Key::Connection { host, slot, generation } => {
                 let place = &self.hosts[host as usize].net.slots[slot as usize];
-                place.connection.as_deref().filter(|_| place.generation == generation).map(|c| c.armed)
+                place.generation == generation && place.connection.as_deref().is_some_and(|c| c.wakeup.is(at))
             }
-            Key::App { host, app } => Some(self.hosts[host as usize].apps[usize::from(app)].armed),
-            Key::Timeline(i) => Some(self.timeline[i as usize].at),
+            Key::App { host, app } => self.hosts[host as usize].apps[usize::from(app)].wakeup.is(at),
+            Key::Timeline(_) => true,
         }
     }
 
     fn start(&mut self) {
         self.started = true;
         for link in 0..self.links.len() as u32 {
-            self.links[link as usize].arm(link, &mut self.agenda);
+            self.links[link as usize].arm(self.now, link, &mut self.agenda);
         }
         for i in 0..self.timeline.len() as u32 {
             match self.timeline[i as usize].at {
                 // What is planned for the beginning holds before anybody sends.
-                at if at <= self.now => self.wake(Key::Timeline(i)),
+                at if at <= self.now => self.wake(Key::Timeline(i), at),
                 at => self.agenda.push(at, Key::Timeline(i)),
             }
         }
@@ -259,14 +259,14 @@ impl World {
         self.settle();
     }
 
-    fn wake(&mut self, key: Key) {
+    fn wake(&mut self, key: Key, at: Instant) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         match key {
             Key::Link(_) => unreachable!("links are woken where the entry is taken"),
             Key::Connection { host, slot, generation } => {
                 let net = &mut self.hosts[host as usize].net;
                 if let Some(connection) = net.get(slot, generation) {
-                    connection.armed = Instant::FAR_FUTURE;
+                    connection.wakeup.take(at);
                     if connection.transport.poll_timeout().is_some_and(|at| at <= cx.now) {
                         connection.transport.handle_timeout(cx);
                     }
@@ -274,7 +274,7 @@ impl World {
                 }
             }
             Key::App { host, app } => {
-                self.hosts[host as usize].apps[usize::from(app)].armed = Instant::FAR_FUTURE;
+                self.hosts[host as usize].apps[usize::from(app)].wakeup.take(at);
                 let due = self.hosts[host as usize].apps[usize::from(app)].app.poll_timeout();
                 if due.is_some_and(|at| at <= self.now) {
                     self.call(host, app, |slot, cx, net| slot.handle_timeout(cx, net));
@@ -322,7 +322,7 @@ impl World {
         let slot = &mut self.links[link as usize];
         // For multipath transports and live controls to come; routes do not depend on the state of a link.
         while slot.bearer.poll_event().is_some() {}
-        slot.arm(link, &mut self.agenda);
+        slot.arm(self.now, link, &mut self.agenda);
     }
 
     /// A datagram leaves a link at the host there.
@@ -452,9 +452,8 @@ impl World {
     fn arm_app(&mut self, host: u32, app: u16) {
         let slot = &mut self.hosts[host as usize].apps[usize::from(app)];
         if let Some(at) = slot.app.poll_timeout()
-            && at < slot.armed
+            && slot.wakeup.needs_entry(self.now, at)
         {
-            slot.armed = at;
             self.agenda.push(at, Key::App { host, app });
         }
     }
@@ -490,9 +489,8 @@ impl World {
         // What its application did to it meanwhile is drained by now.
         connection.dirty = false;
         if let Some(at) = connection.transport.poll_timeout()
-            && at < connection.armed
+            && connection.wakeup.needs_entry(self.now, at)
         {
-            connection.armed = at;
             self.agenda.push(at, Key::Connection { host, slot, generation });
         }
     }
@@ -528,7 +526,7 @@ impl World {
             }
         }
         if let Some(link) = used {
-            self.links[link as usize].arm(link, &mut self.agenda);
+            self.links[link as usize].arm(self.now, link, &mut self.agenda);
         }
         connection.app.is_none()
     }
@@ -544,7 +542,7 @@ impl World {
                 record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
                 let slot = &mut self.links[link as usize];
                 slot.bearer.send(cx, direction, station, packet);
-                slot.arm(link, &mut self.agenda);
+                slot.arm(self.now, link, &mut self.agenda);
             }
             Hop::Local => self.loopback.push_back((host, packet)),
         }

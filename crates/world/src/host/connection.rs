@@ -6,6 +6,7 @@ use airloom_base::record::{FlowRecord, Record};
 use airloom_base::service::Path;
 use airloom_base::{Cx, Instant, Transport};
 
+use crate::agenda::Wakeup;
 use crate::routes::Hop;
 
 /// What names a connection on its host: protocol, ports, which own address, and the peer's address.
@@ -55,7 +56,7 @@ pub(crate) struct Connection {
     pub(crate) lingering: bool,
     pub(crate) dirty: bool,
     pub(crate) flow: u32,
-    pub(crate) armed: Instant,
+    pub(crate) wakeup: Wakeup,
     pub(crate) open: Instant,
     pub(crate) close: Option<Instant>,
 }

@@ -11,6 +11,8 @@ use airloom_base::{
     App, Body, Cx, Instant, Outgoing, Packet, PathId, Point, Protocol, Transport, TransportEvent,
 };
 
+use crate::agenda::Wakeup;
+
 pub use connection::Totals;
 pub(crate) use net::{Call, Fed, Net};
 pub(crate) use receive::Reception;
@@ -33,7 +35,7 @@ impl Interface {
 /// An application and its wake-up.
 pub(crate) struct AppSlot {
     pub(crate) app: Box<dyn App>,
-    pub(crate) armed: Instant,
+    pub(crate) wakeup: Wakeup,
     pub(crate) done: bool,
 }
 
@@ -55,7 +57,7 @@ impl Host {
     pub(crate) fn add_app(&mut self, app: Box<dyn App>) {
         let index = self.apps.len() as u16;
         self.net.listen(app.as_ref(), index);
-        self.apps.push(AppSlot { app, armed: Instant::FAR_FUTURE, done: false });
+        self.apps.push(AppSlot { app, wakeup: Wakeup::default(), done: false });
     }
 
     /// Adds a protocol; the first one is what the applications connect by.

@@ -11,6 +11,7 @@ use airloom_wire::{ip, udp};
 
 use super::Interface;
 use super::connection::{Connection, Key};
+use crate::agenda::Wakeup;
 use crate::routes::{Hop, Routes};
 
 /// First ephemeral port (RFC 6335: the dynamic ports).
@@ -172,7 +173,7 @@ impl Net {
             reported: false,
             dirty: false,
             flow,
-            armed: Instant::FAR_FUTURE,
+            wakeup: Wakeup::default(),
             open: now,
             close: None,
         }
