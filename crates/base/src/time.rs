@@ -31,7 +31,7 @@ impl Instant {
 
     /// Seconds since the run began, for people.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// Time since `earlier`, zero if it is later than this.
@@ -89,7 +89,7 @@ impl Duration {
     }
     /// In seconds.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
     /// Is it zero?
     #[inline]

@@ -31,8 +31,13 @@ impl Rate {
     #[inline]
     pub const fn time_for(self, octets: u64) -> Duration {
         // 8e9 * octets fits into 64 bits up to 2.3 GB: the usual case needs no wide division.
-        match octets.checked_mul(8_000_000_000) {
-            Some(bits) => Duration::from_nanos((bits + self.0 / 2) / self.0),
+        let half = self.0 / 2;
+        let rounded = match octets.checked_mul(8_000_000_000) {
+            Some(bits) => bits.checked_add(half),
+            None => None,
+        };
+        match rounded {
+            Some(bits) => Duration::from_nanos(bits / self.0),
             None => Duration::from_nanos(octets).mul_ratio(8_000_000_000, self.0),
         }
     }
@@ -207,7 +212,7 @@ impl std::str::FromStr for QueueLimit {
     fn from_str(text: &str) -> Result<Self, String> {
         let limit = match number_and_unit(text) {
             Some((n, "packets" | "packet")) => {
-                if n < 0.0 || n > f64::from(u32::MAX) {
+                if n < 0.0 || n > f64::from(u32::MAX) || n.fract() != 0.0 {
                     return Err(format!("`{text}` is not a number of packets"));
                 }
                 QueueLimit::Packets(n as u32)
