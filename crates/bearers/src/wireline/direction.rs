@@ -18,6 +18,8 @@ struct InFlight {
     /// When it arrives at the far end; meaningless if it is lost.
     arrival: Instant,
     packet: Packet,
+    /// Time of its serialisation.
+    service: Duration,
     /// Octets of the packet.
     len: u32,
     lost: bool,
@@ -86,6 +88,7 @@ impl OneWay {
                 break;
             }
             self.waiting_octets -= u64::from(first.len);
+            self.busy += first.service;
             self.waiting -= 1;
         }
     }
@@ -117,7 +120,6 @@ impl OneWay {
             self.last = (len, self.rate.map_or(Duration::ZERO, |r| r.time_for(len)));
         }
         let time = self.last.1;
-        self.busy += time;
         let departure = start + time;
         self.waiting += 1;
         self.waiting_octets += len;
@@ -131,7 +133,7 @@ impl OneWay {
         // Order is kept when the delay was shortened meanwhile.
         let arrival = (departure + self.delay).max(latest);
         self.next_arrival = self.next_arrival.min(arrival);
-        self.flight.push_back(InFlight { departure, arrival, packet, len: len as u32, lost });
+        self.flight.push_back(InFlight { departure, arrival, packet, service: time, len: len as u32, lost });
     }
 
     /// When the next packet leaves at the far end (or a lost one is forgotten).
@@ -166,6 +168,7 @@ impl OneWay {
             if self.waiting > self.flight.len() {
                 self.waiting -= 1;
                 self.waiting_octets -= u64::from(first.len);
+                self.busy += first.service;
             }
             if !first.lost {
                 return Some(first.packet);
@@ -194,7 +197,8 @@ impl OneWay {
         let Some(in_service) = self.flight.get(first_waiting) else { return };
         let (mut departure, mut arrival) = (in_service.departure, in_service.arrival);
         for f in self.flight.iter_mut().skip(first_waiting + 1) {
-            departure += rate.time_for(u64::from(f.len));
+            f.service = rate.time_for(u64::from(f.len));
+            departure += f.service;
             arrival = arrival.max(departure + self.delay);
             (f.departure, f.arrival) = (departure, arrival);
         }
