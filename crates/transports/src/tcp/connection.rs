@@ -573,7 +573,12 @@ impl Transport for Connection {
 
     fn path_mtu(&mut self, cx: &mut Cx, _path: PathId, mtu: u16) {
         //= RFC 1191 (6.3): only a message that lowers the MTU counts; never below 68 octets.
-        let mtu = mtu.max(68);
+        //= RFC 8201 (4): nor below 1280 octets for IPv6.
+        if mtu == 0 {
+            // A router from before RFC 1191 does not say what fits.
+            return;
+        }
+        let mtu = mtu.max(if self.path.remote.is_ipv6() { 1280 } else { 68 });
         if mtu < self.path.mtu {
             self.path.mtu = mtu;
             self.smaller_segments(cx.now);
