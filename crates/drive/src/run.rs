@@ -5,8 +5,8 @@ use std::path::Path;
 
 use airloom_base::{Instant, Summary};
 use airloom_record::{About, CaptureFile, Recorder, Tables};
-use airloom_world::BuildError;
 use airloom_world::scenario::{self, Scenario};
+use airloom_world::{BuildError, World};
 
 use crate::virtual_time::{self, Outcome, Until};
 
@@ -89,6 +89,16 @@ pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io
     Ok(Recorder::new(tables, capture))
 }
 
+/// A change of the timeline that its link could not make is an error, not a result.
+pub(crate) fn check_timeline(world: &World) -> Result<(), DriveError> {
+    match world.unsupported_change() {
+        None => Ok(()),
+        Some((link, why)) => {
+            Err(DriveError::Timeline(format!("links.{link} cannot change as the timeline asks: {}", why.0)))
+        }
+    }
+}
+
 /// Runs `scenario` in virtual time. `progress` is told the simulated time now and then and says whether to go on.
 /// A capture goes to `capture` under a temporary name and is renamed when it is whole.
 pub fn simulate(
@@ -113,11 +123,6 @@ pub fn simulate(
     if let Some(e) = failed {
         return Err(e.into());
     }
-    if let Some((link, why)) = world.unsupported_change() {
-        return Err(DriveError::Timeline(format!(
-            "links.{link} cannot change as the timeline asks: {}",
-            why.0
-        )));
-    }
+    check_timeline(&world)?;
     Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
 }

@@ -170,6 +170,7 @@ pub fn emulate(
     if let Some(e) = failed {
         return Err(e.into());
     }
+    run::check_timeline(&world)?;
     let mut summary = world.summary();
     report.summarise(&mut summary);
     Ok((Results { outcome: report.outcome, summary, tables: recorder.finish()? }, report))
