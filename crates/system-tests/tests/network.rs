@@ -193,3 +193,12 @@ fn what_several_applications_of_a_host_count_is_told_apart() {
     assert_eq!(received, [1.0, 2.0]);
     assert!(!summary.values.contains_key("mobile[0].received"));
 }
+
+#[test]
+fn a_datagram_larger_than_the_senders_own_link_takes_is_refused_and_counted() {
+    let (mut b, mobiles, _) = chain(1);
+    b.app(mobiles[0], "ping", &json!({ "count": 2, "size": "2000B" }), Some("origin")).unwrap();
+    let summary = run(b.build().unwrap());
+    assert_eq!((value(&summary, "received"), value(&summary, "too_big")), (0.0, 2.0));
+    assert_eq!(value(&summary, "packets"), 0.0);
+}

@@ -1,5 +1,7 @@
 //! Hosts marked real, seen from inside: what a port puts in and gets out, without devices or a clock.
 
+use std::collections::BTreeSet;
+
 use airloom_base::random::Stream;
 use airloom_base::record::{FlowRecord, Record};
 use airloom_base::{Body, Direction, Duration, Packet};
@@ -184,4 +186,28 @@ fn a_udp_length_beyond_the_datagram_is_malformed() {
     };
     assert_eq!(send(58), (1, 0.0), "nobody listens there, says the host");
     assert_eq!(send(59), (0, 1.0));
+}
+
+#[test]
+fn a_flood_of_openings_costs_bounded_memory_and_others_still_get_through_later() {
+    use airloom_transports::tcp::wire::{Flags, Header};
+    let mut world = behind_a_router().0.build().unwrap();
+    let syn = |port: u16| {
+        let header =
+            Header { source: port, destination: 80, flags: Flags(2), window: 1000, ..Header::default() };
+        datagram("10.0.0.2", "10.0.1.1", 6, 64, &Packet::build(|out| header.emit(out), Body::EMPTY))
+    };
+    for port in 1..=20_000 {
+        world.ingress(world.now(), PortId(0), syn(port).into(), false).unwrap();
+    }
+    // Answers are sent again after a second: openers are counted, not answers.
+    let answered: BTreeSet<[u8; 2]> =
+        second(&mut world).iter().map(|p| [p.head()[22], p.head()[23]]).collect();
+    assert_eq!(answered.len(), 4096, "of 20,000 openings");
+    // Openers that never confirm are given up; then there is room again.
+    for _ in 0..300 {
+        second(&mut world);
+    }
+    world.ingress(world.now(), PortId(0), syn(30_000).into(), false).unwrap();
+    assert_eq!(second(&mut world).len(), 1);
 }

@@ -72,12 +72,13 @@ pub struct Builder {
     seed: u64,
     world: World,
     mtu: u16,
+    real: Vec<(HostId, Option<Vec<String>>)>,
 }
 
 impl Builder {
     /// An empty world whose random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {
-        Builder { seed, world: World::default(), mtu: MTU }
+        Builder { seed, world: World::default(), mtu: MTU, real: Vec::new() }
     }
 
     /// Adds a host.
@@ -238,25 +239,31 @@ impl Builder {
 
     /// Makes a host a port to a real machine: its simulated stack and applications rest.
     pub fn real(&mut self, host: HostId, command: Option<Vec<String>>) {
-        let here = &mut self.world.hosts[host.0 as usize];
-        let mut ports = Vec::new();
-        for (interface, (link, facts)) in
-            self.world.routes.attached[host.0 as usize].iter().zip(&here.net.interfaces).enumerate()
-        {
-            ports.push(self.world.ports.len() as u32);
-            self.world.ports.push(PortInfo {
-                host_name: here.name.clone(),
-                link_name: self.world.links[*link as usize].name.clone(),
-                addresses: facts.addresses.clone(),
-                gateways: Vec::new(),
-                mtu: facts.mtu,
-                command: command.clone(),
-                host: host.0,
-                interface: interface as u16,
-                link: *link,
-            });
+        self.real.push((host, command));
+    }
+
+    /// Makes the ports of the real hosts, once all their links are there.
+    fn make_ports(&mut self) {
+        for (HostId(host), command) in std::mem::take(&mut self.real) {
+            let here = &mut self.world.hosts[host as usize];
+            let links = &self.world.routes.attached[host as usize];
+            let mut ports = Vec::new();
+            for (interface, (link, facts)) in links.iter().zip(&here.net.interfaces).enumerate() {
+                ports.push(self.world.ports.len() as u32);
+                self.world.ports.push(PortInfo {
+                    host_name: here.name.clone(),
+                    link_name: self.world.links[*link as usize].name.clone(),
+                    addresses: facts.addresses.clone(),
+                    gateways: Vec::new(),
+                    mtu: facts.mtu,
+                    command: command.clone(),
+                    host,
+                    interface: interface as u16,
+                    link: *link,
+                });
+            }
+            here.ports = Some(ports);
         }
-        here.ports = Some(ports);
     }
 
     /// Plans a change of a link.
@@ -276,6 +283,7 @@ impl Builder {
 
     /// The world, at rest at time zero.
     pub fn build(mut self) -> Result<World, BuildError> {
+        self.make_ports();
         for port in &mut self.world.ports {
             let ends = &self.world.routes.ends[port.link as usize];
             // A station's way out is the far end; the far end's is the first station.

@@ -180,7 +180,8 @@ impl World {
 
     /// Datagrams that went nowhere.
     pub fn strays(&self) -> Strays {
-        self.strays
+        let refused: u64 = self.hosts.iter().map(|h| h.net.too_big).sum();
+        Strays { too_big: self.strays.too_big + refused, ..self.strays }
     }
 
     /// The first change of the timeline that its link does not support, with the link's name.
@@ -556,6 +557,8 @@ impl World {
         let app = connection.app;
         let event = match event {
             TransportEvent::Opened if connection.accepted => {
+                connection.opened = true;
+                net.half_open -= 1;
                 let from = (connection.path.remote, connection.ports.1).into();
                 (SocketEvent::Accepted { port: connection.ports.0, from }, 0)
             }

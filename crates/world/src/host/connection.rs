@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) app: Option<u16>,
     pub(crate) opener: bool,
     pub(crate) accepted: bool,
+    /// Has data been able to flow?
+    pub(crate) opened: bool,
     pub(crate) reported: bool,
     pub(crate) lingering: bool,
     pub(crate) dirty: bool,
@@ -77,6 +79,11 @@ pub struct Totals {
 }
 
 impl Connection {
+    /// Accepted by us and not confirmed by the peer yet.
+    pub(crate) fn is_half_open(&self) -> bool {
+        self.accepted && !self.opened
+    }
+
     /// Counts and records what this end did, once.
     pub(crate) fn report(&mut self, cx: &mut Cx, proto: &'static str, totals: &mut Totals) {
         if std::mem::replace(&mut self.reported, true) {

@@ -47,6 +47,10 @@ pub(crate) struct Net {
     ephemeral: u16,
     /// Sockets that could not be opened at all: told to the application afterwards.
     pub(crate) failed: VecDeque<(u16, SocketId, CloseReason)>,
+    /// Connections that were accepted and are not open yet.
+    pub(crate) half_open: u32,
+    /// Datagrams of applications that were larger than the link takes.
+    pub(crate) too_big: u64,
     /// Datagrams ready to go.
     pub(crate) out: VecDeque<(Hop, Packet)>,
 }
@@ -119,6 +123,9 @@ impl Net {
         place.generation = place.generation.wrapping_add(1);
         self.table.remove(&connection.key);
         self.last_found = None;
+        if connection.is_half_open() {
+            self.half_open -= 1;
+        }
         self.free.push(slot);
         Some(connection)
     }
@@ -170,6 +177,7 @@ impl Net {
             app: None,
             opener: false,
             accepted: false,
+            opened: false,
             reported: false,
             dirty: false,
             flow,
@@ -311,9 +319,13 @@ impl Sockets for Call<'_> {
             }
         };
         // Datagrams to nowhere are lost without a word, as on a real host without a route error handler.
-        if let Some((path, hop)) = self.net.way(self.routes, remote) {
-            self.net.send(cx, &path, hop, protocol, 0, packet);
+        let Some((path, hop)) = self.net.way(self.routes, remote) else { return };
+        if packet.wire_len() + usize::from(path.ip_header()) > usize::from(path.mtu) {
+            // The model does not fragment; a real host with don't-fragment set refuses it to the application.
+            self.net.too_big += 1;
+            return;
         }
+        self.net.send(cx, &path, hop, protocol, 0, packet);
     }
 
     fn flow(&self, socket: SocketId) -> u32 {

@@ -14,6 +14,10 @@ use crate::routes::Routes;
 /// the ports and sequence number behind any IP header.
 const QUOTE: usize = 68;
 
+/// Connections of a host that may wait for their opener's confirmation at a time, as Linux's `somaxconn`. What comes
+/// beyond is dropped without an answer, so that a flood of openings costs bounded memory.
+const BACKLOG: u32 = 4096;
+
 /// The surroundings a datagram is received in.
 pub(crate) struct Reception<'a, 'b> {
     pub(crate) cx: &'a mut Cx<'b>,
@@ -73,7 +77,7 @@ impl Net {
     fn replaces(&self, slot: u32, header: &Brief, packet: &Packet) -> bool {
         let connection = self.slots[slot as usize].connection.as_deref();
         connection.is_some_and(|c| {
-            c.lingering && {
+            c.lingering && self.stream_app(c.ports.0).is_some() && {
                 let mut unit = packet.duplicate();
                 unit.strip(header.header_len);
                 c.transport.yields_to(&unit)
@@ -94,6 +98,9 @@ impl Net {
         packet.strip(header.header_len);
         if let Some(slot) = self.find(&key) {
             self.remove(slot);
+        }
+        if self.half_open >= BACKLOG && self.stream_app(ports.0).is_some() {
+            return Ok(());
         }
         match self.accept(at.cx, at.routes, &header, protocol, ports, &packet) {
             Some(slot) => {
@@ -126,6 +133,7 @@ impl Net {
         let mut connection = self.connection(transport, protocol, path, ports, hop, flow, cx.now);
         connection.app = Some(app);
         connection.accepted = true;
+        self.half_open += 1;
         Some(self.insert(connection))
     }
 
