@@ -91,6 +91,14 @@ def test_the_last_line_says_where_the_files_are_and_what_to_try_next(wire: Path)
     assert "next: airloom " in last
 
 
+def test_quiet_leaves_results_and_errors(wire: Path) -> None:
+    quiet = airloom("-q", "run", wire, "--out", wire.parent / "quiet")
+    assert quiet.code == 0
+    assert quiet.err == ""
+    assert "simulated_s" in quiet.out
+    assert len(airloom("-q", "run", "no-such-scenario").err.splitlines()) == 1
+
+
 def test_nothing_is_coloured_and_no_bar_is_drawn_when_nobody_watches(wire: Path) -> None:
     for done in (airloom("run", wire), airloom("nothing"), airloom("list")):
         assert "\x1b" not in done.out + done.err

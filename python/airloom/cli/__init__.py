@@ -11,7 +11,7 @@ import typer
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.cli import check, doctor, emulate, run, validate
 from airloom.cli import list as list_
-from airloom.cli.terminal import say_error
+from airloom.cli.terminal import Manners, say_error
 from airloom.errors import AirloomError
 
 app = typer.Typer(
@@ -33,8 +33,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def common(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but results and errors."),
 ) -> None:
     """A wireless transport laboratory: one network model, virtual time and real time."""
+    Manners.quiet = quiet
 
 
 app.command("check", help=check.HELP)(check.check)

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 _PATIENCE_S = 1.0
 
 
+class Manners:
+    """How talkative this run of the program is; set once from the command line."""
+
+    quiet = False
+
+
 def say(text: str) -> None:
-    """A line for the person at the terminal."""
-    print(text, file=sys.stderr)
+    """A line for the person at the terminal, unless `-q` was given."""
+    if not Manners.quiet:
+        print(text, file=sys.stderr)
 
 
 def say_error(text: str) -> None:
@@ -126,7 +133,7 @@ class _Bar:
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int], None]]:
     """Shows model time while something runs, if it takes long and stderr is a terminal."""
-    bar = _Bar(what, None) if sys.stderr.isatty() else None
+    bar = _Bar(what, None) if sys.stderr.isatty() and not Manners.quiet else None
     try:
         yield lambda t_ns: bar.update(None, f"{t_ns / 1e9:.1f} s of model time") if bar else None
     finally:
@@ -137,7 +144,7 @@ def progress(what: str) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Shows how many of `total` steps are done, if it takes long and stderr is a terminal."""
-    bar = _Bar(what, total) if sys.stderr.isatty() else None
+    bar = _Bar(what, total) if sys.stderr.isatty() and not Manners.quiet else None
     try:
         yield lambda done: bar.update(done, f"{done}/{total}") if bar else None
     finally:
