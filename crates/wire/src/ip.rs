@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use airloom_base::Packet;
+
 use crate::{Error, get16, put16};
 
 /// Protocol numbers of the IP header.
@@ -140,6 +142,40 @@ fn v6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
+/// The header of all datagrams of one flow, made once; only length and ECN differ from one to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    octets: [u8; V6_HEADER],
+    is_v6: bool,
+}
+
+impl Template {
+    /// The header between these addresses.
+    pub fn new(source: IpAddr, destination: IpAddr, protocol: u8) -> Self {
+        let mut octets = [0; V6_HEADER];
+        emit(&mut octets, source, destination, protocol, 0, 0);
+        Template { octets, is_v6: destination.is_ipv6() }
+    }
+
+    /// Puts the header in front of `packet`, as [`emit`] would write it.
+    #[inline]
+    pub fn prepend(&self, packet: &mut Packet, ecn: u8) {
+        let payload = packet.wire_len();
+        if self.is_v6 {
+            let out = packet.prepend(V6_HEADER);
+            out.copy_from_slice(&self.octets);
+            out[1] |= (ecn & 3) << 4;
+            put16(out, 4, payload as u16);
+        } else {
+            let out: &mut [u8; V4_HEADER] =
+                packet.prepend(V4_HEADER).first_chunk_mut().expect("as long as was asked for");
+            out.copy_from_slice(&self.octets[..V4_HEADER]);
+            out[1] = ecn & 3;
+            put16(out, 2, (V4_HEADER + payload) as u16);
+        }
+    }
+}
+
 /// What a stack reads of the header of each datagram: addresses as numbers (see [`key`]), checked lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brief {
@@ -256,6 +292,10 @@ mod tests {
             assert_eq!((brief.header_len, brief.total_len), (ip.header_len, ip.total_len));
             assert!(decrement_hop_limit(&mut octets[..len]));
             assert_eq!(Ip::parse(&octets[..len]).unwrap().hop_limit, 63);
+            let mut packet = Packet::build(|_| 0, airloom_base::Body::filler(0, 100));
+            Template::new(source, destination, protocol::TCP).prepend(&mut packet, 2);
+            assert_eq!(packet.head()[..7], octets[..7], "a template writes what emit writes");
+            assert_eq!(Ip::parse(packet.head()).unwrap(), Ip { hop_limit: HOP_LIMIT, ..ip });
             for cut in 0..len {
                 assert!(Ip::parse(&octets[..cut]).is_err());
                 assert_eq!(Brief::parse(&octets[..cut]), None);

@@ -510,10 +510,7 @@ impl World {
         let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return false };
         let mut used = None;
         while let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) {
-            let payload = packet.wire_len();
-            let path = &connection.path;
-            let header = packet.prepend(usize::from(path.ip_header()));
-            ip::emit(header, path.local, path.remote, connection.ip_protocol, ecn, payload);
+            connection.header.prepend(&mut packet, ecn);
             packet.set_id(cx.records.next_packet());
             packet.set_flow(connection.flow);
             match connection.hop {

@@ -88,7 +88,6 @@ impl OneWay {
                 break;
             }
             self.waiting_octets -= u64::from(first.len);
-            self.busy += first.service;
             self.waiting -= 1;
         }
     }
@@ -120,6 +119,7 @@ impl OneWay {
             self.last = (len, self.rate.map_or(Duration::ZERO, |r| r.time_for(len)));
         }
         let time = self.last.1;
+        self.busy += time;
         let departure = start + time;
         self.waiting += 1;
         self.waiting_octets += len;
@@ -168,7 +168,6 @@ impl OneWay {
             if self.waiting > self.flight.len() {
                 self.waiting -= 1;
                 self.waiting_octets -= u64::from(first.len);
-                self.busy += first.service;
             }
             if !first.lost {
                 return Some(first.packet);
@@ -180,6 +179,8 @@ impl OneWay {
     /// The wire is cut: what is on it is lost.
     pub(super) fn cut(&mut self, cx: &mut Cx) {
         let lost = std::mem::take(&mut self.flight);
+        self.busy -=
+            lost.iter().skip(lost.len() - self.waiting).fold(Duration::ZERO, |sum, f| sum + f.service);
         (self.waiting, self.waiting_octets, self.arrived) = (0, 0, 0);
         self.next_arrival = Instant::FAR_FUTURE;
         for f in lost.iter().filter(|f| !f.lost) {
@@ -197,8 +198,10 @@ impl OneWay {
         let Some(in_service) = self.flight.get(first_waiting) else { return };
         let (mut departure, mut arrival) = (in_service.departure, in_service.arrival);
         for f in self.flight.iter_mut().skip(first_waiting + 1) {
-            f.service = rate.time_for(u64::from(f.len));
-            departure += f.service;
+            let service = rate.time_for(u64::from(f.len));
+            self.busy = self.busy - f.service + service;
+            f.service = service;
+            departure += service;
             arrival = arrival.max(departure + self.delay);
             (f.departure, f.arrival) = (departure, arrival);
         }
@@ -221,6 +224,12 @@ impl OneWay {
         self.queue_max
     }
 
+    /// Serialisation time of what waits; it was counted when it entered.
+    fn still_to_serve(&self) -> Duration {
+        let waiting = self.flight.iter().skip(self.flight.len() - self.waiting);
+        waiting.fold(Duration::ZERO, |sum, f| sum + f.service)
+    }
+
     pub(super) fn summarise(&self, direction: Direction, out: &mut Summary) {
         let name = direction.name();
         for (what, value) in [
@@ -229,7 +238,7 @@ impl OneWay {
             ("lost", self.losses as f64),
             ("queue_drops", self.drops as f64),
             ("queue_max_bytes", self.queue_max as f64),
-            ("busy_s", self.busy.as_secs_f64()),
+            ("busy_s", (self.busy - self.still_to_serve()).as_secs_f64()),
         ] {
             out.set(&format!("{name}.{what}"), value);
         }

@@ -76,14 +76,15 @@ impl Bearer for Wireline {
 
     #[inline]
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        for d in Direction::BOTH {
-            if self.ways[d as usize].has_arrived()
-                && let Some(packet) = self.ways[d as usize].poll_delivery()
-            {
-                return Some((d, Station(0), packet));
-            }
+        let [up, down] = &mut self.ways;
+        // One look is enough for the usual last answer.
+        if !(up.has_arrived() || down.has_arrived()) {
+            return None;
         }
-        None
+        if let Some(packet) = up.poll_delivery() {
+            return Some((Direction::Uplink, Station(0), packet));
+        }
+        down.poll_delivery().map(|packet| (Direction::Downlink, Station(0), packet))
     }
 
     #[inline]

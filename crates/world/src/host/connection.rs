@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use airloom_base::record::{FlowRecord, Record};
 use airloom_base::service::Path;
 use airloom_base::{Cx, Instant, Transport};
+use airloom_wire::ip;
 
 use crate::agenda::Wakeup;
 use crate::routes::Hop;
@@ -47,7 +48,7 @@ pub(crate) struct Connection {
     pub(crate) path: Path,
     pub(crate) ports: (u16, u16),
     pub(crate) protocol: u8,
-    pub(crate) ip_protocol: u8,
+    pub(crate) header: ip::Template,
     /// The application it belongs to; none once it is over for it.
     pub(crate) app: Option<u16>,
     pub(crate) opener: bool,

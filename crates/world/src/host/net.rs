@@ -24,8 +24,29 @@ pub(crate) struct Slot {
     pub(crate) connection: Option<Box<Connection>>,
 }
 
-/// Connections (host and slot) that were fed and must be drained, in order.
-pub(crate) type Fed = VecDeque<(u32, u32)>;
+/// Connections (host and slot) that were fed and must be drained, in order. Mostly there is just one: it needs no
+/// queue.
+#[derive(Default)]
+pub(crate) struct Fed {
+    first: Option<(u32, u32)>,
+    more: VecDeque<(u32, u32)>,
+}
+
+impl Fed {
+    #[inline]
+    pub(crate) fn push_back(&mut self, connection: (u32, u32)) {
+        if self.first.is_none() && self.more.is_empty() {
+            self.first = Some(connection);
+        } else {
+            self.more.push_back(connection);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<(u32, u32)> {
+        self.first.take().or_else(|| self.more.pop_front())
+    }
+}
 
 /// Connections, ports and protocols of a host. Datagrams to send are put into `out`, with the hop they take.
 #[derive(Default)]
@@ -173,7 +194,7 @@ impl Net {
             path,
             ports,
             protocol: protocol as u8,
-            ip_protocol,
+            header: ip::Template::new(path.local, path.remote, ip_protocol),
             app: None,
             opener: false,
             accepted: false,
