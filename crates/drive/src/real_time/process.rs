@@ -124,6 +124,10 @@ impl Drop for Running {
     }
 }
 
+/// How often, and how many milliseconds apart, the rest of a namespace is looked for: a second in all.
+const SWEEPS: u32 = 500;
+const SWEEP_MS: u16 = 2;
+
 /// Kills every process in `namespace`: what a service started and sent out of its group.
 pub(super) fn clear(namespace: &Namespace) {
     let Ok(ours) = fs::File::from(match namespace.as_fd().try_clone_to_owned() {
@@ -133,8 +137,8 @@ pub(super) fn clear(namespace: &Namespace) {
     .metadata() else {
         return;
     };
-    // A process that is just forking may be missed once, but not for ever.
-    for _ in 0..10 {
+    // A process that is just forking may be missed once, but not for ever; one that was killed takes a moment to go.
+    for _ in 0..SWEEPS {
         let mut found = false;
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -151,6 +155,7 @@ pub(super) fn clear(namespace: &Namespace) {
         if !found {
             return;
         }
+        let _ = poll(&mut [], PollTimeout::from(SWEEP_MS));
     }
 }
 
