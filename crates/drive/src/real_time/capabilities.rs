@@ -47,7 +47,7 @@ pub fn capabilities() -> Capabilities {
         let veth =
             Netlink::open().and_then(|mut n| n.add_veth(&device("here"), &device("there"), far.as_fd()));
         let af_packet = match &veth {
-            Ok(()) => PacketSocket::open(100, [0; 6], [0; 6]).map(drop),
+            Ok(()) => PacketSocket::open(100).map(drop),
             Err(_) => Err(io::Error::other("not tried: there is no veth pair")),
         };
         Ok((veth, af_packet))

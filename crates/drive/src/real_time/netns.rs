@@ -149,7 +149,7 @@ fn cables(ports: &[PortInfo], hosts: &BTreeMap<String, Namespace>) -> io::Result
         let device = device_name(&port.link_name, n);
         let there = Device { name: &device, index, mac: mac(1, n), mtu };
         netlink.add_veth(&here, &there, hosts[&port.host_name].as_fd())?;
-        sockets.push(PacketSocket::open(index, here.mac, there.mac)?);
+        sockets.push(PacketSocket::new(PacketSocket::open(index)?, here.mac, there.mac));
         netlink.set_up(index, false)?;
     }
     Ok(sockets)

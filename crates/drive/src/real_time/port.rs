@@ -96,9 +96,9 @@ pub(super) struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// A port on device `index` of the calling thread's namespace; `here` and `there` are the link-layer
-    /// addresses of this end and of the host's.
-    pub(super) fn open(index: u32, here: [u8; 6], there: [u8; 6]) -> io::Result<PacketSocket> {
+    /// Opens a socket on device `index` of the calling thread's namespace. This is the only step that needs the
+    /// rights of that namespace: the socket may be handed to another process.
+    pub(super) fn open(index: u32) -> io::Result<OwnedFd> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         // Protocol 0: nothing is received before the socket is bound to its one device.
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None::<SockProtocol>)?;
@@ -107,17 +107,22 @@ impl PacketSocket {
         setsockopt(&socket, ReceiveTimestampns, &true)?;
         sys::ignore_outgoing(socket.as_fd())?;
         sys::bind_to_device(socket.as_fd(), index)?;
+        Ok(socket)
+    }
+
+    /// A port on `socket`; `here` and `there` are the link-layer addresses of this end and of the host's.
+    pub(super) fn new(socket: OwnedFd, here: [u8; 6], there: [u8; 6]) -> PacketSocket {
         let mut addresses = [0; 12];
         addresses[..6].copy_from_slice(&there);
         addresses[6..].copy_from_slice(&here);
-        Ok(PacketSocket {
+        PacketSocket {
             socket,
             frame: vec![0; LARGEST].into(),
             control: cmsg_space!(TimeSpec),
             out: Vec::with_capacity(2048),
             addresses,
             counters: PortCounters::default(),
-        })
+        }
     }
 
     /// Reads one frame: its length and stamp.
