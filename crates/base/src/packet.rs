@@ -305,6 +305,13 @@ impl Packet {
         self.block_mut().flow = flow;
     }
 
+    /// Gives the packet its number and says which flow it belongs to.
+    #[inline]
+    pub fn label(&mut self, id: u64, flow: u32) {
+        let block = self.block_mut();
+        (block.id, block.flow) = (id, flow);
+    }
+
     /// Writes octets `skip..` of header and body into `out` and returns how many. Checksums are as they stand
     /// in the header: `wire::checksum::finish` fills them in at the edges.
     pub fn write(&self, skip: usize, out: &mut [u8]) -> usize {

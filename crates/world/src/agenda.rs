@@ -127,18 +127,28 @@ impl Agenda {
         self.pushed += 1;
         let entry = Entry { order: u128::from(at.as_nanos()) << 64 | u128::from(self.pushed), key };
         // Behind the front if that is full or ends before it, unless nothing is behind.
-        let belongs_behind = match self.front.first() {
-            Some(latest) => entry.order > latest.order && !(self.heap.is_empty() && self.front.len() < FRONT),
-            None => !self.heap.is_empty(),
-        };
-        if belongs_behind {
+        if self.heap.is_empty() && self.front.len() < FRONT {
+            return self.insert(entry);
+        }
+        if self.front.first().is_none_or(|latest| entry.order > latest.order) {
             return self.heap.push(entry);
         }
-        let place = self.front.iter().rposition(|e| e.order > entry.order).map_or(0, |n| n + 1);
-        self.front.insert(place, entry);
+        self.insert(entry);
         if self.front.len() > FRONT {
             let latest = self.front.remove(0);
             self.heap.push(latest);
+        }
+    }
+
+    /// Puts an entry into its place in the front.
+    #[inline]
+    fn insert(&mut self, entry: Entry) {
+        self.front.push(entry);
+        // Most entries are later than a few others, which move up by one.
+        let mut place = self.front.len() - 1;
+        while place > 0 && self.front[place - 1].order < self.front[place].order {
+            self.front.swap(place - 1, place);
+            place -= 1;
         }
     }
 

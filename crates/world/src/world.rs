@@ -302,16 +302,22 @@ impl World {
             if let Some((host, slot)) = self.fed.pop_front() {
                 self.drain_connection(host, slot);
             } else if let Some((host, packet)) = self.loopback.pop_front() {
-                if let Some(header) = Brief::parse(packet.head())
-                    && let Some(local) = self.hosts[host as usize].net.local(header.destination)
-                {
-                    self.receive(host, local, &header, packet);
-                }
+                self.loop_back(host, packet);
             } else if let Some((host, app, socket, why)) = self.failed.pop_front() {
                 self.tell(host, app, socket, SocketEvent::Closed(why));
             } else {
                 break;
             }
+        }
+    }
+
+    /// A host receives what it sent to itself.
+    #[inline(never)]
+    fn loop_back(&mut self, host: u32, packet: Packet) {
+        if let Some(header) = Brief::parse(packet.head())
+            && let Some(local) = self.hosts[host as usize].net.local(header.destination)
+        {
+            self.receive(host, local, &header, packet);
         }
     }
 
@@ -399,7 +405,7 @@ impl World {
     }
 
     /// A datagram is for this host.
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, host: u32, local: u8, header: &Brief, packet: Packet) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         let net = &mut self.hosts[host as usize].net;
@@ -440,23 +446,26 @@ impl World {
             slot.done = true;
             self.pending_apps -= 1;
         }
-        while let Some((app, socket, why)) = here.net.failed.pop_front() {
+        if here.net.failed.is_empty() && here.net.out.is_empty() {
+            slot.arm(self.now, host, app, &mut self.agenda);
+        } else {
+            self.pass_on(host);
+            self.arm_app(host, app);
+        }
+    }
+
+    /// Takes what a call of an application left with its host's stack.
+    fn pass_on(&mut self, host: u32) {
+        while let Some((app, socket, why)) = self.hosts[host as usize].net.failed.pop_front() {
             self.failed.push_back((host, app, socket, why));
         }
-        if !here.net.out.is_empty() {
-            self.flush(host);
-        }
-        self.arm_app(host, app);
+        self.flush(host);
     }
 
     #[inline]
     fn arm_app(&mut self, host: u32, app: u16) {
         let slot = &mut self.hosts[host as usize].apps[usize::from(app)];
-        if let Some(at) = slot.app.poll_timeout()
-            && slot.wakeup.needs_entry(self.now, at)
-        {
-            self.agenda.push(at, Key::App { host, app });
-        }
+        slot.arm(self.now, host, app, &mut self.agenda);
     }
 
     /// Sends the datagrams that the host's stack has made.
@@ -466,67 +475,54 @@ impl World {
         }
     }
 
+    /// Passes on what a connection has to tell and to send, then enters its deadline.
     #[inline]
     fn drain_connection(&mut self, host: u32, slot: u32) {
         loop {
-            while let Some(event) = self.poll_connection(host, slot) {
-                if !self.handle_transport_event(host, slot, event) {
-                    return;
+            let net = &mut self.hosts[host as usize].net;
+            let place = &mut net.slots[slot as usize];
+            let Some(connection) = place.connection.as_deref_mut() else { return };
+            let mut event = connection.transport.poll_event();
+            if event.is_none() {
+                let cx = &mut Cx { now: self.now, records: &mut self.records };
+                let mut used = None;
+                while let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) {
+                    connection.header.prepend(&mut packet, ecn);
+                    packet.label(cx.records.next_packet(), connection.flow);
+                    match connection.hop {
+                        Hop::Link { link, interface, direction, station } => {
+                            let point = net.interfaces[usize::from(interface)].point;
+                            record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
+                            let way = &mut self.links[link as usize];
+                            way.bearer.send(cx, direction, station, packet);
+                            used = Some((link, way));
+                        }
+                        Hop::Local => self.loopback.push_back((host, packet)),
+                    }
+                }
+                if let Some((link, way)) = used {
+                    way.arm(self.now, link, &mut self.agenda);
+                }
+                if connection.app.is_none() {
+                    // Over for its application: it may have vanished by sending its last unit.
+                    event = connection.transport.poll_event();
                 }
             }
-            if !self.transmit_connection(host, slot) {
-                break;
-            }
-            // Over for its application: it may have vanished by sending its last unit.
-            match self.poll_connection(host, slot) {
-                Some(event) if !self.handle_transport_event(host, slot, event) => return,
-                Some(_) => {}
-                None => break,
-            }
-        }
-        let place = &mut self.hosts[host as usize].net.slots[slot as usize];
-        let generation = place.generation;
-        let Some(connection) = place.connection.as_deref_mut() else { return };
-        // What its application did to it meanwhile is drained by now.
-        connection.dirty = false;
-        if let Some(at) = connection.transport.poll_timeout()
-            && connection.wakeup.needs_entry(self.now, at)
-        {
-            self.agenda.push(at, Key::Connection { host, slot, generation });
-        }
-    }
-
-    #[inline]
-    fn poll_connection(&mut self, host: u32, slot: u32) -> Option<TransportEvent> {
-        let place = &mut self.hosts[host as usize].net.slots[slot as usize];
-        place.connection.as_deref_mut()?.transport.poll_event()
-    }
-
-    /// Sends what the connection has to send. True if it is over for its application and may have vanished by that.
-    #[inline]
-    fn transmit_connection(&mut self, host: u32, slot: u32) -> bool {
-        let cx = &mut Cx { now: self.now, records: &mut self.records };
-        let net = &mut self.hosts[host as usize].net;
-        let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return false };
-        let mut used = None;
-        while let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) {
-            connection.header.prepend(&mut packet, ecn);
-            packet.set_id(cx.records.next_packet());
-            packet.set_flow(connection.flow);
-            match connection.hop {
-                Hop::Link { link, interface, direction, station } => {
-                    let point = net.interfaces[usize::from(interface)].point;
-                    record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
-                    self.links[link as usize].bearer.send(cx, direction, station, packet);
-                    used = Some(link);
+            if let Some(event) = event {
+                if self.handle_transport_event(host, slot, event) {
+                    continue;
                 }
-                Hop::Local => self.loopback.push_back((host, packet)),
+                return;
             }
+            // What its application did to it meanwhile is drained by now.
+            connection.dirty = false;
+            if let Some(at) = connection.transport.poll_timeout()
+                && connection.wakeup.needs_entry(self.now, at)
+            {
+                self.agenda.push(at, Key::Connection { host, slot, generation: place.generation });
+            }
+            return;
         }
-        if let Some(link) = used {
-            self.links[link as usize].arm(self.now, link, &mut self.agenda);
-        }
-        connection.app.is_none()
     }
 
     /// A datagram leaves a host.
@@ -547,6 +543,7 @@ impl World {
     }
 
     /// False if the connection is gone.
+    #[inline]
     fn handle_transport_event(&mut self, host: u32, slot: u32, event: TransportEvent) -> bool {
         let now = self.now;
         let net = &mut self.hosts[host as usize].net;
@@ -586,6 +583,7 @@ impl World {
         true
     }
 
+    #[inline]
     fn tell(&mut self, host: u32, app: u16, socket: SocketId, event: SocketEvent) {
         self.call(host, app, |slot, cx, net| slot.handle_event(cx, net, socket, event));
     }

@@ -5,11 +5,17 @@ use airloom_base::lookup::Table;
 
 /// A table by socket. A host keeps the places of closed connections for long (TIME-WAIT), so the numbers of sockets
 /// grow far beyond the number of connections that are open: memory here follows the latter.
-pub(crate) struct Connections<T>(Table<u64, T>);
+pub(crate) struct Connections<T> {
+    entries: Vec<(u64, T)>,
+    /// Where the entry of a connection stands.
+    places: Table<u64, u32>,
+    /// The entry that was asked for last: events come in trains.
+    last: usize,
+}
 
 impl<T> Default for Connections<T> {
     fn default() -> Self {
-        Connections(Table::default())
+        Connections { entries: Vec::new(), places: Table::default(), last: 0 }
     }
 }
 
@@ -22,23 +28,39 @@ fn key(socket: SocketId) -> u64 {
 impl<T> Connections<T> {
     /// Remembers `value` for `socket`.
     pub(crate) fn insert(&mut self, socket: SocketId, value: T) {
-        self.0.insert(key(socket), value);
+        let key = key(socket);
+        if let Some(place) = self.places.get(&key) {
+            self.entries[*place as usize].1 = value;
+            return;
+        }
+        self.last = self.entries.len();
+        self.places.insert(key, self.last as u32);
+        self.entries.push((key, value));
     }
 
     /// What is known of `socket`; `None` for a stale handle.
     #[inline]
     pub(crate) fn get_mut(&mut self, socket: SocketId) -> Option<&mut T> {
-        self.0.get_mut(&key(socket))
+        let key = key(socket);
+        if self.entries.get(self.last).is_none_or(|e| e.0 != key) {
+            self.last = *self.places.get(&key)? as usize;
+        }
+        Some(&mut self.entries[self.last].1)
     }
 
     /// Forgets `socket`.
     pub(crate) fn remove(&mut self, socket: SocketId) -> Option<T> {
-        self.0.remove(&key(socket))
+        let place = self.places.remove(&key(socket))? as usize;
+        let (_, value) = self.entries.swap_remove(place);
+        if let Some((moved, _)) = self.entries.get(place) {
+            self.places.insert(*moved, place as u32);
+        }
+        Some(value)
     }
 
     /// How many connections there are.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 }
 
@@ -60,6 +82,23 @@ mod tests {
         assert_eq!(table.remove(socket(3, 0).with_stream(7)), Some('a'));
         assert_eq!(table.get_mut(socket(3, 0)), None);
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn entries_are_found_whatever_left_before() {
+        let mut table = Connections::default();
+        for n in 0..10 {
+            table.insert(socket(n, 0), n);
+        }
+        for n in [3, 9, 0] {
+            assert_eq!(table.get_mut(socket(n, 0)), Some(&mut n.clone()));
+            assert_eq!(table.remove(socket(n, 0)), Some(n));
+            assert_eq!(table.get_mut(socket(n, 0)), None);
+        }
+        for n in [1, 2, 4, 5, 6, 7, 8] {
+            assert_eq!(table.get_mut(socket(n, 0)), Some(&mut n.clone()));
+        }
+        assert_eq!(table.len(), 7);
     }
 
     #[test]

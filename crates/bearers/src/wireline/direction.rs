@@ -35,8 +35,7 @@ pub(super) struct OneWay {
     flight: VecDeque<InFlight>,
     waiting: usize,
     waiting_octets: u64,
-    arrived: usize,
-    /// Arrival of the first packet that has not arrived yet.
+    /// Arrival of the first packet in `flight`.
     next_arrival: Instant,
     /// Size of the last packet and the time it took: most packets are like the one before.
     last: (u64, Duration),
@@ -66,7 +65,6 @@ impl OneWay {
             flight: VecDeque::new(),
             waiting: 0,
             waiting_octets: 0,
-            arrived: 0,
             next_arrival: Instant::FAR_FUTURE,
             last: (0, Duration::ZERO),
             point,
@@ -143,28 +141,16 @@ impl OneWay {
     }
 
     #[inline]
-    pub(super) fn handle_timeout(&mut self, cx: &mut Cx) {
-        while self.next_arrival <= cx.now {
-            self.arrived += 1;
-            self.find_next_arrival();
-        }
-    }
-
-    #[inline]
     fn find_next_arrival(&mut self) {
-        self.next_arrival = self.flight.get(self.arrived).map_or(Instant::FAR_FUTURE, |f| f.arrival);
+        self.next_arrival = self.flight.front().map_or(Instant::FAR_FUTURE, |f| f.arrival);
     }
 
+    /// Takes out the next packet that arrives before `end`; lost ones are forgotten on the way.
     #[inline]
-    pub(super) fn has_arrived(&self) -> bool {
-        self.arrived > 0
-    }
-
-    #[inline]
-    pub(super) fn poll_delivery(&mut self) -> Option<Packet> {
-        while self.arrived > 0 {
+    pub(super) fn take(&mut self, end: Instant) -> Option<Packet> {
+        while self.next_arrival < end {
             let first = self.flight.pop_front()?;
-            self.arrived -= 1;
+            self.find_next_arrival();
             if self.waiting > self.flight.len() {
                 self.waiting -= 1;
                 self.waiting_octets -= u64::from(first.len);
@@ -181,7 +167,7 @@ impl OneWay {
         let lost = std::mem::take(&mut self.flight);
         self.busy -=
             lost.iter().skip(lost.len() - self.waiting).fold(Duration::ZERO, |sum, f| sum + f.service);
-        (self.waiting, self.waiting_octets, self.arrived) = (0, 0, 0);
+        (self.waiting, self.waiting_octets) = (0, 0);
         self.next_arrival = Instant::FAR_FUTURE;
         for f in lost.iter().filter(|f| !f.lost) {
             self.losses += 1;

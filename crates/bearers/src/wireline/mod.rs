@@ -44,6 +44,8 @@ pub struct Config {
 pub struct Wireline {
     ways: [OneWay; 2],
     state: LinkState,
+    /// What arrives before this moment is delivered; zero when all of it was taken.
+    due: Instant,
 }
 
 /// Builds a wire from its table.
@@ -61,7 +63,26 @@ impl Wireline {
             });
         }
         let [up, down] = Direction::BOTH.map(|d| OneWay::new(&config, d, parts));
-        Ok(Wireline { ways: [up?, down?], state: LinkState::Up })
+        Ok(Wireline { ways: [up?, down?], state: LinkState::Up, due: Instant::ZERO })
+    }
+
+    /// When the next packet arrives, in either direction.
+    #[inline]
+    fn next_arrival(&self) -> Instant {
+        self.ways[0].next_arrival().min(self.ways[1].next_arrival())
+    }
+
+    #[inline(never)]
+    fn take_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
+        let [up, down] = &mut self.ways;
+        if let Some(packet) = up.take(self.due) {
+            return Some((Direction::Uplink, Station(0), packet));
+        }
+        if let Some(packet) = down.take(self.due) {
+            return Some((Direction::Downlink, Station(0), packet));
+        }
+        self.due = Instant::ZERO;
+        None
     }
 
     fn each(&mut self, only: Option<Direction>) -> impl Iterator<Item = &mut OneWay> {
@@ -74,30 +95,23 @@ impl Bearer for Wireline {
         self.ways[dir as usize].send(cx, sdu, self.state == LinkState::Up);
     }
 
-    #[inline]
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        let [up, down] = &mut self.ways;
-        // One look is enough for the usual last answer.
-        if !(up.has_arrived() || down.has_arrived()) {
-            return None;
+        // The usual last answer costs one look.
+        if self.next_arrival() < self.due {
+            return self.take_delivery();
         }
-        if let Some(packet) = up.poll_delivery() {
-            return Some((Direction::Uplink, Station(0), packet));
-        }
-        down.poll_delivery().map(|packet| (Direction::Downlink, Station(0), packet))
+        self.due = Instant::ZERO;
+        None
     }
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        let first = self.ways[0].next_arrival().min(self.ways[1].next_arrival());
+        let first = self.next_arrival();
         (first != Instant::FAR_FUTURE).then_some(first)
     }
 
-    #[inline]
     fn handle_timeout(&mut self, cx: &mut Cx) {
-        for way in &mut self.ways {
-            way.handle_timeout(cx);
-        }
+        self.due = cx.now + Duration::from_nanos(1);
     }
 
     fn backlog(&self, dir: Direction, _station: Station) -> Backlog {

@@ -24,6 +24,7 @@ enum Held {
 
 impl Connection {
     /// The next segment, if something is pending.
+    #[inline(always)]
     pub fn transmit(&mut self, now: Instant) -> Option<Outgoing> {
         if self.pending & (pending::REFUSE | pending::RESET | pending::SYN) != 0
             && let Some(segment) = self.transmit_control(now)
@@ -178,7 +179,7 @@ impl Connection {
         let mut hole = self.board.next_lost(una);
         if hole.is_none() {
             let held = match self.next_new(now) {
-                Ok(len) => return Some(self.send_new(now, len)),
+                Ok(len) => return Some(self.send_more(now, len)),
                 Err(held) => held,
             };
             hole = self.board.next_unsacked(una);
@@ -309,6 +310,12 @@ impl Connection {
         self.data_segment(now, seq, len, fin)
     }
 
+    /// As [`Connection::send_new`], off the common path.
+    #[inline(never)]
+    fn send_more(&mut self, now: Instant, len: u64) -> Outgoing {
+        self.send_new(now, len)
+    }
+
     /// Sends `start..end` again; the last number may be the FIN's.
     #[inline(never)]
     fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
@@ -402,7 +409,7 @@ impl Connection {
         if self.pending & pending::KEEPALIVE != 0 {
             self.pending &= !pending::KEEPALIVE;
             //= RFC 9293 (3.8.4): below the window, so that the peer must answer.
-            return Some(self.segment(now, self.snd.nxt - 1, Flags::ACK, Body::EMPTY));
+            return Some(self.bare(now, self.snd.nxt - 1));
         }
         self.pending &= !pending::PROBE;
         if !self.state.can_send() || !self.snd.has_unsent() || self.snd.una != self.snd.nxt {
@@ -412,13 +419,13 @@ impl Connection {
         if usable > 0 {
             //= RFC 9293 (3.8.6.2.1): the override timer lets out what fits.
             let len = self.snd.unsent().min(usable).min(self.snd.mss);
-            return Some(self.send_new(now, len));
+            return Some(self.send_more(now, len));
         }
         let at = now + self.probe_interval();
         self.timers.arm_persist(at);
         self.last_sent = now;
         if self.config.window_probe == WindowProbe::Empty {
-            return Some(self.segment(now, self.snd.una - 1, Flags::ACK, Body::EMPTY));
+            return Some(self.bare(now, self.snd.una - 1));
         }
         //= RFC 9293 (3.8.6.1): one octet of new data (or the FIN); it is not counted as sent before it is taken.
         let seq = self.snd.nxt;
@@ -429,8 +436,14 @@ impl Connection {
         Some(self.segment(now, seq, flags, body))
     }
 
+    /// An acknowledgement that looks like a segment at `seq`.
+    #[inline(never)]
+    fn bare(&mut self, now: Instant, seq: u64) -> Outgoing {
+        self.segment(now, seq, Flags::ACK, Body::EMPTY)
+    }
+
     /// A segment of a synchronized connection: acknowledgement, window and options are those of this moment.
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
         let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
         let window = self.rcv.announce(self.rcv.shift);
@@ -441,24 +454,28 @@ impl Connection {
             self.rcv.last_ack = ack;
             self.acks.on_ack_sent();
         }
-        if self.rcv.wants_sack() && self.sack_ok {
-            let sack = self.rcv.sack_blocks(self.config.dsack);
-            let options = Options { timestamps, sack, ..Options::default() };
-            let header = Header {
-                source: self.ports.0,
-                destination: self.ports.1,
-                seq: seq as u32,
-                ack: ack as u32,
-                flags,
-                window,
-                urgent: 0,
-                options,
-            };
-            return self.emit(&header, body);
-        }
         let plain = Plain { seq: seq as u32, ack: ack as u32, flags, window, timestamps };
+        if self.rcv.wants_sack() && self.sack_ok {
+            return self.segment_with_sack(&plain, body);
+        }
         let ports = self.ports;
         self.count(Packet::build(|out| plain.emit(ports, out), body))
+    }
+
+    #[inline(never)]
+    fn segment_with_sack(&mut self, plain: &Plain, body: Body) -> Outgoing {
+        let sack = self.rcv.sack_blocks(self.config.dsack);
+        let header = Header {
+            source: self.ports.0,
+            destination: self.ports.1,
+            seq: plain.seq,
+            ack: plain.ack,
+            flags: plain.flags,
+            window: plain.window,
+            urgent: 0,
+            options: Options { timestamps: plain.timestamps, sack, ..Options::default() },
+        };
+        self.emit(&header, body)
     }
 
     #[inline(never)]

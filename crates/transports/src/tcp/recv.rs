@@ -61,6 +61,18 @@ pub(super) struct Receive {
     reports: bool,
     /// The right edge moves by so much at least: a segment, or half of a small buffer.
     step: u64,
+    /// What was announced last.
+    announced: Announced,
+}
+
+/// A window field and all it was made from: a sender says the same again in each segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Announced {
+    nxt: u64,
+    window: u64,
+    ready_octets: u64,
+    shift: u8,
+    field: u16,
 }
 
 impl Receive {
@@ -86,6 +98,7 @@ impl Receive {
             duplicate: None,
             reports: false,
             step: (limit / 2).min(mss),
+            announced: Announced::default(),
         }
     }
 
@@ -263,6 +276,16 @@ impl Receive {
     /// Announces a window: the value of the field, for a header whose window is shifted by `shift`.
     #[inline]
     pub fn announce(&mut self, shift: u8) -> u16 {
+        let last = &self.announced;
+        let unchanged = last.nxt == self.nxt && last.window == self.window;
+        if unchanged && last.ready_octets == self.ready_octets && last.shift == shift {
+            return last.field;
+        }
+        self.announce_anew(shift)
+    }
+
+    #[inline]
+    fn announce_anew(&mut self, shift: u8) -> u16 {
         //= RFC 9293 (3.8.6.2.2): the right edge stays until it can move by a segment or half of the buffer.
         let possible = self.possible_edge();
         let edge = if possible >= self.edge + self.step { possible } else { self.edge.max(self.nxt) };
@@ -273,7 +296,10 @@ impl Receive {
         }
         let field = field.min(65_535);
         self.edge = self.edge.max(self.nxt + (field << shift));
-        field as u16
+        let field = field as u16;
+        self.announced =
+            Announced { nxt: self.nxt, window: self.window, ready_octets: self.ready_octets, shift, field };
+        field
     }
 
     /// After reading: should the peer be told that there is room again?

@@ -11,7 +11,7 @@ use airloom_base::{
     App, Body, Cx, Instant, Outgoing, Packet, PathId, Point, Protocol, Transport, TransportEvent,
 };
 
-use crate::agenda::Wakeup;
+use crate::agenda::{Agenda, Key, Wakeup};
 
 pub use connection::Totals;
 pub(crate) use net::{Call, Fed, Net};
@@ -37,6 +37,18 @@ pub(crate) struct AppSlot {
     pub(crate) app: Box<dyn App>,
     pub(crate) wakeup: Wakeup,
     pub(crate) done: bool,
+}
+
+impl AppSlot {
+    /// Enters the application's deadline into the agenda, if it is earlier than what stands there.
+    #[inline]
+    pub(crate) fn arm(&mut self, now: Instant, host: u32, app: u16, agenda: &mut Agenda) {
+        if let Some(at) = self.app.poll_timeout()
+            && self.wakeup.needs_entry(now, at)
+        {
+            agenda.push(at, Key::App { host, app });
+        }
+    }
 }
 
 /// What a host is made of.

@@ -305,9 +305,15 @@ impl Sockets for Call<'_> {
     }
 
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
-        let body = self.connection(socket)?.transport.read(cx, socket.stream, max)?;
+        let host = self.net.index;
+        let app = self.app;
+        let connection = self.net.get(socket.slot, socket.generation).filter(|c| c.app == Some(app))?;
+        let body = connection.transport.read(cx, socket.stream, max)?;
         // Room in the receive buffer may call for a window update.
-        self.net.touch(socket.slot, self.fed);
+        if !connection.dirty {
+            connection.dirty = true;
+            self.fed.push_back((host, socket.slot));
+        }
         Some(body)
     }
 
