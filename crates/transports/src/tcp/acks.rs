@@ -5,7 +5,7 @@
 use airloom_base::{CloseReason, Duration, Instant};
 
 use super::config::{LossWindow, PartialAck, RttSampling, SackAfterRto};
-use super::congestion::{Acked, Recovery};
+use super::congestion::{Ack, Event, Recovery};
 use super::connection::{Connection, Mode, pending, widen};
 use super::rtt;
 use super::sack::DUP_THRESH;
@@ -36,13 +36,18 @@ impl Connection {
             //= RFC 9293 (3.10.7.4): only a newer segment moves the window.
             self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
         }
-        let news = self.sack_ok && !h.options.sack.is_empty() && self.take_sack_blocks(now, h, ack);
+        let news =
+            if self.sack_ok && !h.options.sack.is_empty() { self.take_sack_blocks(now, h, ack) } else { 0 };
         if ack > self.snd.una {
-            self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack);
+            self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack, news);
         } else if ack == self.snd.una && self.snd.nxt > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
+            if news > 0 && self.watched {
+                let brought = Ack { delivered: news, ..self.brought(now) };
+                self.controller.observe(&mut self.window, &brought);
+            }
             let duplicate = if self.sack_ok {
-                news
+                news > 0
             } else {
                 len == 0 && self.snd.wnd == old_window && !h.flags.has(Flags::SYN)
             };
@@ -73,8 +78,8 @@ impl Connection {
         }
     }
 
-    /// Takes the SACK blocks of an acknowledgement; says whether they are news.
-    fn take_sack_blocks(&mut self, now: Instant, h: &Header, ack: u64) -> bool {
+    /// Takes the SACK blocks of an acknowledgement; says how many octets are news.
+    fn take_sack_blocks(&mut self, now: Instant, h: &Header, ack: u64) -> u64 {
         let una = self.snd.una.max(ack);
         let mut news = 0;
         let mut lowest = u64::MAX;
@@ -106,43 +111,62 @@ impl Connection {
             self.board.update(self.snd.una, self.snd.mss);
             self.sample_sacked(now, lowest);
         }
-        news > 0
+        news
     }
 
-    /// SND.UNA moves to `ack`; `echo` is the echoed timestamp.
+    /// What an acknowledgement that brings nothing would bring the controller.
     #[inline]
-    pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64) {
+    fn brought(&self, now: Instant) -> Ack {
+        Ack {
+            now,
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            in_flight: self.in_flight(),
+            srtt: self.rtt.srtt(),
+            after_timeout: self.mode == Mode::Loss,
+            ..Ack::default()
+        }
+    }
+
+    /// SND.UNA moves to `ack`; `echo` is the echoed timestamp, `sacked` what the SACK blocks reported for the first time.
+    #[inline]
+    pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64, sacked: u64) {
         let una = self.snd.una;
         let octets = ack - una;
         // A probe of the window that was taken had not been counted as sent.
         self.facts.app_sent += ack.min(self.snd.end()).saturating_sub(self.snd.nxt);
-        self.board.acknowledge(una, ack, self.snd.mss);
+        let arrived_before = self.board.acknowledge(una, ack, self.snd.mss);
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.release();
-        let segments = self.take_times(now, echo, una, ack);
+        let (segments, rtt) = self.take_times(now, echo, una, ack);
         self.stalled_since = now;
         self.mtu_hold = false;
         self.pending |= pending::DATA;
-        let acked = Acked { octets, segments, after_timeout: self.mode == Mode::Loss };
+        let delivered = octets + sacked - arrived_before;
+        let brought = Ack { octets, segments, delivered, rtt, ..self.brought(now) };
+        if self.watched {
+            self.controller.observe(&mut self.window, &brought);
+        }
         let mut restart = true;
         match self.mode {
             Mode::Open => {
                 self.dupacks = 0;
                 self.limited_octets = 0;
                 if !self.config.cwnd_validation || self.usage.is_limited(&self.window) {
-                    self.controller.on_ack(&mut self.window, acked, &self.config);
+                    self.controller.on_ack(&mut self.window, &brought, &self.config);
                 }
             }
             Mode::Loss => {
                 self.dupacks = 0;
                 //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
-                self.controller.on_ack(&mut self.window, acked, &self.config);
+                self.controller.on_ack(&mut self.window, &brought, &self.config);
                 if ack >= self.recover {
                     self.mode = Mode::Open;
+                    self.controller.on_event(&mut self.window, now, Event::Open);
                 }
             }
-            Mode::Recovery => restart = self.ack_in_recovery(ack, octets),
+            Mode::Recovery => restart = self.ack_in_recovery(now, ack, octets),
         }
         if self.snd.una == self.snd.nxt {
             //= RFC 6298 (5.2): all is acknowledged: off.
@@ -161,18 +185,22 @@ impl Connection {
         }
     }
 
-    /// Round-trip time from what lies between `una` and `ack`; returns how many segments that was.
+    /// Round-trip time from what lies between `una` and `ack`; returns how many segments that was, and the time of the
+    /// last of them.
     #[inline(always)]
-    fn take_times(&mut self, now: Instant, echo: Option<u32>, una: u64, ack: u64) -> u64 {
+    fn take_times(&mut self, now: Instant, echo: Option<u32>, una: u64, ack: u64) -> (u64, Option<Duration>) {
         let mut segments = 0;
         let mut first = None;
+        let mut last = now;
         while let Some(sent) = self.snd.sent.front().filter(|s| s.end <= ack) {
             segments += 1;
             first = first.or(Some(*sent));
+            last = sent.at;
             self.snd.sent.pop_front();
         }
         //= RFC 6298 (3): no time from segments that were sent again, nor from those that waited behind them.
         let first = first.filter(|_| una >= self.snd.resent_below);
+        let last = first.map(|_| now.since(last));
         match (self.config.rtt_sampling, first) {
             (RttSampling::EverySegment, Some(sent)) => {
                 self.rtt.sample(&self.config, now.since(sent.at), 1);
@@ -185,7 +213,7 @@ impl Connection {
             }
             _ => {}
         }
-        segments
+        (segments, last)
     }
 
     /// A round-trip time from a timestamp, if timestamps were agreed on.
@@ -230,24 +258,24 @@ impl Connection {
     }
 
     /// New data acknowledged in fast recovery; says whether the retransmission timer starts again.
-    fn ack_in_recovery(&mut self, ack: u64, octets: u64) -> bool {
+    fn ack_in_recovery(&mut self, now: Instant, ack: u64, octets: u64) -> bool {
         let mss = self.snd.mss;
         if self.recovers_by_sack() {
             if ack >= self.recover {
                 //= RFC 6675 (5): the recovery point is acknowledged: recovery is over, the scoreboard stays.
-                self.leave_recovery(self.window.ssthresh);
+                self.leave_recovery(now, self.window.ssthresh);
             }
             return true;
         }
         if self.recovery() == Recovery::Reno {
             //= RFC 2581 (3.2, step 5): the first new acknowledgement deflates the window.
-            self.leave_recovery(self.window.ssthresh);
+            self.leave_recovery(now, self.window.ssthresh);
             return true;
         }
         if ack >= self.recover {
             //= RFC 6582 (3.2, step 3): full acknowledgement: at most a segment more than is in flight.
             let flight = self.snd.outstanding().max(mss) + mss;
-            self.leave_recovery(self.window.ssthresh.min(flight));
+            self.leave_recovery(now, self.window.ssthresh.min(flight));
             return true;
         }
         //= RFC 6582 (3.2, step 3): partial acknowledgement: resend, deflate, add a segment back.
@@ -261,11 +289,12 @@ impl Connection {
         self.partial_acks == 1 || self.config.partial_ack == PartialAck::SlowButSteady
     }
 
-    fn leave_recovery(&mut self, cwnd: u64) {
+    fn leave_recovery(&mut self, now: Instant, cwnd: u64) {
         self.mode = Mode::Open;
         self.window.cwnd = cwnd;
         self.dupacks = 0;
         self.limited_octets = 0;
+        self.controller.on_event(&mut self.window, now, Event::Open);
     }
 
     fn duplicate_ack(&mut self, now: Instant) {
@@ -309,6 +338,7 @@ impl Connection {
         if self.recovery() == Recovery::None {
             //= Tahoe: as after a timeout.
             self.window.cut(mss, ssthresh);
+            self.controller.on_event(&mut self.window, now, Event::Timeout);
             self.board.time_out(una, nxt, mss, true);
             self.mode = Mode::Loss;
             self.dupacks = 0;
@@ -324,6 +354,7 @@ impl Connection {
             //= RFC 5681 (3.2, step 3): three segments have left the network.
             self.window.cut(ssthresh + u64::from(DUP_THRESH) * mss, ssthresh);
         }
+        self.controller.on_event(&mut self.window, now, Event::Recovery);
         let at = self.rtt.deadline(&self.config, now);
         self.timers.arm_retransmission(at);
     }
@@ -365,8 +396,8 @@ impl Connection {
             self.controller.ssthresh(&self.window, self.loss_base())
         };
         self.timed_out_at = una;
-        self.controller.on_timeout();
         self.window.cut(mss, ssthresh);
+        self.controller.on_event(&mut self.window, now, Event::Timeout);
         //= RFC 2018 (8): what was SACKed may be gone; RFC 6675 (5.1) leaves it to the sender.
         let forget = self.config.sack_after_rto == SackAfterRto::Forget || self.board.is_sacked(una);
         self.board.time_out(una, nxt, mss, forget);

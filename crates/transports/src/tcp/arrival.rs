@@ -57,7 +57,7 @@ impl Connection {
         }
         if octets == 0 {
             self.set_window(seq, ack, wnd);
-            self.new_ack(now, echo, ack);
+            self.new_ack(now, echo, ack, 0);
         } else {
             self.snd.wl1 = seq;
             self.take_data(now, h.flags, seq, packet.take_body());

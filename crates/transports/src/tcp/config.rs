@@ -5,6 +5,7 @@ use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion::cubic::CubicConfig;
 use super::profile::Profile;
 
 /// Which rules set the congestion window.
@@ -18,6 +19,20 @@ pub enum Congestion {
     /// With fast recovery that ends when the whole window is acknowledged (RFC 6582).
     #[serde(rename = "newreno")]
     NewReno,
+    /// A cubic curve back to the window before the last loss and beyond it (RFC 9438); see `cubic`.
+    Cubic,
+}
+
+/// What ends slow start before a loss or the threshold does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartExit {
+    /// Nothing.
+    Off,
+    /// HyStart as Linux has it: a train of acknowledgements of half the round-trip time, or a longer round-trip time.
+    Linux,
+    /// HyStart++ (RFC 9406): a longer round-trip time, tried out in five slower rounds.
+    Rfc9406,
 }
 
 /// How large the congestion window is at the beginning.
@@ -225,6 +240,10 @@ settings! {
     /// Congestion window at the beginning: `"rfc2001"` (1 segment), `"rfc2581"` (2), `"rfc3390"` (about 4 kB),
     /// `"rfc5681"` (2 to 4), `"rfc6928"` (10), or a number of segments.
     initial_window: InitialWindow,
+    /// The settings of `congestion = "cubic"`.
+    cubic: CubicConfig,
+    /// What ends slow start before a loss or the threshold does.
+    hystart: SlowStartExit,
     /// What makes the congestion window grow.
     ack_counting: AckCounting,
     /// L of RFC 3465: segments by which one acknowledgement may enlarge the window in slow start; 1 after a timeout.
@@ -348,6 +367,7 @@ impl Config {
         if self.receive_buffer.0 > 1 << 30 || self.send_buffer.0 > 1 << 30 {
             return wrong("receive_buffer", "buffers must not be larger than 1 GiB");
         }
+        self.cubic.check()?;
         Ok(self)
     }
 

@@ -115,6 +115,8 @@ pub(super) struct Connection {
     pub board: Scoreboard,
     pub window: Window,
     pub controller: Box<dyn Controller>,
+    /// Does the controller want to see every acknowledgement?
+    pub watched: bool,
     pub usage: Usage,
     pub rtt: Rtt,
     pub acks: AckState,
@@ -165,6 +167,7 @@ impl Connection {
         }
         let iss = ORIGIN + u64::from(iss);
         let default_mss = u64::from(local_mss);
+        let controller = congestion::build(&config);
         Connection {
             state: State::Listen,
             pending: 0,
@@ -187,7 +190,8 @@ impl Connection {
             rcv,
             board: Scoreboard::default(),
             window: Window::new(&config, default_mss),
-            controller: congestion::build(&config),
+            watched: controller.watches(),
+            controller,
             usage: Usage::new(now),
             rtt: Rtt::new(&config),
             acks: AckState::new(),

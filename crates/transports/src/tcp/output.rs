@@ -3,6 +3,7 @@
 use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
 
 use super::config::{IdleRestart, Nagle, WindowProbe};
+use super::congestion::Event;
 use super::congestion::validation::remembered;
 use super::connection::{Connection, Mode, pending};
 use super::send::Sent;
@@ -292,6 +293,10 @@ impl Connection {
     #[inline(always)]
     fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
         let seq = self.snd.nxt;
+        if self.watched && seq == self.snd.una && self.facts.app_sent > 0 {
+            let idle = now.since(self.last_sent);
+            self.controller.on_event(&mut self.window, now, Event::Restart { idle });
+        }
         let end = seq + len;
         let fin = self.snd.finished && end == self.snd.end();
         let next = end + u64::from(fin);

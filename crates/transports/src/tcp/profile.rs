@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{
     AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, InitialWindowRule, LossWindow,
-    Nagle, PartialAck, RtoFloor, RttSampling, SackAfterRto, WindowProbe,
+    Nagle, PartialAck, RtoFloor, RttSampling, SackAfterRto, SlowStartExit, WindowProbe,
 };
+use super::congestion::cubic::{CubicConfig, Variant};
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +49,8 @@ fn rfc() -> Config {
     Config {
         profile: Profile::Rfc,
         congestion: Congestion::NewReno,
+        cubic: CubicConfig { variant: Variant::Rfc9438, ..CubicConfig::default() },
+        hystart: SlowStartExit::Off,
         initial_window: InitialWindow::Standard(InitialWindowRule::Rfc5681),
         ack_counting: AckCounting::Octets,
         abc_limit: 1,
@@ -95,6 +98,7 @@ fn rfc() -> Config {
 fn linux() -> Config {
     Config {
         profile: Profile::Linux,
+        cubic: CubicConfig::default(),
         initial_window: InitialWindow::Segments(10),
         ack_counting: AckCounting::Segments,
         loss_window: LossWindow::Cwnd,

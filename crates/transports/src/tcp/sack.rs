@@ -76,15 +76,14 @@ impl Scoreboard {
         below + if end > self.rxt { self.sacked.insert(start.max(self.rxt), end) } else { 0 }
     }
 
-    /// The cumulative acknowledgement moved from `una` to `ack`.
+    /// The cumulative acknowledgement moved from `una` to `ack`; returns how many octets of that had been SACKed.
     #[inline]
-    pub fn acknowledge(&mut self, una: u64, ack: u64, mss: u64) {
-        if !self.is_blank(una) {
-            self.acknowledge_slowly(una, ack, mss);
-        }
+    pub fn acknowledge(&mut self, una: u64, ack: u64, mss: u64) -> u64 {
+        if self.is_blank(una) { 0 } else { self.acknowledge_slowly(una, ack, mss) }
     }
 
-    fn acknowledge_slowly(&mut self, una: u64, ack: u64, mss: u64) {
+    fn acknowledge_slowly(&mut self, una: u64, ack: u64, mss: u64) -> u64 {
+        let before = self.sacked.total();
         let below = ack.min(self.rxt);
         if below > una {
             let sacked = self.sacked.remove_below(below);
@@ -92,6 +91,7 @@ impl Scoreboard {
         }
         self.sacked.remove_below(ack);
         self.update(ack, mss);
+        before - self.sacked.total()
     }
 
     /// Finds out again what is lost, after `sack` or `acknowledge`.

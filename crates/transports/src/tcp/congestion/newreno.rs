@@ -1,9 +1,21 @@
 //! NewReno (RFC 6582): fast recovery goes on, a segment per partial acknowledgement, until all that was outstanding when it began is acknowledged.
 
-use super::{Controller, Recovery};
+use airloom_base::Instant;
 
-/// The controller; all of its state is the window.
-pub struct NewReno;
+use super::slow_start::SlowStart;
+use super::{Ack, Controller, Event, Recovery, Window};
+use crate::tcp::config::Config;
+
+/// The controller.
+pub struct NewReno {
+    slow_start: SlowStart,
+}
+
+impl NewReno {
+    pub fn new(config: &Config) -> Self {
+        NewReno { slow_start: SlowStart::new(config) }
+    }
+}
 
 impl Controller for NewReno {
     fn name(&self) -> &'static str {
@@ -11,5 +23,17 @@ impl Controller for NewReno {
     }
     fn recovery(&self) -> Recovery {
         Recovery::NewReno
+    }
+    fn watches(&self) -> bool {
+        self.slow_start.watches()
+    }
+    fn observe(&mut self, window: &mut Window, ack: &Ack) {
+        self.slow_start.observe(window, ack);
+    }
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+        self.slow_start.grow(window, ack, config);
+    }
+    fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
+        self.slow_start.on_event(event);
     }
 }

@@ -1,9 +1,21 @@
 //! Tahoe (Jacobson 1988): three duplicate acknowledgements are answered like a timeout, without waiting for it.
 
-use super::{Controller, Recovery};
+use airloom_base::Instant;
 
-/// The controller; all of its state is the window.
-pub struct Tahoe;
+use super::slow_start::SlowStart;
+use super::{Ack, Controller, Event, Recovery, Window};
+use crate::tcp::config::Config;
+
+/// The controller.
+pub struct Tahoe {
+    slow_start: SlowStart,
+}
+
+impl Tahoe {
+    pub fn new(config: &Config) -> Self {
+        Tahoe { slow_start: SlowStart::new(config) }
+    }
+}
 
 impl Controller for Tahoe {
     fn name(&self) -> &'static str {
@@ -11,5 +23,17 @@ impl Controller for Tahoe {
     }
     fn recovery(&self) -> Recovery {
         Recovery::None
+    }
+    fn watches(&self) -> bool {
+        self.slow_start.watches()
+    }
+    fn observe(&mut self, window: &mut Window, ack: &Ack) {
+        self.slow_start.observe(window, ack);
+    }
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+        self.slow_start.grow(window, ack, config);
+    }
+    fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
+        self.slow_start.on_event(event);
     }
 }

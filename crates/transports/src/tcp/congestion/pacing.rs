@@ -1,0 +1,14 @@
+//! The rate at which a window is sent out, if it is not to leave in bursts.
+
+use airloom_base::Duration;
+
+use super::Window;
+
+/// Octets per second that Linux sets for a window: twice the window per round-trip time in slow start (until half of
+/// the threshold), 1.2 times in avoidance. Zero while no round-trip time is known.
+pub fn linux_rate(window: &Window, srtt: Option<Duration>) -> u64 {
+    let Some(srtt) = srtt.filter(|s| !s.is_zero()) else { return 0 };
+    let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+    let octets = u128::from(window.cwnd) * percent * 10_000_000;
+    u64::try_from(octets / u128::from(srtt.as_nanos())).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,63 @@
+//! How slow start ends by itself, before a loss ends it: not at all, or by one of the two HyStarts.
+
+use super::super::config::{Config, SlowStartExit};
+use super::hystart::HyStart;
+use super::hystart_pp::HyStartPp;
+use super::{Ack, Event, Window};
+
+/// The exit in use, with its state.
+#[derive(Clone, Debug)]
+pub enum SlowStart {
+    /// A loss or the threshold ends it.
+    Standard,
+    /// HyStart as Linux has it.
+    Linux(HyStart),
+    /// HyStart++ (RFC 9406).
+    PlusPlus(HyStartPp),
+}
+
+impl SlowStart {
+    /// As the configuration says.
+    pub fn new(config: &Config) -> Self {
+        match config.hystart {
+            SlowStartExit::Off => SlowStart::Standard,
+            SlowStartExit::Linux => SlowStart::Linux(HyStart::default()),
+            SlowStartExit::Rfc9406 => SlowStart::PlusPlus(HyStartPp::default()),
+        }
+    }
+
+    /// Has it to see the acknowledgements?
+    pub fn watches(&self) -> bool {
+        !matches!(self, SlowStart::Standard)
+    }
+
+    /// An acknowledgement, before the window moves: may set the threshold to the window.
+    #[inline]
+    pub fn observe(&mut self, window: &mut Window, ack: &Ack) {
+        match self {
+            SlowStart::Standard => {}
+            SlowStart::Linux(h) => h.observe(window, ack),
+            SlowStart::PlusPlus(h) => h.observe(window, ack),
+        }
+    }
+
+    /// The window grows: slow start as this exit wants it, avoidance by RFC 5681.
+    #[inline]
+    pub fn grow(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+        match self {
+            SlowStart::PlusPlus(h) if window.in_slow_start() => h.grow(window, ack),
+            _ => window.grow(ack, config),
+        }
+    }
+
+    /// A loss, or a report of congestion, ends the initial slow start.
+    pub fn on_event(&mut self, event: Event) {
+        match (self, event) {
+            (SlowStart::Linux(h), Event::Timeout) => *h = HyStart::default(),
+            (SlowStart::PlusPlus(h), Event::Timeout | Event::Recovery | Event::CongestionReported) => {
+                h.lost()
+            }
+            _ => {}
+        }
+    }
+}
