@@ -14,6 +14,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use airloom_base::random::derive;
 use airloom_base::record::PointKind;
@@ -26,7 +27,7 @@ use serde_json::Value;
 use crate::agenda::Wakeup;
 use crate::fabric::LinkSlot;
 use crate::host::{Host, Interface};
-use crate::port::PortInfo;
+use crate::port::{PortInfo, RealTcp};
 use crate::routes::{Ends, Route};
 use crate::world::{Planned, World};
 
@@ -72,7 +73,7 @@ pub struct Builder {
     seed: u64,
     world: World,
     mtu: u16,
-    real: Vec<(HostId, Option<Vec<String>>)>,
+    real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
 }
 
 impl Builder {
@@ -239,12 +240,19 @@ impl Builder {
 
     /// Makes a host a port to a real machine: its simulated stack and applications rest.
     pub fn real(&mut self, host: HostId, command: Option<Vec<String>>) {
-        self.real.push((host, command));
+        self.real_with(host, command, RealTcp::default());
+    }
+
+    /// The same, with settings for the host's own TCP.
+    pub fn real_with(&mut self, host: HostId, command: Option<Vec<String>>, tcp: RealTcp) {
+        self.real.push((host, command, tcp));
     }
 
     /// Makes the ports of the real hosts, once all their links are there.
     fn make_ports(&mut self) {
-        for (HostId(host), command) in std::mem::take(&mut self.real) {
+        for (HostId(host), command, tcp) in std::mem::take(&mut self.real) {
+            let names = self.names_for(HostId(host));
+            let forwards = self.world.routes.forwards[host as usize];
             let here = &mut self.world.hosts[host as usize];
             let links = &self.world.routes.attached[host as usize];
             let mut ports = Vec::new();
@@ -254,16 +262,32 @@ impl Builder {
                     host_name: here.name.clone(),
                     link_name: self.world.links[*link as usize].name.clone(),
                     addresses: facts.addresses.clone(),
-                    gateways: Vec::new(),
+                    routes: Vec::new(),
                     mtu: facts.mtu,
+                    forwards,
+                    names: names.clone(),
+                    tcp: tcp.clone(),
                     command: command.clone(),
                     host,
                     interface: interface as u16,
-                    link: *link,
                 });
             }
             here.ports = Some(ports);
         }
+    }
+
+    /// Every host's addresses as `from` should use them: one of each family.
+    fn names_for(&self, from: HostId) -> Arc<[(IpAddr, String)]> {
+        let attached = &self.world.routes.attached;
+        let hosts = self.world.hosts.iter().enumerate();
+        hosts
+            .flat_map(|(n, host)| {
+                let shared = attached[n].iter().position(|l| attached[from.0 as usize].contains(l));
+                let facts = host.net.interfaces.get(shared.unwrap_or(0));
+                let addresses = facts.map(|i| i.addresses.clone()).unwrap_or_default();
+                addresses.into_iter().map(|address| (address, host.name.clone()))
+            })
+            .collect()
     }
 
     /// Plans a change of a link.
@@ -284,15 +308,7 @@ impl Builder {
     /// The world, at rest at time zero.
     pub fn build(mut self) -> Result<World, BuildError> {
         self.make_ports();
-        for port in &mut self.world.ports {
-            let ends = &self.world.routes.ends[port.link as usize];
-            // A station's way out is the far end; the far end's is the first station.
-            let other = if ends.far.0 == port.host { ends.near.first() } else { Some(&ends.far) };
-            if let Some((host, interface)) = other {
-                let facts = &self.world.hosts[*host as usize].net.interfaces[usize::from(*interface)];
-                port.gateways.clone_from(&facts.addresses);
-            }
-        }
+        self.world.find_routes_of_ports();
         self.world.timeline.sort_by_key(|p| p.at);
         Ok(self.world)
     }

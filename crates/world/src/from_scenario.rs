@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use airloom_base::ConfigError;
+use airloom_base::units::Octets;
+use serde_json::json;
 
 use crate::builder::{BuildError, Builder, End, HostId, LinkId};
-use crate::scenario::{Destination, Host, Prefix, RecordKind, Scenario};
+use crate::port::RealTcp;
+use crate::scenario::{Component, Destination, Host, Prefix, RecordKind, Scenario};
 use crate::world::World;
 
 impl Scenario {
@@ -50,7 +53,7 @@ impl Scenario {
             }
         }
         if host.real && real_time {
-            b.real(id, host.settings.command.clone());
+            b.real_with(id, host.settings.command.clone(), real_tcp(&host.settings.transport));
             return Ok(());
         }
         let transport = &host.settings.transport;
@@ -112,6 +115,23 @@ impl Scenario {
             (rows && wanted, octets && wanted && is_view)
         });
         b.records().ask_facts(true, run.records(RecordKind::Congestion));
+    }
+}
+
+/// What a real host's kernel is told: those of its TCP's buffers and congestion control that are not what plain
+/// `"tcp"` means.
+fn real_tcp(transport: &Component) -> RealTcp {
+    let usual = airloom_transports::find("tcp").and_then(|t| (t.understood)(&json!({})).ok());
+    let Some(usual) = usual.filter(|_| transport.name == "tcp") else { return RealTcp::default() };
+    let other = |key: &str| {
+        let value = transport.config.get(key)?;
+        (usual.get(key) != Some(value)).then_some(value)?.as_str().map(str::to_owned)
+    };
+    let octets = |key: &str| other(key)?.parse::<Octets>().ok().map(|o| o.0);
+    RealTcp {
+        receive_buffer: octets("receive_buffer"),
+        send_buffer: octets("send_buffer"),
+        congestion: other("congestion"),
     }
 }
 

@@ -14,6 +14,7 @@ mod fabric;
 mod from_scenario;
 mod host;
 mod port;
+mod port_routes;
 mod routes;
 pub mod scenario;
 mod summary;
@@ -21,5 +22,5 @@ mod world;
 
 pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
 pub use host::Totals;
-pub use port::{PortId, PortInfo};
+pub use port::{PortId, PortInfo, RealTcp};
 pub use world::{Strays, World};

@@ -1,6 +1,7 @@
 //! Where a real host meets the model.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use airloom_base::lookup::Table;
 use airloom_base::{Outbox, Packet};
@@ -22,15 +23,32 @@ pub struct PortInfo {
     pub link_name: String,
     /// Addresses of the interface.
     pub addresses: Vec<IpAddr>,
-    /// Addresses of the host at the other end, in the same order of families: the way to everywhere.
-    pub gateways: Vec<IpAddr>,
+    /// Networks (address, prefix length) that lie behind this interface; length 0 is everything that has no better
+    /// route.
+    pub routes: Vec<(IpAddr, u8)>,
     /// Largest IP datagram.
     pub mtu: u16,
+    /// Does the host pass on datagrams that are not for it?
+    pub forwards: bool,
+    /// Addresses and names of all hosts, as this one should use them.
+    pub names: Arc<[(IpAddr, String)]>,
+    /// What the host's TCP is told.
+    pub tcp: RealTcp,
     /// Program and arguments to run in the host.
     pub command: Option<Vec<String>>,
     pub(crate) host: u32,
     pub(crate) interface: u16,
-    pub(crate) link: u32,
+}
+
+/// Settings of a real host's TCP; `None`: what its kernel does by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RealTcp {
+    /// Largest window to announce, in octets.
+    pub receive_buffer: Option<u64>,
+    /// Send buffer, in octets.
+    pub send_buffer: Option<u64>,
+    /// Congestion control.
+    pub congestion: Option<String>,
 }
 
 /// Numbers for the flows of real programs; both directions, and all ports, agree.

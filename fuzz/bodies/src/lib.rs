@@ -117,7 +117,8 @@ fn hostile_peer(bearer: &str, settings: &[(String, String)], octets: &[u8]) {
 /// Makes octets a datagram from the real host to the server, with right lengths and checksums.
 fn mend(datagram: &mut Vec<u8>, world: &World) {
     let port = &world.ports()[0];
-    let (source, destination) = (port.addresses[0], port.gateways[0]);
+    let server = port.names.iter().find(|(_, name)| *name != port.host_name);
+    let (source, destination) = (port.addresses[0], server.expect("there is a server").0);
     let payload = datagram.split_off(datagram.len().min(20));
     let protocol = [6, 17, 1, 132][usize::from(payload.first().copied().unwrap_or(0) & 3)];
     let mut packet = Packet::build(|_| 0, Body::Real(payload.into()));

@@ -1,16 +1,18 @@
 //! What this machine allows, for `doctor`.
 
 use std::fs::OpenOptions;
-use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 
-use super::netlink::{Device, Netlink};
-use super::netns::Namespace;
-use super::port::PacketSocket;
+use airloom_world::{Builder, End};
+
+use super::lab::{self, Laboratory, Rights, Stage};
 
 /// What emulation needs, and whether it is there; where not, the reason.
 #[derive(Clone, Debug)]
 pub struct Capabilities {
-    /// Network namespaces can be made.
+    /// By which rights.
+    pub rights: Rights,
+    /// Namespaces can be made.
     pub namespaces: Result<(), String>,
     /// Two of them can be joined by a veth pair.
     pub veth: Result<(), String>,
@@ -29,37 +31,45 @@ impl Capabilities {
     }
 }
 
-/// Tries out what emulation needs, in namespaces that are gone when this returns.
+/// Tries out what emulation needs, with a laboratory that is gone when this returns.
 pub fn capabilities() -> Capabilities {
-    let text = |what: &str, error: io::Error| format!("{what}: {error}");
     let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-    let tun = tun.map(drop).map_err(|e| text("/dev/net/tun", e));
-    let far = match Namespace::new(|| Ok(())) {
-        Ok((namespace, ())) => namespace,
-        Err(error) => {
-            let why = text("making a network namespace", error);
-            let untried = || Err(format!("not tried: {why}"));
-            return Capabilities { veth: untried(), af_packet: untried(), namespaces: Err(why), tun };
-        }
-    };
-    let tried = Namespace::new(|| {
-        let device = |name| Device { name, index: 100, mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
-        let veth =
-            Netlink::open().and_then(|mut n| n.add_veth(&device("here"), &device("there"), far.as_fd()));
-        let af_packet = match &veth {
-            Ok(()) => PacketSocket::open(100).map(drop),
-            Err(_) => Err(io::Error::other("not tried: there is no veth pair")),
-        };
-        Ok((veth, af_packet))
-    });
-    let (veth, af_packet) = match tried {
-        Ok((_, results)) => results,
-        Err(error) => (Err(error), Err(io::Error::other("not tried"))),
-    };
-    Capabilities {
+    let mut found = Capabilities {
+        rights: Rights::here(),
         namespaces: Ok(()),
-        veth: veth.map_err(|e| text("making a veth pair", e)),
-        af_packet: af_packet.map_err(|e| text("opening a packet socket", e)),
-        tun,
+        veth: Ok(()),
+        af_packet: Ok(()),
+        tun: tun.map(drop).map_err(|e| format!("/dev/net/tun: {e}")),
+    };
+    let Some(failure) = attempt() else { return found };
+    let untried = || Err(format!("not tried: {}", failure.0));
+    match failure.1 {
+        Stage::Namespaces => {
+            (found.veth, found.af_packet) = (untried(), untried());
+            found.namespaces = Err(format!("making namespaces: {}", failure.0));
+        }
+        Stage::Cables => {
+            found.af_packet = untried();
+            found.veth = Err(format!("making a veth pair: {}", failure.0));
+        }
+        Stage::Sockets => found.af_packet = Err(format!("opening a packet socket: {}", failure.0)),
+        Stage::Hosts => found.namespaces = Err(format!("furnishing a host: {}", failure.0)),
     }
+    found
+}
+
+/// Makes the smallest laboratory; what failed, and at which step.
+fn attempt() -> Option<(String, Stage)> {
+    let mut b = Builder::new(1);
+    let (here, there) = (b.host("here"), b.host("there"));
+    let wire = airloom_bearers::find("wireline")?;
+    let bearer =
+        (wire.build)(&serde_json::Value::Object(serde_json::Map::new()), &mut b.parts("wire", 1)).ok()?;
+    let end = |host, n| End { host, addresses: vec![IpAddr::from(Ipv4Addr::new(10, 77, 0, n))] };
+    b.link_with("wire", bearer, vec![end(here, 2)], end(there, 1)).ok()?;
+    b.real(here, None);
+    let world = b.build().ok()?;
+    let failure = Laboratory::try_build(world.ports()).err()?;
+    let helps = if failure.denied { format!("; {}", lab::what_helps()) } else { String::new() };
+    Some((format!("{}{helps}", failure.text), failure.stage))
 }

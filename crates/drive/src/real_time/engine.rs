@@ -6,7 +6,7 @@ use airloom_base::{Duration, Histogram, Instant, Outbox};
 use airloom_world::{PortId, World};
 
 use super::clock::{Clock, SharpTimers, readable};
-use super::netns::Laboratory;
+use super::lab::Laboratory;
 use super::port::{Arrival, Port, PortCounters};
 use super::process::Running;
 use super::{Error, Report};

@@ -1,6 +1,6 @@
 //! Real time: real programs on the kernel's own stack, every datagram through the same model.
 //!
-//! A host marked `real` is a network namespace of its own whose interfaces end at the engine (`netns`). The
+//! A host marked `real` is a network namespace of its own whose interfaces end at the engine (`lab`). The
 //! engine is one loop in the calling thread:
 //!
 //! ```text
@@ -18,18 +18,20 @@
 //! |---|---|
 //! | `clock` | the monotonic clock, stamps, waiting |
 //! | [`port`] | a device: packet socket on a veth pair; others fit the same trait |
-//! | `netns`, `netlink` | namespaces, cables, addresses, routes |
+//! | `lab` | namespaces and the processes that hold them; by which rights |
+//! | `netlink` | devices, addresses, routes |
 //! | `process` | services and the command in real hosts |
+//! | [`hosts`] | the same while a run goes on, for other threads |
 //! | `sys` | what no safe wrapper covers |
 //!
-//! Left out as yet: running without privileges, name resolution, super-packets, spinning before deadlines and
-//! real-time priority.
+//! Left out as yet: super-packets, spinning before deadlines and real-time priority.
 
 mod capabilities;
 mod clock;
 mod engine;
+pub mod hosts;
+mod lab;
 mod netlink;
-mod netns;
 pub mod port;
 mod process;
 mod report;
@@ -46,6 +48,8 @@ use crate::run::{self, DriveError, Results};
 use crate::virtual_time::Until;
 
 pub use capabilities::{Capabilities, capabilities};
+pub use hosts::Hosts;
+pub use lab::Rights;
 pub use report::Report;
 
 /// Why nothing could be run, or not to the end.
@@ -93,10 +97,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotAllowed(what) => {
-                write!(
-                    f,
-                    "emulation is not possible here: {what}; it needs root, or CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW together"
-                )
+                write!(f, "emulation is not possible here: {what}; {}", lab::what_helps())
             }
             Error::SetUp(what) => write!(f, "setting up the laboratory failed: {what}"),
             Error::NothingReal => {
@@ -124,25 +125,38 @@ pub fn run(
     until: Until,
     look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
+    run_and_tell(world, command, until, |_| {}, look)
+}
+
+/// The same, and `ready` is told of the real hosts when they and their services are there.
+pub fn run_and_tell(
+    world: &mut World,
+    command: Option<&[String]>,
+    until: Until,
+    ready: impl FnOnce(Hosts),
+    look: impl FnMut(Instant, &mut Outbox) -> bool,
+) -> Result<Report, Error> {
     let ports = world.ports().to_vec();
-    let Some(first) = ports.first() else { return Err(Error::NothingReal) };
-    // Dropped in reverse order: programs end before the namespaces they live in are cleared.
-    let mut laboratory = netns::Laboratory::build(&ports)?;
+    if ports.is_empty() {
+        return Err(Error::NothingReal);
+    }
+    // Dropped in reverse order: programs end before the laboratory they live in.
+    let mut laboratory = lab::Laboratory::build(&ports)?;
+    let keeper = laboratory.keeper.clone();
     let mut services: Vec<process::Running> = Vec::new();
-    for (n, port) in ports.iter().enumerate() {
-        let is_first = ports[..n].iter().all(|p| p.host_name != port.host_name);
-        if let Some(words) = port.command.as_ref().filter(|_| is_first) {
-            let service = process::Running::start(words, &laboratory.hosts[&port.host_name], false)?;
+    for (n, host) in keeper.hosts().iter().enumerate() {
+        let words = ports.iter().find(|p| p.host_name == *host).and_then(|p| p.command.as_ref());
+        if let Some(words) = words {
+            let service = process::Running::start(words, &keeper, n, false)?;
             service.wait_until_ready()?;
             services.push(service);
         }
     }
-    let host = first.host_name.clone();
-    let start = |laboratory: &netns::Laboratory| {
-        command.map(|words| process::Running::start(words, &laboratory.hosts[&host], true)).transpose()
+    let start = |laboratory: &lab::Laboratory| {
+        ready(Hosts::new(&laboratory.keeper));
+        command.map(|words| process::Running::start(words, &laboratory.keeper, 0, true)).transpose()
     };
-    let report = engine::run(world, &mut laboratory, start, until, look)?;
-    Ok(report)
+    engine::run(world, &mut laboratory, start, until, look)
 }
 
 /// Runs `scenario` in real time: from the scenario as understood to tables and a report. A capture goes to
@@ -154,18 +168,33 @@ pub fn emulate(
     capture: Option<&Path>,
     mut progress: impl FnMut(Instant) -> bool,
 ) -> Result<(Results, Report), DriveError> {
-    let mut world = scenario.build(true)?;
-    let mut recorder = run::recorder(scenario, run_id, capture)?;
     let until = match scenario.run.until {
         scenario::Until::Done => Until::Done { limit: scenario.run.limit },
         scenario::Until::After(time) => Until::Elapsed(time),
     };
+    emulate_and_tell(scenario, command, until, run_id, capture, |_| {}, |now, _| progress(now))
+}
+
+/// The same until `until`; `ready` is told of the real hosts when they are there, and `look` gets to see the world
+/// ten times a second.
+pub fn emulate_and_tell(
+    scenario: &Scenario,
+    command: Option<&[String]>,
+    until: Until,
+    run_id: &str,
+    capture: Option<&Path>,
+    ready: impl FnOnce(Hosts),
+    mut look: impl FnMut(Instant, &Outbox) -> bool,
+) -> Result<(Results, Report), DriveError> {
+    let mut world = scenario.build(true)?;
+    let mut recorder = run::recorder(scenario, run_id, capture)?;
     let mut failed = None;
-    let report = run(&mut world, command, until, |now, records| {
+    let report = run_and_tell(&mut world, command, until, ready, |now, records| {
+        let go_on = look(now, records);
         if let Err(e) = recorder.drain(records) {
             failed.get_or_insert(e);
         }
-        failed.is_none() && progress(now)
+        failed.is_none() && go_on
     })?;
     if let Some(e) = failed {
         return Err(e.into());

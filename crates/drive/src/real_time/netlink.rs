@@ -3,7 +3,7 @@
 //! Only what a laboratory of veth pairs needs. Every request is acknowledged before the next is sent.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::libc;
@@ -53,13 +53,6 @@ impl Prefix {
     /// This address alone.
     pub(super) const fn exactly(address: IpAddr) -> Prefix {
         Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } }
-    }
-    /// Every address of the family of `like`.
-    pub(super) const fn everything(like: IpAddr) -> Prefix {
-        match like {
-            IpAddr::V4(_) => Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 },
-            IpAddr::V6(_) => Prefix { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 },
-        }
     }
 }
 

@@ -1,17 +1,14 @@
-//! The few calls of the operating system that no safe wrapper covers. The only unsafe code of the product.
+//! The few calls of the operating system that no safe wrapper covers. With
+//! `lab/child.rs` the only unsafe code of the product.
 
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::libc;
-use nix::sched::CloneFlags;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
 /// Options of packet sockets that `libc` does not name.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -95,44 +92,4 @@ pub(super) fn switch_offloads_off(socket: BorrowedFd, name: &str) -> io::Result<
         }
     }
     Ok(())
-}
-
-/// A descriptor that becomes readable when the process ends.
-pub(super) fn pidfd(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes two integers and returns a new descriptor that nobody else owns.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd as i32)) }
-    }
-}
-
-/// Makes `command` start in the network namespace `namespace`, in a process group of its own (which `foreground`
-/// makes the foreground group of the terminal at standard input), die with the thread that starts it, and take the default
-/// action on every signal that this program may have blocked.
-///
-/// `namespace` must stay open until the command was spawned.
-pub(super) fn start_in_namespace(command: &mut Command, namespace: BorrowedFd, foreground: bool) {
-    command.process_group(0);
-    let namespace = namespace.as_raw_fd();
-    let enter = move || {
-        // SAFETY: the caller keeps the descriptor open; the child has a copy of it until exec closes it.
-        let namespace = unsafe { BorrowedFd::borrow_raw(namespace) };
-        nix::sched::setns(namespace, CloneFlags::CLONE_NEWNET)?;
-        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        if foreground {
-            // SAFETY: whether standard input is open or not, tcsetpgrp only looks at the number.
-            let terminal = unsafe { BorrowedFd::borrow_raw(libc::STDIN_FILENO) };
-            // A background group that touches the terminal is stopped, unless the signal is blocked.
-            let mut stopping = SigSet::empty();
-            stopping.add(Signal::SIGTTOU);
-            pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&stopping), None)?;
-            nix::unistd::tcsetpgrp(terminal, nix::unistd::getpid())?;
-        }
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
-        Ok(())
-    };
-    // SAFETY: between fork and exec only system calls run: no allocation, no locks.
-    unsafe {
-        command.pre_exec(enter);
-    }
 }

@@ -1,0 +1,129 @@
+//! Devices, addresses and routes of a laboratory.
+//!
+//! ```text
+//!  namespace "mobile"            the engine's namespace               namespace "origin"
+//!  +----------------+           +----------------------+             +----------------+
+//!  | curl           |           |        World         |             | nginx          |
+//!  |   radio =======|===veth====|== p0            p1 ==|====veth=====|== internet     |
+//!  +----------------+           +----------------------+             +----------------+
+//! ```
+//!
+//! On the hosts' devices no neighbour is ever asked for its link-layer address (the model would delay the question),
+//! and offloads are off: what arrives at a port is a datagram as it would stand on a wire.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use airloom_world::PortInfo;
+
+use crate::real_time::netlink::{Device, LOOPBACK, Netlink, Prefix};
+use crate::real_time::port::PacketSocket;
+use crate::real_time::sys;
+
+/// Indexes of our devices begin here: a fresh namespace may have devices of its own.
+const FIRST_INDEX: u32 = 100;
+
+/// What is the same in every namespace, run inside it.
+pub(super) fn prepare(has_v6: bool, forwards: bool) -> io::Result<()> {
+    let (v6, forwards) = (if has_v6 { "0" } else { "1" }, if forwards { "1" } else { "0" });
+    let group = nix::unistd::getegid();
+    for (key, value) in [
+        ("ipv6/conf/all/disable_ipv6", v6),
+        ("ipv6/conf/default/disable_ipv6", v6),
+        ("ipv6/conf/default/router_solicitations", "0"),
+        ("ipv6/conf/default/accept_ra", "0"),
+        // With several interfaces, answers may come by another one than the question left by.
+        ("ipv4/conf/all/rp_filter", "0"),
+        ("ipv4/conf/default/rp_filter", "0"),
+        ("ipv4/ip_forward", forwards),
+        ("ipv6/conf/all/forwarding", forwards),
+        // A router that sends back over the link it got something from would tell its neighbour of a shorter way,
+        // which a radio cell does not have.
+        ("ipv4/conf/all/send_redirects", "0"),
+        ("ipv4/conf/default/send_redirects", "0"),
+        // Programs of plain users may serve on any port, and ping.
+        ("ipv4/ip_unprivileged_port_start", "0"),
+        ("ipv4/ping_group_range", &format!("{group} {group}")),
+    ] {
+        // Where /proc/sys is read-only (some containers) the kernel's own chatter is counted at the ports.
+        let _ = fs::write(format!("/proc/sys/net/{key}"), value);
+    }
+    Netlink::open()?.set_up(LOOPBACK, true)
+}
+
+/// A locally administered address: the side (0 here, 1 there) and the number of the port.
+fn mac(side: u8, port: usize) -> [u8; 6] {
+    let [high, low] = (port as u16).to_be_bytes();
+    [0x02, 0, 0, side, high, low]
+}
+
+fn index(port: usize) -> u32 {
+    FIRST_INDEX + port as u32
+}
+
+/// Makes all veth pairs; run in the engine's namespace. Each port with the index of its host's namespace.
+pub(super) fn cables(ports: &[(usize, PortInfo)], hosts: &[OwnedFd]) -> io::Result<()> {
+    let mut netlink = Netlink::open()?;
+    for (n, (host, port)) in ports.iter().enumerate() {
+        let name = format!("p{n}");
+        let (index, mtu) = (index(n), u32::from(port.mtu));
+        let here = Device { name: &name, index, mac: mac(0, n), mtu };
+        let device = device_name(&port.link_name, n);
+        let there = Device { name: &device, index, mac: mac(1, n), mtu };
+        let host = hosts.get(*host).ok_or_else(|| io::Error::other("no such host"))?;
+        netlink.add_veth(&here, &there, host.as_fd())?;
+        netlink.set_up(index, false)?;
+    }
+    Ok(())
+}
+
+/// Opens the engine's end of each cable; run in the engine's namespace.
+pub(super) fn sockets(ports: usize) -> io::Result<Vec<OwnedFd>> {
+    (0..ports).map(|n| PacketSocket::open(index(n))).collect()
+}
+
+/// The port with number `n` on its socket.
+pub(super) fn port(socket: OwnedFd, n: usize) -> PacketSocket {
+    PacketSocket::new(socket, mac(0, n), mac(1, n))
+}
+
+/// Addresses and routes of one interface; run in the namespace of its host.
+pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
+    let mut netlink = Netlink::open()?;
+    let index = index(n);
+    sys::switch_offloads_off(netlink.as_fd(), &device_name(&port.link_name, n))?;
+    if port.addresses.iter().any(IpAddr::is_ipv6) {
+        netlink.no_automatic_addresses(index)?;
+    }
+    netlink.set_up(index, false)?;
+    for address in &port.addresses {
+        netlink.add_address(index, Prefix::exactly(*address))?;
+    }
+    for (network, bits) in &port.routes {
+        netlink.add_route(index, Prefix { address: *network, bits: *bits })?;
+    }
+    Ok(())
+}
+
+/// The link's name, if a device can have it.
+fn device_name(link: &str, n: usize) -> String {
+    let fits = (1..=15).contains(&link.len())
+        && link.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        && !["lo", ".", "..", "all", "default"].contains(&link);
+    if fits { link.to_owned() } else { format!("link{n}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_named_after_its_link_where_that_is_possible() {
+        assert_eq!(device_name("radio", 0), "radio");
+        assert_eq!(device_name("a-link-with-a-long-name", 2), "link2");
+        assert_eq!(device_name("lo", 1), "link1");
+        assert_eq!(device_name("with space", 1), "link1");
+    }
+}

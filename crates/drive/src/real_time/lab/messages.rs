@@ -1,0 +1,140 @@
+//! What the engine and the keeper of a laboratory say to each other: messages with descriptors, over a socket pair.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg,
+    sendmsg, socketpair,
+};
+
+use super::child;
+
+/// Longest message.
+const LONGEST: usize = 4096;
+/// Most descriptors that travel with one message.
+pub(super) const MOST_FDS: usize = 64;
+
+/// A pair of connected sockets; each message arrives as it was sent.
+pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?)
+}
+
+/// Sends a message; longer ones are cut.
+pub(super) fn send(socket: BorrowedFd, octets: &[u8], fds: &[RawFd]) -> io::Result<()> {
+    let rights = [ControlMessage::ScmRights(fds)];
+    let control: &[ControlMessage] = if fds.is_empty() { &[] } else { &rights };
+    let parts = [IoSlice::new(&octets[..octets.len().min(LONGEST)])];
+    loop {
+        match sendmsg::<UnixAddr>(socket.as_raw_fd(), &parts, control, MsgFlags::MSG_NOSIGNAL, None) {
+            Ok(_) => return Ok(()),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Waits for a message; an empty one is the end: the other side is gone.
+pub(super) fn receive(socket: BorrowedFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut octets = vec![0; LONGEST];
+    let mut control = cmsg_space!([RawFd; MOST_FDS]);
+    let (len, fds) = loop {
+        let mut parts = [IoSliceMut::new(&mut octets)];
+        match recvmsg::<UnixAddr>(
+            socket.as_raw_fd(),
+            &mut parts,
+            Some(&mut control),
+            MsgFlags::MSG_CMSG_CLOEXEC,
+        ) {
+            Ok(message) => {
+                let mut fds = Vec::new();
+                for item in message.cmsgs()? {
+                    if let ControlMessageOwned::ScmRights(list) = item {
+                        fds.extend(list.into_iter().map(child::received));
+                    }
+                }
+                break (message.bytes, fds);
+            }
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    };
+    octets.truncate(len);
+    Ok((octets, fds))
+}
+
+/// Writes texts so that [`Texts`] finds them again.
+#[derive(Default)]
+pub(super) struct Writer(pub(super) Vec<u8>);
+
+impl Writer {
+    pub(super) fn number(&mut self, number: u32) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    pub(super) fn text(&mut self, octets: &[u8]) {
+        self.number(octets.len() as u32);
+        self.0.extend_from_slice(octets);
+    }
+
+    pub(super) fn texts<'a>(&mut self, texts: impl ExactSizeIterator<Item = &'a [u8]>) {
+        self.number(texts.len() as u32);
+        for text in texts {
+            self.text(text);
+        }
+    }
+}
+
+/// Reads what a [`Writer`] wrote; `None` where it ends too early.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn number(&mut self) -> Option<u32> {
+        let (first, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*first))
+    }
+
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+        let len = self.number()? as usize;
+        let (text, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(text)
+    }
+
+    pub(super) fn texts(&mut self) -> Option<Vec<&'a [u8]>> {
+        (0..self.number()?).map(|_| self.text()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn texts_come_back_and_a_cut_message_is_noticed() {
+        let mut writer = Writer::default();
+        writer.number(7);
+        writer.texts([&b"a"[..], b"", b"long text"].into_iter());
+        let mut reader = Reader(&writer.0);
+        assert_eq!(reader.number(), Some(7));
+        assert_eq!(reader.texts().unwrap(), [&b"a"[..], b"", b"long text"]);
+        for cut in 4..writer.0.len() {
+            assert!(Reader(&writer.0[4..cut]).texts().is_none(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_message_brings_its_descriptors_and_the_end_is_an_empty_one() {
+        let (here, there) = pair().unwrap();
+        send(here.as_fd(), b"two", &[here.as_raw_fd(), there.as_raw_fd()]).unwrap();
+        let (octets, fds) = receive(there.as_fd()).unwrap();
+        assert_eq!((octets.as_slice(), fds.len()), (&b"two"[..], 2));
+        drop((here, fds));
+        assert!(receive(there.as_fd()).unwrap().0.is_empty());
+    }
+}

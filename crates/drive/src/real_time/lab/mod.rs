@@ -1,0 +1,237 @@
+//! The laboratory: a network namespace per real host, and one for the engine's ends of their cables.
+//!
+//! Namespaces have no names: two processes hold them (`warden`), and when they are gone the kernel takes the namespaces
+//! down with everything in them. The machine's own interfaces are not touched. The engine's process needs no rights
+//! and enters nothing: it gets the sockets of its ports, and asks for programs to be started.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `rights` | by which rights: one's own, or a user namespace |
+//! | `warden`, `keeper` | the two processes, see there |
+//! | `devices` | cables, addresses, routes |
+//! | `names` | `/etc/hosts` and `/etc/resolv.conf` |
+//! | `plan` | what is to be made |
+//! | `messages` | between the engine and the keeper |
+//! | `child` | what no safe wrapper covers |
+
+mod child;
+mod devices;
+mod keeper;
+mod messages;
+mod names;
+mod plan;
+mod rights;
+mod warden;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use airloom_world::PortInfo;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+
+use super::Error;
+use super::port::PacketSocket;
+pub(super) use keeper::Stage;
+use messages::Writer;
+use plan::Plan;
+pub use rights::Rights;
+
+pub(super) use keeper::ENDED;
+use keeper::NOT_ENTERED;
+
+/// All namespaces of a run, and its ports in the order in which they were asked for.
+pub(super) struct Laboratory {
+    pub(super) keeper: Arc<Keeper>,
+    pub(super) ports: Vec<PacketSocket>,
+}
+
+/// The engine's way to the laboratory's process 1. When the last owner is gone so is the laboratory.
+pub(super) struct Keeper {
+    /// One question at a time.
+    socket: Option<Mutex<OwnedFd>>,
+    warden: Pid,
+    hosts: Vec<String>,
+    /// Names as threads of this process see them that enter a host.
+    names: Vec<names::Names>,
+    rights: Rights,
+}
+
+/// A program to be started.
+pub(super) struct Start<'a> {
+    pub(super) host: usize,
+    pub(super) words: &'a [String],
+    /// Variables of its environment.
+    pub(super) variables: Vec<(OsString, OsString)>,
+    /// Standard input, output and error.
+    pub(super) standard: [BorrowedFd<'a>; 3],
+    /// Gets the terminal at its standard input.
+    pub(super) foreground: bool,
+}
+
+/// What was tried and did not work.
+pub(super) struct Failure {
+    pub(super) stage: Stage,
+    pub(super) text: String,
+    pub(super) denied: bool,
+}
+
+impl Laboratory {
+    /// Builds namespaces, cables, addresses and routes for `ports`.
+    pub(super) fn build(ports: &[PortInfo]) -> Result<Laboratory, Error> {
+        Laboratory::try_build(ports).map_err(|failure| {
+            let what = match failure.stage {
+                Stage::Namespaces => "making namespaces",
+                Stage::Cables => "making veth pairs between the engine and the real hosts",
+                Stage::Sockets => "opening packet sockets",
+                Stage::Hosts => "furnishing the real hosts",
+            };
+            let text = format!("{what}: {}", failure.text);
+            if failure.denied { Error::NotAllowed(text) } else { Error::SetUp(text) }
+        })
+    }
+
+    /// The same, with the step that failed.
+    pub(super) fn try_build(ports: &[PortInfo]) -> Result<Laboratory, Failure> {
+        let rights = Rights::here();
+        let plan = Plan::new(ports);
+        let failed = |error: io::Error| Failure {
+            stage: Stage::Namespaces,
+            denied: error.kind() == io::ErrorKind::PermissionDenied,
+            text: error.to_string(),
+        };
+        let (socket, warden) = warden::start(&plan, rights).map_err(failed)?;
+        let mut keeper = Keeper {
+            socket: None,
+            warden,
+            hosts: plan.hosts.iter().map(|h| h.name.clone()).collect(),
+            names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
+            rights,
+        };
+        let (answer, _) = messages::receive(socket.as_fd()).map_err(failed)?;
+        match answer.split_first() {
+            Some((&keeper::READY, _)) => {}
+            Some((_, [stage, a, b, c, d, text @ ..])) => {
+                let code = i32::from_le_bytes([*a, *b, *c, *d]);
+                let denied = matches!(
+                    code,
+                    nix::libc::EPERM | nix::libc::EACCES | nix::libc::ENOSPC | nix::libc::ENOSYS
+                ) && *stage != Stage::Hosts as u8;
+                let stage = Stage::ALL.get(usize::from(*stage)).copied().unwrap_or(Stage::Namespaces);
+                return Err(Failure { stage, denied, text: String::from_utf8_lossy(text).into_owned() });
+            }
+            _ => return Err(failed(io::Error::other("the laboratory's first process ended"))),
+        }
+        let mut sockets = Vec::new();
+        while sockets.len() < ports.len() {
+            let (_, more) = messages::receive(socket.as_fd()).map_err(failed)?;
+            if more.is_empty() {
+                return Err(failed(io::Error::other("the laboratory's first process ended")));
+            }
+            sockets.extend(more);
+        }
+        keeper.socket = Some(Mutex::new(socket));
+        let ports = sockets.into_iter().enumerate().map(|(n, socket)| devices::port(socket, n)).collect();
+        Ok(Laboratory { keeper: Arc::new(keeper), ports })
+    }
+}
+
+impl Keeper {
+    /// The index of a host.
+    pub(super) fn host(&self, name: &str) -> Option<usize> {
+        self.hosts.iter().position(|h| h == name)
+    }
+
+    /// The hosts' names.
+    pub(super) fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    fn ask(&self, request: &[u8], fds: &[i32]) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+        let gone = || io::Error::other("the laboratory is gone");
+        let socket = self.socket.as_ref().ok_or_else(gone)?;
+        let socket = socket.lock().unwrap_or_else(PoisonError::into_inner);
+        messages::send(socket.as_fd(), request, fds)?;
+        let (answer, fds) = messages::receive(socket.as_fd())?;
+        if answer.is_empty() { Err(gone()) } else { Ok((answer, fds)) }
+    }
+
+    /// Starts a program; the socket on which it says how it ended ([`NOT_ENTERED`], [`ENDED`]) and takes signals.
+    pub(super) fn start(&self, start: &Start) -> io::Result<Result<OwnedFd, io::Error>> {
+        let (own, theirs) = messages::pair()?;
+        let mut writer = Writer::default();
+        writer.number(start.host as u32);
+        writer.number(u32::from(start.foreground));
+        // A folder that is gone has no path; programs then begin at the root.
+        let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        writer.text(folder.as_os_str().as_bytes());
+        writer.texts(start.words.iter().map(String::as_bytes));
+        let variables: Vec<Vec<u8>> = start
+            .variables
+            .iter()
+            .map(|(key, value)| [key.as_bytes(), b"=", value.as_bytes()].concat())
+            .collect();
+        writer.texts(variables.iter().map(Vec::as_slice));
+        // Arguments and environment may be longer than a message.
+        let mut request = File::from(memfd_create("airloom", MFdFlags::MFD_CLOEXEC)?);
+        request.write_all(&writer.0)?;
+        request.rewind()?;
+        let [input, output, error] = start.standard.map(|fd| fd.as_raw_fd());
+        let (answer, _) =
+            self.ask(&[keeper::START], &[request.as_raw_fd(), theirs.as_raw_fd(), input, output, error])?;
+        drop(theirs);
+        match answer.try_into().map(i32::from_le_bytes) {
+            Ok(0) => Ok(Ok(own)),
+            Ok(code) => {
+                let entered = messages::receive(own.as_fd()).is_ok_and(|(said, _)| said != [NOT_ENTERED]);
+                let error = io::Error::from_raw_os_error(code);
+                if entered { Ok(Err(error)) } else { Err(error) }
+            }
+            Err(_) => Err(io::Error::other("the laboratory gave no answer")),
+        }
+    }
+
+    /// Does anyone listen on some port of the host?
+    pub(super) fn is_listening(&self, host: usize) -> bool {
+        let mut request = vec![keeper::LISTENING];
+        request.extend_from_slice(&(host as u32).to_le_bytes());
+        self.ask(&request, &[]).is_ok_and(|(answer, _)| answer == [1])
+    }
+
+    /// The network namespace of a host.
+    pub(super) fn namespace(&self, host: usize) -> io::Result<OwnedFd> {
+        let mut request = vec![keeper::NAMESPACE];
+        request.extend_from_slice(&(host as u32).to_le_bytes());
+        let (_, fds) = self.ask(&request, &[])?;
+        fds.into_iter().next().ok_or_else(|| io::Error::other("no such host"))
+    }
+
+    /// The names that the host's programs see.
+    pub(super) fn names(&self, host: usize) -> Option<&names::Names> {
+        self.names.get(host)
+    }
+
+    /// By which rights the laboratory was made.
+    pub(super) fn rights(&self) -> Rights {
+        self.rights
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // The keeper sees the end of its socket and goes; the warden is gone when everything is.
+        self.socket = None;
+        let _ = waitpid(self.warden, None);
+    }
+}
+
+/// Why a plain user may not do it here, and what helps.
+pub(super) fn what_helps() -> String {
+    rights::what_helps()
+}

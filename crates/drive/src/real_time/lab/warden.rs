@@ -1,0 +1,74 @@
+//! The two processes that a laboratory lives in.
+//!
+//! ```text
+//!  the engine's process   any number of threads, no rights needed
+//!      |  fork
+//!    warden               in the new user namespace; watches the engine's process and ends with it
+//!      |  fork
+//!    keeper               process 1 of a new PID namespace; dies when the warden does (PR_SET_PDEATHSIG)
+//!      |  fork, exec
+//!    programs             whatever they start stays in the PID namespace
+//! ```
+//!
+//! When process 1 of a PID namespace dies the kernel kills everything in it, daemons that left their parents too. So
+//! nothing is left of a laboratory when the engine's process is gone, however it went. The warden does one thing
+//! only, so that nothing can keep it from noticing.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::poll::{PollTimeout, poll};
+use nix::sched::CloneFlags;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, getpid, setpgid};
+
+use super::plan::Plan;
+use super::rights::{self, Rights};
+use super::{child, keeper, messages};
+use crate::real_time::clock::readable;
+
+/// Starts both processes; the engine's end of the keeper's socket, and the warden's number.
+pub(super) fn start(plan: &Plan, rights: Rights) -> io::Result<(OwnedFd, Pid)> {
+    let engine = child::pidfd(getpid())?;
+    let (here, there) = messages::pair()?;
+    let warden = child::in_copy(|| warden(plan, rights, there.as_fd(), engine.as_fd()))?;
+    Ok((here, warden))
+}
+
+fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> i32 {
+    let keeper = match prepare(rights, socket, engine) {
+        Ok(()) => child::in_copy(|| keeper::keeper(plan, rights, socket, engine)),
+        Err(error) => Err(error),
+    };
+    let keeper = match keeper {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            let _ = messages::send(socket, &keeper::failure(keeper::Stage::Namespaces, &error), &[]);
+            return 1;
+        }
+    };
+    // The keeper has its own copy: when it is gone the engine must see the end.
+    let _ = child::close_all_but(&[engine.as_raw_fd()]);
+    if let Ok(ended) = child::pidfd(keeper) {
+        while poll(&mut [readable(engine), readable(ended.as_fd())], PollTimeout::NONE).is_err() {}
+    }
+    let _ = kill(keeper, Signal::SIGKILL);
+    // Returns when the whole PID namespace is empty.
+    let _ = waitpid(keeper, None);
+    0
+}
+
+fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result<()> {
+    // The terminal's signals are for the programs; somebody who ends the engine's group ends the engine.
+    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    for standard in 0..3 {
+        child::become_standard(nothing.as_fd(), standard)?;
+    }
+    // Pipes of the original must end when the original closes them.
+    child::close_all_but(&[socket.as_raw_fd(), engine.as_raw_fd()])?;
+    child::released(nothing.into());
+    rights::take(rights, CloneFlags::CLONE_NEWPID)
+}
