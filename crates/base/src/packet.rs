@@ -192,7 +192,7 @@ const PRESENT: &str = "a packet holds its block until it is dropped";
 
 impl Packet {
     /// A packet whose header octets `write` puts into the given space (behind the headroom) and returns their number of.
-    #[inline]
+    #[inline(always)]
     pub fn build(write: impl FnOnce(&mut [u8]) -> usize, body: Body) -> Packet {
         let mut block = POOL.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
             Box::new(Block { head: [0; HEAD], start: 0, end: 0, flow: 0, id: 0, body: Body::EMPTY })

@@ -79,6 +79,13 @@ struct Entry {
     key: Key,
 }
 
+impl Entry {
+    #[inline]
+    fn parts(&self) -> (Instant, Key) {
+        (Instant::from_nanos((self.order >> 64) as u64), self.key)
+    }
+}
+
 impl Ord for Entry {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
@@ -106,8 +113,12 @@ impl Eq for Entry {}
 /// large ones the front saves as much as it costs.
 const FRONT: usize = 8;
 
-/// The wake-ups: a short sorted front and a heap behind it. Nothing in the front is later than anything in the heap.
+/// The wake-ups: the next one, a short sorted front and a heap behind it. Nothing in the front is earlier than the
+/// next nor later than anything in the heap.
 pub(crate) struct Agenda {
+    /// Earlier than all else; if there is none, the earliest is the last of the front. A busy link enters here and
+    /// leaves again without being sorted in.
+    next: Option<Entry>,
     /// Latest first, so that the earliest is taken off the end.
     front: Vec<Entry>,
     heap: BinaryHeap<Entry>,
@@ -117,7 +128,8 @@ pub(crate) struct Agenda {
 impl Default for Agenda {
     fn default() -> Self {
         // Room for a small network, so that no entry of it ever costs an allocation.
-        Agenda { front: Vec::with_capacity(FRONT + 1), heap: BinaryHeap::with_capacity(64), pushed: 0 }
+        let (front, heap) = (Vec::with_capacity(FRONT + 1), BinaryHeap::with_capacity(64));
+        Agenda { next: None, front, heap, pushed: 0 }
     }
 }
 
@@ -126,6 +138,20 @@ impl Agenda {
     pub(crate) fn push(&mut self, at: Instant, key: Key) {
         self.pushed += 1;
         let entry = Entry { order: u128::from(at.as_nanos()) << 64 | u128::from(self.pushed), key };
+        let first = self.front.last().map_or(u128::MAX, |e| e.order);
+        if self.next.is_none() && entry.order < first {
+            self.next = Some(entry);
+        } else {
+            self.push_behind(entry);
+        }
+    }
+
+    #[inline(never)]
+    fn push_behind(&mut self, entry: Entry) {
+        let entry = match &mut self.next {
+            Some(next) if entry.order < next.order => std::mem::replace(next, entry),
+            _ => entry,
+        };
         // Behind the front if that is full or ends before it, unless nothing is behind.
         if self.heap.is_empty() && self.front.len() < FRONT {
             return self.insert(entry);
@@ -155,16 +181,30 @@ impl Agenda {
     /// The earliest entry, stale or not.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Instant, Key)> {
-        // `pop` refills the front, so the heap is never asked.
-        self.front.last().map(|e| (Instant::from_nanos((e.order >> 64) as u64), e.key))
+        // The front is refilled when it gets empty, so the heap is never asked.
+        self.next.as_ref().or(self.front.last()).map(Entry::parts)
     }
 
+    /// Takes the earliest entry, stale or not, if it is not later than `end`.
     #[inline]
-    pub(crate) fn pop(&mut self) {
+    pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Key)> {
+        if let Some(entry) = &self.next {
+            let parts = entry.parts();
+            if parts.0 > end {
+                return None;
+            }
+            self.next = None;
+            return Some(parts);
+        }
+        let parts = self.front.last()?.parts();
+        if parts.0 > end {
+            return None;
+        }
         self.front.pop();
         if self.front.is_empty() {
             self.refill();
         }
+        Some(parts)
     }
 
     fn refill(&mut self) {
@@ -230,7 +270,7 @@ mod tests {
                 } else {
                     let first = *model.iter().min().expect("it is not empty");
                     assert_eq!(agenda.peek(), Some((Instant::from_nanos(first.0), Key::Link(first.1))));
-                    agenda.pop();
+                    assert!(agenda.pop(Instant::from_nanos(first.0)).is_some());
                     model.retain(|m| *m != first);
                 }
             }

@@ -87,7 +87,7 @@ impl World {
             if self.is_valid(key, at) {
                 return Some(at);
             }
-            self.agenda.pop();
+            self.agenda.pop(at);
         }
         None
     }
@@ -99,8 +99,7 @@ impl World {
         if !self.started {
             self.start();
         }
-        while let Some((at, key)) = self.agenda.peek().filter(|(at, _)| *at <= end) {
-            self.agenda.pop();
+        while let Some((at, key)) = self.agenda.pop(end) {
             let now = self.now.max(at);
             if self.fire(at, key, now) {
                 return true;
@@ -115,8 +114,7 @@ impl World {
         if !self.started {
             self.start();
         }
-        while let Some((at, key)) = self.agenda.peek().filter(|(at, _)| *at <= self.now) {
-            self.agenda.pop();
+        while let Some((at, key)) = self.agenda.pop(self.now) {
             let now = self.now;
             self.fire(at, key, now);
         }
@@ -431,6 +429,7 @@ impl World {
     }
 
     /// Calls an application with its sockets, then looks at its deadline and whether it is done.
+    #[inline(always)]
     fn call(
         &mut self,
         host: u32,
@@ -455,6 +454,7 @@ impl World {
     }
 
     /// Takes what a call of an application left with its host's stack.
+    #[inline(never)]
     fn pass_on(&mut self, host: u32) {
         while let Some((app, socket, why)) = self.hosts[host as usize].net.failed.pop_front() {
             self.failed.push_back((host, app, socket, why));

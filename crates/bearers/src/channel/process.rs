@@ -34,7 +34,6 @@ impl Process {
         }
     }
 
-    #[inline]
     fn probability(&mut self, step: u64, at: Instant) -> f64 {
         match self {
             Process::Bernoulli(p) => *p,
@@ -91,7 +90,10 @@ impl PacketLoss {
         }
         let n = self.next;
         self.next += 1;
-        let p = self.process.probability(n, now);
+        let p = match self.process {
+            Process::Bernoulli(p) => p,
+            _ => self.process.probability(n, now),
+        };
         p > 0.0 && self.fate.nth(n) < p
     }
 

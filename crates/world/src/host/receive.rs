@@ -47,7 +47,7 @@ impl Net {
     }
 
     /// Takes a datagram of the protocol with this index: finds the connection and feeds it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive_unit(
         &mut self,
         at: Reception,
@@ -58,34 +58,53 @@ impl Net {
         let unit = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
         let (theirs, ours) = self.protocols[protocol].ports(unit).ok_or(Error::Truncated)?;
         let key = Key::new(header.protocol, at.local, ours, header.source, theirs);
-        let Some(slot) = self.find(&key).filter(|slot| !self.replaces(*slot, header, &packet)) else {
+        let Some(slot) = self.find(&key) else {
             return self.receive_first(at, key, protocol, (ours, theirs), packet);
         };
+        match self.slots[slot as usize].connection.as_deref_mut() {
+            Some(connection) if !connection.lingering => {
+                packet.strip(header.header_len);
+                connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
+                if !connection.dirty {
+                    connection.dirty = true;
+                    at.fed.push_back((self.index, slot));
+                }
+                Ok(())
+            }
+            _ => self.receive_late(at, header, key, slot, protocol, packet),
+        }
+    }
+
+    /// A unit for a connection in TIME-WAIT: a late one, or the first one of a connection that takes its place.
+    #[inline(never)]
+    fn receive_late(
+        &mut self,
+        at: Reception,
+        header: &Brief,
+        key: Key,
+        slot: u32,
+        protocol: usize,
+        mut packet: Packet,
+    ) -> Result<(), Error> {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return Ok(()) };
+        let ports = connection.ports;
+        if self.stream_app(ports.0).is_some() {
+            let mut unit = packet.duplicate();
+            unit.strip(header.header_len);
+            if connection.transport.yields_to(&unit) {
+                return self.receive_first(at, key, protocol, ports, packet);
+            }
+        }
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
             packet.strip(header.header_len);
             connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
-            if !connection.dirty {
-                connection.dirty = true;
-                at.fed.push_back((self.index, slot));
-            }
+            self.touch(slot, at.fed);
         }
         Ok(())
     }
 
-    /// Does this unit open a new connection in the place of one in TIME-WAIT?
-    #[inline]
-    fn replaces(&self, slot: u32, header: &Brief, packet: &Packet) -> bool {
-        let connection = self.slots[slot as usize].connection.as_deref();
-        connection.is_some_and(|c| {
-            c.lingering && self.stream_app(c.ports.0).is_some() && {
-                let mut unit = packet.duplicate();
-                unit.strip(header.header_len);
-                c.transport.yields_to(&unit)
-            }
-        })
-    }
-
     /// A unit of no connection, or one that takes the place of a connection in TIME-WAIT.
+    #[inline(never)]
     fn receive_first(
         &mut self,
         at: Reception,
