@@ -277,10 +277,7 @@ impl Connection {
         }
         match self.state {
             State::SynReceived if self.opener => self.fail(CloseReason::Refused),
-            State::Closing | State::LastAck | State::TimeWait => {
-                self.facts.end.get_or_insert(CloseReason::Finished);
-                self.fail(CloseReason::Finished);
-            }
+            State::Closing | State::LastAck | State::TimeWait => self.closed(),
             _ => self.fail(CloseReason::Reset),
         }
     }

@@ -266,13 +266,20 @@ impl Connection {
                 self.timers.arm_time_wait(now + self.config.time_wait);
                 self.events |= event::CLOSED | event::LINGERING;
             }
-            State::Closed => {
-                self.facts.end.get_or_insert(CloseReason::Finished);
-                self.pending = 0;
-                self.timers.stop_all();
-                self.events |= event::CLOSED | event::GONE;
-            }
+            State::Closed => self.closed(),
             _ => {}
+        }
+    }
+
+    /// Both sides have finished and nothing is left to send. What was received can still be read.
+    pub fn closed(&mut self) {
+        self.state = State::Closed;
+        self.facts.end.get_or_insert(CloseReason::Finished);
+        self.pending = 0;
+        self.timers.stop_all();
+        self.events = (self.events & !event::LINGERING) | event::GONE;
+        if self.told & event::CLOSED == 0 {
+            self.events |= event::CLOSED;
         }
     }
 
@@ -371,10 +378,10 @@ impl Connection {
     /// The next event, in the order in which an application wants to hear of them.
     fn next_event(&mut self) -> Option<TransportEvent> {
         let mut take = |bit: u8| {
-            let there = self.events & bit != 0;
+            let there = self.events & bit;
             self.events &= !bit;
-            self.told |= bit & (event::FINISHED | event::CLOSED);
-            there
+            self.told |= there & (event::FINISHED | event::CLOSED);
+            there != 0
         };
         if take(event::OPENED) {
             return Some(TransportEvent::Opened);
