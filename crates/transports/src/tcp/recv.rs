@@ -122,9 +122,10 @@ impl Receive {
     #[inline]
     pub fn accepts(&self, seq: u64, len: u64) -> bool {
         //= RFC 9293 (3.4, table 5): the four cases of the acceptability test.
+        //= RFC 9293 (A.2): and an empty segment at the right edge: a peer that has filled the window sends its
+        //= acknowledgements from there, and while what it sent is lost they would not be heard.
         match (len, self.wnd()) {
-            (0, 0) => seq == self.nxt,
-            (0, _) => seq >= self.nxt && seq < self.edge,
+            (0, _) => seq >= self.nxt && seq <= self.edge,
             (_, 0) => false,
             (_, _) => seq < self.edge && seq + len > self.nxt,
         }
@@ -473,7 +474,7 @@ mod tests {
     #[test]
     fn rfc_9293_3_4_the_four_cases_of_the_acceptability_test() {
         let mut r = receive();
-        assert!(r.accepts(1000, 0) && r.accepts(10_999, 0) && !r.accepts(999, 0) && !r.accepts(11_000, 0));
+        assert!(r.accepts(1000, 0) && r.accepts(11_000, 0) && !r.accepts(999, 0) && !r.accepts(11_001, 0));
         assert!(
             r.accepts(900, 101) && !r.accepts(900, 100) && r.accepts(10_999, 50) && !r.accepts(11_000, 1)
         );
