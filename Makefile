@@ -50,7 +50,7 @@ bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole 
 	@PYTHON=$(BIN)/python tools/bench/run
 
 nightly: develop ## the long tests: many more random cases, optimised build, fuzzing
-	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 cargo test --release
+	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 cargo test --release
 	$(BIN)/pytest
 	@tools/fuzz
 

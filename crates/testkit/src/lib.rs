@@ -1,5 +1,6 @@
 //! Harnesses for the tests of all families: machines are driven by their contract, on a clock of the harness's own.
 
+mod damage;
 pub mod link;
 pub mod pair;
 

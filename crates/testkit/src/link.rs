@@ -5,6 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use airloom_base::units::Rate;
 use airloom_base::{Duration, Instant, Packet};
 
+use crate::damage;
+
 /// Which end of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
@@ -35,6 +37,9 @@ pub enum Fate {
     Duplicate,
     /// It arrives so much later than others (and perhaps behind them).
     Late(Duration),
+    /// Its datagram is cut, or some of its bits are flipped, as these random bits say. The receiver's checks of lengths
+    /// and sums decide whether it arrives.
+    Damage(u64),
 }
 
 /// What a fate may depend on.
@@ -134,7 +139,7 @@ pub struct Link {
     order: u64,
     /// Packets dropped because the queue was full.
     pub queue_drops: u64,
-    /// Packets lost by their fate.
+    /// Packets lost by their fate, damaged ones that were noticed included.
     pub losses: u64,
 }
 
@@ -189,6 +194,10 @@ impl Link {
                 self.fly(arrival, from, copy);
             }
             Fate::Late(more) => self.fly(arrival + more, from, packet),
+            Fate::Damage(how) => match damage::damaged(&packet, how) {
+                Some(packet) => self.fly(arrival, from, packet),
+                None => self.losses += 1,
+            },
         }
         Some(fate)
     }

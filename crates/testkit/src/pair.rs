@@ -14,7 +14,7 @@ use airloom_base::{
 
 use crate::link::{End, Fate, Link, LinkConfig, LossPattern};
 
-/// So many steps without becoming idle mean that something never ends.
+/// See [`Pair::endless`].
 const ENDLESS: u64 = 20_000_000;
 
 /// A packet as it was offered to the link.
@@ -145,6 +145,8 @@ pub struct Pair {
     pub hashing: bool,
     /// Units that were refused.
     pub refused: u64,
+    /// So many steps without becoming idle mean that something never ends.
+    pub endless: u64,
     steps: u64,
 }
 
@@ -160,6 +162,7 @@ impl Pair {
             watch: false,
             hashing: true,
             refused: 0,
+            endless: ENDLESS,
             steps: 0,
         }
     }
@@ -264,7 +267,7 @@ impl Pair {
 
     fn step(&mut self, at: Instant) {
         self.steps += 1;
-        assert!(self.steps < ENDLESS, "the pair never becomes idle");
+        assert!(self.steps < self.endless, "the pair never becomes idle");
         self.now = at;
         if let Some((end, packet)) = self.link.arrival(at) {
             self.deliver(end, packet);
