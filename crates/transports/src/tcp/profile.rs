@@ -98,7 +98,9 @@ fn rfc() -> Config {
 fn linux() -> Config {
     Config {
         profile: Profile::Linux,
+        congestion: Congestion::Cubic,
         cubic: CubicConfig::default(),
+        hystart: SlowStartExit::Linux,
         initial_window: InitialWindow::Segments(10),
         ack_counting: AckCounting::Segments,
         loss_window: LossWindow::Cwnd,

@@ -87,3 +87,79 @@ fn burst_time(window: &Window, ack: &Ack) -> Duration {
         rate => Duration::from_nanos(BURST.saturating_mul(1_000_000_000) / rate).min(MAX_BURST_TIME),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::profile::Profile;
+
+    const MSS: u64 = 1000;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn slow_start(segments: u64) -> Window {
+        let mut window = Window::new(&Profile::Linux.settings(), MSS);
+        window.cwnd = segments * MSS;
+        window
+    }
+
+    /// A round of `n` acknowledgements `gap` apart after `from`, all with `rtt`; says at which one slow start ended.
+    fn round(
+        h: &mut HyStart,
+        window: &mut Window,
+        una: u64,
+        from: u64,
+        n: u64,
+        gap: Duration,
+        rtt: Duration,
+    ) -> Option<u64> {
+        for i in 1..=n {
+            let ack = Ack {
+                now: Instant::ZERO + ms(from) + gap * i,
+                una: una + i,
+                nxt: una + n + i - 1,
+                rtt: Some(rtt),
+                srtt: Some(rtt),
+                ..Ack::default()
+            };
+            h.observe(window, &ack);
+            if !window.in_slow_start() {
+                assert_eq!(window.ssthresh, window.cwnd);
+                return Some(i);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_round_trip_time_longer_by_an_eighth_ends_it_at_the_ninth_sample() {
+        // An eighth of 100 ms; not below 4 ms, not above 16 ms.
+        for (base, longer) in [(100, 113), (20, 25), (400, 417)] {
+            let (mut h, mut w) = (HyStart::default(), slow_start(20));
+            assert_eq!(round(&mut h, &mut w, 0, 0, 20, ms(5), ms(base)), None);
+            assert_eq!(round(&mut h, &mut w, 20, 1000, 20, ms(5), ms(longer)), Some(9), "{base}");
+            let (mut h, mut w) = (HyStart::default(), slow_start(20));
+            round(&mut h, &mut w, 0, 0, 20, ms(5), ms(base));
+            assert_eq!(round(&mut h, &mut w, 20, 1000, 20, ms(5), ms(longer - 1)), None, "{base}");
+        }
+    }
+
+    #[test]
+    fn a_train_of_half_the_least_round_trip_time_ends_it() {
+        let (mut h, mut w) = (HyStart::default(), slow_start(20));
+        // 1 ms apart: the train is longer than (100 + 1) / 2 ms with the 52nd after the one that began the round.
+        assert_eq!(round(&mut h, &mut w, 0, 0, 80, ms(1), ms(100)), Some(52));
+        // Acknowledgements more than 2 ms apart are no train.
+        let (mut h, mut w) = (HyStart::default(), slow_start(20));
+        assert_eq!(round(&mut h, &mut w, 0, 0, 80, Duration::from_micros(2001), ms(100)), None);
+    }
+
+    #[test]
+    fn a_window_below_sixteen_segments_is_left_alone() {
+        let (mut h, mut w) = (HyStart::default(), slow_start(15));
+        round(&mut h, &mut w, 0, 0, 15, ms(1), ms(10));
+        assert_eq!(round(&mut h, &mut w, 15, 1000, 15, ms(1), ms(100)), None);
+    }
+}

@@ -97,3 +97,95 @@ impl HyStartPp {
         self.done = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::profile::Profile;
+
+    const MSS: u64 = 1000;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    struct Flow {
+        h: HyStartPp,
+        window: Window,
+        una: u64,
+    }
+
+    impl Flow {
+        fn new() -> Self {
+            let mut window = Window::new(&Profile::Rfc.settings(), MSS);
+            window.cwnd = 10 * MSS;
+            let mut flow = Flow { h: HyStartPp::default(), window, una: 0 };
+            // The handshake ends the round before the first.
+            flow.h.observe(&mut flow.window, &Ack { una: 0, nxt: 10, ..Ack::default() });
+            flow
+        }
+
+        /// Ten acknowledgements of a segment with `rtt`; the last of them ends the round. Returns the growth.
+        fn round(&mut self, rtt: u64) -> u64 {
+            let before = self.window.cwnd;
+            let end = self.una + 10;
+            for _ in 0..10 {
+                self.una += 1;
+                let ack =
+                    Ack { octets: MSS, una: self.una, nxt: end + 10, rtt: Some(ms(rtt)), ..Ack::default() };
+                self.h.observe(&mut self.window, &ack);
+                if self.window.in_slow_start() {
+                    self.h.grow(&mut self.window, &ack);
+                }
+            }
+            self.window.cwnd - before
+        }
+    }
+
+    #[test]
+    fn rfc_9406_4_2_growth_by_the_threshold_slows_to_a_quarter_for_five_rounds() {
+        // An eighth of 100 ms; of 20 ms at least 4 ms; of 400 ms at most 16 ms.
+        for (base, longer) in [(96, 108), (20, 24), (400, 416)] {
+            let mut f = Flow::new();
+            assert_eq!((f.round(base), f.round(longer - 1)), (10_000, 10_000), "{base}");
+            let mut f = Flow::new();
+            assert_eq!(f.round(base), 10_000);
+            // Eight samples are needed: seven segments whole, three at a quarter.
+            assert_eq!(f.round(longer), 7_750, "{base}");
+            assert_eq!((f.round(longer), f.round(longer), f.round(longer)), (2500, 2500, 2500));
+            assert!(f.window.in_slow_start());
+            // The fifth, the one in which it began counted, is the last.
+            assert_eq!(f.round(longer), 2250);
+            assert!(!f.window.in_slow_start());
+            assert_eq!(f.window.ssthresh, f.window.cwnd);
+        }
+    }
+
+    #[test]
+    fn rfc_9406_4_2_a_round_trip_time_below_the_baseline_resumes_slow_start() {
+        let mut f = Flow::new();
+        f.round(100);
+        f.round(120);
+        assert_eq!(f.round(120), 2500);
+        assert!(f.round(105) > 2500);
+        assert_eq!(f.round(105), 10_000);
+    }
+
+    #[test]
+    fn rfc_9406_4_3_l_is_eight_segments_unless_paced() {
+        let mut f = Flow::new();
+        let ack = Ack { octets: 20 * MSS, ..Ack::default() };
+        f.h.grow(&mut f.window, &ack);
+        assert_eq!(f.window.cwnd, 18 * MSS);
+        f.h.grow(&mut f.window, &Ack { paced: true, ..ack });
+        assert_eq!(f.window.cwnd, 38 * MSS);
+    }
+
+    #[test]
+    fn rfc_9406_4_3_only_the_initial_slow_start_is_watched() {
+        let mut f = Flow::new();
+        f.h.lost();
+        f.round(100);
+        assert_eq!(f.round(300), 10_000);
+    }
+}

@@ -129,8 +129,56 @@ pub(super) fn build(config: &Config) -> Box<dyn Controller> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    pub const MSS: u64 = 1000;
+
+    /// A window, and acknowledgements of single segments that come evenly over a round-trip time.
+    pub struct TestWindow {
+        pub window: Window,
+        pub now: Instant,
+        config: Config,
+        una: u64,
+    }
+
+    impl TestWindow {
+        /// In avoidance, with `segments`.
+        pub fn new(config: Config, segments: u64) -> Self {
+            let mut window = Window::new(&config, MSS);
+            window.cut(segments * MSS, segments * MSS);
+            TestWindow { window, now: Instant::ZERO, config, una: 0 }
+        }
+
+        /// The window in segments.
+        pub fn segments(&self) -> u64 {
+            self.window.cwnd / MSS
+        }
+
+        /// All segments of the window are acknowledged within `rtt`, which is measured each time.
+        pub fn round_trip(&mut self, controller: &mut dyn Controller, rtt: Duration) {
+            let segments = self.segments();
+            let nxt = self.una + segments * MSS;
+            for i in 0..segments {
+                self.now += rtt / segments;
+                self.una += MSS;
+                let ack = Ack {
+                    now: self.now,
+                    octets: MSS,
+                    segments: 1,
+                    delivered: MSS,
+                    una: self.una,
+                    nxt: nxt + i * MSS,
+                    in_flight: self.window.cwnd,
+                    rtt: Some(rtt),
+                    srtt: Some(rtt),
+                    ..Ack::default()
+                };
+                controller.observe(&mut self.window, &ack);
+                controller.on_ack(&mut self.window, &ack, &self.config);
+            }
+        }
+    }
 
     #[test]
     fn rfc_5681_equation_4_has_a_floor_of_two_segments() {

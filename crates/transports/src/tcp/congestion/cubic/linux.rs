@@ -215,3 +215,92 @@ fn cube_root(x: u128) -> u64 {
     }
     low
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::{MSS, TestWindow};
+    use super::*;
+    use crate::tcp::profile::Profile;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn after_loss(cwnd: u64) -> (Cubic, TestWindow) {
+        let config = Profile::Linux.settings();
+        let mut cubic = Cubic::new(&config);
+        let mut w = TestWindow::new(config, cwnd);
+        let ssthresh = cubic.ssthresh(&w.window, 0);
+        w.window.cut(ssthresh, ssthresh);
+        (cubic, w)
+    }
+
+    #[test]
+    fn constants_are_those_of_the_module() {
+        let cubic = Cubic::new(&Profile::Linux.settings());
+        assert_eq!((cubic.c, cubic.beta, cubic.tick), (410, 717, Duration::from_millis(4)));
+        // Beta of 717/1024, in whole segments.
+        assert_eq!(after_loss(1000).1.segments(), 700);
+        assert_eq!(after_loss(2).1.segments(), 2);
+    }
+
+    #[test]
+    fn the_window_is_back_after_k() {
+        let (mut cubic, mut w) = after_loss(1000);
+        w.round_trip(&mut cubic, RTT);
+        // 9.08 seconds in parts of 1024.
+        assert!((9290..9310).contains(&cubic.k), "{}", cubic.k);
+        while w.now < Instant::ZERO + Duration::from_millis(9000) {
+            w.round_trip(&mut cubic, RTT);
+        }
+        assert!((990..=1003).contains(&w.segments()), "{}", w.segments());
+    }
+
+    #[test]
+    fn before_the_first_loss_the_window_grows_by_five_per_cent_at_least() {
+        let config = Profile::Linux.settings();
+        let mut cubic = Cubic::new(&config);
+        let mut w = TestWindow::new(config, 100);
+        (0..10).for_each(|_| w.round_trip(&mut cubic, RTT));
+        assert!((150..170).contains(&w.segments()), "{}", w.segments());
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_maximum_and_the_least_delay() {
+        let (mut cubic, mut w) = after_loss(1000);
+        w.round_trip(&mut cubic, RTT);
+        cubic.on_event(&mut w.window, w.now, Event::Timeout);
+        assert_eq!((cubic.last_max, cubic.delay_min, cubic.epoch_start), (0, None, None));
+    }
+
+    #[test]
+    fn round_trip_times_within_a_second_of_an_epoch_are_not_looked_at() {
+        let (mut cubic, mut w) = after_loss(100);
+        w.round_trip(&mut cubic, RTT);
+        w.round_trip(&mut cubic, RTT / 2);
+        assert_eq!(cubic.delay_min, Some(RTT));
+        (0..30).for_each(|_| w.round_trip(&mut cubic, RTT / 2));
+        assert_eq!(cubic.delay_min, Some(RTT / 2));
+    }
+
+    #[test]
+    fn an_idle_time_moves_the_epoch() {
+        let (mut cubic, mut w) = after_loss(100);
+        w.round_trip(&mut cubic, RTT);
+        let start = cubic.epoch_start.expect("an epoch");
+        w.now += Duration::from_secs(10);
+        cubic.on_event(&mut w.window, w.now, Event::Restart { idle: Duration::from_secs(10) });
+        assert_eq!(cubic.epoch_start, Some(start + 2500));
+        assert_eq!(w.window.mss, MSS);
+    }
+
+    #[test]
+    fn cube_roots_are_exact() {
+        for n in [0_u64, 1, 2, 9085, 1 << 20, (1 << 24) - 1] {
+            let cube = u128::from(n).pow(3);
+            assert_eq!(cube_root(cube), n);
+            assert_eq!(cube_root(cube + 1), if n == 0 { 1 } else { n });
+            if n > 1 {
+                assert_eq!(cube_root(cube - 1), n - 1);
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use airloom_base::{Duration, Instant};
 use super::super::slow_start::SlowStart;
 use super::super::{Ack, Controller, Event, Prior, Recovery, Window};
 use super::Variant;
-use crate::tcp::config::Config;
+use crate::tcp::config::{AckCounting, Config};
 
 /// What a congestion event overwrites, and a spurious one has to give back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,7 +95,7 @@ impl Cubic {
     }
 
     /// Congestion avoidance: the window after the acknowledgement of `segments`.
-    fn avoid(&mut self, ack: &Ack, cwnd: f64, segments: f64) -> f64 {
+    fn avoid(&mut self, ack: &Ack, cwnd: f64, segments: f64, per_ack: bool) -> f64 {
         if self.curve.t_epoch.is_none() {
             self.begin(ack.now, cwnd);
         }
@@ -112,8 +112,8 @@ impl Cubic {
         }
         //= RFC 9438 (4.2): the target is not below the window and not above one and a half times.
         let target = self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
-        //= RFC 9438 (4.4, 4.5): (target - cwnd) / cwnd.
-        cwnd + (target - cwnd) / cwnd * segments
+        //= RFC 9438 (4.4, 4.5): (target - cwnd) / cwnd with each acknowledgement; counted in octets, with each segment of it.
+        cwnd + (target - cwnd) / cwnd * if per_ack { 1.0 } else { segments }
     }
 
     fn avoid_8312(&self, cwnd: f64, t: f64, rtt: f64) -> f64 {
@@ -154,7 +154,8 @@ impl Controller for Cubic {
         }
         let mss = window.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
-        let octets = self.avoid(ack, cwnd, ack.octets as f64 / mss) * mss + self.rest;
+        let per_ack = config.ack_counting == AckCounting::PerAck;
+        let octets = self.avoid(ack, cwnd, ack.octets as f64 / mss, per_ack) * mss + self.rest;
         window.cwnd = octets as u64;
         self.rest = octets - window.cwnd as f64;
     }
@@ -169,6 +170,7 @@ impl Controller for Cubic {
         self.curve.w_max = if lowered { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
         self.curve.cwnd_prior = cwnd;
         self.curve.t_epoch = None;
+        self.fresh = false;
         self.rest = 0.0;
         //= RFC 9438 (4.6, figure 5): beta of what is in flight; RFC 8312 (4.5): of the window. At least two segments.
         let base = if self.is_8312() { window.cwnd } else { base };
@@ -214,5 +216,156 @@ fn cube_root(x: f64) -> f64 {
             return root;
         }
         root = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::{MSS, TestWindow};
+    use super::*;
+    use crate::tcp::config::Congestion;
+    use crate::tcp::profile::Profile;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn config(variant: Variant) -> Config {
+        let mut config = Config { congestion: Congestion::Cubic, ..Profile::Rfc.settings() };
+        config.cubic.variant = variant;
+        config
+    }
+
+    /// A window of `cwnd` segments in avoidance that lost something just now.
+    fn after_loss(variant: Variant, cwnd: u64) -> (Cubic, TestWindow) {
+        let config = config(variant);
+        let mut cubic = Cubic::new(&config);
+        let mut w = TestWindow::new(config, cwnd);
+        let ssthresh = cubic.ssthresh(&w.window, cwnd * MSS);
+        w.window.cut(ssthresh, ssthresh);
+        cubic.on_event(&mut w.window, w.now, Event::Recovery);
+        (cubic, w)
+    }
+
+    #[test]
+    fn rfc_9438_4_6_beta_of_what_is_in_flight_and_at_least_two_segments() {
+        let mut cubic = Cubic::new(&config(Variant::Rfc9438));
+        let w = TestWindow::new(config(Variant::Rfc9438), 100);
+        assert_eq!(cubic.ssthresh(&w.window, 50 * MSS), 35 * MSS);
+        assert_eq!(cubic.ssthresh(&w.window, 2 * MSS), 2 * MSS);
+        // RFC 8312 (4.5) takes the window.
+        let mut cubic = Cubic::new(&config(Variant::Rfc8312));
+        assert_eq!(cubic.ssthresh(&w.window, 50 * MSS), 70 * MSS);
+    }
+
+    #[test]
+    fn rfc_9438_4_2_k_is_the_time_back_to_the_window_before() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        w.round_trip(&mut cubic, RTT);
+        // The cube root of 300 segments / 0.4.
+        assert!((cubic.curve.k - 9.0856).abs() < 0.001, "{}", cubic.curve.k);
+        while w.now < Instant::ZERO + Duration::from_secs_f64(cubic.curve.k) {
+            w.round_trip(&mut cubic, RTT);
+        }
+        assert!((990..=1003).contains(&w.segments()), "{}", w.segments());
+        // Steep at first, flat there, and steep beyond.
+        let at_k = w.segments();
+        (0..40).for_each(|_| w.round_trip(&mut cubic, RTT));
+        assert!((1020..1040).contains(&w.segments()), "{at_k} {}", w.segments());
+    }
+
+    #[test]
+    fn rfc_9438_4_2_the_target_is_at_most_one_and_a_half_windows() {
+        let mut cubic = Cubic::new(&config(Variant::Rfc9438));
+        cubic.curve = Curve { w_max: 1000.0, t_epoch: Some(Instant::ZERO), ..Curve::default() };
+        cubic.fresh = false;
+        let ack = Ack { now: Instant::ZERO + Duration::from_secs(20), srtt: Some(RTT), ..Ack::default() };
+        assert!((cubic.avoid(&ack, 100.0, 1.0, false) - 100.5).abs() < 1e-9);
+        // RFC 8312 (4.3) has no such bound.
+        cubic.variant = Variant::Rfc8312;
+        assert!(cubic.avoid(&ack, 100.0, 1.0, false) > 110.0);
+    }
+
+    #[test]
+    fn rfc_9438_4_3_small_windows_grow_as_renos_would() {
+        assert!((Cubic::new(&config(Variant::Rfc9438)).alpha() - 0.5294).abs() < 0.0001);
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 20);
+        assert_eq!(w.segments(), 14);
+        // From 14 segments at 0.53 a round trip it takes 11 or 12 back to 20, then 1 a round trip.
+        (0..12).for_each(|_| w.round_trip(&mut cubic, RTT / 10));
+        assert!((19..=20).contains(&w.segments()), "{}", w.segments());
+        (0..10).for_each(|_| w.round_trip(&mut cubic, RTT / 10));
+        assert!((28..=30).contains(&w.segments()), "{}", w.segments());
+        // Without friendliness the curve stands nearly still for so short a time.
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 20);
+        cubic.friendliness = false;
+        (0..22).for_each(|_| w.round_trip(&mut cubic, RTT / 10));
+        assert!(w.segments() < 20, "{}", w.segments());
+    }
+
+    #[test]
+    fn rfc_9438_4_7_fast_convergence_gives_way_after_a_second_loss_below_the_maximum() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        assert!((cubic.curve.w_max - 1000.0).abs() < 1e-9);
+        cubic.ssthresh(&w.window, w.window.cwnd);
+        assert!((cubic.curve.w_max - 700.0 * 0.85).abs() < 1e-9);
+        let (mut cubic, _) = after_loss(Variant::Rfc9438, 1000);
+        cubic.fast_convergence = false;
+        cubic.ssthresh(&w.window, w.window.cwnd);
+        assert!((cubic.curve.w_max - 700.0).abs() < 1e-9);
+        w.round_trip(&mut cubic, RTT);
+    }
+
+    #[test]
+    fn rfc_9438_4_8_after_a_timeout_the_curve_is_flat_where_avoidance_begins() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        cubic.on_event(&mut w.window, w.now, Event::Timeout);
+        w.window.cut(500 * MSS, 500 * MSS);
+        w.round_trip(&mut cubic, RTT);
+        assert!(cubic.curve.k.abs() < 1e-9 && (cubic.curve.w_max - 500.0).abs() < 1.0, "{:?}", cubic.curve);
+    }
+
+    #[test]
+    fn rfc_9438_4_9_a_spurious_reduction_gives_the_curve_back() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        (0..30).for_each(|_| w.round_trip(&mut cubic, RTT));
+        let (before, prior) = (cubic.curve, w.window.prior());
+        let ssthresh = cubic.ssthresh(&w.window, w.window.cwnd);
+        w.window.cut(ssthresh, ssthresh);
+        cubic.undo(&mut w.window, prior);
+        assert_eq!(w.window.prior(), prior);
+        assert_eq!(format!("{before:?}"), format!("{:?}", cubic.curve));
+    }
+
+    #[test]
+    fn rfc_9438_4_2_time_in_which_the_application_is_silent_does_not_count() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc9438, 1000);
+        w.round_trip(&mut cubic, RTT);
+        let grown = w.segments();
+        w.now += Duration::from_secs(60);
+        cubic.on_event(&mut w.window, w.now, Event::Restart { idle: Duration::from_secs(60) });
+        w.round_trip(&mut cubic, RTT);
+        assert!(w.segments() < grown + 20, "{grown} {}", w.segments());
+        // Acknowledgements that do not count because something else limited the sender.
+        for _ in 0..600 {
+            w.now += RTT;
+            cubic.observe(&mut w.window, &Ack { now: w.now, ..Ack::default() });
+        }
+        let before = w.segments();
+        w.round_trip(&mut cubic, RTT);
+        assert!(w.segments() < before + 20, "{before} {}", w.segments());
+    }
+
+    #[test]
+    fn rfc_8312_4_1_k_comes_from_the_maximum_and_beta() {
+        let (mut cubic, mut w) = after_loss(Variant::Rfc8312, 1000);
+        w.round_trip(&mut cubic, RTT);
+        assert!((cubic.curve.k - 9.0856).abs() < 0.001, "{}", cubic.curve.k);
+    }
+
+    #[test]
+    fn cube_roots() {
+        for x in [0.0, 0.001, 1.0, 8.0, 27.0, 750.0, 1e6, 1e15] {
+            let root = cube_root(x);
+            assert!((root * root * root - x).abs() <= x * 1e-12, "{x} {root}");
+        }
     }
 }

@@ -1,0 +1,89 @@
+//! CUBIC and HyStart of our `linux` profile against the window that Linux had: recorded transfers without losses.
+
+use airloom_base::record::Record;
+use airloom_base::units::Rate;
+use airloom_base::{Body, Duration, Instant, TransportEvent};
+use airloom_testkit::{End, LinkConfig, Pair};
+use airloom_transports::tcp::config::InitialWindow;
+use airloom_transports::tcp::{Config, Profile, Tcp};
+use serde_json::Value;
+
+const CASES: &str = include_str!("data/linux_tcp/cubic_cwnd.json");
+const MSS: u64 = 1448;
+
+/// (microseconds after the SYN, window, threshold), at each change; -1: no threshold yet.
+type Trace = Vec<(u64, u64, i64)>;
+
+fn ours(case: &Value) -> (Trace, f64) {
+    let number = |key: &str| case[key].as_u64().expect("a number");
+    let config = Config {
+        initial_window: InitialWindow::Segments(number("iw") as u16),
+        sack: number("sack") == 1,
+        ..Profile::Linux.settings()
+    };
+    let rate = Rate::from_bits_per_second(number("rate"));
+    let link = LinkConfig {
+        rate: [rate, rate],
+        delay: Duration::from_micros(number("rtt_ms") * 500),
+        queue: number("queue") as usize,
+        overhead: 20,
+    };
+    let mut pair = Pair::new(Box::new(Tcp::new(config.clone(), 1)), Box::new(Tcp::new(config, 2)), link);
+    pair.outbox.ask_facts(false, true);
+    pair.open(End::Client);
+    pair.write(End::Client, Body::filler(1, number("bytes") as u32));
+    pair.finish(End::Client);
+    pair.drive_until(Instant::ZERO + Duration::from_secs(400));
+    let mut trace = Trace::new();
+    for record in &pair.outbox.facts {
+        if let Record::Congestion(c) = record {
+            let threshold = if c.ssthresh == u64::MAX { -1 } else { (c.ssthresh / MSS) as i64 };
+            trace.push((c.at.as_nanos() / 1000, c.cwnd / MSS, threshold));
+        }
+    }
+    let read = pair.server().when(TransportEvent::Finished(0)).expect("all was read");
+    (trace, read.as_secs_f64())
+}
+
+/// Our window and threshold at `at`.
+fn at(trace: &Trace, at: u64) -> (u64, i64) {
+    let last = trace.iter().take_while(|t| t.0 <= at).last().unwrap_or(&trace[0]);
+    (last.1, last.2)
+}
+
+#[test]
+fn cubic_and_hystart_of_linux_are_matched_step_by_step() {
+    let cases: Value = serde_json::from_str(CASES).expect("records");
+    for case in cases.as_array().expect("a list") {
+        let (mine, took) = ours(case);
+        let number = |v: &Value| v.as_u64().expect("a number");
+        let end = number(&case["end_us"]);
+        let mut area = (0.0, 0.0);
+        let theirs = case["cwnd"].as_array().expect("a list");
+        for (i, p) in theirs.iter().enumerate() {
+            let (t, window) = (number(&p[0]), number(&p[1]));
+            let threshold = p[2].as_i64().expect("a number");
+            // The window was read every 50 ms.
+            let (before, after) = (at(&mine, t - 60_000.min(t)), at(&mine, t + 60_000));
+            assert!(
+                (before.0..=after.0).contains(&window),
+                "{} at {t}: {window}, ours {before:?}",
+                case["id"]
+            );
+            assert!([before.1, after.1].contains(&threshold), "{} at {t}: {threshold}", case["id"]);
+            let until = theirs.get(i + 1).map_or(end, |next| number(&next[0]));
+            area.0 += (window * (until - t)) as f64;
+            let mut from = t;
+            while from < until {
+                let next = mine.iter().map(|m| m.0).find(|m| *m > from).unwrap_or(until).min(until);
+                area.1 += (at(&mine, from).0 * (next - from)) as f64;
+                from = next;
+            }
+        }
+        let theirs_took = case["completion_s"].as_f64().expect("a number");
+        let (time, under) = ((took / theirs_took - 1.0).abs(), (area.1 / area.0 - 1.0).abs());
+        println!("{}: time {:.2} %, area {:.2} %", case["id"], time * 100.0, under * 100.0);
+        assert!(time < 0.002, "{}: {took} s, Linux {theirs_took} s", case["id"]);
+        assert!(under < 0.02, "{}: area under the window", case["id"]);
+    }
+}
