@@ -9,10 +9,25 @@ True
 ['page', 'url']
 """
 
+from typing import TYPE_CHECKING, Any
+
 from airloom._core import ScenarioError, __version__
 from airloom.errors import AirloomError, Interrupted, RunError, Unsupported
 from airloom.run import Run
 from airloom.scenario import Scenario, load, shipped
+
+if TYPE_CHECKING:
+    from airloom.sweep import Sweep, SweepResults
+
+
+def __getattr__(name: str) -> Any:
+    # With polars behind them: imported when they are first named, so that the command line starts quickly.
+    if name in ("Sweep", "SweepResults"):
+        from airloom import sweep
+
+        return getattr(sweep, name)
+    raise AttributeError(f"module 'airloom' has no attribute {name!r}")
+
 
 __all__ = [
     "AirloomError",
@@ -21,6 +36,8 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
+    "SweepResults",
     "Unsupported",
     "__version__",
     "load",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from airloom.errors import UsageError
 
 if TYPE_CHECKING:
     from airloom.run import Run
+    from airloom.sweep import Sweep
 
 
 def shipped() -> dict[str, str]:
@@ -86,9 +87,25 @@ def _find(name: str) -> tuple[bytes, str]:
 
 def _toml(value: object) -> str:
     """A Python value as it would stand in a scenario file; text stays as it is."""
+    return value if isinstance(value, str) else toml_value(value)
+
+
+def toml_value(value: object) -> str:
+    """A Python value as TOML, on one line.
+
+    >>> toml_value({"tcp": {"congestion": "newreno"}, "paths": [1, 2.5, True]})
+    '{"tcp" = {"congestion" = "newreno"}, "paths" = [1, 2.5, true]}'
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml_value(str(key))} = {toml_value(v)}" for key, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, str):
-        return value
-    return json.dumps(value)
+        # JSON's escapes are TOML's too; DEL alone must be escaped in TOML only.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    raise UsageError(f"{value!r} is nothing that can stand in a scenario")
 
 
 class Scenario:
@@ -157,6 +174,29 @@ class Scenario:
         from airloom.run import simulate
 
         return simulate(self, seed, out=None if out is None else Path(out), plot=plot, progress=progress)
+
+    def sweep(
+        self,
+        vary: Mapping[str, Iterable[Any]] | None = None,
+        seeds: str | int | Iterable[int] = "1..20",
+        *,
+        tables: Sequence[str] = ("pages", "flows"),
+        folders: bool = False,
+        real_time: bool = False,
+        command: Sequence[str] | None = None,
+    ) -> Sweep:
+        """All combinations of the values in `vary`, each with all seeds; `Sweep.run` makes the runs.
+
+        Keys are those of the scenario; values are what may stand there, or tables with a `label`
+        (`airloom.sweep.axes`). `tables` are kept of every run besides its summary; `folders` keeps whole run folders
+        too. With `real_time` the runs are emulated, with `command` in the first real host.
+
+        >>> load("umts-page").sweep({"links.radio.loss.downlink": [0, 0.05, 0.2]}, seeds="1..20")
+        Sweep('umts-page', 3 points x 20 seeds)
+        """
+        from airloom.sweep import Sweep
+
+        return Sweep(self, vary or {}, seeds, tables=tables, folders=folders, real_time=real_time, command=command)
 
     def emulate(
         self,

@@ -3,6 +3,7 @@
 //! Python never sits in the packet path: it builds scenarios, starts runs, and reads columns. Long calls let go of
 //! the interpreter and look for Ctrl-C now and then.
 
+mod batch;
 mod capabilities;
 mod columns;
 mod errors;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 /// The compiled half of airloom.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::batch::simulate_many;
     #[pymodule_export]
     use crate::capabilities::capabilities;
     #[pymodule_export]

@@ -52,7 +52,7 @@ impl PyResults {
 }
 
 /// Name of an outcome in Python.
-const fn name(outcome: Outcome) -> &'static str {
+pub(crate) const fn name(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",
         Outcome::LimitReached => "limit-reached",

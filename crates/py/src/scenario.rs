@@ -12,11 +12,11 @@ use crate::watch::Watch;
 
 /// How many looks of the driver pass before the interpreter is let in: some 65,000 events, a few tens of
 /// milliseconds.
-const PATIENCE: u32 = 64;
+pub(crate) const PATIENCE: u32 = 64;
 
 /// A scenario as understood: every name resolved, every default filled in.
 #[pyclass(name = "Scenario", module = "airloom._core", frozen)]
-pub struct PyScenario(Scenario);
+pub struct PyScenario(pub(crate) Scenario);
 
 #[pymethods]
 impl PyScenario {

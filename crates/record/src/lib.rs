@@ -15,7 +15,7 @@ pub mod file;
 pub mod pcapng;
 mod umts;
 
-pub use columns::{Column, Tables, Values};
+pub use columns::{Column, Pile, Tables, Values};
 pub use file::CaptureFile;
 pub use pcapng::{About, Writer};
 

@@ -7,6 +7,7 @@ mod congestion;
 mod flows;
 mod packets;
 mod pages;
+mod pile;
 mod states;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ use flows::Flows;
 use packets::Packets;
 use pages::Pages;
 use states::States;
+
+pub use pile::Pile;
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]

@@ -40,8 +40,18 @@ impl Scenario {
     /// Ten hexadecimal digits that follow from the scenario as understood, its seed, the version of the package and
     /// the clock (`virtual` or `real`): the same inputs are visibly the same.
     pub fn run_id(&self, clock: &str, version: &str) -> String {
-        let inputs = json!([self.to_json(), self.run.seed, version, clock]).to_string();
-        Sha256::digest(inputs).iter().take(5).map(|octet| format!("{octet:02x}")).collect()
+        self.run_ids(&[self.run.seed], clock, version).concat()
+    }
+
+    /// The [`run_id`](Self::run_id) that the scenario would have with each of these seeds.
+    pub fn run_ids(&self, seeds: &[u64], clock: &str, version: &str) -> Vec<String> {
+        let mut inputs = json!([self.to_json(), self.run.seed, version, clock]);
+        let id = |seed: &u64| {
+            inputs[0]["run"]["seed"] = (*seed).into();
+            inputs[1] = (*seed).into();
+            Sha256::digest(inputs.to_string()).iter().take(5).map(|octet| format!("{octet:02x}")).collect()
+        };
+        seeds.iter().map(id).collect()
     }
 
     fn host(&self, members: &[Host]) -> Value {

@@ -1,0 +1,235 @@
+//! Many short runs in one call: what a task of a sweep does.
+//!
+//! A run of a few milliseconds must not pay for a folder, a manifest and a table library of its own. A batch gives the
+//! summaries of all its runs, and their tables piled up, for whoever writes them.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant as Clock};
+
+use airloom_base::Instant;
+use airloom_record::{Column, Pile, Values};
+use airloom_world::scenario::{RecordKind, Scenario};
+
+use crate::run::{self, Results};
+use crate::virtual_time::Outcome;
+
+/// Into how many equal spans of time a rate over time is divided.
+const SPANS: usize = 24;
+
+/// One run that is wanted.
+pub struct Wanted<'s> {
+    /// The scenario; its own seed does not count.
+    pub scenario: &'s Scenario,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Is its rate over time wanted too? Its packets are then recorded while it runs.
+    pub rate: bool,
+}
+
+/// One run that was made.
+pub struct Made {
+    /// How it ended; or the sentence that says why there is no result.
+    pub outcome: Result<Outcome, String>,
+    /// Flat name -> number map. Empty if there is no result.
+    pub summary: BTreeMap<String, f64>,
+    /// Nanoseconds it took, without what is done with its tables.
+    pub took_ns: u64,
+    /// Rate over time at the host that received most, if that was wanted.
+    pub rate: Option<Rate>,
+}
+
+/// What a host received over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rate {
+    /// The observation point.
+    pub point: String,
+    /// Length of a span.
+    pub span_ns: u64,
+    /// Octets of datagrams received in each span.
+    pub octets: Vec<u64>,
+}
+
+/// What a batch gave.
+#[derive(Default)]
+pub struct Batch {
+    /// The runs, in the order in which they were wanted; fewer if the batch was stopped.
+    pub runs: Vec<Made>,
+    /// The tables that were asked for; column `run` counts the runs from 0.
+    pub tables: BTreeMap<&'static str, Vec<Column>>,
+}
+
+/// Makes the runs one after the other in virtual time and keeps those of their tables that are in `tables`. Neither
+/// captures nor packets tables are made, whatever the scenarios ask for. After `budget` of the wall clock no further run
+/// is begun, though the first one always is. `look` is called now and then and says whether to go on; a run that was
+/// stopped is not among the results.
+pub fn simulate<'s>(
+    wanted: impl IntoIterator<Item = Wanted<'s>>,
+    tables: &[&str],
+    budget: Duration,
+    mut look: impl FnMut(Instant) -> bool,
+) -> Batch {
+    let begin = Clock::now();
+    let mut batch = Batch::default();
+    let mut piles: BTreeMap<&'static str, Pile> = BTreeMap::new();
+    // The last look of a run comes too late to stop it: the next one is then not begun.
+    let mut go_on = true;
+    for (number, one) in wanted.into_iter().enumerate() {
+        if !go_on || (number > 0 && begin.elapsed() >= budget) {
+            break;
+        }
+        let mut scenario = one.scenario.clone();
+        scenario.run.seed = one.seed;
+        scenario.run.record.retain(|kind| *kind == RecordKind::Congestion && tables.contains(&"congestion"));
+        if one.rate {
+            scenario.run.record.push(RecordKind::Packets);
+            scenario.run.points = Some(vec!["*.ip".to_owned()]);
+        }
+        let start = Clock::now();
+        let results = run::simulate(&scenario, "", None, |now| {
+            go_on = look(now);
+            go_on
+        });
+        let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let mut made = Made { outcome: Err(String::new()), summary: BTreeMap::new(), took_ns, rate: None };
+        match results {
+            Ok(Results { outcome: Outcome::Stopped, .. }) => break,
+            Ok(results) => {
+                made.outcome = Ok(results.outcome);
+                made.summary = results.summary.values;
+                for (name, columns) in results.tables.into_columns() {
+                    if one.rate && name == "packets" {
+                        made.rate = rate(&columns);
+                    }
+                    if tables.contains(&name) && name != "packets" {
+                        piles.entry(name).or_default().push(number as u32, columns);
+                    }
+                }
+            }
+            Err(error) => made.outcome = Err(error.to_string()),
+        }
+        batch.runs.push(made);
+    }
+    batch.tables = piles.into_iter().map(|(name, pile)| (name, pile.into_columns())).collect();
+    batch
+}
+
+/// The rate over time at the point that received most octets; `None` if nothing was received.
+fn rate(packets: &[Column]) -> Option<Rate> {
+    let column = |name: &str| packets.iter().find(|c| c.name == name).map(|c| &c.values);
+    let (Some(Values::I64(times)), Some(Values::U32(lengths))) = (column("t_ns"), column("len")) else {
+        return None;
+    };
+    let (
+        Some(Values::Category { codes: points, names }),
+        Some(Values::Category { codes: events, names: event_names }),
+    ) = (column("point"), column("event"))
+    else {
+        return None;
+    };
+    let received = event_names.iter().position(|n| n == "rx")?;
+    let rows = || {
+        (0..times.len()).filter(|row| usize::from(events[*row]) == received).map(|row| {
+            (usize::from(points[row]), u64::try_from(times[row]).unwrap_or(0), u64::from(lengths[row]))
+        })
+    };
+    let mut totals = vec![0u64; names.len()];
+    for (point, _, octets) in rows() {
+        totals[point] += octets;
+    }
+    // Of equal ones the first: points are named in the order of the path.
+    let most = (0..totals.len()).max_by_key(|p| (totals[*p], std::cmp::Reverse(*p)))?;
+    let end = rows().map(|(_, t, _)| t).max()?;
+    let span_ns = end / SPANS as u64 + 1;
+    let mut octets = vec![0u64; SPANS];
+    for (_, t, length) in rows().filter(|(point, _, _)| *point == most) {
+        octets[(t / span_ns) as usize] += length;
+    }
+    Some(Rate { point: names[most].clone(), span_ns, octets })
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_world::scenario::Document;
+
+    use super::*;
+
+    fn wire(extra: &str) -> Scenario {
+        let text = format!(
+            "path = [\"a\", \"wire\", \"b\"]\n\
+             hosts = {{ a = {{ app = {{ bulk = {{ size = \"20kB\" }} }} }}, b = {{ app = \"bulk-server\" }} }}\n\
+             links.wire = {{ bearer = \"wireline\", rate = \"1Mbit/s\", delay = \"20ms\", {extra} }}\n"
+        );
+        Document::read("t.toml", text.as_bytes()).unwrap().check().unwrap()
+    }
+
+    #[test]
+    fn a_run_of_a_batch_gives_what_the_run_alone_gives() {
+        let scenario = wire("loss = 0.05");
+        let wanted = (1..6).map(|seed| Wanted { scenario: &scenario, seed, rate: seed == 1 });
+        let batch = simulate(wanted, &["flows"], Duration::MAX, |_| true);
+        assert_eq!(batch.runs.len(), 5);
+        let mut flows = Vec::new();
+        for (seed, made) in (1..6).zip(&batch.runs) {
+            let mut alone = scenario.clone();
+            alone.run.seed = seed;
+            let alone = run::simulate(&alone, "", None, |_| true).unwrap();
+            assert_eq!(made.summary, alone.summary.values);
+            assert_eq!(made.outcome, Ok(Outcome::Complete));
+            assert_eq!(made.rate.is_some(), seed == 1);
+            flows.push(alone.tables.into_columns().remove("flows").unwrap());
+        }
+        let mut pile = Pile::default();
+        for (number, table) in flows.into_iter().enumerate() {
+            pile.push(number as u32, table);
+        }
+        assert_eq!(batch.tables.keys().copied().collect::<Vec<_>>(), ["flows"]);
+        assert_eq!(batch.tables["flows"], pile.into_columns());
+    }
+
+    #[test]
+    fn the_rate_over_time_is_that_of_the_host_that_received_most() {
+        let scenario = wire("");
+        let batch =
+            simulate([Wanted { scenario: &scenario, seed: 1, rate: true }], &[], Duration::MAX, |_| true);
+        let rate = batch.runs[0].rate.as_ref().unwrap();
+        assert_eq!(rate.point, "a.wire.ip");
+        assert_eq!(rate.octets.len(), SPANS);
+        // 20 kB of content in 14 full segments and a short one, with 40 or 52 octets of headers, and the handshake.
+        let total: u64 = rate.octets.iter().sum();
+        assert!((20_560..21_200).contains(&total), "{total}");
+    }
+
+    #[test]
+    fn a_run_that_does_not_end_well_does_not_stop_the_others() {
+        let mut late = wire("");
+        late.run.limit = airloom_base::Duration::from_millis(1);
+        let good = wire("");
+        let wanted = [&late, &good].map(|scenario| Wanted { scenario, seed: 1, rate: false });
+        let outcomes: Vec<_> = simulate(wanted, &[], Duration::MAX, |_| true)
+            .runs
+            .into_iter()
+            .map(|r| r.outcome.unwrap())
+            .collect();
+        assert_eq!(outcomes, [Outcome::LimitReached, Outcome::Complete]);
+    }
+
+    #[test]
+    fn without_any_time_one_run_is_made() {
+        let scenario = wire("");
+        let wanted = (0..5).map(|seed| Wanted { scenario: &scenario, seed, rate: false });
+        assert_eq!(simulate(wanted, &[], Duration::ZERO, |_| true).runs.len(), 1);
+    }
+
+    #[test]
+    fn a_batch_that_is_stopped_keeps_the_runs_it_finished() {
+        let scenario = wire("");
+        let mut looks = 0;
+        let wanted = (0..5).map(|_| Wanted { scenario: &scenario, seed: 1, rate: false });
+        let batch = simulate(wanted, &["flows"], Duration::MAX, |_| {
+            looks += 1;
+            looks < 3
+        });
+        // Each of these runs is so short that it is looked at once, at its end.
+        assert_eq!(batch.runs.len(), 3);
+    }
+}

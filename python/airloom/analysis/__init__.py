@@ -1,0 +1,27 @@
+"""Statistics: tables in, tables out. Every number comes with its unit, its interval and the number of seeds.
+
+The unit of observation is the seed: runs of the same seed share their radio, so what is pooled over other axes is first
+averaged within each seed. Formulas are scipy's and polars'.
+"""
+
+from airloom.analysis.distribution import cdf
+from airloom.analysis.intervals import Interval, mean_interval, quantile_interval, ratio_interval
+from airloom.analysis.pairs import paired, unpaired
+from airloom.analysis.stop import is_precise
+from airloom.analysis.summary import summarise
+from airloom.analysis.units import unit_of
+from airloom.analysis.warm_up import cut_warm_up
+
+__all__ = [
+    "Interval",
+    "cdf",
+    "cut_warm_up",
+    "is_precise",
+    "mean_interval",
+    "paired",
+    "quantile_interval",
+    "ratio_interval",
+    "summarise",
+    "unit_of",
+    "unpaired",
+]

@@ -1,0 +1,27 @@
+"""Distributions as steps."""
+
+from __future__ import annotations
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from airloom.analysis.units import titled
+from airloom.plot.figure import style
+
+
+def cdf(table: pl.DataFrame, measure: str) -> Figure:
+    """The share of runs with at most each value; `table` is that of `analysis.cdf`, other columns tell lines apart."""
+    by = [c for c in table.columns if c not in ("value", "share", "unit", "seeds")]
+    with style():
+        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        axes = figure.subplots()
+        groups = table.group_by(*by, maintain_order=True) if by else [((), table)]
+        for levels, rows in groups:
+            value, share = rows["value"].to_list(), rows["share"].to_list()
+            name = ", ".join(map(str, levels))
+            axes.step([value[0], *value], [0.0, *share], where="post", label=f"{name} (n = {rows.height})")
+        axes.set_xlabel(titled(measure))
+        axes.set_ylabel("share of runs")
+        axes.set_ylim(0.0, 1.0)
+        axes.legend(title=", ".join(by) or None)
+    return figure

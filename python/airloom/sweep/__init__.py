@@ -1,0 +1,26 @@
+"""Sweeps: a scenario, what is varied, and seeds become one table.
+
+```
+Scenario.sweep(vary, seeds) -> Sweep          axes.py      what is varied: Axis, Level, Point; seeds
+Sweep.run(workers | on | executor, out)       sweep.py     the sweep as understood, its identity
+  -> groups of runs -> Executor               runner.py    grouping, retrying, progress, giving up
+     -> work(group) in a worker               work.py      what a worker does; emulated.py for real time
+        executors.py: processes.py, Dask
+  -> parts -> tables                          layout.py    the folder; plain.py: plain data -> polars
+  -> SweepResults                             results.py   tables and questions
+```
+
+A sweep is a folder (`layout`): `sweep.json`; `runs.parquet`, one row per run with `point`, one column per axis (named
+by its key, holding the label of the level), `seed`, `run_id`, `status` (`ok`, `failed`, `lost`), `error`, and every
+value of the summary; `pages.parquet`, `flows.parquet` and others with the same first columns. `SweepResults(folder)`
+opens it.
+
+Everything that runs is a `concurrent.futures.Executor`. Running the same sweep into the same folder again makes only
+the runs that are missing, and the tables are the same octets however often it was interrupted.
+"""
+
+from airloom.sweep.axes import Axis, Level, Point
+from airloom.sweep.results import SweepResults
+from airloom.sweep.sweep import Sweep
+
+__all__ = ["Axis", "Level", "Point", "Sweep", "SweepResults"]

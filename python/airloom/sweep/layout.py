@@ -1,0 +1,168 @@
+"""The folder of a sweep.
+
+```
+runs/2026-11-21-umts-page-7f3c02ab91/
+  sweep.json        what the sweep is: scenario in full, axes, seeds, version, command; written first
+  runs.parquet      one row per run: point, one column per axis, seed, run_id, status, error, and its summary
+  pages.parquet     one row per page load of every run; likewise flows, states, congestion, if they were asked for
+  rate.parquet      octets received over time, for the first seed of every point
+  sessions.json     one entry per time the command ran: when, how long, how much of it inside the simulation
+  runs/             whole run folders, only if they were asked for
+  parts/            results of groups of runs while the sweep is unfinished; gone afterwards
+```
+
+All tables begin with `point`, the axes and `seed`, and are sorted by point and seed: however often the sweep was
+interrupted, their octets are the same. Everything is written under a temporary name and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Version of `sweep.json` and of the tables.
+SCHEMA = 1
+
+MANIFEST = "sweep.json"
+
+#: What the person has to see first when a table has more columns than a screen.
+LEADING = ("run_id", "status", "error")
+
+#: Within one run, the rows of each table are sorted by these.
+_ORDER = {"pages": "start_ns", "flows": "open_ns", "states": "t_ns", "congestion": "t_ns", "rate": "t_ns"}
+
+
+def default_place(name: str, identity: str) -> Path:
+    """`runs/<date>-<name>-<sweep-id>`; the folder of an earlier day if the same sweep was begun then."""
+    begun = sorted(Path("runs").glob(f"*-{name}-{identity}/{MANIFEST}"))
+    return begun[-1].parent if begun else Path("runs") / f"{datetime.now(UTC):%Y-%m-%d}-{name}-{identity}"
+
+
+def run_folder(place: Path, point: int, seed: int) -> Path:
+    """Where a whole run of the sweep is kept, if it is."""
+    return place / "runs" / f"point-{point}-seed-{seed}"
+
+
+class SweepFolder:
+    """A sweep's folder while it is written. One process at a time may have it open."""
+
+    def __init__(self, place: Path) -> None:
+        """Names the folder; nothing is made yet."""
+        self.place = place
+
+    @contextmanager
+    def open(self, manifest: dict[str, Any]) -> Iterator[None]:
+        """Makes the folder, or goes on with the one of the same sweep."""
+        if self.place.exists() and not self.place.is_dir():
+            raise UsageError(f"{self.place} exists and is not a folder: choose another --out")
+        if self.place.is_dir():
+            self._refuse_others(manifest["sweep_id"])
+        self.place.mkdir(parents=True, exist_ok=True)
+        with (self.place / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"{self.place}: another process is at this sweep; wait for it, or end it") from None
+            for left in (*self.place.glob("*.part"), *self.place.glob("parts/*.partial")):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            (self.place / "parts").mkdir(exist_ok=True)
+            self.write_json(MANIFEST, manifest)
+            yield
+
+    def _refuse_others(self, identity: str) -> None:
+        path = self.place / MANIFEST
+        if not path.exists():
+            # Begun and killed before it had a manifest: nothing but the lock is there.
+            if any(p.name not in (".lock", "parts", f"{MANIFEST}.part") for p in self.place.iterdir()):
+                raise UsageError(f"{self.place} exists and is not a sweep: choose another --out, or move it away")
+            return
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UsageError(f"{path} cannot be read ({error}): move {self.place} away") from None
+        if found.get("sweep_id") != identity:
+            raise UsageError(
+                f"{self.place} holds another sweep ({found.get('name')}, {found.get('sweep_id')}): choose another "
+                "--out, or move it away"
+            )
+
+    def write_json(self, name: str, value: object) -> None:
+        """Writes a JSON file for people to read too."""
+        temporary = self.place / f"{name}.part"
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.rename(self.place / name)
+
+    def write_part(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Keeps what a group of runs gave: a folder that has its name once everything in it is whole."""
+        name = uuid.uuid4().hex
+        partial = self.place / "parts" / f"{name}.partial"
+        partial.mkdir()
+        try:
+            for table, rows in tables.items():
+                rows.write_parquet(partial / f"{table}.parquet", compression="uncompressed")
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        partial.rename(self.place / "parts" / name)
+
+    def done(self) -> pl.DataFrame | None:
+        """The runs that are there already, from the finished table and from parts."""
+        return self._gather("runs")
+
+    def finish(self, names: Sequence[str], axes: Sequence[str]) -> None:
+        """Puts the tables together and drops the parts."""
+        for name in names:
+            rows = self._gather(name)
+            if rows is None:
+                continue
+            head = ["point", *axes, "seed", *(LEADING if name == "runs" else ("run_id",))]
+            rest = [c for c in rows.columns if c not in head]
+            # The summary's names in alphabetical order; the columns of other tables as they come from a run.
+            rest = sorted(rest) if name == "runs" else rest
+            order = ["point", "seed", *([_ORDER[name]] if name in _ORDER else [])]
+            rows = rows.select(*head, *rest).sort(order, maintain_order=True).rechunk()
+            temporary = self.place / f"{name}.parquet.part"
+            rows.write_parquet(temporary, compression="zstd", row_group_size=1_000_000)
+            temporary.rename(self.place / f"{name}.parquet")
+        shutil.rmtree(self.place / "parts")
+
+    def _gather(self, name: str) -> pl.DataFrame | None:
+        """The rows of a table from everywhere, each run once."""
+        import polars as pl
+
+        files = [self.place / f"{name}.parquet", *sorted(self.place.glob(f"parts/*/{name}.parquet"))]
+        found = [pl.read_parquet(f) for f in files if f.exists()]
+        if not found:
+            return None
+        if len(found) == 1:
+            return found[0]
+        # A run can be there twice if the process was killed between writing a table and dropping the parts: the first
+        # source that has it counts, with all its rows.
+        marked = [rows.with_columns(pl.lit(n).alias("_source")) for n, rows in enumerate(found)]
+        rows = pl.concat(marked, how="diagonal_relaxed")
+        first = pl.col("_source").min().over("point", "seed")
+        if name == "runs":  # what was lost with its worker gives way to the same run made later
+            lost = pl.col("status") == "lost"
+            rows = rows.filter(~lost | lost.all().over("point", "seed"))
+        return rows.filter(pl.col("_source") == first).drop("_source")
+
+
+def give_back(path: Path) -> None:
+    """Under sudo, files belong to the user who called it."""
+    if os.geteuid() == 0 and (uid := os.environ.get("SUDO_UID", "")).isdecimal():
+        gid = os.environ.get("SUDO_GID", "")
+        for each in (path, *path.rglob("*")):
+            os.chown(each, int(uid), int(gid) if gid.isdecimal() else -1, follow_symlinks=False)

@@ -1,0 +1,189 @@
+"""Worker processes of this machine, as an executor.
+
+The standard library's process pool gives up all its work when one process dies, starts children that import the main
+script again, and cannot be told to stop at once. Here each worker is a process of its own with a pipe: when one dies,
+only its own task fails, with `WorkerDied`, and the next task starts a new one; when this process dies, however it
+dies, the workers see their pipe close and end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import IO, Any
+
+_LENGTH = struct.Struct("<Q")
+
+
+class WorkerDied(Exception):
+    """The worker process ended in the middle of a task: killed, or out of memory."""
+
+
+class Processes(Executor):
+    """`workers` processes; tasks start in the order in which they were submitted."""
+
+    def __init__(self, workers: int, *, pinned: bool = False) -> None:
+        """Starts nothing yet: a process starts with its first task. `pinned`: each to a core of its own."""
+        self._tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
+        self._closed = False
+        cores = sorted(os.sched_getaffinity(0)) if pinned else []
+        self._workers = [_Worker(self._tasks, cores[n % len(cores)] if cores else None) for n in range(workers)]
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Has a worker call `fn`, which must be importable there."""
+        if self._closed:
+            raise RuntimeError("no task can be given to processes that were shut down")
+        future: Future[Any] = Future()
+        self._tasks.put((future, pickle.dumps((fn, args, kwargs), protocol=5)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Ends the workers after their tasks; with `cancel_futures`, at once."""
+        self._closed = True
+        if cancel_futures:
+            while True:
+                try:
+                    task = self._tasks.get_nowait()
+                except queue.Empty:
+                    break
+                if task is not None:
+                    task[0].cancel()
+            for worker in self._workers:
+                worker.kill()
+        for _ in self._workers:
+            self._tasks.put(None)
+        if wait:
+            for worker in self._workers:
+                worker.join()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process numbers of the workers that run now."""
+        return [worker.process.pid for worker in self._workers if worker.process is not None]
+
+
+class _Worker(threading.Thread):
+    """Feeds one process."""
+
+    def __init__(self, tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None], core: int | None) -> None:
+        super().__init__(name="airloom-worker", daemon=True)
+        self._tasks = tasks
+        self._core = core
+        self._killed = False
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            future, call = task
+            if future.set_running_or_notify_cancel():
+                self._serve(future, call)
+        if self.process is not None:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+            self._reap()
+
+    def kill(self) -> None:
+        self._killed = True
+        if self.process is not None:
+            self.process.kill()
+
+    def _serve(self, future: Future[Any], call: bytes) -> None:
+        try:
+            # A process that died while idle harmed no task: it is replaced, and its end is not this task's.
+            if self.process is not None and self.process.poll() is not None:
+                self._reap()
+            if self._killed:
+                raise WorkerDied("stopped")
+            if self.process is None:
+                self.process = self._spawn()
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            _send(self.process.stdin, call)
+            is_good, value = pickle.loads(_receive(self.process.stdout))
+        except (EOFError, OSError, WorkerDied) as error:
+            future.set_exception(WorkerDied(f"worker process ended: {self._reap() or error}"))
+        except BaseException as error:  # what a task returned could not be read: the task's failure, not ours
+            future.set_exception(error)
+        else:
+            if is_good:
+                future.set_result(value)
+            else:
+                future.set_exception(value)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        package = str(Path(__file__).parent.parent.parent)
+        code = f"import sys; sys.path.insert(0, {package!r}); from airloom.sweep.processes import serve; serve()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        if self._core is not None:
+            os.sched_setaffinity(process.pid, {self._core})
+        return process
+
+    def _reap(self) -> str:
+        """Waits for the process to be gone; how it ended."""
+        if self.process is None:
+            return ""
+        process, self.process = self.process, None
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        code = process.wait()
+        return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def _send(pipe: IO[bytes], octets: bytes) -> None:
+    pipe.write(_LENGTH.pack(len(octets)))
+    pipe.write(octets)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes]) -> bytes:
+    length = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))[0]
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], count: int) -> bytes:
+    octets = pipe.read(count)
+    if len(octets) < count:
+        raise EOFError("the other side closed the pipe")
+    return octets
+
+
+def serve() -> None:
+    """The worker's side: calls what comes in on stdin and answers on stdout, until stdin closes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a task prints is no answer
+    calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        try:
+            while True:
+                calls.put(_receive(sys.stdin.buffer))
+        except EOFError:
+            # Nobody waits for the answer any more, also in the middle of a task.
+            os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        call = calls.get()
+        try:
+            fn, args, kwargs = pickle.loads(call)
+            answer = pickle.dumps((True, fn(*args, **kwargs)), protocol=5)
+        except Exception as error:
+            answer = pickle.dumps((False, error), protocol=5)
+        try:
+            _send(answers, answer)
+        except OSError:
+            os._exit(0)

@@ -1,0 +1,153 @@
+"""`SweepResults`: the tables of a finished (or stopped) sweep, and what can be asked of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from airloom.errors import UsageError
+from airloom.sweep.layout import LEADING, MANIFEST
+
+if TYPE_CHECKING:
+    from airloom.plot.accessor import Plots
+
+
+class SweepResults:
+    """The results of a sweep, read from its folder when they are asked for."""
+
+    def __init__(self, folder: Path | str) -> None:
+        """Opens the folder of a sweep."""
+        self.folder = Path(folder)
+        try:
+            manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder} is not the folder of a sweep: {error}") from None
+        if not (self.folder / "runs.parquet").exists():
+            raise UsageError(f"{folder}: this sweep is unfinished; the command that began it goes on with it")
+        #: What `sweep.json` says: scenario, axes, seeds, version, command.
+        self.manifest: dict[str, Any] = manifest
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """Labels of the levels of each axis, in order."""
+        return {axis["key"]: [level["label"] for level in axis["levels"]] for axis in self.manifest["axes"]}
+
+    @cached_property
+    def all_runs(self) -> pl.DataFrame:
+        """One row per run, failed ones too: `point`, axes, `seed`, `run_id`, `status`, `error`, and the summary."""
+        return self.table("runs")
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per run that came to its end."""
+        return self.all_runs.filter(pl.col("status") == "ok")
+
+    @cached_property
+    def failures(self) -> pl.DataFrame:
+        """One row per run that did not: where, which seed, and why."""
+        return self.all_runs.filter(pl.col("status") != "ok").select("point", *self.axes, "seed", *LEADING)
+
+    @cached_property
+    def pages(self) -> pl.DataFrame:
+        """One row per page load of every run."""
+        return self.table("pages")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow of every run."""
+        return self.table("flows")
+
+    @cached_property
+    def rate(self) -> pl.DataFrame:
+        """Octets received in each of 24 spans of time, for the first seed of every point."""
+        return self.table("rate")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table of the sweep by its name."""
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise UsageError(f"{self.folder} has no table {name!r}: it was not asked for")
+        return pl.read_parquet(path)
+
+    @property
+    def measures(self) -> list[str]:
+        """Everything that the runs' summaries measure."""
+        head = {"point", *self.axes, "seed", *LEADING}
+        return [name for name in self.runs.columns if name not in head]
+
+    def mean(self, measure: str, by: str | Sequence[str] | None = None, ci: float = 0.95) -> pl.DataFrame:
+        """Mean with its interval over seeds, by the axes in `by` (default: all): see `analysis.summarise`.
+
+        >>> import airloom as al
+        >>> results = al.load("umts-page").sweep({"links.radio.loss.downlink": [0, 0.2]}, seeds="1..5").run()
+        >>> results.mean("page_load_s", by="links.radio.loss.downlink").columns
+        ['links.radio.loss.downlink', 'measure', 'unit', 'mean', 'low', 'high', 'ci', 'seeds', 'method']
+        """
+        return self._summary(measure, by, "mean", ci)
+
+    def median(self, measure: str, by: str | Sequence[str] | None = None, ci: float = 0.95) -> pl.DataFrame:
+        """Median with its bootstrap interval over seeds, by the axes in `by` (default: all)."""
+        return self._summary(measure, by, "median", ci)
+
+    def quantile(self, measure: str, q: float, by: str | Sequence[str] | None = None, ci: float = 0.95) -> pl.DataFrame:
+        """Quantile `q` (0..1) with its bootstrap interval over seeds, by the axes in `by` (default: all)."""
+        return self._summary(measure, by, q, ci)
+
+    def cdf(self, measure: str, by: str | Sequence[str] | None = None) -> pl.DataFrame:
+        """Empirical distribution over runs: the axes in `by`, `value`, `share` of runs with at most that value."""
+        from airloom.analysis import cdf
+
+        self._known(measure)
+        return cdf(self.runs, measure, self._by(by))
+
+    def paired(
+        self, measure: str, axis: str, baseline: object = None, by: str | Sequence[str] | None = None, ci: float = 0.95
+    ) -> pl.DataFrame:
+        """Differences from the `baseline` level of `axis` (default: its first) under the same seed.
+
+        One row per other level and combination of the axes in `by` (default: all others): see `analysis.paired`.
+        """
+        from airloom.analysis import paired
+
+        self._known(measure)
+        if axis not in self.axes:
+            raise UsageError(f"{axis!r} is no axis of this sweep; valid: {', '.join(self.axes)}")
+        first = self.axes[axis][0] if baseline is None else baseline
+        others = [a for a in self.axes if a != axis] if by is None else self._by(by)
+        return paired(self.runs, measure, axis, first, others, ci)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures: `results.plot.response("page_load_s", x="links.radio.loss.downlink")` and others."""
+        from airloom.plot.accessor import Plots
+
+        return Plots(self)
+
+    def _summary(self, measure: str, by: str | Sequence[str] | None, what: str | float, ci: float) -> pl.DataFrame:
+        from airloom.analysis import summarise
+
+        self._known(measure)
+        return summarise(self.runs, measure, self._by(by), what, ci)
+
+    def _by(self, by: str | Sequence[str] | None) -> list[str]:
+        names = list(self.axes) if by is None else [by] if isinstance(by, str) else list(by)
+        for name in names:
+            if name not in self.axes:
+                raise UsageError(f"{name!r} is no axis of this sweep; valid: {', '.join(self.axes) or 'none'}")
+        return names
+
+    def _known(self, measure: str) -> None:
+        if measure not in self.runs.columns:
+            import difflib
+
+            close = difflib.get_close_matches(measure, self.measures, n=5, cutoff=0.3)
+            raise UsageError(f"no run of this sweep measures {measure!r}; close to it: {', '.join(close) or 'nothing'}")
+
+    def __repr__(self) -> str:
+        """The folder."""
+        return f"SweepResults({str(self.folder)!r})"

@@ -1,0 +1,267 @@
+"""Carries out the runs of a sweep that are still missing: groups go out, parts come in, then the tables are made.
+
+A group is so large that it takes about `LONGEST_S`, by the measured time of the runs before it, and a worker begins no
+run after that; towards the end groups shrink, down to `SHORTEST_S`, so that all workers end together. What a group
+left over goes out again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airloom._core import __version__
+from airloom.errors import AirloomError, RunError
+from airloom.sweep.executors import Place
+from airloom.sweep.layout import SweepFolder
+from airloom.sweep.processes import WorkerDied
+from airloom.sweep.work import Group, Job, Stale, work
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from airloom.sweep.sweep import Sweep
+
+#: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
+SHORTEST_S = 0.5
+LONGEST_S = 1.0
+
+#: Runs of the first groups, whose time is not known yet.
+_FIRST = 8
+
+#: How often a run may take its worker with it before it counts as lost.
+_TRIES = 2
+
+#: After so many tasks without a result one after the other, nothing is to be hoped for any more.
+_PATIENCE = 20
+
+#: (point, seed)
+Key = tuple[int, int]
+
+
+class State(NamedTuple):
+    """How far a sweep is."""
+
+    done: int
+    total: int
+    failed: int
+    #: Runs per second of this session so far, and seconds until all are done at this rate; 0 if not known.
+    rate: float
+    left_s: float
+
+
+#: Called after every group.
+Progress = Callable[[State], None]
+
+
+class Times:
+    """What a session spent, in seconds; `share` is how much of the workers' time was inside simulations."""
+
+    def __init__(self) -> None:
+        """Starts the clock."""
+        self.start = time.perf_counter()
+        self.begun: float | None = None
+        self.ended = 0.0
+        self.runs = 0
+        self.groups = 0
+        self.simulating = 0.0
+        self.in_tasks = 0.0
+        self.slots = 1
+
+    def take(self, done: dict[str, Any]) -> None:
+        """Counts what a group took."""
+        self.runs += len(done["took_ns"])
+        self.groups += 1
+        self.simulating += sum(done["took_ns"]) / 1e9
+        self.in_tasks += done["task_ns"] / 1e9
+        self.ended = time.perf_counter()
+
+    def entry(self) -> dict[str, Any]:
+        """For `sessions.json`."""
+        wall = time.perf_counter() - self.start
+        return {
+            "runs": self.runs,
+            "groups": self.groups,
+            "workers": self.slots,
+            "wall_s": round(wall, 3),
+            "in_tasks_s": round(self.in_tasks, 3),
+            "simulating_s": round(self.simulating, 3),
+            "share_of_tasks": round(self.simulating / self.in_tasks, 4) if self.in_tasks else None,
+            "share_of_workers": round(self.simulating / (wall * self.slots), 4) if self.runs else None,
+        }
+
+
+class Runner:
+    """One session of a sweep: from opening the folder to finished tables, or to where it was stopped."""
+
+    def __init__(
+        self, sweep: Sweep, folder: SweepFolder, place: Place, max_failures: int | None, progress: Progress | None
+    ) -> None:
+        """`max_failures`: give up when more runs than this failed; `None`: never."""
+        self._sweep = sweep
+        self._folder = folder
+        self._place = place
+        self._max_failures = max_failures
+        self._progress = progress
+        self._tries: dict[Key, int] = {}
+        self._in_vain = 0
+        self._total = 0
+        self.done: set[Key] = set()
+        self.failed = 0
+        self.times = Times()
+        found = folder.done()
+        if found is not None:
+            kept = found.filter(found["status"] != "lost")
+            self.done.update(zip(kept["point"].to_list(), kept["seed"].to_list(), strict=True))
+            self.failed = int((kept["status"] == "failed").sum())
+
+    def run(self, seeds: Sequence[int]) -> None:
+        """Makes the runs of all points with these seeds that are not there yet."""
+        keys = [(point.number, seed) for point in self._sweep.points for seed in seeds]
+        todo = deque(key for key in keys if key not in self.done)
+        self._total = max(self._total, len(self.done) + len(todo))
+        alone: deque[Key] = deque()  # runs that ended their worker: they go out one by one
+        flying: dict[Future[dict[str, Any]], Group] = {}
+        self._say()
+        try:
+            while todo or alone or flying:
+                self._refill(todo, alone, flying)
+                finished, _ = wait(flying, timeout=5, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    group = flying.pop(future)
+                    todo.extendleft(reversed(self._take(future, group, alone)))
+                self._say()
+                self._give_up_if_too_many_failed()
+        except OSError as error:
+            # Parts that were written stay; only what was under way is made again.
+            raise RunError(
+                f"{self._folder.place}: {error.strerror or error}; {len(self.done)} of {self._total} runs are kept: "
+                "when that is mended, the same command goes on"
+            ) from None
+        finally:
+            for future in flying:
+                future.cancel()
+
+    def finished(self, seeds: Sequence[int]) -> pl.DataFrame:
+        """The runs with these seeds that came to their end."""
+        import polars as pl
+
+        found = self._folder.done()
+        assert found is not None, "asked after runs were made"
+        return found.filter((pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
+
+    def _refill(self, todo: deque[Key], alone: deque[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
+        slots = max(self._place.slots(), 1)
+        self.times.slots = max(self.times.slots, slots)
+        while alone and len(flying) < slots:
+            self._submit([alone.popleft()], flying)
+        # One group more than there are workers: nobody waits for us.
+        while todo and len(flying) < slots + 1:
+            self._submit([todo.popleft() for _ in range(min(self._size(len(todo), slots), len(todo)))], flying)
+
+    def _size(self, left: int, slots: int) -> int:
+        """How many runs the next group has."""
+        if self._sweep.real_time:
+            return 1
+        if self.times.runs == 0:
+            return _FIRST
+        one = max(self.times.in_tasks / self.times.runs, 1e-6)
+        wanted = min(max(left * one / (2 * slots), SHORTEST_S), LONGEST_S)
+        return max(round(wanted / one), 1)
+
+    def _submit(self, keys: list[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
+        seeds: dict[int, list[int]] = {}
+        for point, seed in keys:
+            seeds.setdefault(point, []).append(seed)
+        sweep = self._sweep
+        jobs = tuple(Job(point, sweep.variant(point), tuple(of_point)) for point, of_point in seeds.items())
+        group = Group(
+            __version__,
+            jobs,
+            sweep.tables,
+            sweep.seeds[0],
+            # Half as much again as is aimed at: a guess that is far off costs no more than that.
+            budget_s=1.5 * LONGEST_S,
+            folders=str(self._folder.place.resolve()) if sweep.folders else None,
+            real_time=sweep.real_time,
+            command=sweep.command,
+        )
+        if self.times.begun is None:
+            self.times.begun = time.perf_counter()
+        flying[self._place.executor.submit(work, group)] = group
+
+    def _take(self, future: Future[dict[str, Any]], group: Group, alone: deque[Key]) -> list[Key]:
+        """Keeps what a group gave; the runs that are still to be made."""
+        from airloom.sweep import plain
+
+        axes, points = self._sweep.axes, self._sweep.points
+        try:
+            done = future.result()
+        except (Stale, AirloomError) as error:
+            raise RunError(str(error)) from None
+        except OSError:
+            raise
+        except Exception as error:
+            if not _worker_ended(error):
+                raise
+            return self._blame(group, str(error) or type(error).__name__, alone)
+        made = group.runs[: len(done["took_ns"])]
+        tables = plain.part(done, group, axes, points)
+        self._folder.write_part(tables)
+        self._in_vain = 0
+        self.times.take(done)
+        self.done.update(made)
+        self.failed += int((tables["runs"]["status"] == "failed").sum())
+        return group.runs[len(made) :]
+
+    def _blame(self, group: Group, why: str, alone: deque[Key]) -> list[Key]:
+        """A group whose worker died: its runs go out again one by one, and one that does it again is lost."""
+        from airloom.sweep import plain
+
+        self._in_vain += 1
+        if self._in_vain > _PATIENCE + self.times.slots:
+            raise RunError(f"task after task failed, the last one so: {why}; {len(self.done)} runs are kept")
+        if len(group.runs) > 1:
+            first = self._tries.get(group.runs[0], 0)
+            self._tries[group.runs[0]] = first + 1
+            if first == 0:  # killed from outside, most likely
+                return group.runs
+            alone.extend(group.runs)
+            return []
+        key = group.runs[0]
+        self._tries[key] = self._tries.get(key, 0) + 1
+        if self._tries[key] <= _TRIES:
+            alone.append(key)
+            return []
+        self._folder.write_part(plain.lost(group, why, self._sweep.axes, self._sweep.points))
+        self.done.add(key)
+        self.failed += 1
+        return []
+
+    def _give_up_if_too_many_failed(self) -> None:
+        if self._max_failures is not None and self.failed > self._max_failures:
+            raise TooManyFailures(
+                f"{self.failed} of {len(self.done)} runs failed, more than --max-failures {self._max_failures}: stopped"
+            )
+
+    def _say(self) -> None:
+        if self._progress is None:
+            return
+        spent = time.perf_counter() - (self.times.begun or time.perf_counter())
+        rate = self.times.runs / spent if spent > 0 else 0.0
+        left = self._total - len(self.done)
+        self._progress(State(len(self.done), self._total, self.failed, rate, left / rate if rate else 0.0))
+
+
+def _worker_ended(error: Exception) -> bool:
+    """Did the task fail because its worker went away, which is not the task's fault (or only by being too large)?"""
+    if isinstance(error, WorkerDied | BrokenExecutor | CancelledError):
+        return True
+    return type(error).__name__ in ("KilledWorker", "FutureCancelledError")  # Dask's, which may not be installed
+
+
+class TooManyFailures(RunError):
+    """More runs failed than the person allows; what was made is kept."""

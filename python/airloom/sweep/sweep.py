@@ -1,0 +1,214 @@
+"""`Sweep`: a scenario, what is varied, and seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom._core import ScenarioError, __version__
+from airloom.errors import UsageError
+from airloom.scenario import Scenario, _toml
+from airloom.sweep import axes as axes_
+from airloom.sweep import executors, layout
+from airloom.sweep.axes import Axis, Point
+from airloom.sweep.layout import SweepFolder
+from airloom.sweep.work import Variant
+
+if TYPE_CHECKING:
+    from airloom.sweep.results import SweepResults
+    from airloom.sweep.runner import Progress, Runner
+
+#: Tables that can be kept of every run besides the summary; packets are too many: ask for folders.
+TABLES = ("pages", "flows", "states", "congestion")
+
+#: With `until_ci`: the fewest seeds, the most, and by how much their number grows between two looks.
+FEWEST_SEEDS = 30
+MOST_SEEDS = 2000
+_GROWTH = 1.5
+
+
+class Sweep:
+    """All combinations of some levels, each with all seeds. Seed n is the same radio at every point."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        vary: Mapping[str, Iterable[Any]],
+        seeds: str | int | Iterable[int],
+        *,
+        tables: Sequence[str] = ("pages", "flows"),
+        folders: bool = False,
+        real_time: bool = False,
+        command: Sequence[str] | None = None,
+    ) -> None:
+        """See `Scenario.sweep`. Every point is read at once: what is wrong with one is said before anything runs."""
+        self.scenario = scenario
+        self.axes: tuple[Axis, ...] = axes_.axes(vary)
+        self.points: tuple[Point, ...] = axes_.points(self.axes)
+        self.seeds: tuple[int, ...] = axes_.seeds(seeds)
+        for name in tables:
+            if name not in TABLES:
+                raise UsageError(f"no table {name!r} can be kept of every run; valid: {', '.join(TABLES)}")
+        self.tables = tuple(tables)
+        self.folders = folders
+        self.real_time = real_time
+        self.command = None if command is None else tuple(command)
+        for point in self.points:
+            self._check(point)
+
+    def _check(self, point: Point) -> None:
+        if "run.seed" in point.settings:
+            raise UsageError("run.seed is not varied: say which seeds with seeds (--seeds 1..20)")
+        try:
+            self.scenario.with_keys(point.settings)
+        except ScenarioError as error:
+            raise UsageError(str(error).replace("--set ", "--vary ", 1)) from None
+
+    @property
+    def name(self) -> str:
+        """That of the scenario."""
+        return self.scenario.name
+
+    @cached_property
+    def sweep_id(self) -> str:
+        """Ten hexadecimal digits that follow from scenario, axes, version and clock; not from the seeds."""
+        inputs = [self._scenario, self._axes, self.tables, self.folders, self.clock, self.command, __version__]
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:10]
+
+    @property
+    def clock(self) -> str:
+        """`virtual` or `real`."""
+        return "real" if self.real_time else "virtual"
+
+    @property
+    def _scenario(self) -> dict[str, Any]:
+        understood = self.scenario.understood
+        understood["run"].pop("seed")
+        return understood
+
+    @property
+    def _axes(self) -> list[dict[str, Any]]:
+        return [
+            {"key": a.key, "levels": [{"label": lv.label, "set": dict(lv.settings)} for lv in a.levels]}
+            for a in self.axes
+        ]
+
+    def variant(self, point: int) -> Variant:
+        """The scenario at a point, as a worker gets it."""
+        settings = {**self.scenario.overrides, **self.points[point].settings}
+        texts = tuple((key, _toml(value)) for key, value in settings.items())
+        return Variant(self.scenario.text, self.scenario.file, texts, self.scenario.real)
+
+    def manifest(self) -> dict[str, Any]:
+        """What `sweep.json` says."""
+        return {
+            "schema": layout.SCHEMA,
+            "sweep_id": self.sweep_id,
+            "name": self.name,
+            "file": self.scenario.file,
+            "overrides": self.scenario.overrides,
+            "clock": self.clock,
+            "axes": self._axes,
+            "points": len(self.points),
+            "seeds": list(self.seeds),
+            "tables": list(self.tables),
+            "folders": self.folders,
+            "run_command": self.command,
+            "scenario": self._scenario,
+            "version": __version__,
+            "command": sys.argv,
+            "start_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+
+    def run(
+        self,
+        *,
+        workers: int | None = None,
+        on: str | None = None,
+        executor: Executor | None = None,
+        out: Path | str | None = None,
+        max_failures: int | None = None,
+        until_ci: float | None = None,
+        measure: str | None = None,
+        progress: Progress | None = None,
+    ) -> SweepResults:
+        """Makes the runs that are not there yet and opens the results.
+
+        `out` is the folder, by default one under `runs/`; the same call goes on where an earlier one was stopped, and
+        makes only what is missing when there are more seeds. Runs go to `workers` processes of this machine (default:
+        one per core), to a Dask cluster (`on`, such as `dask://host:8786` or `scheduler-file:PATH`), or to any
+        `executor`. With `until_ci=0.02` seeds are taken until the half width of the 95 % interval of the mean of
+        `measure` is at most 2 % of the mean at every point, at least 30 and at most all of `seeds`. With more than
+        `max_failures` failed runs it gives up; without, it goes on: `results.failures` has them.
+
+        >>> import airloom as al
+        >>> sweep = al.load("umts-page").sweep({"links.radio.loss.downlink": [0, 0.1]}, seeds="1..3")
+        >>> results = sweep.run()
+        >>> results.runs.height
+        6
+        """
+        from airloom.sweep.results import SweepResults
+        from airloom.sweep.runner import Runner, TooManyFailures
+
+        place = Path(out) if out is not None else layout.default_place(self.name, self.sweep_id)
+        folder = SweepFolder(place)
+        # The cluster is looked for first: without one, no folder is made.
+        with self._executor(workers, on, executor) as where, folder.open(self.manifest()):
+            runner = Runner(self, folder, where, max_failures, progress)
+            try:
+                if until_ci is None:
+                    runner.run(self.seeds)
+                else:
+                    self._until(runner, until_ci, measure)
+            except TooManyFailures:
+                self._finish(folder, runner, where.name)
+                raise
+            self._finish(folder, runner, where.name)
+        layout.give_back(place)
+        return SweepResults(place)
+
+    def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
+        folder.finish(["runs", *self.tables, "rate"], [axis.key for axis in self.axes])
+        if runner.times.runs:
+            path = folder.place / "sessions.json"
+            before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            folder.write_json("sessions.json", [*before, {"end_utc": now, "on": where, **runner.times.entry()}])
+
+    def _until(self, runner: Runner, wanted: float, measure: str | None) -> None:
+        """Takes more seeds until every point's mean is known well enough.
+
+        All points get the same seeds, so that pairs stay whole. The looks are at fixed numbers of seeds: an interrupted
+        sweep stops at the same one.
+        """
+        from airloom.analysis.stop import is_precise
+
+        count = min(FEWEST_SEEDS, len(self.seeds))
+        while True:
+            runner.run(self.seeds[:count])
+            if count == len(self.seeds) or is_precise(runner.finished(self.seeds[:count]), measure, wanted):
+                return
+            count = min(int(count * _GROWTH), len(self.seeds))
+
+    def _executor(
+        self, workers: int | None, on: str | None, executor: Executor | None
+    ) -> AbstractContextManager[executors.Place]:
+        if executor is not None:
+            return executors.given(executor, workers)
+        if on is not None:
+            if self.real_time:
+                raise UsageError("emulated runs need this machine's cores: leave --on out")
+            return executors.on(on)
+        return executors.processes(workers, pinned=self.real_time)
+
+    def __repr__(self) -> str:
+        """Name and size."""
+        return f"Sweep({self.name!r}, {len(self.points)} points x {len(self.seeds)} seeds)"

@@ -1,0 +1,143 @@
+"""What a sweep gives, and that it is the same however it came about."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import airloom as al
+from airloom.errors import UsageError
+from airloom.scenario import Scenario
+
+LOSS = "links.wire.loss"
+
+
+def octets(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.parquet"))}
+
+
+def test_a_sweep_is_a_table_with_a_row_per_run(fetch: Scenario) -> None:
+    results = fetch.sweep({LOSS: [0, 0.1], "links.wire.delay": ["20ms", "200ms"]}, seeds="1..3").run(workers=2)
+    runs = results.runs
+    assert runs.height == 12
+    assert runs.columns[:7] == ["point", LOSS, "links.wire.delay", "seed", "run_id", "status", "error"]
+    assert runs[LOSS].to_list() == [0.0] * 6 + [0.1] * 6
+    assert runs["links.wire.delay"].to_list() == (["20ms"] * 3 + ["200ms"] * 3) * 2
+    assert runs["seed"].to_list() == [1, 2, 3] * 4
+    assert results.pages.height == 12
+    assert results.failures.is_empty()
+    assert not (results.folder / "parts").exists()
+
+
+def test_a_run_of_a_sweep_is_the_run_alone(fetch: Scenario) -> None:
+    results = fetch.sweep({LOSS: [0.1]}, seeds="7").run()
+    alone = fetch.with_keys({LOSS: 0.1}).run(seed=7)
+    row = results.runs.row(0, named=True)
+    assert row["run_id"] == alone.manifest["run_id"]
+    assert {key: row[key] for key in alone.summary} == alone.summary
+    columns = alone.flows.columns
+    assert results.flows.select(columns).rows() == alone.flows.with_columns(pl.col("proto", "end").cast(str)).rows()
+
+
+def test_number_of_workers_and_kind_of_executor_do_not_change_an_octet(fetch: Scenario) -> None:
+    sweep = fetch.sweep({LOSS: [0, 0.05, 0.1]}, seeds="1..40")
+    one = octets(sweep.run(workers=1, out="one").folder)
+    assert set(one) == {"runs.parquet", "pages.parquet", "flows.parquet", "rate.parquet"}
+    assert octets(sweep.run(workers=2, out="two").folder) == one
+    with ThreadPoolExecutor(2) as executor:
+        assert octets(sweep.run(executor=executor, out="threads").folder) == one
+
+
+def test_the_same_command_again_makes_nothing_and_more_seeds_make_only_those(fetch: Scenario) -> None:
+    first = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..4").run(out="s")
+    before = octets(first.folder)
+    fetch.sweep({LOSS: [0, 0.1]}, seeds="1..4").run(out="s")
+    assert octets(first.folder) == before
+    grown = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..9").run(out="s")
+    sessions = json.loads((grown.folder / "sessions.json").read_text())
+    assert [session["runs"] for session in sessions] == [8, 10]
+    assert octets(grown.folder) == octets(fetch.sweep({LOSS: [0, 0.1]}, seeds="1..9").run(out="at-once").folder)
+
+
+def test_a_seed_is_the_same_radio_at_every_point() -> None:
+    # The second axis changes nothing that the radio knows of: all must be equal to the last digit.
+    vary: dict[str, list[Any]] = {"title": ["one", "two"], "links.radio.loss.downlink": [0.1]}
+    results = al.load("umts-page").sweep(vary, seeds="1..5").run()
+    table = results.paired("page_load_s", "title")
+    assert table["difference"].to_list() == [0.0]
+    assert table["p"].to_list() == [1.0]
+    spread = results.runs.filter(pl.col("title") == "one")["page_load_s"]
+    assert spread.n_unique() > 1
+
+
+def test_tables_are_levels_by_their_label(fetch: Scenario) -> None:
+    transports = [{"label": "Reno", "tcp": {"congestion": "reno"}}, {"label": "none", "value": "tcp"}]
+    sizes = [{"label": 5, "value": [["/5kB"]]}, {"label": 10, "value": [["/10kB"]]}]
+    both = {"label": "slow", "set": {"links.wire.rate": "64kbit/s", "links.wire.delay": "100ms"}}
+    vary: dict[str, list[Any]] = {
+        "hosts.origin.transport": transports,
+        "hosts.mobile.app.http-client.pages": sizes,
+        "wire": [both, {"label": "as it is", "set": {}}],
+    }
+    results = fetch.sweep(vary, seeds=[1]).run()
+    assert results.axes == {
+        "hosts.origin.transport": ["Reno", "none"],
+        "hosts.mobile.app.http-client.pages": [5, 10],
+        "wire": ["slow", "as it is"],
+    }
+    assert results.runs.filter(pl.col("wire") == "slow")["page_load_s"].min() > 0.4  # type: ignore[operator]
+    sizes_seen = results.pages.select("hosts.mobile.app.http-client.pages", "bytes").unique().sort("bytes").rows()
+    assert sizes_seen == [(5, 5000), (10, 10000)]
+
+
+@pytest.mark.parametrize(
+    ("vary", "said"),
+    [
+        ({"links.wire.lossy": [1]}, "--vary links.wire.lossy=1: .*lossy.*"),
+        ({"links.radio.loss": [1]}, ".*radio.*wire.*"),
+        ({LOSS: []}, "links.wire.loss has no values to vary over.*"),
+        ({LOSS: [0, "0"]}, "links.wire.loss has the value 0 twice.*"),
+        ({LOSS: [0, 7]}, ".*7.*"),
+        ({"run.seed": [1, 2]}, "run.seed is not varied.*"),
+    ],
+)
+def test_what_cannot_be_varied_is_said_in_one_line_before_anything_runs(
+    fetch: Scenario, vary: dict[str, list[object]], said: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{said}$"):
+        fetch.sweep(vary)
+    assert list(Path().iterdir()) == []
+
+
+def test_a_folder_with_another_sweep_is_left_alone(fetch: Scenario) -> None:
+    first = fetch.sweep({LOSS: [0]}, seeds=[1]).run(out="s")
+    before = octets(first.folder)
+    with pytest.raises(UsageError, match=r"^s holds another sweep \(fetch, [0-9a-f]{10}\): .*$"):
+        fetch.sweep({LOSS: [0.1]}, seeds=[1]).run(out="s")
+    Path("other").mkdir()
+    Path("other/thesis.tex").touch()
+    with pytest.raises(UsageError, match=r"^other exists and is not a sweep: .*$"):
+        fetch.sweep({LOSS: [0]}, seeds=[1]).run(out="other")
+    assert octets(first.folder) == before
+    assert [p.name for p in Path("other").iterdir()] == ["thesis.tex"]
+
+
+def test_a_failed_run_keeps_its_error_and_its_seed(fetch: Scenario) -> None:
+    results = fetch.sweep({"run.limit": ["1h", "30ms"]}, seeds="1..3").run()
+    failures = results.failures
+    assert failures["seed"].to_list() == [1, 2, 3]
+    assert failures["run.limit"].to_list() == ["30ms"] * 3
+    assert set(failures["error"]) == {"not done within run.limit"}
+    assert results.runs.height == 3
+    assert results.mean("page_load_s")["seeds"].to_list() == [3]
+
+
+def test_with_folders_each_run_can_be_opened(fetch: Scenario) -> None:
+    scenario = fetch.with_keys({"run.record": ["packets"]})
+    results = scenario.sweep({LOSS: [0, 0.1]}, seeds="1..2", folders=True).run()
+    run = al.Run(results.folder / "runs" / "point-1-seed-2")
+    assert run.manifest["run_id"] == results.runs["run_id"][3]
+    assert run.packets.height > 0
