@@ -7,6 +7,7 @@ ended; then the folder is renamed. Ctrl-C, a full disk or a failure leaves nothi
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import sys
@@ -18,6 +19,8 @@ from typing import Any, Self
 
 from airloom._core import __version__
 from airloom.errors import UsageError
+
+_log = logging.getLogger(__name__)
 
 #: Version of `run.json` and of the folder's files.
 SCHEMA = 1
@@ -94,7 +97,8 @@ class Folder:
                 "end_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
             },
         )
-        for file in self._partial.iterdir():
+        for file in sorted(self._partial.iterdir()):
+            _log.info("wrote %s, %d octets", self.place / file.name, file.stat().st_size)
             _give_back(file)
         if self.place.exists():
             # An earlier run with the same inputs (or at the same --out): the new one takes its place.

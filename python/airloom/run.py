@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
     from airloom._core import Results
     from airloom.scenario import Scenario
+
+
+_log = logging.getLogger(__name__)
 
 
 class Run:
@@ -97,7 +102,11 @@ def simulate(
         scenario = scenario.with_seed(seed)
     identity = scenario.run_id("virtual")
     with Folder(out or default_place(scenario.name, identity)) as folder:
+        _log.info("simulating %s, seed %d, run %s", scenario.name, scenario.seed, identity)
+        before = time.process_time()
         results = scenario._core.simulate(folder.path("trace.pcapng"), progress)
+        used, simulated = time.process_time() - before, results.summary.get("simulated_s", 0.0)
+        _log.info("%.3f s of model time in %.3f s of CPU", simulated, used)
         _check(scenario, results)
         return save(folder, scenario, results, "virtual", plot=plot)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,8 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.run import Run
     from airloom.sweep import Sweep
+
+_log = logging.getLogger(__name__)
 
 
 def shipped() -> dict[str, str]:
@@ -57,6 +60,9 @@ def parse(
     airloom._core.ScenarioError: text:1:1: expected a key `hosts`
     """
     octets = text.encode() if isinstance(text, str) else text
+    _log.info("reading %s, %d octets", file, len(octets))
+    for key, value in (overrides or {}).items():
+        _log.debug("set %s = %s", key, value)
     settings = [(key, _toml(value)) for key, value in (overrides or {}).items()]
     core = _core.Scenario(octets, file, settings, list(real))
     return Scenario(core, octets, file, dict(overrides or {}), tuple(real))

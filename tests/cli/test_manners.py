@@ -99,6 +99,20 @@ def test_quiet_leaves_results_and_errors(wire: Path) -> None:
     assert len(airloom("-q", "run", "no-such-scenario").err.splitlines()) == 1
 
 
+def test_verbose_says_on_stderr_what_is_done_and_written(wire: Path) -> None:
+    folder = wire.parent / "verbose"
+    plain = airloom("run", wire, "--out", folder, "--json")
+    once = airloom("-v", "run", wire, "--out", folder, "--json", "--set", "links.wire.delay=20ms")
+    twice = airloom("-vv", "run", wire, "--out", folder, "--json", "--set", "links.wire.delay=20ms")
+    json.loads(once.out)
+    assert f"reading {wire}" in once.err
+    assert "of model time" in once.err
+    assert f"wrote {folder / 'summary.json'}" in once.err
+    assert "reading" not in plain.err
+    assert "set links.wire.delay = 20ms" in twice.err
+    assert "set links" not in once.err
+
+
 def test_nothing_is_coloured_and_no_bar_is_drawn_when_nobody_watches(wire: Path) -> None:
     for done in (airloom("run", wire), airloom("nothing"), airloom("list")):
         assert "\x1b" not in done.out + done.err

@@ -214,7 +214,7 @@ fn nothing_is_left_behind_after_a_run_an_error_or_a_stop() {
 fn a_command_ended_by_a_signal_has_the_shells_exit_code() {
     let Some(_guard) = laboratory("real_time::signal", &[]) else { return };
     let (mut world, ..) = wire(Origin::Real);
-    assert_eq!(run(&mut world, "kill -INT $$").exit_code, Some(130));
+    assert_eq!(run(&mut world, "kill -TERM $$").exit_code, Some(143));
 }
 
 #[test]

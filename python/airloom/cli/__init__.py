@@ -11,7 +11,7 @@ import typer
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.cli import check, doctor, emulate, run, validate
 from airloom.cli import list as list_
-from airloom.cli.terminal import Manners, say_error
+from airloom.cli.terminal import Manners, say_details, say_error
 from airloom.errors import AirloomError
 
 app = typer.Typer(
@@ -34,9 +34,13 @@ def _version(wanted: bool) -> None:
 def common(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but results and errors."),
+    verbose: int = typer.Option(
+        0, "--verbose", "-v", count=True, show_default=False, help="Say what is done and written; -vv: all of it."
+    ),
 ) -> None:
     """A wireless transport laboratory: one network model, virtual time and real time."""
     Manners.quiet = quiet
+    say_details(verbose)
 
 
 app.command("check", help=check.HELP)(check.check)

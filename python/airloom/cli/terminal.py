@@ -34,6 +34,19 @@ def say(text: str) -> None:
         print(text, file=sys.stderr)
 
 
+def say_details(level: int) -> None:
+    """Shows what the package logs on stderr: what it does and writes (1), and everything (2)."""
+    if level == 0:
+        return
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("airloom: %(message)s"))
+    logger = logging.getLogger("airloom")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if level == 1 else logging.DEBUG)
+
+
 def say_error(text: str) -> None:
     """What went wrong, in one line where possible."""
     if _colour():
