@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, emulate, run, validate
+from airloom.cli import check, doctor, emulate, report, run, validate
 from airloom.cli import list as list_
 from airloom.cli.terminal import Manners, say_details, say_error
 from airloom.errors import AirloomError
@@ -46,6 +46,7 @@ def common(
 app.command("check", help=check.HELP)(check.check)
 app.command("run", help=run.HELP)(run.run)
 app.command("emulate", help=emulate.HELP)(emulate.emulate)
+app.command("report", help=report.HELP)(report.report)
 app.command("list", help=list_.HELP)(list_.list_)
 app.command("validate", help=validate.HELP)(validate.validate)
 app.command("doctor", help=doctor.HELP)(doctor.doctor)

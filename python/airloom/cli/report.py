@@ -1,0 +1,31 @@
+"""`airloom report`: a result folder as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, quoted, say
+
+HELP = "Make one HTML file of a run or a sweep, to be opened with or without a network."
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run or of a sweep.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write it. Default: report.html in the folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+) -> None:
+    """Writes the report and says where it is."""
+    from airloom.report import build, page
+
+    made = build(folder, out)
+    if as_json:
+        print_json({"report": str(made), "octets": made.stat().st_size})
+        return
+    print(made)
+    say(f"{page.size(made.stat().st_size)}, needs no network   next: xdg-open {quoted(made)}")

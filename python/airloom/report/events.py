@@ -1,0 +1,224 @@
+"""What a run's packets table has to show over time: segments, link-layer attempts, queues and rates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from airloom.report.page import floats, packed
+
+#: TCP sequence numbers and RLC AM sequence numbers count modulo these.
+_TCP_MODULUS = 2**32
+_RLC_MODULUS = 4096
+
+#: Flows that a report offers; those that carry most.
+MOST_FLOWS = 12
+
+#: Spans of time in which rates are counted, about; and the shortest of them.
+_SPANS = 120
+_SHORTEST_SPAN_NS = 100_000_000
+
+
+class Kind(NamedTuple):
+    """One kind of mark in a plot: its name, its colour (by role) and shape, and the columns of its marks."""
+
+    name: str
+    role: str
+    shape: str
+    rows: pl.DataFrame
+
+    def encoded(self) -> dict[str, Any]:
+        """For the script: times in seconds, heights, packet ids and what a person reads when one is chosen."""
+        rows = self.rows
+        return {
+            "name": self.name,
+            "role": self.role,
+            "shape": self.shape,
+            "t": floats(rows["t_ns"].to_numpy() / 1e9),
+            "y": floats(rows["y"].to_numpy()),
+            "id": packed(rows["pkt_id"].cast(pl.UInt32).to_numpy()),
+            "len": packed(rows["len"].cast(pl.UInt32).to_numpy()),
+            "attempt": packed(rows["attempt"].cast(pl.UInt32).to_numpy()),
+        }
+
+
+class FlowEvents(NamedTuple):
+    """A flow as its data sender sees it, and the link-layer attempts that carried it."""
+
+    flow: int
+    point: str
+    direction: str
+    segments: list[Kind]
+    attempts: list[Kind]
+    attempts_point: str
+
+
+def _text(*columns: str) -> pl.Expr:
+    return pl.col(*columns).cast(pl.String)
+
+
+def plain(packets: pl.DataFrame) -> pl.DataFrame:
+    """The table with texts instead of dictionaries, sorted by time."""
+    return packets.with_columns(_text("point", "dir", "event", "proto")).sort("t_ns", maintain_order=True)
+
+
+def flows(packets: pl.DataFrame) -> list[FlowEvents]:
+    """The TCP flows that carry most, each with the attempts of the radio link below it if they were recorded."""
+    tcp = packets.filter((pl.col("proto") == "tcp") & pl.col("seq").is_not_null())
+    sent = tcp.filter(pl.col("event").is_in(["tx", "retx"]))
+    if sent.is_empty():
+        return []
+    totals = sent.group_by("flow").agg(pl.col("len").sum()).sort(["len", "flow"], descending=[True, False])
+    found = []
+    for number in totals["flow"].head(MOST_FLOWS):
+        of_flow = tcp.filter(pl.col("flow") == number)
+        found.append(_flow(int(number), of_flow, packets))
+    return found
+
+
+def _flow(number: int, tcp: pl.DataFrame, packets: pl.DataFrame) -> FlowEvents:
+    sent = tcp.filter(pl.col("event").is_in(["tx", "retx"]))
+    totals = sent.group_by("dir").agg(pl.col("len").sum()).sort(["len", "dir"], descending=[True, False])
+    direction = str(totals["dir"][0])
+    sent = sent.filter(pl.col("dir") == direction)
+    # The sender is where the first of them was seen first.
+    point = str(sent["point"][0])
+    sent = sent.filter(pl.col("point") == point)
+    start = _unwrapped(sent["seq"], _TCP_MODULUS)
+    origin = float(start[0])
+    heights = start - origin
+    carries = (sent["len"] > int(sent["len"].min())).to_numpy()  # type: ignore[arg-type]
+    if not carries.any():
+        carries[:] = True
+    data, heights = sent.filter(pl.Series(carries)), heights[carries]
+    # Judged by the numbers, as any observer would: data below what was sent before was sent again.
+    highest = np.maximum.accumulate(np.concatenate(([-1.0], heights[:-1])))
+    again = pl.Series(heights <= highest)
+    data = data.with_columns(pl.Series("y", heights))
+    back = tcp.filter(
+        (pl.col("dir") != direction)
+        & (pl.col("point") == point)
+        & (pl.col("event") == "rx")
+        & pl.col("ack").is_not_null()
+    )
+    back = back.with_columns(pl.Series("y", _unwrapped(back["ack"], _TCP_MODULUS) - origin))
+    segments = [
+        Kind("acknowledged", "ack", "step", back),
+        Kind("data", "data", "bar", data.filter(~again)),
+        Kind("sent again by TCP", "resent", "cross", data.filter(again)),
+    ]
+    attempts, where = _attempts(number, direction, packets)
+    return FlowEvents(number, point, direction, segments, attempts, where)
+
+
+def _attempts(flow: int, direction: str, packets: pl.DataFrame) -> tuple[list[Kind], str]:
+    rlc = packets.filter((pl.col("proto") == "rlc") & (pl.col("dir") == direction) & pl.col("seq").is_not_null())
+    own = rlc.filter(pl.col("event").is_in(["tx", "retx"]) & (pl.col("flow") == flow))
+    if own.is_empty():
+        return [], ""
+    # On a cell each mobile has a point of its own: the flow's is where most of its PDUs are seen.
+    point = str(own.group_by("point").len().sort(["len", "point"], descending=[True, False])["point"][0])
+    rlc = rlc.filter(pl.col("point") == point)
+    # Sent again or lost, a PDU is within half a window of the newest one: one unwrapping fits all events.
+    rlc = rlc.with_columns(pl.Series("y", _unwrapped(rlc["seq"], _RLC_MODULUS)))
+    rlc = rlc.filter(pl.col("flow") == flow)
+    return [
+        Kind("first attempt", "faint", "bar", rlc.filter(pl.col("event") == "tx")),
+        Kind("further attempt", "resent", "cross", rlc.filter(pl.col("event") == "retx")),
+        Kind("lost on the air", "lost", "dot", rlc.filter(pl.col("event") == "drop")),
+    ], point
+
+
+def _unwrapped(numbers: pl.Series, modulus: int) -> NDArray[np.float64]:
+    """Numbers that count modulo `modulus`, as they would be without it."""
+    return np.unwrap(numbers.cast(pl.Float64).to_numpy(), period=modulus)
+
+
+class Line(NamedTuple):
+    """A quantity over time, for one direction of one link."""
+
+    name: str
+    t: NDArray[np.floating[Any]]
+    y: NDArray[np.floating[Any]]
+
+    def encoded(self) -> dict[str, Any]:
+        """For the script."""
+        return {"name": self.name, "t": floats(self.t), "y": floats(self.y)}
+
+
+def queues(packets: pl.DataFrame) -> list[Line]:
+    """Octets in each queue where the link says so; else octets that entered a link and did not come out yet."""
+    found = []
+    filled = packets.filter(pl.col("q_bytes").is_not_null())
+    said: set[tuple[str, str]] = set()
+    for (point, direction), rows in sorted(filled.group_by("point", "dir"), key=lambda entry: str(entry[0])):
+        link = str(point).split(".")[0]
+        said.add((link, str(direction)))
+        found.append(Line(f"{link} {_ARROW[str(direction)]}, queue", _seconds(rows), rows["q_bytes"].to_numpy() * 1.0))
+    for link, direction, entered, left in _ways(packets):
+        if (link, direction) in said or entered.is_empty():
+            continue
+        moves = pl.concat(
+            [entered.select("t_ns", pl.col("len").cast(pl.Int64)), left.select("t_ns", -pl.col("len").cast(pl.Int64))]
+        )
+        moves = moves.group_by("t_ns").agg(pl.col("len").sum()).sort("t_ns")
+        name = f"{link} {_ARROW[direction]}, waiting or under way"
+        found.append(Line(name, _seconds(moves), moves["len"].cum_sum().to_numpy() * 1.0))
+    return found
+
+
+def rates(packets: pl.DataFrame) -> list[Line]:
+    """Rate at which datagrams come out of each link, in bit/s, counted in equal spans of time."""
+    if packets.is_empty():
+        return []
+    end = int(packets["t_ns"].max())  # type: ignore[arg-type]
+    span = max(_SHORTEST_SPAN_NS, -(-end // _SPANS))
+    found = []
+    for link, direction, _, left in _ways(packets):
+        counts = np.bincount(
+            (left["t_ns"].to_numpy() // span).astype(np.int64),
+            weights=left["len"].to_numpy().astype(np.float64),
+            minlength=end // span + 1,
+        )
+        times = (np.arange(len(counts)) + 0.5) * (span / 1e9)
+        found.append(Line(f"{link} {_ARROW[direction]}", times, counts * 8 / (span / 1e9)))
+    return found
+
+
+_ARROW = {"ul": "uplink", "dl": "downlink"}
+
+
+def _ways(packets: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame, pl.DataFrame]]:
+    """Each link and direction with the datagrams that entered it and those that came out.
+
+    Where the run did not record the far end, a datagram has come out when the last of its PDUs was received.
+    """
+    ip = packets.filter(pl.col("point").str.ends_with(".ip")).with_columns(
+        pl.col("point").str.split(".").list.get(1).alias("link")
+    )
+    pdus = packets.filter(pl.col("point").str.ends_with(".rx") & (pl.col("event") == "rx") & (pl.col("pkt_id") != 0))
+    pdus = pdus.with_columns(pl.col("point").str.split(".").list.get(0).alias("link"))
+    found = []
+    for link in sorted(ip["link"].unique()):
+        for direction in ("dl", "ul"):
+            here = ip.filter((pl.col("link") == link) & (pl.col("dir") == direction))
+            entered = here.filter(pl.col("event").is_in(["tx", "retx"]))
+            left = here.filter(pl.col("event") == "rx")
+            if left.is_empty() and not entered.is_empty():
+                last = pdus.filter((pl.col("link") == link) & (pl.col("dir") == direction))
+                last = last.group_by("pkt_id").agg(pl.col("t_ns").max())
+                left = last.join(entered.select("pkt_id", "len").unique("pkt_id"), on="pkt_id").sort("t_ns")
+            if entered.is_empty() and not left.is_empty():
+                # Seen only where it comes out: rates can be shown, the queue cannot.
+                entered = left.clear()
+            if left.is_empty():
+                continue
+            found.append((link, direction, entered, left))
+    return found
+
+
+def _seconds(rows: pl.DataFrame) -> NDArray[np.float64]:
+    return rows["t_ns"].to_numpy() / 1e9

@@ -1,0 +1,169 @@
+"""The frame of a report: one HTML document with styles, scripts and data inside."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airloom.errors import UsageError
+
+
+class Section(NamedTuple):
+    """A part of a report: its anchor, its heading, and what is in it."""
+
+    anchor: str
+    title: str
+    body: str
+
+
+def escaped(value: object) -> str:
+    """Text as it may stand in HTML, in attributes too."""
+    return html.escape(str(value), quote=True)
+
+
+def number(value: object) -> str:
+    """A cell: numbers with the digits that count, times and names as they are."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if value != value:
+            return "–"
+        return f"{value:,.0f}".replace(",", " ") if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    return str(value)
+
+
+def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], ident: str = "") -> str:
+    """A table with a caption; numbers stand to the right. The first column heads its row."""
+    head = "".join(f'<th scope="col">{escaped(c)}</th>' for c in columns)
+    body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
+    name = f' id="{escaped(ident)}"' if ident else ""
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(caption)}">'
+        f"<table{name}><caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(row: Sequence[object]) -> str:
+    cells = []
+    for place, value in enumerate(row):
+        tag, scope = ("th", ' scope="row"') if place == 0 else ("td", "")
+        kind = ' class="n"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
+        cells.append(f"<{tag}{scope}{kind}>{escaped(number(value))}</{tag}>")
+    return "".join(cells)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> str:
+    """A list of names and values."""
+    return "<dl>" + "".join(f"<div><dt>{escaped(k)}</dt><dd>{escaped(v)}</dd></div>" for k, v in pairs) + "</dl>"
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """A command as one can paste it into a shell: the program by its name, whatever its place was."""
+    words = list(arguments)
+    if words:
+        first = os.path.basename(words[0])
+        words[0] = "airloom" if first in ("__main__.py", "airloom") else words[0]
+    return shlex.join(words)
+
+
+def packed(values: NDArray[Any]) -> dict[str, str]:
+    """A column for the script: little-endian octets in base64."""
+    kinds = {"f": ("f8", "<f8"), "u": ("u4", "<u4"), "i": ("i4", "<i4")}
+    name, code = kinds[values.dtype.kind]
+    return {"type": name, "base64": base64.b64encode(values.astype(code).tobytes()).decode()}
+
+
+def floats(values: Any) -> dict[str, str]:
+    """A column of floating point numbers for the script."""
+    return packed(np.asarray(values, dtype=np.float64))
+
+
+def _asset(name: str) -> str:
+    return (resources.files("airloom") / "report" / name).read_text(encoding="utf-8")
+
+
+def document(title: str, intro: str, sections: Sequence[Section], data: Mapping[str, Any]) -> str:
+    """The whole document. `data` is what the script draws."""
+    menu = "".join(f'<li><a href="#{s.anchor}">{escaped(s.title)}</a></li>' for s in sections)
+    body = "".join(
+        f'<section id="{s.anchor}" aria-labelledby="{s.anchor}-h"><h2 id="{s.anchor}-h">{escaped(s.title)}</h2>'
+        f"{s.body}</section>"
+        for s in sections
+    )
+    # `</` would end the script element, wherever it stands.
+    numbers = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    licence = _asset("vendor/uplot/LICENSE").replace("*/", "")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        # The document asks for nothing outside itself, and the browser is told to see to it.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline'; img-src data:\">\n"
+        f"<title>{escaped(title)}</title>\n"
+        f"<style>{_asset('vendor/uplot/uPlot.min.css')}\n{_asset('assets/report.css')}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#main">Skip to the results</a>\n<header>{intro}</header>\n'
+        f'<nav aria-label="Sections"><ul>{menu}</ul></nav>\n<main id="main" tabindex="-1">{body}</main>\n'
+        '<div id="said" class="unseen" role="status" aria-live="polite"></div>\n'
+        "<noscript><p>The plots need JavaScript; tables and numbers are here without it.</p></noscript>\n"
+        f'<script type="application/json" id="data">{numbers}</script>\n'
+        f"<script>/*! uPlot 1.6.32\n{licence}*/\n{_asset('vendor/uplot/uPlot.iife.min.js')}</script>\n"
+        f"<script>{_asset('assets/report.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def beside(folder: Path, name: str, target: Path) -> str:
+    """The address of a file of the folder as seen from the report."""
+    from urllib.parse import quote
+
+    return quote(os.path.relpath(folder / name, target.parent))
+
+
+def links(folder: Path, names: Iterable[tuple[str, str]], target: Path) -> str:
+    """Links to the files that are there, each with what it is."""
+    there = [(name, what) for name, what in names if (folder / name).is_file()]
+    items = "".join(
+        f'<li><a href="{escaped(beside(folder, name, target))}">{escaped(name)}</a> '
+        f"({size((folder / name).stat().st_size)}): {escaped(what)}</li>"
+        for name, what in there
+    )
+    return f"<ul>{items}</ul>"
+
+
+def size(octets: int) -> str:
+    """Octets for reading.
+
+    >>> size(20_500)
+    '20.5 kB'
+    """
+    value = float(octets)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000 or unit == "MB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A manifest; what cannot be read is said in one line."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"{path} is not a manifest")
+    return found

@@ -1,0 +1,199 @@
+"""The report of one run, in a real browser."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import airloom as al
+from airloom import report
+from airloom.errors import UsageError
+from airloom.report import events
+from tests.cli.shell import airloom
+from tests.report.browser import COLOURED, drag
+from tests.report.conftest import Open
+
+RECORDS = {"run.record": ["packets", "pcapng", "congestion"]}
+PLOT = "#sequence .u-over"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("report") / "run"
+    return al.load("umts-page", RECORDS).run(seed=4, out=place).folder
+
+
+def test_command_writes_one_file_that_says_what_it_is_about(folder: Path) -> None:
+    done = airloom("report", folder)
+    assert done.code == 0, done.err
+    text = Path(done.out.strip()).read_text()
+    assert "<h1>A page of nine objects" in text
+    assert al.__version__ in text
+    assert "To repeat it" in text
+    assert 'href="trace.pcapng"' in text
+    # Nothing but itself: no element that loads, and a policy that forbids it.
+    assert not re.search(r"<(link|img|iframe|script)[^>]+(href|src)=", text)
+    assert "default-src 'none'" in text
+    assert "Permission is hereby granted" in text
+
+
+def test_report_opens_without_complaint_and_draws(folder: Path, look: Open) -> None:
+    report.build(folder)
+    for width, scheme in ((1280, "light"), (1280, "dark"), (390, "dark")):
+        with look(folder / "report.html", width=width, scheme=scheme) as seen:
+            page = seen.page
+            assert page.locator("canvas").count() == page.evaluate("airloom.plots.length") == 5
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+            # Every canvas has marks of its series' colours on it, not only axes.
+            for n in range(5):
+                assert page.evaluate(COLOURED, n) > 20
+
+
+def test_dragging_zooms_all_plots_over_time_and_a_double_click_shows_all(folder: Path, look: Open) -> None:
+    report.build(folder)
+    with look(folder / "report.html") as seen:
+        whole = seen.span()
+        drag(seen.page, PLOT, 0.25, 0.5)
+        width = whole[1] - whole[0]
+        low, high = seen.span()
+        assert low == pytest.approx(whole[0] + 0.25 * width, abs=0.01 * width)
+        assert high == pytest.approx(whole[0] + 0.5 * width, abs=0.01 * width)
+        assert all(seen.span(n) == (low, high) for n in range(5))
+        seen.page.locator(PLOT).dblclick()
+        assert seen.span() == whole
+
+
+def test_keys_and_buttons_do_what_the_mouse_does(folder: Path, look: Open) -> None:
+    report.build(folder)
+    with look(folder / "report.html") as seen:
+        page = seen.page
+        low, high = seen.span()
+        page.locator("#sequence .canvas").focus()
+        page.keyboard.press("+")
+        assert seen.span() == pytest.approx((low + (high - low) / 4, high - (high - low) / 4))
+        page.keyboard.press("ArrowLeft")
+        assert seen.span()[0] < low + (high - low) / 4
+        page.keyboard.press("0")
+        assert seen.span() == (low, high)
+        page.get_by_role("button", name="Zoom in").click()
+        assert seen.span()[0] > low
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.tagName") == "BUTTON"
+        page.locator("#sequence .canvas").focus()
+        page.keyboard.press("n")
+        assert "frame.packet_id ==" in page.locator("#chosen").inner_text()
+        first = page.locator("#filter").inner_text()
+        for _ in range(4):
+            page.keyboard.press("n")
+        assert page.locator("#filter").inner_text() != first
+        for _ in range(4):
+            page.keyboard.press("p")
+        assert page.locator("#filter").inner_text() == first
+
+
+def test_a_clicked_segment_gives_its_packet_and_a_filter_for_the_capture(folder: Path, look: Open) -> None:
+    report.build(folder)
+    with look(folder / "report.html") as seen:
+        page = seen.page
+        page.evaluate("() => { const p = airloom.plots[0], t = p.series[1].t[10]; p.show(t - 0.05, t + 0.05); }")
+        place = page.evaluate(
+            """() => { const p = airloom.plots[0], s = p.series[1];
+                       return [p.u.valToPos(s.t[10], "x"), p.u.valToPos(s.y[10], "y")]; }"""
+        )
+        page.locator(PLOT).click(position={"x": place[0], "y": place[1]})
+        said = page.locator("#chosen").inner_text()
+        chosen = int(re.search(r"frame\.packet_id == (\d+)", said).group(1))  # type: ignore[union-attr]
+        run = al.Run(folder)
+        rows = run.packets.filter(pl.col("pkt_id") == chosen)
+        assert rows.height > 0
+        assert f"packet {chosen}" in said
+        assert "trace.pcapng" in said
+
+
+def test_a_series_can_be_hidden(folder: Path, look: Open) -> None:
+    report.build(folder)
+    with look(folder / "report.html") as seen:
+        button = seen.page.locator("#sequence .legend button").nth(1)
+        before = seen.page.evaluate(COLOURED, 0)
+        button.click()
+        assert button.get_attribute("aria-pressed") == "false"
+        assert seen.page.evaluate(COLOURED, 0) < before
+
+
+def test_a_hundred_thousand_points_are_there_and_zoom(tmp_path: Path, look: Open) -> None:
+    # 7 MB in PDUs of 40 octets: more than 100,000 attempts of the link layer.
+    scenario = al.load("umts-page", {**RECORDS, "hosts.mobile.app.http-client.pages": [["/7MB"]]})
+    run = scenario.run(out=tmp_path / "big")
+    made = report.build(run.folder)
+    with look(made) as seen:
+        points = seen.page.evaluate("airloom.plots[1].series.reduce((sum, s) => sum + s.t.length, 0)")
+        assert points > 100_000
+        low, high = seen.span(1)
+        drag(seen.page, "#attempts .u-over", 0.4, 0.41)
+        now = seen.span(1)
+        assert 0 < now[1] - now[0] < 0.02 * (high - low)
+        assert seen.page.evaluate(COLOURED, 1) > 20
+
+
+def test_numbers_of_the_plots_are_those_of_the_tables(folder: Path) -> None:
+    run = al.Run(folder)
+    packets = events.plain(run.packets)
+    (flow,) = events.flows(packets)
+    kinds = {kind.name: kind.rows for kind in (*flow.segments, *flow.attempts)}
+    assert (
+        kinds["further attempt"].height
+        == packets.filter((pl.col("point") == "radio.rlc.dl.tx") & (pl.col("event") == "retx")).height
+    )
+    assert kinds["sent again by TCP"].height == run.summary["resent"]
+    assert kinds["lost on the air"].height > 0
+    assert np.all(np.diff(kinds["acknowledged"]["y"].to_numpy()) >= 0)
+    # What came out of the radio link, by its rate, is what the client got and its headers.
+    (down,) = [line for line in events.rates(packets) if line.name == "radio downlink"]
+    octets = down.y.sum() * (down.t[1] - down.t[0]) / 8
+    assert octets == pytest.approx(run.summary["radio.downlink.delivered_bytes"])
+    (queue,) = [line for line in events.queues(packets) if line.name.startswith("radio downlink")]
+    assert queue.y.min() >= 0
+    assert queue.y[-1] == 0
+
+
+def test_a_run_without_packets_says_how_to_get_them(tmp_path: Path, look: Open) -> None:
+    run = al.load("umts-page", {"run.record": "none"}).run(out=tmp_path / "bare")
+    made = report.build(run.folder)
+    assert "recorded no packets" in made.read_text()
+    with look(made) as seen:
+        assert seen.page.locator("canvas").count() == 0
+
+
+def test_names_from_a_scenario_are_text_and_not_markup(tmp_path: Path, look: Open) -> None:
+    scenario = al.load("umts-page", {"title": "</script><b onclick=x>&", "run.record": "none"})
+    run = scenario.run(out=tmp_path / "odd")
+    manifest = json.loads((run.folder / "run.json").read_text())
+    manifest["command"] = ["airloom", "run", "</script><i>"]
+    (run.folder / "run.json").write_text(json.dumps(manifest))
+    text = report.build(run.folder).read_text()
+    assert "<b onclick" not in text
+    assert "<i>" not in text
+    with look(run.folder / "report.html") as seen:
+        assert seen.page.locator("h1").inner_text() == "</script><b onclick=x>&"
+
+
+def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="neither a run nor a sweep"):
+        report.build(tmp_path)
+    done = airloom("report", tmp_path)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert airloom("report", tmp_path / "missing").code == 2
+
+
+def test_the_json_says_where_the_report_is(folder: Path, tmp_path: Path) -> None:
+    done = airloom("report", folder, "--json", "--out", tmp_path / "elsewhere.html")
+    said = json.loads(done.out)
+    assert Path(said["report"]).stat().st_size == said["octets"]
+    # Links lead back to the run's files.
+    assert "run/trace.pcapng" in Path(said["report"]).read_text()

@@ -1,0 +1,102 @@
+"""The report of a sweep, in a real browser."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import airloom as al
+from airloom import report
+from airloom.analysis import mean_interval
+from airloom.report.sweep import _means
+from airloom.scenario import parse
+from airloom.sweep import SweepResults
+from tests.cli.shell import airloom
+from tests.report.browser import COLOURED
+from tests.report.conftest import Open
+
+FETCH = """\
+title = "A small object over a lossy wire"
+path = ["mobile", "wire", "origin"]
+
+[hosts]
+mobile = { app = { http-client = { pages = [["/5kB"]] } } }
+origin = { app = "http-server" }
+
+[links]
+wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", loss = 0.05 }
+"""
+
+VARY: dict[str, list[Any]] = {
+    "links.wire.loss": [0, 0.05, 0.2],
+    "hosts.origin.transport.tcp.congestion": ["newreno", "reno"],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> SweepResults:
+    place = tmp_path_factory.mktemp("report") / "sweep"
+    return parse(FETCH, "fetch.toml").sweep(VARY, seeds="1..12").run(out=place, workers=1)
+
+
+def test_report_of_a_sweep_draws_means_and_distributions(results: SweepResults, look: Open) -> None:
+    made = airloom("report", results.folder)
+    assert made.code == 0, made.err
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        with look(results.folder / "report.html", width=width, scheme=scheme) as seen:
+            page = seen.page
+            assert page.locator("h1").inner_text() == "A small object over a lossy wire"
+            assert page.evaluate("airloom.plots.length") == 2
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert all(page.evaluate(COLOURED, n) > 20 for n in (0, 1))
+            page.get_by_label("over:").select_option("1")
+            assert page.evaluate("airloom.plots[0].ticks") == ["newreno", "reno"]
+            page.get_by_label("Measure:").select_option("resent")
+            assert page.evaluate("airloom.plots[0].y") == "resent (count)"
+            assert all(page.evaluate(COLOURED, n) > 20 for n in (0, 1))
+
+
+def test_means_are_those_of_the_analysis(results: SweepResults) -> None:
+    found = _means(results, "page_load_s")
+    for point in range(6):
+        values = results.runs.filter(pl.col("point") == point)["page_load_s"]
+        wanted = mean_interval(values, 0.95, "t")
+        assert found["mean"][point] == pytest.approx(wanted.value)
+        if wanted.method == "t":
+            assert found["low"][point] == pytest.approx(wanted.low)
+            assert found["high"][point] == pytest.approx(wanted.high)
+        assert found["n"][point] == 12
+
+
+def test_failed_runs_stand_in_front_and_not_in_the_means(tmp_path: Path, look: Open) -> None:
+    sweep = parse(FETCH, "fetch.toml").sweep({"run.limit": ["200ms", "1h"]}, seeds="1..8")
+    results = sweep.run(out=tmp_path / "sweep", workers=1)
+    assert not results.failures.is_empty()
+    report.build(results.folder)
+    with look(results.folder / "report.html") as seen:
+        assert seen.page.locator("section").first.locator("h2").inner_text() == "Failed runs"
+        assert f"{results.failures.height} of 16 runs failed" in seen.page.locator("#failures").inner_text()
+
+
+def test_a_sweep_without_axes_and_with_one_seed_has_a_report(tmp_path: Path, look: Open) -> None:
+    results = al.load("umts-page", {"run.record": "none"}).sweep({}, seeds=[3]).run(out=tmp_path / "one", workers=1)
+    with look(report.build(results.folder)) as seen:
+        assert "–" in seen.page.locator("#means table").inner_text()
+
+
+def test_two_thousand_runs_make_a_small_report(results: SweepResults, tmp_path: Path) -> None:
+    # The same table twenty-eight times over, with other seeds: what matters is its size.
+    import shutil
+
+    place = tmp_path / "large"
+    shutil.copytree(results.folder, place)
+    rows = results.all_runs
+    many = pl.concat([rows.with_columns(pl.col("seed") + 12 * n) for n in range(28)])
+    assert many.height > 2000
+    many.write_parquet(place / "runs.parquet")
+    start = time.process_time()
+    made = report.build(place)
+    print(f"{time.process_time() - start:.2f} s, {made.stat().st_size} octets")
+    assert made.stat().st_size < 5_000_000
