@@ -17,7 +17,9 @@ pub mod units;
 
 pub use config::{AppParts, ConfigError, Entry, Parts, ProtocolParts};
 pub use histogram::Histogram;
-pub use machine::{Backlog, Bearer, BearerEvent, Change, Cx, Direction, LinkState, Station, Unsupported};
+pub use machine::{
+    Backlog, Bearer, BearerEvent, Change, Cx, Direction, Grade, LinkState, Station, Unsupported,
+};
 pub use packet::{Body, Filler, Packet};
 pub use record::{Outbox, Point, Summary};
 pub use service::{

@@ -92,6 +92,28 @@ pub enum LinkState {
     Down,
 }
 
+/// How a link treats what real hosts send over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// Only time passes on it: the super-packets of a kernel's segmentation offload stay whole.
+    Transparent,
+    /// Rate, queue or loss count datagrams: super-packets are cut first.
+    Packet,
+    /// A grid of transmission intervals carries pieces of datagrams. Its deadlines are coarse: milliseconds.
+    Radio,
+}
+
+impl Grade {
+    /// As in scenario files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Grade::Transparent => "transparent",
+            Grade::Packet => "packet",
+            Grade::Radio => "radio",
+        }
+    }
+}
+
 /// A change of a running link, from the timeline or from a live control. `None` as direction means both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
@@ -134,6 +156,10 @@ pub trait Bearer: Send {
     fn backlog(&self, dir: Direction, station: Station) -> Backlog;
     /// A change of `part` (`[3]` = member 3 of a bundle; empty = the link itself).
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported>;
+    /// How it treats what real hosts send, as it is set at the moment.
+    fn grade(&self) -> Grade {
+        Grade::Packet
+    }
     /// Adds what it counted to the summary of the run; names carry their unit.
     fn summarise(&self, out: &mut Summary);
 }

@@ -174,6 +174,7 @@ struct Block {
     head: [u8; HEAD],
     start: u8,
     end: u8,
+    segment: u16,
     flow: u32,
     id: u64,
     body: Body,
@@ -195,30 +196,45 @@ impl Packet {
     #[inline(always)]
     pub fn build(write: impl FnOnce(&mut [u8]) -> usize, body: Body) -> Packet {
         let mut block = POOL.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
-            Box::new(Block { head: [0; HEAD], start: 0, end: 0, flow: 0, id: 0, body: Body::EMPTY })
+            Box::new(Block {
+                head: [0; HEAD],
+                start: 0,
+                end: 0,
+                segment: 0,
+                flow: 0,
+                id: 0,
+                body: Body::EMPTY,
+            })
         });
         let written = write(&mut block.head[HEADROOM..]).min(HEAD - HEADROOM);
         block.start = HEADROOM as u8;
         block.end = (HEADROOM + written) as u8;
+        block.segment = 0;
         block.flow = 0;
         block.id = 0;
         block.body = body;
         Packet(Some(block))
     }
 
+    /// A packet with a copy of these header octets and no headroom in front of them; `None` if there are more than
+    /// [`HEAD`].
+    pub fn with_head(head: &[u8], body: Body) -> Option<Packet> {
+        if head.len() > HEAD {
+            return None;
+        }
+        let mut packet = Packet::build(|_| 0, body);
+        let block = packet.block_mut();
+        block.head[..head.len()].copy_from_slice(head);
+        block.start = 0;
+        block.end = head.len() as u8;
+        Some(packet)
+    }
+
     /// A packet from a device: the first `head` octets of `datagram` are copied as header octets, the rest is
     /// shared. `None` if there are fewer, or more than [`HEAD`]. There is no headroom in front of them.
     pub fn ingress(datagram: Bytes, head: usize) -> Option<Packet> {
-        if head > HEAD || head > datagram.len() {
-            return None;
-        }
-        let body = Body::Real(datagram.slice(head..));
-        let mut packet = Packet::build(|_| 0, body);
-        let block = packet.block_mut();
-        block.head[..head].copy_from_slice(&datagram[..head]);
-        block.start = 0;
-        block.end = head as u8;
-        Some(packet)
+        let octets = datagram.get(..head)?;
+        Packet::with_head(octets, Body::Real(datagram.slice(head..)))
     }
 
     #[inline]
@@ -312,6 +328,21 @@ impl Packet {
         (block.id, block.flow) = (id, flow);
     }
 
+    /// Octets of payload in each of the datagrams that this super-packet stands for; 0: it is one datagram.
+    ///
+    /// A real host's kernel hands over several segments of one flow as one packet with one header (segmentation
+    /// offload). `airloom_wire::segment` cuts it.
+    #[inline]
+    pub fn segment_size(&self) -> u16 {
+        self.block().segment
+    }
+
+    /// Says that it stands for several datagrams with so many octets of payload each (the last may have fewer).
+    #[inline]
+    pub fn set_segment_size(&mut self, octets: u16) {
+        self.block_mut().segment = octets;
+    }
+
     /// Writes octets `skip..` of header and body into `out` and returns how many. Checksums are as they stand
     /// in the header: `wire::checksum::finish` fills them in at the edges.
     pub fn write(&self, skip: usize, out: &mut [u8]) -> usize {
@@ -337,6 +368,7 @@ impl Packet {
         b.start = from.start;
         b.end = from.end;
         b.head[usize::from(from.start)..usize::from(from.end)].copy_from_slice(head);
+        b.segment = from.segment;
         b.id = from.id;
         b.flow = from.flow;
         copy

@@ -320,6 +320,26 @@ impl Outbox {
         self.last_flow += 1;
         self.last_flow
     }
+    /// An outbox of its own with the same points and wishes, and no records: for another thread to look into.
+    pub fn counterpart(&self) -> Outbox {
+        Outbox {
+            packets_on: self.packets_on,
+            facts_on: self.facts_on,
+            congestion_on: self.congestion_on,
+            points: self.points.clone(),
+            ..Outbox::default()
+        }
+    }
+    /// Exchanges records (nothing else) with a [`counterpart`](Outbox::counterpart).
+    pub fn swap_records(&mut self, other: &mut Outbox) {
+        std::mem::swap(&mut self.packets, &mut other.packets);
+        std::mem::swap(&mut self.octets, &mut other.octets);
+        std::mem::swap(&mut self.facts, &mut other.facts);
+    }
+    /// Are there no records?
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.facts.is_empty()
+    }
     /// Forgets the records that were taken; keeps the memory.
     pub fn clear(&mut self) {
         self.packets.clear();

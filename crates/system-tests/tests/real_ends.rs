@@ -7,7 +7,7 @@ use airloom_base::record::{FlowRecord, Record};
 use airloom_base::{Body, Direction, Duration, Packet};
 use airloom_wire::icmp::{Icmp, Unreachable};
 use airloom_wire::ip::{self, Ip};
-use airloom_wire::{edge, udp};
+use airloom_wire::{edge, edge::Received, udp};
 use airloom_world::{Builder, HostId, PortId, World};
 use serde_json::json;
 
@@ -52,8 +52,13 @@ fn second(world: &mut World) -> Vec<Packet> {
     std::iter::from_fn(|| world.egress()).map(|(_, packet)| packet).collect()
 }
 
+/// Its transport checksum is vouched for.
+fn handed_over(octets: Vec<u8>) -> Received {
+    Received { transport_done: true, ..Received::whole(octets) }
+}
+
 fn answers(world: &mut World, octets: Vec<u8>) -> Vec<(Ip, Icmp)> {
-    world.ingress(world.now(), PortId(0), octets.into(), false).unwrap();
+    world.ingress(world.now(), PortId(0), Received::whole(octets)).unwrap();
     let read = |p: Packet| {
         let ip = Ip::parse(p.head()).unwrap();
         (ip, Icmp::parse(ip.source, &p.head()[ip.header_len..]).unwrap())
@@ -108,7 +113,7 @@ fn nothing_a_real_program_sends_stops_the_world() {
         let whole = datagram("10.0.0.2", "10.0.1.1", protocol, 64, unit);
         for cut in 0..whole.len() {
             let part = whole[..cut].to_vec();
-            assert!(world.ingress(world.now(), PortId(0), part.into(), true).is_err(), "{protocol} {cut}");
+            assert!(world.ingress(world.now(), PortId(0), handed_over(part)).is_err(), "{protocol} {cut}");
         }
         for round in 0..4000 {
             let mut bad = whole.clone();
@@ -123,8 +128,8 @@ fn nothing_a_real_program_sends_stops_the_world() {
                 let sum = airloom_wire::checksum::internet(&bad[..header]);
                 bad[10..12].copy_from_slice(&sum.to_be_bytes());
             }
-            match world.ingress(world.now(), PortId(0), bad.into(), true) {
-                Ok(()) => taken += 1,
+            match world.ingress(world.now(), PortId(0), handed_over(bad)) {
+                Ok(_) => taken += 1,
                 Err(_) => refused += 1,
             }
             if round % 100 == 0 {
@@ -166,7 +171,7 @@ fn the_answers_of_a_real_server_belong_to_the_flow_of_the_simulated_client() {
         Body::EMPTY,
     );
     world
-        .ingress(world.now(), PortId(0), datagram("10.0.0.1", "10.0.0.2", 6, 64, &unit).into(), false)
+        .ingress(world.now(), PortId(0), Received::whole(datagram("10.0.0.1", "10.0.0.2", 6, 64, &unit)))
         .unwrap();
     second(&mut world);
     assert!(world.records().packets.iter().all(|row| row.facts.flow == ours));
@@ -198,7 +203,7 @@ fn a_flood_of_openings_costs_bounded_memory_and_others_still_get_through_later()
         datagram("10.0.0.2", "10.0.1.1", 6, 64, &Packet::build(|out| header.emit(out), Body::EMPTY))
     };
     for port in 1..=20_000 {
-        world.ingress(world.now(), PortId(0), syn(port).into(), false).unwrap();
+        world.ingress(world.now(), PortId(0), Received::whole(syn(port))).unwrap();
     }
     // Answers are sent again after a second: openers are counted, not answers.
     let answered: BTreeSet<[u8; 2]> =
@@ -208,6 +213,6 @@ fn a_flood_of_openings_costs_bounded_memory_and_others_still_get_through_later()
     for _ in 0..300 {
         second(&mut world);
     }
-    world.ingress(world.now(), PortId(0), syn(30_000).into(), false).unwrap();
+    world.ingress(world.now(), PortId(0), Received::whole(syn(30_000))).unwrap();
     assert!(!second(&mut world).is_empty());
 }

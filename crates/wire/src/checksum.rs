@@ -74,6 +74,43 @@ pub fn finish(datagram: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Where a device is to fill in the checksum of the transport: it sums from `start` to the end, and puts what it
+/// found `offset` behind `start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// Offset of the transport header.
+    pub start: usize,
+    /// Offset of the field within it.
+    pub offset: usize,
+}
+
+/// Prepares `head`, the header octets of a datagram of TCP or UDP, for a device that fills in checksums: states the
+/// length of a `body` behind it, fills in the IPv4 header checksum and puts the sum of the pseudo-header into the
+/// transport's field. `None`, and nothing is changed, for everything else, fragments among it.
+pub fn leave_open(head: &mut [u8], body: usize) -> Option<Open> {
+    let ip = Ip::parse(head).ok()?;
+    let start = ip.header_len;
+    let offset = match ip.protocol {
+        protocol::TCP if head.len() >= start + 20 => 16,
+        protocol::UDP if head.len() >= start + 8 => 6,
+        _ => return None,
+    };
+    if ip.is_fragment {
+        return None;
+    }
+    let len = head.len() - start + body;
+    if ip.destination.is_ipv4() {
+        put16(head, 2, (start + len) as u16);
+        put16(head, 10, 0);
+        let value = internet(&head[..start]);
+        put16(head, 10, value);
+    } else {
+        put16(head, 4, len as u16);
+    }
+    put16(head, start + offset, fold(pseudo_header(&ip, len)));
+    Some(Open { start, offset })
+}
+
 /// Checks what [`finish`] fills in. `transport_done`: the transport checksum was verified (or is still to be
 /// filled in) by the sending kernel, as its offload flags say.
 pub fn verify(datagram: &[u8], transport_done: bool) -> Result<Ip, Error> {
@@ -109,6 +146,32 @@ mod tests {
         let octets = [0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7];
         assert_eq!(fold(sum(&octets)), 0xDDF2);
         assert_eq!(internet(&octets), 0x220D);
+    }
+
+    #[test]
+    fn a_device_that_sums_what_was_left_open_finds_what_finish_fills_in() {
+        for [a, b] in [["10.0.0.1", "10.0.0.2"], ["fd00::1", "fd00::2"]] {
+            let [a, b]: [IpAddr; 2] = [a, b].map(|a| a.parse().unwrap());
+            for (proto, transport) in [(protocol::UDP, 8), (protocol::TCP, 32)] {
+                let header = ip::header_len(a);
+                let mut d: Vec<u8> = (0..header + transport + 101).map(|n| n as u8).collect();
+                ip::emit(&mut d, a, b, proto, 0, transport + 101);
+                d[header + 12] = 8 << 4;
+                let mut finished = d.clone();
+                finish(&mut finished).unwrap();
+                let (head, body) = d.split_at_mut(header + transport);
+                let open = leave_open(head, body.len()).unwrap();
+                assert_eq!(open.start, header);
+                let value = internet(&d[open.start..]);
+                put16(&mut d, open.start + open.offset, value);
+                assert_eq!(d, finished);
+                let (head, _) = d.split_at_mut(header + 7);
+                assert_eq!(leave_open(head, 0), None, "cut short");
+            }
+            let mut d = vec![0; 60];
+            ip::emit(&mut d, a, b, protocol::ICMP, 0, 20);
+            assert_eq!(leave_open(&mut d, 0), None);
+        }
     }
 
     #[test]

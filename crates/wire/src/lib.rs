@@ -8,6 +8,7 @@ pub mod checksum;
 pub mod edge;
 pub mod icmp;
 pub mod ip;
+pub mod segment;
 pub mod udp;
 
 use std::fmt;

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use airloom_base::random::derive;
 use airloom_base::record::PointKind;
 use airloom_base::{
-    App, AppParts, Bearer, Change, ConfigError, Duration, Instant, Outbox, Parts, Protocol, ProtocolParts,
+    App, AppParts, Bearer, Change, ConfigError, Duration, Grade, Instant, Outbox, Parts, Protocol,
+    ProtocolParts,
 };
 use airloom_wire::ip;
 use serde_json::Value;
@@ -150,8 +151,26 @@ impl Builder {
         }
         ends.far = self.attach(far, link, name)?;
         self.world.routes.ends.push(ends);
-        self.world.links.push(LinkSlot { name: name.to_owned(), bearer, wakeup: Wakeup::default() });
+        self.world.links.push(LinkSlot {
+            name: name.to_owned(),
+            bearer,
+            wakeup: Wakeup::default(),
+            forced: None,
+        });
         Ok(LinkId(link))
+    }
+
+    /// Says how a link treats the super-packets of real hosts, instead of its bearer. A grid of transmission
+    /// intervals always needs them cut.
+    pub fn grade(&mut self, link: LinkId, grade: Grade) -> Result<(), BuildError> {
+        let slot = &mut self.world.links[link.0 as usize];
+        if (slot.bearer.grade() == Grade::Radio) != (grade == Grade::Radio) {
+            let message = format!("this bearer's grade is {}", slot.bearer.grade().name());
+            let error = ConfigError::at("grade", message);
+            return Err(BuildError { component: format!("links.{}", slot.name), error });
+        }
+        slot.forced = Some(grade);
+        Ok(())
     }
 
     fn attach(&mut self, end: End, link: u32, name: &str) -> Result<(u32, u16), BuildError> {

@@ -2,7 +2,7 @@
 
 use airloom_base::record::{Event, PacketFacts};
 use airloom_base::service::Described;
-use airloom_base::{Bearer, Cx, Direction, Instant, Packet, Point, Protocol};
+use airloom_base::{Bearer, Cx, Direction, Grade, Instant, Packet, Point, Protocol};
 use airloom_wire::ip::Ip;
 
 use crate::agenda::{Agenda, Key, Wakeup};
@@ -12,9 +12,16 @@ pub(crate) struct LinkSlot {
     pub(crate) name: String,
     pub(crate) bearer: Box<dyn Bearer>,
     pub(crate) wakeup: Wakeup,
+    /// How it treats super-packets, if that is not left to the bearer.
+    pub(crate) forced: Option<Grade>,
 }
 
 impl LinkSlot {
+    /// How it treats what real hosts send.
+    pub(crate) fn grade(&self) -> Grade {
+        self.forced.unwrap_or_else(|| self.bearer.grade())
+    }
+
     /// Enters the link's deadline into the agenda, if it is earlier than what stands there.
     #[inline]
     pub(crate) fn arm(&mut self, now: Instant, index: u32, agenda: &mut Agenda) {

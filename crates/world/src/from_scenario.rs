@@ -30,7 +30,10 @@ impl Scenario {
                 host: hosts[i.host],
                 addresses: vec![i.ipv4.into(), i.ipv6.into()],
             };
-            b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
+            let id = b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
+            if let Some(grade) = link.grade {
+                b.grade(id, grade)?;
+            }
         }
         for (host, id) in self.hosts.iter().zip(&hosts) {
             self.furnish(&mut b, host, *id, real_time)?;

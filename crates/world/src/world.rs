@@ -8,16 +8,18 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use airloom_base::record::Event;
 use airloom_base::service::{Datagram, Outgoing};
 use airloom_base::{
-    Change, CloseReason, Cx, Direction, Instant, Outbox, Packet, SocketEvent, SocketId, Station,
+    Change, CloseReason, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent, SocketId, Station,
     TransportEvent, Unsupported,
 };
+use airloom_wire::edge::{self, Received};
 use airloom_wire::icmp::Icmp;
 use airloom_wire::ip::{self, Brief, Ip};
-use bytes::Bytes;
+use airloom_wire::segment;
 
 use crate::agenda::{Agenda, Key};
 use crate::fabric::{LinkSlot, record};
@@ -120,20 +122,21 @@ impl World {
         }
     }
 
-    /// A datagram of a real host arrived at a port. Its checksums are verified here unless `transport_done`.
+    /// A datagram, or a super-packet, of a real host arrived at a port. Its checksums are verified here unless the
+    /// device did. Gives the numbers of the datagrams that it became.
     pub fn ingress(
         &mut self,
         now: Instant,
         port: PortId,
-        datagram: Bytes,
-        transport_done: bool,
-    ) -> Result<(), airloom_wire::Error> {
+        received: Received,
+    ) -> Result<Range<u64>, airloom_wire::Error> {
         self.now = self.now.max(now);
         if !self.started {
             self.start();
         }
-        let parsed = airloom_wire::edge::ingress(datagram, transport_done);
-        let Some(info) = self.ports.get(port.0 as usize) else { return Ok(()) };
+        let first = self.records.packet_count() + 1;
+        let parsed = edge::ingress(received);
+        let Some(info) = self.ports.get(port.0 as usize) else { return Ok(first..first) };
         let (host, interface) = (info.host, info.interface);
         let mut packet = parsed.inspect_err(|_| self.strays.malformed += 1)?;
         packet.set_id(self.records.next_packet());
@@ -146,8 +149,23 @@ impl World {
             // A real host's kernel chose this interface; the model knows no way over it.
             _ => self.strays.no_route += 1,
         }
+        let numbers = first..self.records.packet_count() + 1;
         self.settle();
-        Ok(())
+        Ok(numbers)
+    }
+
+    /// Does the earliest deadline, as [`World::poll_timeout`] gave it, release packets at a moment of their own? Those
+    /// on a grid of transmission intervals are coarse by nature, and timers of hosts wait for nobody.
+    pub fn deadline_is_sharp(&self) -> bool {
+        match self.agenda.peek() {
+            Some((_, Key::Link(link))) => self.links[link as usize].bearer.grade() != Grade::Radio,
+            _ => false,
+        }
+    }
+
+    /// The links by name, and how they treat the super-packets of real hosts at the moment.
+    pub fn grades(&self) -> impl Iterator<Item = (&str, Grade)> {
+        self.links.iter().map(|link| (link.name.as_str(), link.grade()))
     }
 
     /// The next datagram for a real host.
@@ -354,6 +372,9 @@ impl World {
             return;
         };
         if let Some(local) = here.net.local(header.destination) {
+            if packet.segment_size() != 0 {
+                return self.receive_cut(host, local, packet);
+            }
             return self.receive(host, local, &header, packet);
         }
         self.forward(host, header.destination, packet);
@@ -390,7 +411,7 @@ impl World {
     fn too_big(&self, host: u32, hop: Hop, packet: &Packet) -> Option<Icmp> {
         let Hop::Link { interface, .. } = hop else { return None };
         let mtu = self.hosts[host as usize].net.interfaces[usize::from(interface)].mtu;
-        (packet.wire_len() > usize::from(mtu)).then_some(Icmp::TooBig { mtu })
+        (segment::largest(packet) > usize::from(mtu)).then_some(Icmp::TooBig { mtu })
     }
 
     /// A router tells the source what became of its datagram.
@@ -400,6 +421,17 @@ impl World {
             self.hosts[host as usize].net.send_error(cx, &mut self.routes, error, &about, packet);
             self.flush(host);
         }
+    }
+
+    /// A super-packet is for this host, whose transports know segments only.
+    #[cold]
+    fn receive_cut(&mut self, host: u32, local: u8, packet: Packet) {
+        let cut = segment::cut(packet, |piece| {
+            if let Some(header) = Brief::parse(piece.head()) {
+                self.receive(host, local, &header, piece);
+            }
+        });
+        self.strays.malformed += u64::from(cut.is_err());
     }
 
     /// A datagram is for this host.
@@ -525,10 +557,28 @@ impl World {
         }
     }
 
+    /// A super-packet leaves a host for a link that counts datagrams.
+    #[cold]
+    fn transmit_cut(&mut self, host: u32, hop: Hop, packet: Packet) {
+        let mut number = packet.id();
+        let cut = segment::cut(packet, |mut piece| {
+            // The first keeps the number that the whole had.
+            let own = std::mem::take(&mut number);
+            piece.set_id(if own == 0 { self.records.next_packet() } else { own });
+            self.transmit(host, hop, piece);
+        });
+        self.strays.malformed += u64::from(cut.is_err());
+    }
+
     /// A datagram leaves a host.
     #[inline]
     fn transmit(&mut self, host: u32, hop: Hop, packet: Packet) {
         match hop {
+            Hop::Link { link, .. }
+                if packet.segment_size() != 0 && self.links[link as usize].grade() != Grade::Transparent =>
+            {
+                self.transmit_cut(host, hop, packet);
+            }
             Hop::Link { link, interface, direction, station } => {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
                 let net = &self.hosts[host as usize].net;

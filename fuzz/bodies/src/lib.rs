@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use airloom_base::{Body, Duration, Packet};
+use airloom_wire::edge::{self, Received};
 use airloom_wire::icmp::Icmp;
 use airloom_wire::ip::{self, Ip};
 use airloom_wire::udp::Udp;
-use airloom_wire::{checksum, edge};
+use airloom_wire::{checksum, segment};
 use airloom_world::scenario::Scenario;
 use airloom_world::{PortId, World};
 use bytes::Bytes;
@@ -37,8 +38,12 @@ pub fn wire(octets: &[u8]) {
     if checksum::finish(&mut copy).is_ok() && !Ip::parse(&copy).is_ok_and(|ip| ip.is_fragment) {
         assert!(checksum::verify(&copy, false).is_ok(), "what was finished verifies");
     }
-    for done in [false, true] {
-        if let Ok(packet) = edge::ingress(Bytes::copy_from_slice(octets), done) {
+    for (transport_done, segment) in [(false, 0), (true, 0), (true, 1), (true, 1448)] {
+        let datagram = Bytes::copy_from_slice(octets);
+        if let Ok(packet) = edge::ingress(Received { datagram, transport_done, segment }) {
+            let (whole, mut joined) = (packet.body().len(), 0);
+            let cut = segment::cut(packet.duplicate(), |piece| joined += piece.body().len());
+            assert!(cut.is_err() || joined == whole, "nothing is lost in cutting");
             let mut out = Vec::new();
             edge::egress(&packet, &mut out);
             assert!(out.len() <= octets.len());
@@ -106,7 +111,14 @@ fn hostile_peer(bearer: &str, settings: &[(String, String)], octets: &[u8]) {
             mend(&mut datagram, &world);
         }
         let now = world.now();
-        let _ = world.ingress(now, PortId(0), datagram.into(), how & 2 != 0);
+        let _ = {
+            let segment = if how & 4 != 0 { 100 } else { 0 };
+            world.ingress(
+                now,
+                PortId(0),
+                Received { datagram: datagram.into(), transport_done: how & 2 != 0, segment },
+            )
+        };
         run(&mut world, Duration::from_millis(20));
     }
     // Whatever was begun ends by itself: a peer that has vanished is given up.

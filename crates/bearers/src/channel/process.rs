@@ -101,6 +101,15 @@ impl PacketLoss {
     pub fn set_loss(&mut self, loss: f64) -> Result<(), Unsupported> {
         self.process.set_loss(loss)
     }
+
+    /// Is nothing ever lost?
+    pub fn is_never(&self) -> bool {
+        match &self.process {
+            Process::Bernoulli(p) => *p <= 0.0,
+            Process::List(list) => list.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// Losses of one direction and station of a radio link: a function of position on the time grid.

@@ -1,6 +1,6 @@
 //! The bearer: all mobiles of a cell, one dedicated channel each.
 
-use airloom_base::machine::{Backlog, Bearer, BearerEvent, Change, Cx, LinkState, Unsupported};
+use airloom_base::machine::{Backlog, Bearer, BearerEvent, Change, Cx, Grade, LinkState, Unsupported};
 use airloom_base::record::{PointKind, Summary};
 use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
 use serde_json::Value;
@@ -174,6 +174,10 @@ impl Bearer for UmtsDch {
         }
         (0..self.mobiles.len()).for_each(|index| self.refresh(index, cx.now));
         Ok(())
+    }
+
+    fn grade(&self) -> Grade {
+        Grade::Radio
     }
 
     fn summarise(&self, out: &mut Summary) {

@@ -194,6 +194,11 @@ impl OneWay {
         self.find_next_arrival();
     }
 
+    /// Does it do anything to packets but hold them?
+    pub(super) fn only_delays(&self) -> bool {
+        self.rate.is_none() && self.limit.is_none() && self.loss.is_never()
+    }
+
     pub(super) fn set_loss(&mut self, loss: f64) -> Result<(), Unsupported> {
         self.loss.set_loss(loss)
     }

@@ -16,7 +16,7 @@ mod tests;
 
 use airloom_base::units::{EachWay, QueueLimit, Rate};
 use airloom_base::{
-    Backlog, Bearer, Change, ConfigError, Cx, Direction, Duration, Instant, LinkState, Packet, Parts,
+    Backlog, Bearer, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, LinkState, Packet, Parts,
     Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
@@ -136,6 +136,10 @@ impl Bearer for Wireline {
             Change::Queue(d, limit) => self.each(d).for_each(|w| w.limit = Some(limit)),
         }
         Ok(())
+    }
+
+    fn grade(&self) -> Grade {
+        if self.ways.iter().all(OneWay::only_delays) { Grade::Transparent } else { Grade::Packet }
     }
 
     fn summarise(&self, out: &mut Summary) {

@@ -1,144 +1,377 @@
-//! The loop that waits.
+//! The loop that waits: one thread per laboratory owns the world and its ports.
+//!
+//! Whoever started it talks to it through a [`Handle`]: takes the records made since, hears that it has ended, or ends
+//! it. Writing files and drawing progress happen in the caller's thread and delay no datagram.
 
+use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use nix::poll::PollFd;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use airloom_base::{Duration, Histogram, Instant, Outbox};
 use airloom_world::{PortId, World};
 
-use super::clock::{Clock, SharpTimers, readable};
-use super::lab::Laboratory;
-use super::port::{Arrival, Port, PortCounters};
-use super::process::Running;
+use super::clock::{Clock, readable};
+use super::pace::{Pace, Priority};
+use super::port::{Arrival, Intake, Port, PortCounters};
 use super::{Error, Report};
 use crate::virtual_time::{Outcome, Until};
 
-/// How many datagrams are read from a port before the others, and the deadlines, have their turn.
-const BATCH: usize = 256;
-/// How often the caller gets to see the records and may stop the run.
+/// How often records are offered to the caller, and the engine looks at itself.
 const LOOK: Duration = Duration::from_millis(100);
 /// Of how many datagrams the arrival is remembered, to know how long the model held them. A power of two.
-const REMEMBERED: usize = 4096;
+const REMEMBERED: usize = 1 << 14;
+/// Octets of frames that the model may hold.
+const MEMORY: usize = 256 << 20;
+/// Rows of the packets table, and octets of captures, that wait for the caller; and rows that a run keeps.
+const ROWS_WAITING: usize = 1 << 20;
+const OCTETS_WAITING: usize = 256 << 20;
+const ROWS: u64 = 20_000_000;
+/// An engine that is busier than this gives real-time priority up, and takes it back below a third of it.
+const TOO_BUSY: f64 = 0.6;
+
+/// What engine and caller share.
+struct Shared {
+    stop: AtomicBool,
+    /// Wakes the engine.
+    wake: EventFd,
+    /// Tells the caller that there is something to take, or that it is over.
+    told: EventFd,
+    exchange: Mutex<Exchange>,
+}
+
+/// Records on their way to the caller, in batches.
+struct Exchange {
+    ready: VecDeque<Outbox>,
+    /// Batches that were taken, for their memory.
+    spare: Vec<Outbox>,
+    at: Instant,
+    ended: bool,
+}
+
+impl Shared {
+    fn exchange(&self) -> MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An engine at work. Dropped, it stops.
+pub(super) struct Handle {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<(World, io::Result<Report>)>>,
+}
+
+/// Starts an engine that runs `world` on `ports`. It ends as `until` says; with `wait_for_apps` also when every
+/// application has finished, if there are any that need time.
+pub(super) fn start(
+    mut world: World,
+    ports: Vec<Box<dyn Port>>,
+    until: Until,
+    wait_for_apps: bool,
+    called: std::time::Instant,
+) -> Result<Handle, Error> {
+    let failed = |what: &str, e: io::Error| Error::SetUp(format!("{what}: {e}"));
+    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+    let event = || EventFd::from_value_and_flags(0, flags).map_err(|e| failed("an event", e.into()));
+    let exchange = Exchange {
+        ready: VecDeque::new(),
+        spare: vec![world.records().counterpart()],
+        at: Instant::ZERO,
+        ended: false,
+    };
+    let shared = Arc::new(Shared {
+        stop: AtomicBool::new(false),
+        wake: event()?,
+        told: event()?,
+        exchange: Mutex::new(exchange),
+    });
+    let theirs = Arc::clone(&shared);
+    let thread = thread::Builder::new().name("airloom-engine".to_owned()).spawn(move || {
+        let _told = TellAtTheEnd(Arc::clone(&theirs));
+        let mut engine = Engine::new(theirs, ports, called);
+        let outcome = engine.run(&mut world, until, wait_for_apps);
+        world.close_books();
+        engine.offer(&mut world);
+        let report = outcome.map(|outcome| engine.report(outcome, &world));
+        (world, report)
+    });
+    Ok(Handle { shared, thread: Some(thread.map_err(|e| failed("the engine's thread", e))?) })
+}
+
+/// Says that the engine has ended, however it ended.
+struct TellAtTheEnd(Arc<Shared>);
+
+impl Drop for TellAtTheEnd {
+    fn drop(&mut self) {
+        self.0.exchange().ended = true;
+        let _ = self.0.told.write(1);
+    }
+}
+
+impl Handle {
+    /// Readable when there are records to take, or when the engine has ended.
+    pub(super) fn told(&self) -> BorrowedFd<'_> {
+        self.shared.told.as_fd()
+    }
+
+    /// Takes the next records into `records`, which is empty, if there are any. Says up to when the engine had come, and
+    /// whether it has ended and all was taken.
+    pub(super) fn take(&self, records: &mut Outbox) -> (Instant, bool) {
+        let mut exchange = self.shared.exchange();
+        match exchange.ready.pop_front() {
+            Some(mut batch) => {
+                batch.swap_records(records);
+                exchange.spare.push(batch);
+            }
+            // Only when all is taken there is nothing to be told.
+            None if !exchange.ended => drop(self.shared.told.read()),
+            None => {}
+        }
+        (exchange.at, exchange.ended && exchange.ready.is_empty() && records.is_empty())
+    }
+
+    /// Asks the engine to end; its outcome is then [`Outcome::Stopped`].
+    pub(super) fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        let _ = self.shared.wake.write(1);
+    }
+
+    /// Waits for the end. The world comes back, unless the engine panicked.
+    pub(super) fn join(mut self, world: &mut World) -> Result<Report, Error> {
+        let thread = self.thread.take().expect("taken once, here");
+        let (back, report) = thread.join().map_err(|_| Error::Device("the engine panicked".to_owned()))?;
+        *world = back;
+        report.map_err(|e| Error::Device(e.to_string()))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stop();
+            let _ = thread.join();
+        }
+    }
+}
 
 /// What the loop keeps besides the world.
 struct Engine {
+    shared: Arc<Shared>,
     clock: Clock,
     ports: Vec<Box<dyn Port>>,
+    /// What each port has handed over and was not told to the model yet, in order.
+    arrivals: Vec<VecDeque<Arrival>>,
+    intake: Intake,
     /// Nominal time: never decreases.
     now: Instant,
-    arrivals: Vec<(Arrival, PortId)>,
     /// Number and arrival of datagrams from real hosts, at the place of their number.
     entered: Box<[(u64, Instant)]>,
     lateness: Histogram,
+    arrival_lateness: Histogram,
+    early: u64,
     base_delay: Option<Duration>,
     malformed: u64,
+    load: Load,
+    lead: Duration,
+    clock_time: Duration,
+    rows: u64,
+    records_lost: u64,
+    start_up: Duration,
 }
 
-/// Runs `world` on the ports of `laboratory`. `start` starts the command once everything is ready.
-pub(super) fn run(
-    world: &mut World,
-    laboratory: &mut Laboratory,
-    start: impl FnOnce(&Laboratory) -> Result<Option<Running>, Error>,
-    until: Until,
-    mut look: impl FnMut(Instant, &mut Outbox) -> bool,
-) -> Result<Report, Error> {
-    let _sharp = SharpTimers::new();
-    let ports = std::mem::take(&mut laboratory.ports);
-    let command = start(laboratory)?;
-    let mut engine = Engine {
-        clock: Clock::start(),
-        ports: ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect(),
-        now: Instant::ZERO,
-        arrivals: Vec::new(),
-        entered: vec![(0, Instant::ZERO); REMEMBERED].into(),
-        lateness: Histogram::default(),
-        base_delay: None,
-        malformed: 0,
-    };
-    let outcome = engine.run(world, command.as_ref(), until, &mut look);
-    let cpu_share = engine.clock.cpu_share();
-    let exit_code = command.as_ref().and_then(Running::exit_code);
-    drop(command);
-    world.close_books();
-    look(engine.now, world.records());
-    world.records().clear();
-    let outcome = outcome.map_err(|e| Error::Device(e.to_string()))?;
-    let counters = engine.ports.iter_mut().map(|p| p.counters());
-    Ok(Report {
-        outcome,
-        exit_code,
-        ports: counters.fold(PortCounters::default(), PortCounters::plus),
-        lateness: engine.lateness,
-        base_delay: engine.base_delay,
-        cpu_share,
-        malformed: engine.malformed,
-    })
+/// What the engine knows about its own use of the processor.
+struct Load {
+    schedule: Option<File>,
+    waited_before: u64,
+    /// Processor time, time at the clock and time of the last look.
+    last: (Duration, Duration, Instant),
+    busiest: f64,
+    priority: Priority,
+    /// The best that it had.
+    best: Priority,
+}
+
+impl Load {
+    fn new() -> Load {
+        // The calling thread's, whoever reads it later.
+        let schedule = File::open("/proc/thread-self/schedstat").ok();
+        let priority = Priority::best(false);
+        let mut load = Load {
+            schedule,
+            waited_before: 0,
+            last: (Duration::ZERO, Duration::ZERO, Instant::ZERO),
+            busiest: 0.0,
+            priority,
+            best: priority,
+        };
+        load.waited_before = load.waited().unwrap_or(0);
+        load
+    }
+
+    /// Nanoseconds for which the thread was ready to run and did not.
+    fn waited(&self) -> Option<u64> {
+        let mut text = [0; 128];
+        let len = self.schedule.as_ref()?.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..len]).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// Looks at the time since the last look. Time spent looking at the clock is not work: it gives way.
+    fn look(&mut self, now: Instant, cpu: Duration, clock_time: Duration) {
+        let (cpu_before, clock_before, before) = self.last;
+        let elapsed = now.since(before);
+        if elapsed < LOOK {
+            return;
+        }
+        self.last = (cpu, clock_time, now);
+        let work = cpu.saturating_sub(cpu_before).saturating_sub(clock_time.saturating_sub(clock_before));
+        let share = work.as_nanos() as f64 / elapsed.as_nanos() as f64;
+        self.busiest = self.busiest.max(share.min(1.0));
+        match self.priority {
+            Priority::RealTime if share > TOO_BUSY => self.priority = Priority::best(true),
+            Priority::RealTime => {}
+            _ if self.best == Priority::RealTime && share < TOO_BUSY / 3.0 => {
+                self.priority = Priority::best(false);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Engine {
-    fn run(
-        &mut self,
-        world: &mut World,
-        command: Option<&Running>,
-        until: Until,
-        look: &mut dyn FnMut(Instant, &mut Outbox) -> bool,
-    ) -> io::Result<Outcome> {
+    fn new(shared: Arc<Shared>, ports: Vec<Box<dyn Port>>, called: std::time::Instant) -> Engine {
+        let arrivals = ports.iter().map(|_| VecDeque::new()).collect();
+        let intake = Intake::new(MEMORY);
+        let entered = vec![(0, Instant::ZERO); REMEMBERED].into();
+        let load = Load::new();
+        Engine {
+            shared,
+            ports,
+            arrivals,
+            intake,
+            now: Instant::ZERO,
+            entered,
+            lateness: Histogram::default(),
+            arrival_lateness: Histogram::default(),
+            early: 0,
+            base_delay: None,
+            malformed: 0,
+            load,
+            lead: Duration::ZERO,
+            clock_time: Duration::ZERO,
+            rows: 0,
+            records_lost: 0,
+            start_up: Duration::from_nanos(called.elapsed().as_nanos() as u64),
+            clock: Clock::start(),
+        }
+    }
+
+    fn run(&mut self, world: &mut World, until: Until, wait_for_apps: bool) -> io::Result<Outcome> {
         let (end, end_is_success) = match until {
             Until::Done { limit } => (Instant::ZERO + limit, false),
             Until::Elapsed(time) => (Instant::ZERO + time, true),
         };
+        let mut pace = Pace::start(&self.clock);
+        let shared = Arc::clone(&self.shared);
         let mut next_look = Instant::ZERO + LOOK;
         self.deadlines(world, Instant::ZERO);
+        self.flush();
         // Applications that need time are what a run without a command waits for. If there are none, and no
         // command, it goes on until the caller stops it or the time is over.
-        let wait_for_apps = command.is_none() && !end_is_success && !world.is_finished();
+        let wait_for_apps = wait_for_apps && !end_is_success && !world.is_finished();
         loop {
-            let woken = self.arrivals(world)?;
-            self.deadlines(world, woken);
             let at = self.clock.now();
+            let more = self.read()?;
+            let horizon = self.horizon(at, more);
+            self.feed(world, horizon);
+            self.deadlines(world, horizon);
+            self.flush();
             if at >= next_look {
                 next_look = at + LOOK;
-                let go_on = look(self.now, world.records());
-                world.records().clear();
-                if !go_on {
-                    return Ok(Outcome::Stopped);
-                }
+                self.load.look(at, self.clock.cpu(), self.clock_time);
+                self.offer(world);
             }
-            if command.is_some_and(|c| c.exit_code().is_some()) || (wait_for_apps && world.is_finished()) {
+            if shared.stop.load(Ordering::Acquire) {
+                self.lead = pace.lead.length();
+                return Ok(Outcome::Stopped);
+            }
+            if wait_for_apps && world.is_finished() {
+                self.lead = pace.lead.length();
                 return Ok(Outcome::Complete);
             }
             if at >= end {
+                self.lead = pace.lead.length();
                 return Ok(if end_is_success { Outcome::Complete } else { Outcome::LimitReached });
             }
-            let deadline = world.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(next_look).min(end);
+            if more {
+                continue;
+            }
+            let due = world.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+            let sharp = world.deadline_is_sharp();
+            // An idle engine sleeps: it looks at itself only where something has happened since.
+            let look = if world.records().is_empty() && self.is_rested(at) { end } else { next_look };
+            let deadline = due.min(look).min(end);
             let ports = self.ports.iter().map(|p| p.readable());
-            let mut descriptors: Vec<_> = ports.chain(command.map(Running::ended)).map(readable).collect();
-            self.clock.wait(&mut descriptors, deadline)?;
+            let mut descriptors: Vec<PollFd> = ports.chain([shared.wake.as_fd()]).map(readable).collect();
+            let looked = pace.wait(&self.clock, &mut descriptors, deadline, sharp && deadline == due)?;
+            self.clock_time += looked;
         }
     }
 
-    /// Feeds everything that has arrived, in order of arrival, each after the deadlines before it. Returns when
-    /// that was.
-    fn arrivals(&mut self, world: &mut World) -> io::Result<Instant> {
+    /// Has nothing but waiting been going on for a while?
+    fn is_rested(&self, at: Instant) -> bool {
+        at.since(self.now) > LOOK
+    }
+
+    /// Reads all ports: is there more than could be read at a time?
+    fn read(&mut self) -> io::Result<bool> {
         let stamps = self.clock.stamps();
-        let mut arrivals = std::mem::take(&mut self.arrivals);
-        for (n, port) in self.ports.iter_mut().enumerate() {
-            let id = PortId(n as u32);
-            port.receive(stamps, BATCH, &mut |arrival| arrivals.push((arrival, id)))?;
+        let mut more = false;
+        for (port, arrivals) in self.ports.iter_mut().zip(&mut self.arrivals) {
+            // What could not be told to the model yet is enough to go on with.
+            more |= !arrivals.is_empty() || port.receive(&mut self.intake, stamps, arrivals)?;
         }
-        arrivals.sort_by_key(|(arrival, _)| arrival.at);
-        for (arrival, port) in arrivals.drain(..) {
-            self.deadlines(world, arrival.at);
-            self.now = self.now.max(arrival.at);
-            // The world numbers datagrams as they come in.
-            let number = world.records().packet_count() + 1;
-            match world.ingress(self.now, port, arrival.datagram, arrival.transport_done) {
-                Ok(()) => self.entered[number as usize % REMEMBERED] = (number, self.now),
+        Ok(more)
+    }
+
+    /// Up to when all arrivals are known: when reading began, or the last arrival of a port that has more.
+    fn horizon(&self, at: Instant, more: bool) -> Instant {
+        if !more {
+            return at;
+        }
+        let last = self.arrivals.iter().filter_map(|a| a.back()).map(|a| a.at);
+        // Stamps of one port may lie a little behind each other's; what is due now was due then.
+        last.fold(at, Instant::min)
+    }
+
+    /// Tells the model what has arrived up to `horizon`, in order of arrival, each after the deadlines before it.
+    fn feed(&mut self, world: &mut World, horizon: Instant) {
+        loop {
+            let first = |(n, waiting): (usize, &VecDeque<Arrival>)| waiting.front().map(|a| (a.at, n));
+            let Some((at, n)) = self.arrivals.iter().enumerate().filter_map(first).min() else { break };
+            if at > horizon {
+                break;
+            }
+            let Some(Arrival { received, .. }) = self.arrivals[n].pop_front() else { break };
+            self.deadlines(world, at);
+            self.arrival_lateness.add(self.now.since(at).as_nanos());
+            self.now = self.now.max(at);
+            match world.ingress(self.now, PortId(n as u32), received) {
+                Ok(numbers) => {
+                    for number in numbers {
+                        self.entered[number as usize % REMEMBERED] = (number, self.now);
+                    }
+                }
                 Err(_) => self.malformed += 1,
             }
             self.departures(world, self.now);
         }
-        self.arrivals = arrivals;
-        Ok(stamps.now())
     }
 
     /// Handles the deadlines up to `until`, each at its own time.
@@ -150,7 +383,7 @@ impl Engine {
         }
     }
 
-    /// Sends what comes out of the model; `due` is when it should leave.
+    /// Hands what comes out of the model to the ports; `due` is when it should leave.
     fn departures(&mut self, world: &mut World, due: Instant) {
         while let Some((port, packet)) = world.egress() {
             let (number, arrival) = self.entered[packet.id() as usize % REMEMBERED];
@@ -158,10 +391,82 @@ impl Engine {
                 let held = due.since(arrival);
                 self.base_delay = Some(self.base_delay.map_or(held, |least| least.min(held)));
             }
-            if let Some(port) = self.ports.get_mut(port.0 as usize) {
-                port.send(&packet);
-                self.lateness.add(self.clock.now().since(due).as_nanos());
+            let number = port.0 as usize;
+            if let Some(port) = self.ports.get_mut(number)
+                && port.push(packet, due)
+            {
+                self.flush_port(number);
             }
+        }
+    }
+
+    fn flush(&mut self) {
+        for n in 0..self.ports.len() {
+            self.flush_port(n);
+        }
+    }
+
+    fn flush_port(&mut self, n: usize) {
+        let (clock, lateness, early) = (&self.clock, &mut self.lateness, &mut self.early);
+        self.ports[n].flush(&mut |dues| {
+            let now = clock.now();
+            for due in dues {
+                *early += u64::from(now < *due);
+                lateness.add(now.since(*due).as_nanos());
+            }
+        });
+    }
+
+    /// Offers the caller the records made since the last time.
+    fn offer(&mut self, world: &mut World) {
+        let records = world.records();
+        let mut exchange = self.shared.exchange();
+        exchange.at = self.now;
+        let waiting: usize = exchange.ready.iter().map(|b| b.packets.len()).sum();
+        let octets: usize = exchange.ready.iter().map(|b| b.octets.len()).sum();
+        // The caller is slower than the network, or has more than it should keep.
+        if waiting > ROWS_WAITING || octets > OCTETS_WAITING || self.rows > ROWS {
+            self.records_lost += records.packets.len() as u64;
+            records.packets.clear();
+            records.octets.clear();
+        }
+        if records.is_empty() {
+            return;
+        }
+        self.rows += records.packets.len() as u64;
+        let mut batch = exchange.spare.pop().unwrap_or_else(|| records.counterpart());
+        batch.clear();
+        batch.swap_records(records);
+        exchange.ready.push_back(batch);
+        drop(exchange);
+        let _ = self.shared.told.write(1);
+    }
+
+    fn report(&mut self, outcome: Outcome, world: &World) -> Report {
+        let elapsed = self.clock.now().since(Instant::ZERO);
+        let share = |time: Duration| time.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
+        let waited =
+            self.load.waited().map(|n| Duration::from_nanos(n.saturating_sub(self.load.waited_before)));
+        let counters = self.ports.iter_mut().map(|p| p.counters());
+        Report {
+            outcome,
+            exit_code: None,
+            ports: counters.fold(PortCounters::default(), PortCounters::plus),
+            lateness: self.lateness.clone(),
+            arrival_lateness: self.arrival_lateness.clone(),
+            early: self.early,
+            base_delay: self.base_delay,
+            elapsed,
+            start_up: self.start_up,
+            cpu_share: share(self.clock.cpu()),
+            busiest: self.load.busiest,
+            waited_share: waited.map(share),
+            clock_share: share(self.clock_time),
+            lead: self.lead,
+            priority: self.load.best,
+            grades: world.grades().map(|(name, grade)| (name.to_owned(), grade)).collect(),
+            malformed: self.malformed,
+            records_lost: self.records_lost,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Real time: real programs on the kernel's own stack, every datagram through the same model.
 //!
 //! A host marked `real` is a network namespace of its own whose interfaces end at the engine (`lab`). The
-//! engine is one loop in the calling thread:
+//! engine is one loop in a thread of its own:
 //!
 //! ```text
 //!          +--> read all ports --> in order of arrival: ingress --+
@@ -9,48 +9,63 @@
 //!        wait  <--  records to the caller  <--  egress  <--  deadlines that have come
 //! ```
 //!
+//! Kernels hand over super-packets: many segments under one header. A link that only delays passes them on whole; one
+//! that counts datagrams gets them cut, and what leaves it at once is joined again (`departing`). Payload is not copied.
+//!
 //! The model is told *nominal* times only: the stamp that the kernel put on a frame, or the deadline itself; never
 //! the moment at which the thread woke up. So a late wake-up makes one departure late and moves nothing after it.
 //! How late each departure was goes into a histogram, and a run that was too late to be believed says so
-//! ([`Report::is_valid`]).
+//! ([`Report::verdict`]).
 //!
 //! | part | what it is |
 //! |---|---|
-//! | `clock` | the monotonic clock, stamps, waiting |
+//! | `engine` | the loop |
+//! | `clock` | the monotonic clock and the kernel's stamps |
+//! | `pace` | waiting to the microsecond; how the kernel schedules the engine |
 //! | [`port`] | a device: packet socket on a veth pair; others fit the same trait |
+//! | `vnet`, `departing` | offload headers; frames on their way out |
+//! | `buffers` | memory for frames, bounded |
 //! | `lab` | namespaces and the processes that hold them; by which rights |
 //! | `netlink` | devices, addresses, routes |
 //! | `process` | services and the command in real hosts |
 //! | [`hosts`] | the same while a run goes on, for other threads |
 //! | `sys` | what no safe wrapper covers |
-//!
-//! Left out as yet: super-packets, spinning before deadlines and real-time priority.
 
+mod buffers;
 mod capabilities;
 mod clock;
+mod departing;
 mod engine;
 pub mod hosts;
 mod lab;
 mod netlink;
+mod pace;
 pub mod port;
 mod process;
 mod report;
 mod sys;
+mod vnet;
 
 use std::fmt;
 use std::path::Path;
 
-use airloom_base::{Instant, Outbox};
+use airloom_base::{Duration, Instant, Outbox};
 use airloom_world::World;
 use airloom_world::scenario::{self, Scenario};
 
 use crate::run::{self, DriveError, Results};
-use crate::virtual_time::Until;
+use crate::virtual_time::{Outcome, Until};
 
 pub use capabilities::{Capabilities, capabilities};
 pub use hosts::Hosts;
 pub use lab::Rights;
-pub use report::Report;
+pub use pace::Priority;
+pub use report::{Report, Verdict};
+
+use port::Port;
+
+/// How often the caller has a look, records or not.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Why nothing could be run, or not to the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,8 +132,9 @@ impl std::error::Error for Error {}
 /// Runs `world` in real time until `command` (in the first real host) has ended, or without one as `until` says;
 /// services of real hosts are started before and ended after.
 ///
-/// `look` is called ten times a second with the time and the records made since: it takes them out (they are
-/// forgotten afterwards) and says whether to go on. Nothing is left behind, whatever happens.
+/// `look` is called ten times a second, and whenever there are records, with the time and the records made since: it
+/// takes them out (they are forgotten afterwards) and says whether to go on. It runs in the calling thread: the engine
+/// does not wait for it. Nothing is left behind, whatever happens.
 pub fn run(
     world: &mut World,
     command: Option<&[String]>,
@@ -136,6 +152,7 @@ pub fn run_and_tell(
     ready: impl FnOnce(Hosts),
     look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
+    let called = std::time::Instant::now();
     let ports = world.ports().to_vec();
     if ports.is_empty() {
         return Err(Error::NothingReal);
@@ -152,11 +169,50 @@ pub fn run_and_tell(
             services.push(service);
         }
     }
-    let start = |laboratory: &lab::Laboratory| {
-        ready(Hosts::new(&laboratory.keeper));
-        command.map(|words| process::Running::start(words, &laboratory.keeper, 0, true)).transpose()
-    };
-    engine::run(world, &mut laboratory, start, until, look)
+    let sockets = std::mem::take(&mut laboratory.ports);
+    let sockets = sockets.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect();
+    let mut records = world.records().counterpart();
+    let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), called)?;
+    ready(Hosts::new(&keeper));
+    let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();
+    let watched = started.and_then(|command| {
+        let stopped = watch(&engine, command.as_ref(), &mut records, look)?;
+        Ok((stopped, command.as_ref().and_then(process::Running::exit_code)))
+    });
+    if watched.is_err() {
+        engine.stop();
+    }
+    let report = engine.join(world)?;
+    let (stopped, exit_code) = watched?;
+    let outcome = if stopped { Outcome::Stopped } else { Outcome::Complete };
+    let outcome = if report.outcome == Outcome::Stopped { outcome } else { report.outcome };
+    Ok(Report { outcome, exit_code, ..report })
+}
+
+/// Looks at what the engine records until it has ended by itself, the command has ended, or `look` says so: then true.
+fn watch(
+    engine: &engine::Handle,
+    command: Option<&process::Running>,
+    records: &mut Outbox,
+    mut look: impl FnMut(Instant, &mut Outbox) -> bool,
+) -> Result<bool, Error> {
+    let mut stopped = false;
+    let mut asked = false;
+    loop {
+        let ended = command.filter(|_| !asked).map(process::Running::ended);
+        let mut descriptors: Vec<_> = [engine.told()].into_iter().chain(ended).map(clock::readable).collect();
+        pace::sleep(&mut descriptors, LOOK).map_err(|e| Error::Device(e.to_string()))?;
+        let (now, over) = engine.take(records);
+        let go_on = look(now, records);
+        records.clear();
+        if over {
+            return Ok(stopped);
+        }
+        if !asked && (!go_on || command.is_some_and(|c| c.exit_code().is_some())) {
+            (asked, stopped) = (true, !go_on);
+            engine.stop();
+        }
+    }
 }
 
 /// Runs `scenario` in real time: from the scenario as understood to tables and a report. A capture goes to

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::libc;
 use nix::sys::socket::{
@@ -129,11 +129,6 @@ impl Netlink {
         )?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         Ok(Netlink { socket, sequence: 0 })
-    }
-
-    /// A descriptor that belongs to the namespace.
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 
     fn request(&mut self, mut message: Message) -> io::Result<()> {

@@ -105,6 +105,9 @@ impl Scenario {
     fn link(&self, link: &Link, groups: &BTreeMap<&str, (usize, usize)>) -> Value {
         let mut table = Map::new();
         table.insert("bearer".into(), link.bearer.name.as_str().into());
+        if let Some(grade) = link.grade {
+            table.insert("grade".into(), grade.name().into());
+        }
         let mut between: Vec<&str> = Vec::new();
         let mut stations = link.near.as_slice();
         while let [first, ..] = stations {

@@ -161,6 +161,10 @@ fn link(registries: &Registries, defs: &mut Defs) -> Value {
                 "additionalProperties": { "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] },
                 "description": "Addresses of hosts on the link, where they matter.",
             },
+            "grade": {
+                "enum": ["auto", "transparent", "packet"],
+                "description": "What becomes of the super-packets that kernels of real hosts send.",
+            },
         });
         let properties = schema.entry("properties").or_insert_with(|| json!({}));
         if let (Value::Object(properties), Value::Object(own)) = (properties, own) {

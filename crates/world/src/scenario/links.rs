@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use airloom_base::Grade;
+
 use super::addresses::{self, Wanted};
 use super::hosts::{Directory, Named, understood};
 use super::read::{Fault, name};
@@ -17,7 +19,7 @@ const MOST_LINKS: usize = 4096;
 const MOST_STATIONS: usize = 6000;
 
 /// Keys of a link's table that are not its bearer's.
-pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "subnet", "subnet6", "addresses"];
+pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "subnet", "subnet6", "addresses", "grade"];
 
 /// The hosts a link joins: stations, and the far end.
 pub(super) struct Joined {
@@ -68,7 +70,7 @@ pub(super) fn read<'a>(
             let message = format!("all links together have at most {MOST_STATIONS} stations");
             return Err(Fault { key: Some(entry), ..Fault::at(&entry.value, message) });
         }
-        bearers.push(bearer(&entry.value, registries)?);
+        bearers.push((bearer(&entry.value, registries)?, grade(&entry.value)?));
         wanted.push(Wanted { node: &entry.value, joined });
     }
     let networks = addresses::assign(&wanted, directory)?;
@@ -76,9 +78,10 @@ pub(super) fn read<'a>(
         .iter()
         .zip(bearers)
         .zip(networks)
-        .map(|(((entry, _), bearer), n)| Link {
+        .map(|(((entry, _), (bearer, grade)), n)| Link {
             name: entry.key.clone(),
             bearer,
+            grade,
             near: n.near,
             far: n.far,
             subnet: n.subnet,
@@ -114,6 +117,17 @@ fn bearer<'a>(link: &'a Node, registries: &Registries) -> Result<Component, Faul
         .ok_or_else(|| Fault::unknown(name_at, "bearer", name, registries.bearers.iter().map(|k| k.name)))?;
     let own = link.entries().unwrap_or(&[]).iter().filter(|e| !LINK_KEYS.contains(&e.key.as_str()));
     understood(known, link, &entries_to_json(own), LINK_KEYS)
+}
+
+/// How the link treats super-packets, if the file says so.
+fn grade(link: &Node) -> Result<Option<Grade>, Fault<'_>> {
+    let Some(node) = link.get("grade") else { return Ok(None) };
+    match node.text("a grade")? {
+        "auto" => Ok(None),
+        "transparent" => Ok(Some(Grade::Transparent)),
+        "packet" => Ok(Some(Grade::Packet)),
+        other => Err(Fault::unknown(node, "grade", other, ["auto", "transparent", "packet"].into_iter())),
+    }
 }
 
 /// The hosts that a `between` names.

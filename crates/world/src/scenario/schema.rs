@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use airloom_base::{Change, Duration};
+use airloom_base::{Change, Duration, Grade};
 
 /// A network under study: hosts, the links between them, what changes while it runs, and how it is run.
 ///
@@ -134,6 +134,8 @@ pub struct Link {
     pub name: String,
     /// Which bearer.
     pub bearer: Component,
+    /// How it treats super-packets of real hosts, if that is not left to the bearer.
+    pub grade: Option<Grade>,
     /// The near side: the host at place `i` is station `i`.
     pub near: Vec<Interface>,
     /// The far side.

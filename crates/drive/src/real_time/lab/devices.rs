@@ -8,19 +8,19 @@
 //!  +----------------+           +----------------------+             +----------------+
 //! ```
 //!
-//! On the hosts' devices no neighbour is ever asked for its link-layer address (the model would delay the question),
-//! and offloads are off: what arrives at a port is a datagram as it would stand on a wire.
+//! On the hosts' devices no neighbour is ever asked for its link-layer address (the model would delay the question).
+//! Their offloads are on: a port takes super-packets, and they are cut where a link counts datagrams.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use airloom_world::PortInfo;
 
 use crate::real_time::netlink::{Device, LOOPBACK, Netlink, Prefix};
-use crate::real_time::port::PacketSocket;
-use crate::real_time::sys;
+use crate::real_time::port::{DeviceTable, PacketSocket};
 
 /// Indexes of our devices begin here: a fresh namespace may have devices of its own.
 const FIRST_INDEX: u32 = 100;
@@ -84,16 +84,31 @@ pub(super) fn sockets(ports: usize) -> io::Result<Vec<OwnedFd>> {
     (0..ports).map(|n| PacketSocket::open(index(n))).collect()
 }
 
-/// The port with number `n` on its socket.
-pub(super) fn port(socket: OwnedFd, n: usize) -> PacketSocket {
-    PacketSocket::new(socket, mac(0, n), mac(1, n))
+/// The port with number `n` on its socket; it counts what its device drops by `table`, and what the host's end of the
+/// cable drops by `hosts_table`.
+pub(super) fn port(
+    socket: OwnedFd,
+    n: usize,
+    link: &str,
+    table: &Arc<File>,
+    hosts_table: &Arc<File>,
+) -> PacketSocket {
+    let mut port = PacketSocket::new(socket, mac(0, n), mac(1, n));
+    port.watch(DeviceTable::new(Arc::clone(table), format!("p{n}")));
+    port.watch(DeviceTable::new(Arc::clone(hosts_table), device_name(link, n)));
+    port
+}
+
+/// The counters of all devices of the calling process's namespace; of none where there is no `/proc`. Whoever reads
+/// it later, it stays that namespace's.
+pub(super) fn table() -> io::Result<OwnedFd> {
+    Ok(File::open("/proc/self/net/dev").or_else(|_| File::open("/dev/null"))?.into())
 }
 
 /// Addresses and routes of one interface; run in the namespace of its host.
 pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = index(n);
-    sys::switch_offloads_off(netlink.as_fd(), &device_name(&port.link_name, n))?;
     if port.addresses.iter().any(IpAddr::is_ipv6) {
         netlink.no_automatic_addresses(index)?;
     }

@@ -119,13 +119,18 @@ impl<'a> Keeper<'a> {
         };
         let (base, hosts) = namespaces().map_err(stage(Stage::Namespaces))?;
         devices::cables(&plan.ports, &hosts).map_err(stage(Stage::Cables))?;
-        let sockets = devices::sockets(plan.ports.len()).map_err(stage(Stage::Sockets))?;
+        let mut sockets = devices::sockets(plan.ports.len()).map_err(stage(Stage::Sockets))?;
         let mut only_children = SigSet::empty();
         only_children.add(Signal::SIGCHLD);
         let children = SignalFd::with_flags(&only_children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .map_err(|e| (Stage::Namespaces, e.into()))?;
         let keeper = Keeper { plan, rights, base, hosts, children, programs: Vec::new() };
         keeper.furnish().map_err(stage(Stage::Hosts))?;
+        // Behind the ports: the counters of the engine's devices, then those of each host's.
+        sockets.push(devices::table().map_err(stage(Stage::Sockets))?);
+        for host in 0..keeper.hosts.len() {
+            sockets.push(keeper.inside(host, devices::table).map_err(stage(Stage::Sockets))?);
+        }
         Ok((keeper, sockets))
     }
 

@@ -129,7 +129,8 @@ impl Laboratory {
             _ => return Err(failed(io::Error::other("the laboratory's first process ended"))),
         }
         let mut sockets = Vec::new();
-        while sockets.len() < ports.len() {
+        // Sockets, and the tables of devices of the engine's namespace and of each host's.
+        while sockets.len() < ports.len() + 1 + plan.hosts.len() {
             let (_, more) = messages::receive(socket.as_fd()).map_err(failed)?;
             if more.is_empty() {
                 return Err(failed(io::Error::other("the laboratory's first process ended")));
@@ -137,7 +138,14 @@ impl Laboratory {
             sockets.extend(more);
         }
         keeper.socket = Some(Mutex::new(socket));
-        let ports = sockets.into_iter().enumerate().map(|(n, socket)| devices::port(socket, n)).collect();
+        let tables: Vec<_> =
+            sockets.split_off(ports.len()).into_iter().map(|t| Arc::new(File::from(t))).collect();
+        let ports = sockets.into_iter().zip(&plan.ports).enumerate();
+        let ports = ports
+            .map(|(n, (socket, (host, port)))| {
+                devices::port(socket, n, &port.link_name, &tables[0], &tables[1 + host])
+            })
+            .collect();
         Ok(Laboratory { keeper: Arc::new(keeper), ports })
     }
 }

@@ -1,0 +1,262 @@
+//! Waiting for a deadline, to the microsecond where that matters.
+//!
+//! A timer's wake-up comes late by what it takes to wake a sleeping processor: tens of microseconds, in a virtual machine
+//! rather sixty. So the engine sleeps until a little before a sharp deadline and looks at the clock for the rest. How
+//! little is measured ([`Lead`]) from the wake-ups themselves, at the start and as long as it runs. Looking at the clock
+//! costs a processor that programs under test may need: it is rationed ([`Ration`]), and deadlines of a radio's
+//! transmission intervals do without.
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, ppoll};
+use nix::sys::time::TimeSpec;
+
+use airloom_base::{Duration, Instant};
+
+use super::clock::Clock;
+use super::sys::{self, Class};
+
+/// Wake-ups that are remembered.
+const REMEMBERED: usize = 128;
+/// So many of the latest ones are left out as outliers: a wake-up that another program delayed says nothing.
+const OUTLIERS: usize = 2;
+/// What is added to the wake-ups seen.
+const MARGIN: Duration = Duration::from_micros(10);
+/// The lead is never longer: beyond that it is the scheduler, which no looking at the clock can help.
+const LONGEST: Duration = Duration::from_micros(250);
+/// Lead before anything was measured.
+const FIRST_GUESS: Duration = Duration::from_micros(150);
+/// How many wake-ups are measured at the start, after how long a sleep each.
+const TRIALS: usize = 8;
+const TRIAL: Duration = Duration::from_micros(100);
+
+/// How long before a deadline to wake up: as late as the latest of recent wake-ups was.
+pub(super) struct Lead {
+    seen: [Duration; REMEMBERED],
+    count: usize,
+    length: Duration,
+}
+
+impl Lead {
+    fn new() -> Lead {
+        Lead { seen: [Duration::ZERO; REMEMBERED], count: 0, length: FIRST_GUESS }
+    }
+
+    /// A timer's wake-up came so late.
+    fn observe(&mut self, late: Duration) {
+        self.seen[self.count % REMEMBERED] = late;
+        self.count += 1;
+        // A few at the start, then now and then: sorting costs more than a wake-up tells.
+        if self.count > TRIALS && !self.count.is_multiple_of(16) {
+            return;
+        }
+        let mut sorted = self.seen;
+        let sorted = &mut sorted[..self.count.min(REMEMBERED)];
+        sorted.sort_unstable();
+        let outliers = if sorted.len() > TRIALS { OUTLIERS } else { 0 };
+        self.length = (sorted[sorted.len() - 1 - outliers] + MARGIN).min(LONGEST);
+    }
+
+    /// The lead at the moment.
+    pub(super) fn length(&self) -> Duration {
+        self.length
+    }
+}
+
+/// Looking at the clock may take one part in so many of a processor.
+const SHARE: u64 = 4;
+/// What may be saved up in quiet times.
+const SAVED: Duration = Duration::from_millis(20);
+
+/// How much looking at the clock is allowed.
+struct Ration {
+    left: Duration,
+    /// Until when it was filled up.
+    at: Instant,
+}
+
+impl Ration {
+    fn new() -> Ration {
+        Ration { left: SAVED, at: Instant::ZERO }
+    }
+
+    /// Is there enough for `need`?
+    fn allows(&mut self, now: Instant, need: Duration) -> bool {
+        self.left = (self.left + now.since(self.at) / SHARE).min(SAVED);
+        self.at = self.at.max(now);
+        self.left >= need
+    }
+
+    fn spend(&mut self, time: Duration) {
+        self.left = self.left.saturating_sub(time);
+    }
+}
+
+/// Between two looks at the ports while looking at the clock. A datagram that arrives meanwhile has its stamp; it only
+/// has to be found before what follows from it is due.
+const GLANCE: Duration = Duration::from_micros(5);
+
+/// How the engine waits.
+pub(super) struct Pace {
+    pub(super) lead: Lead,
+    ration: Ration,
+}
+
+impl Pace {
+    /// Asks for the best scheduling that is allowed, and measures wake-ups.
+    pub(super) fn start(clock: &Clock) -> Pace {
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let mut pace = Pace { lead: Lead::new(), ration: Ration::new() };
+        for _ in 0..TRIALS {
+            let until = clock.now() + TRIAL;
+            if let Ok(0) = sleep(&mut [], TRIAL) {
+                pace.lead.observe(clock.now().since(until));
+            }
+        }
+        pace
+    }
+
+    /// Waits until one of `ports` can be read, until `deadline`, or until a signal arrives. With `sharp` it is back
+    /// within a microsecond of the deadline, if it can be. How long it looked at the clock is its answer.
+    pub(super) fn wait(
+        &mut self,
+        clock: &Clock,
+        ports: &mut [PollFd],
+        deadline: Instant,
+        sharp: bool,
+    ) -> io::Result<Duration> {
+        let now = clock.now();
+        let left = deadline.since(now);
+        if left.is_zero() {
+            return Ok(Duration::ZERO);
+        }
+        let lead = self.lead.length();
+        let sharp = sharp && self.ration.allows(now, lead.min(left));
+        let nap = if sharp { left.saturating_sub(lead) } else { left };
+        if !nap.is_zero() {
+            let until = now + nap;
+            if sleep(ports, nap)? > 0 {
+                return Ok(Duration::ZERO);
+            }
+            self.lead.observe(clock.now().since(until));
+            if !sharp {
+                return Ok(Duration::ZERO);
+            }
+        }
+        let from = clock.now();
+        let mut glance = from + GLANCE;
+        let now = loop {
+            let now = clock.now();
+            if now >= deadline {
+                break now;
+            }
+            if now >= glance {
+                glance = now + GLANCE;
+                if sleep(ports, Duration::ZERO)? > 0 {
+                    break clock.now();
+                }
+            }
+            std::hint::spin_loop();
+        };
+        let looked = now.since(from);
+        self.ration.spend(looked);
+        Ok(looked)
+    }
+}
+
+/// Waits for `time`, or until one of `descriptors` can be read: how many can. A signal counts as one.
+pub(super) fn sleep(descriptors: &mut [PollFd], time: Duration) -> io::Result<usize> {
+    let (seconds, rest) = (time.as_nanos() / 1_000_000_000, time.as_nanos() % 1_000_000_000);
+    // As far as the type goes: nobody waits longer than that.
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX).min(i64::from(i32::MAX));
+    match ppoll(descriptors, Some(TimeSpec::new(seconds, rest as i64)), None) {
+        Ok(ready) => Ok(ready as usize),
+        Err(Errno::EINTR) => Ok(1),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How the kernel schedules the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Before all ordinary programs.
+    RealTime,
+    /// As they are, but with short turns, which come sooner.
+    ShortTurns,
+    /// As they are.
+    Ordinary,
+}
+
+impl Priority {
+    /// As in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Priority::RealTime => "real-time",
+            Priority::ShortTurns => "short turns",
+            Priority::Ordinary => "ordinary",
+        }
+    }
+
+    /// The best that this process may have, for the calling thread. A busy engine with real-time priority would keep
+    /// the programs under test from running: `busy` asks for short turns at once.
+    pub(super) fn best(busy: bool) -> Priority {
+        if !busy && sys::schedule(Class::RealTime).is_ok() {
+            Priority::RealTime
+        } else if sys::schedule(Class::ShortTurns).is_ok() {
+            Priority::ShortTurns
+        } else {
+            Priority::Ordinary
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    #[test]
+    fn the_lead_follows_the_wake_ups_and_forgets_outliers() {
+        let mut lead = Lead::new();
+        assert_eq!(lead.length(), FIRST_GUESS);
+        lead.observe(us(60));
+        assert_eq!(lead.length(), us(70));
+        (0..200).for_each(|_| lead.observe(us(50)));
+        assert_eq!(lead.length(), us(60));
+        // Two in 128 that the scheduler delayed.
+        lead.observe(us(5000));
+        lead.observe(us(4000));
+        (0..62).for_each(|_| lead.observe(us(50)));
+        assert_eq!(lead.length(), us(60));
+        // A machine that got slower.
+        (0..128).for_each(|_| lead.observe(us(90)));
+        assert_eq!(lead.length(), us(100));
+        (0..128).for_each(|_| lead.observe(us(9000)));
+        assert_eq!(lead.length(), LONGEST);
+    }
+
+    #[test]
+    fn looking_at_the_clock_is_rationed() {
+        let mut ration = Ration::new();
+        let mut now = Instant::ZERO;
+        let mut looked = Duration::ZERO;
+        // A deadline every 100 us for ten seconds, each wanting all of it.
+        for _ in 0..100_000 {
+            now += us(100);
+            if ration.allows(now, us(100)) {
+                ration.spend(us(100));
+                looked += us(100);
+            }
+        }
+        let allowed = now.since(Instant::ZERO) / SHARE + SAVED;
+        assert!(looked <= allowed && looked + us(1000) >= allowed, "{looked}");
+        // Quiet times are not saved up without end.
+        now += Duration::from_secs(60);
+        assert!(ration.allows(now, SAVED));
+        assert!(!ration.allows(now, SAVED + us(1)));
+    }
+}
