@@ -75,7 +75,7 @@ pub(super) fn start(
     ports: Vec<Box<dyn Port>>,
     until: Until,
     wait_for_apps: bool,
-    called: std::time::Instant,
+    called: Clock,
 ) -> Result<Handle, Error> {
     let failed = |what: &str, e: io::Error| Error::SetUp(format!("{what}: {e}"));
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
@@ -245,7 +245,7 @@ impl Load {
 }
 
 impl Engine {
-    fn new(shared: Arc<Shared>, ports: Vec<Box<dyn Port>>, called: std::time::Instant) -> Engine {
+    fn new(shared: Arc<Shared>, ports: Vec<Box<dyn Port>>, called: Clock) -> Engine {
         let arrivals = ports.iter().map(|_| VecDeque::new()).collect();
         let intake = Intake::new(MEMORY);
         let entered = vec![(0, Instant::ZERO); REMEMBERED].into();
@@ -267,7 +267,7 @@ impl Engine {
             clock_time: Duration::ZERO,
             rows: 0,
             records_lost: 0,
-            start_up: Duration::from_nanos(called.elapsed().as_nanos() as u64),
+            start_up: called.now().since(Instant::ZERO),
             clock: Clock::start(),
         }
     }

@@ -152,7 +152,7 @@ pub fn run_and_tell(
     ready: impl FnOnce(Hosts),
     look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
-    let called = std::time::Instant::now();
+    let called = clock::Clock::start();
     let ports = world.ports().to_vec();
     if ports.is_empty() {
         return Err(Error::NothingReal);

@@ -145,11 +145,6 @@ impl Intake {
         &mut self.frames[n]
     }
 
-    /// How many frames can be read at a time.
-    pub(super) fn capacity(&self) -> usize {
-        self.frames.len()
-    }
-
     /// The datagram behind `skip` octets of a frame of `len` octets, to be shared. `None`: no memory.
     pub(super) fn take(&mut self, n: usize, skip: usize, len: usize, header: Header) -> Option<Received> {
         let mut datagram = self.memory.share(&mut self.frames[n], len)?;

@@ -126,7 +126,7 @@ fn grade(link: &Node) -> Result<Option<Grade>, Fault<'_>> {
         "auto" => Ok(None),
         "transparent" => Ok(Some(Grade::Transparent)),
         "packet" => Ok(Some(Grade::Packet)),
-        other => Err(Fault::unknown(node, "grade", other, ["auto", "transparent", "packet"].into_iter())),
+        other => Err(Fault::unknown(node, "grade", other, ["auto", "transparent", "packet"])),
     }
 }
 
