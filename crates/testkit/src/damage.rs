@@ -31,7 +31,7 @@ pub fn damaged(packet: &Packet, how: u64) -> Option<Packet> {
             }
         }
     }
-    let mut arrived = edge::ingress(octets.into(), false).ok()?;
+    let mut arrived = edge::ingress(edge::Received::whole(octets)).ok()?;
     let header = ip::Ip::parse(arrived.head()).ok()?;
     // A datagram for somebody else, or of another protocol, is not ours.
     let ours = header.protocol == protocol::TCP
