@@ -227,6 +227,27 @@ impl Brief {
     }
 }
 
+/// Congestion Experienced, the ECN codepoint that routers set (RFC 3168 5).
+pub const CE: u8 = 3;
+
+/// Marks the datagram whose header `head` begins with as one that met congestion. Says no, and leaves it alone, if its
+/// sender does not know of ECN (or it is no IP datagram). The checksum of an IPv4 header is left open, as always here.
+pub fn mark_ce(head: &mut [u8]) -> bool {
+    let (at, shift) = match head.first().map(|first| first >> 4) {
+        Some(4) => (1, 0),
+        Some(6) => (1, 4),
+        _ => return false,
+    };
+    match head.get_mut(at) {
+        //= RFC 3168 (5): only ECT(0) and ECT(1) become CE.
+        Some(octet) if *octet >> shift & 3 != 0 => {
+            *octet |= CE << shift;
+            true
+        }
+        _ => false,
+    }
+}
+
 /// The prefix of IPv4 addresses mapped into IPv6 (RFC 4291 2.5.5.2).
 const MAPPED: u128 = 0xFFFF_0000_0000;
 
@@ -322,5 +343,21 @@ mod tests {
         octets[8] = 1;
         assert!(!decrement_hop_limit(&mut octets));
         assert!(!decrement_hop_limit(&mut []));
+    }
+
+    #[test]
+    fn rfc_3168_5_only_datagrams_of_senders_that_know_ecn_are_marked() {
+        for (source, destination) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let (source, destination) = (source.parse().unwrap(), destination.parse().unwrap());
+            for (before, marked) in [(0, false), (1, true), (2, true), (3, true)] {
+                let mut octets = vec![0; header_len(destination)];
+                emit(&mut octets, source, destination, 6, before, 0);
+                assert_eq!(mark_ce(&mut octets), marked);
+                assert_eq!(Ip::parse(&octets).unwrap().ecn, if marked { CE } else { 0 });
+            }
+        }
+        assert!(!mark_ce(&mut []));
+        assert!(!mark_ce(&mut [0x40]));
+        assert!(!mark_ce(&mut [0x10, 2]));
     }
 }

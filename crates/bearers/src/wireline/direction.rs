@@ -8,6 +8,8 @@ use airloom_base::{
     Backlog, ConfigError, Cx, Direction, Duration, Instant, Packet, Parts, Point, Summary, Unsupported,
 };
 
+use airloom_wire::ip;
+
 use super::Config;
 use crate::channel::PacketLoss;
 
@@ -31,6 +33,8 @@ pub(super) struct OneWay {
     rate: Option<Rate>,
     pub(super) delay: Duration,
     pub(super) limit: Option<QueueLimit>,
+    /// From so much waiting on packets are marked.
+    ecn: Option<QueueLimit>,
     loss: PacketLoss,
     flight: VecDeque<InFlight>,
     waiting: usize,
@@ -44,6 +48,7 @@ pub(super) struct OneWay {
     octets: u64,
     losses: u64,
     drops: u64,
+    marked: u64,
     queue_max: u64,
     busy: Duration,
 }
@@ -61,6 +66,7 @@ impl OneWay {
             rate,
             delay: config.delay.get(direction),
             limit: config.queue.map(|q| q.get(direction)),
+            ecn: config.ecn.map(|q| q.get(direction)),
             loss: PacketLoss::new(config.loss.of_direction(direction), parts.fate("loss"), direction),
             flight: VecDeque::new(),
             waiting: 0,
@@ -72,6 +78,7 @@ impl OneWay {
             octets: 0,
             losses: 0,
             drops: 0,
+            marked: 0,
             queue_max: 0,
             busy: Duration::ZERO,
         })
@@ -90,7 +97,7 @@ impl OneWay {
         }
     }
 
-    pub(super) fn send(&mut self, cx: &mut Cx, packet: Packet, up: bool) {
+    pub(super) fn send(&mut self, cx: &mut Cx, mut packet: Packet, up: bool) {
         self.settle(cx.now);
         let len = packet.wire_len() as u64;
         self.packets += 1;
@@ -106,6 +113,9 @@ impl OneWay {
         if full {
             self.drops += 1;
             return self.record(cx, Event::Drop, &packet, Some("queue full"));
+        }
+        if self.ecn.is_some() {
+            self.mark(&mut packet, len);
         }
         let lost = self.loss.loses(cx.now, &packet);
         self.octets += len;
@@ -132,6 +142,18 @@ impl OneWay {
         let arrival = (departure + self.delay).max(latest);
         self.next_arrival = self.next_arrival.min(arrival);
         self.flight.push_back(InFlight { departure, arrival, packet, service: time, len: len as u32, lost });
+    }
+
+    /// Marks a packet that finds as much waiting as the threshold says.
+    fn mark(&mut self, packet: &mut Packet, len: u64) {
+        let congested = match self.ecn {
+            None => false,
+            Some(QueueLimit::Packets(n)) => self.waiting >= n as usize,
+            Some(QueueLimit::Octets(n)) => self.waiting_octets + len > n,
+        };
+        if congested && ip::mark_ce(packet.head_mut()) {
+            self.marked += 1;
+        }
     }
 
     /// When the next packet leaves at the far end (or a lost one is forgotten).
@@ -232,6 +254,9 @@ impl OneWay {
             ("busy_s", (self.busy - self.still_to_serve()).as_secs_f64()),
         ] {
             out.set(&format!("{name}.{what}"), value);
+        }
+        if self.ecn.is_some() {
+            out.set(&format!("{name}.ecn_marked"), self.marked as f64);
         }
     }
 

@@ -8,6 +8,9 @@
 //! a shorter delay set while packets are on their way does not let later ones overtake. One event per packet: the end
 //! of serialisation and the arrival are computed when a packet enters.
 //!
+//! With `ecn` a queue that is longer than a threshold marks packets whose senders take part in ECN; what does not take part
+//! only meets the end of the queue.
+//!
 //! Left out: framing of a real medium, duplex conflicts, reordering.
 
 mod direction;
@@ -36,6 +39,9 @@ pub struct Config {
     pub delay: EachWay<Duration>,
     /// How much the sending side holds, the packet in service included (drop-tail). Without it: no limit.
     pub queue: Option<EachWay<QueueLimit>>,
+    /// From how much waiting on (the packet in service included) packets of senders that know ECN are marked instead of
+    /// waiting for a drop (RFC 3168, a plain threshold as in RFC 8257). Without it: never.
+    pub ecn: Option<EachWay<QueueLimit>>,
     /// Losses after the queue, in the order of packets.
     pub loss: LossConfig,
 }

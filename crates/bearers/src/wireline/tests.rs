@@ -107,3 +107,28 @@ fn directions_are_independent() {
         serde_json::from_value(json!({ "rate": { "uplink": "64kbit/s", "downlink": "384kbit/s" } })).unwrap();
     assert_eq!(config.rate, Some(EachWay { uplink: Rate::kbit(64), downlink: Rate::kbit(384) }));
 }
+
+#[test]
+fn rfc_3168_a_queue_above_the_threshold_marks_packets_of_senders_that_know_ecn() {
+    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "queue": "10 packets", "ecn": "2 packets" }));
+    let (a, b) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+    // Codepoints ECT(0), not-ECT, ECT(1) in turn.
+    for id in 0..6_u8 {
+        let ecn = [2, 0, 1][usize::from(id % 3)];
+        let mut packet = Packet::build(|_| 0, Body::filler(0, 105));
+        airloom_wire::ip::emit(packet.prepend(20), a, b, 6, ecn, 105);
+        let mut cx = Cx { now: bench.now, records: &mut bench.records };
+        bench.wire.send(&mut cx, Direction::Uplink, Station(0), packet);
+    }
+    let mut seen = Vec::new();
+    while let Some(at) = bench.wire.poll_timeout() {
+        bench.wire.handle_timeout(&mut Cx { now: at, records: &mut bench.records });
+        while let Some((_, _, packet)) = bench.wire.poll_delivery() {
+            seen.push(airloom_wire::ip::Ip::parse(packet.head()).unwrap().ecn);
+        }
+    }
+    assert_eq!(seen, [2, 0, 3, 3, 0, 3]);
+    let mut summary = airloom_base::Summary::default();
+    bench.wire.summarise(&mut summary);
+    assert_eq!(summary.values["uplink.ecn_marked"], 3.0);
+}
