@@ -455,6 +455,8 @@ impl Connection {
         }
         self.snd.mss = mss;
         self.window.mss = mss;
+        //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.
+        self.window.cwnd = (self.window.cwnd * mss / old).max(mss);
         if self.facts.established.is_some() && self.snd.una < self.snd.nxt {
             //= RFC 1191 (6.4): what was too large is sent again, one segment until it is acknowledged, and this is no congestion.
             let (una, nxt) = (self.snd.una, self.snd.nxt);
