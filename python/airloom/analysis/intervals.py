@@ -130,9 +130,14 @@ def _simple(x: NDArray[np.float64], ci: float) -> Interval | None:
     first = float(x[0])
     if len(x) == 1:
         return Interval(first, nan, nan, ci, 1, "none")
-    if np.all(x == x[0]):
+    if is_constant(x):
         return Interval(first, first, first, ci, len(x), "constant")
     return None
+
+
+def is_constant(x: NDArray[np.float64]) -> bool:
+    """Do the values differ by no more than rounding?"""
+    return bool(np.ptp(x) <= 1e-13 * np.abs(x).max())
 
 
 def _bootstrap(x: NDArray[np.float64], statistic: Callable[..., Any], ci: float, method: str) -> Interval:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from airloom.analysis.intervals import mean_interval, ratio_interval
+from airloom.analysis.intervals import is_constant, mean_interval, ratio_interval
 from airloom.analysis.units import unit_of
 from airloom.errors import UsageError
 
@@ -100,6 +99,6 @@ def _paired_p(ours: Any, theirs: Any) -> float:
     differences = ours - theirs
     if len(differences) < 2:
         return float("nan")
-    if np.all(differences == differences[0]):
+    if is_constant(differences):
         return 1.0 if differences[0] == 0 else 0.0
     return float(stats.ttest_rel(ours, theirs).pvalue)

@@ -1,6 +1,20 @@
 """Plots: each takes a table and returns a figure. Importing this imports matplotlib."""
 
-from airloom.plot.figure import save_svg
+from airloom.plot.distribution import cdf
+from airloom.plot.figure import save, save_pdf, save_svg
+from airloom.plot.over_time import backlog, congestion_window, throughput
+from airloom.plot.response import paired_difference, response
 from airloom.plot.time_sequence import time_sequence
 
-__all__ = ["save_svg", "time_sequence"]
+__all__ = [
+    "backlog",
+    "cdf",
+    "congestion_window",
+    "paired_difference",
+    "response",
+    "save",
+    "save_pdf",
+    "save_svg",
+    "throughput",
+    "time_sequence",
+]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from airloom.errors import UsageError
 from airloom.plot.distribution import cdf
+from airloom.plot.response import paired_difference, response
 
 if TYPE_CHECKING:
     from airloom.sweep.results import SweepResults
@@ -20,6 +22,45 @@ class Plots:
         """Those of `results`."""
         self._results = results
 
+    def response(
+        self,
+        measure: str,
+        x: str,
+        by: str | Sequence[str] | None = None,
+        *,
+        statistic: str | float = "mean",
+        ci: float = 0.95,
+    ) -> Figure:
+        """A measure against the axis `x` with intervals, a line per combination of `by` (default: all other axes).
+
+        `statistic` is `mean`, `median` or a quantile such as 0.95.
+        """
+        others = self._others(x, by)
+        if statistic == "mean":
+            table = self._results.mean(measure, [*others, x], ci)
+        elif statistic == "median":
+            table = self._results.median(measure, [*others, x], ci)
+        elif isinstance(statistic, str):
+            raise UsageError(f"no statistic {statistic!r}; valid: mean, median, or a quantile such as 0.95")
+        else:
+            table = self._results.quantile(measure, statistic, [*others, x], ci)
+        return response(table, x)
+
     def cdf(self, measure: str, by: str | Sequence[str] | None = None) -> Figure:
         """The distribution of a measure over runs, a line per combination of the axes in `by` (default: all)."""
         return cdf(self._results.cdf(measure, by), measure)
+
+    def paired_difference(
+        self, measure: str, axis: str, baseline: object = None, x: str | None = None, ci: float = 0.95
+    ) -> Figure:
+        """Differences from the `baseline` level of `axis` (default: its first) under the same seed.
+
+        Against the axis `x` if it is given; else one below the other for all combinations of the other axes.
+        """
+        by = None if x is None else [x]
+        return paired_difference(self._results.paired(measure, axis, baseline, by, ci), x)
+
+    def _others(self, x: str, by: str | Sequence[str] | None) -> list[str]:
+        if by is None:
+            return [axis for axis in self._results.axes if axis != x]
+        return [by] if isinstance(by, str) else list(by)

@@ -6,7 +6,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from airloom.analysis.units import titled
-from airloom.plot.figure import style
+from airloom.plot.figure import LINES, key_title, style
 
 
 def cdf(table: pl.DataFrame, measure: str) -> Figure:
@@ -16,12 +16,14 @@ def cdf(table: pl.DataFrame, measure: str) -> Figure:
         figure = Figure(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
         groups = table.group_by(*by, maintain_order=True) if by else [((), table)]
-        for levels, rows in groups:
+        for n, (levels, rows) in enumerate(groups):
             value, share = rows["value"].to_list(), rows["share"].to_list()
-            name = ", ".join(map(str, levels))
-            axes.step([value[0], *value], [0.0, *share], where="post", label=f"{name} (n = {rows.height})")
+            name = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in levels)
+            label = f"{name} (n = {rows.height})".strip()
+            look = {key: LINES[n % len(LINES)][key] for key in ("color", "linestyle", "linewidth")}
+            axes.step([value[0], *value], [0.0, *share], where="post", label=label, **look)
         axes.set_xlabel(titled(measure))
         axes.set_ylabel("share of runs")
         axes.set_ylim(0.0, 1.0)
-        axes.legend(title=", ".join(by) or None)
+        axes.legend(title=", ".join(map(key_title, by)) or None)
     return figure

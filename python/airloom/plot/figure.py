@@ -15,6 +15,20 @@ ACK = "#009e73"
 LOST = "#000000"
 FAINT = "#999999"
 
+#: Lines that differ in colour, mark and dashes, so that a print without colours tells them apart.
+LINES: list[dict[str, Any]] = [
+    {"color": colour, "marker": marker, "linestyle": dashes, "markersize": 4.0, "linewidth": 1.3}
+    for colour, marker, dashes in (
+        ("#0072b2", "o", "-"),
+        ("#d55e00", "s", "--"),
+        ("#009e73", "^", "-."),
+        ("#cc79a7", "D", ":"),
+        ("#e69f00", "v", "-"),
+        ("#56b4e9", "P", "--"),
+        ("#000000", "X", "-."),
+    )
+]
+
 _STYLE: dict[str, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -24,6 +38,7 @@ _STYLE: dict[str, Any] = {
     "grid.color": "#e0e0e0",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
+    "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "airloom",
 }
@@ -40,3 +55,27 @@ def save_svg(figure: Figure, path: Path) -> None:
     """Writes a figure as SVG; the same figure gives the same octets."""
     with style():
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "airloom"})
+
+
+def save_pdf(figure: Figure, path: Path) -> None:
+    """Writes a figure as PDF; the same figure gives the same octets."""
+    with style():
+        figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": "airloom", "Producer": None})
+
+
+def save(figure: Figure, path: Path | str) -> tuple[Path, Path]:
+    """Writes a figure twice, as `path` with the endings `.svg` and `.pdf`."""
+    svg, pdf = Path(path).with_suffix(".svg"), Path(path).with_suffix(".pdf")
+    save_svg(figure, svg)
+    save_pdf(figure, pdf)
+    return svg, pdf
+
+
+def key_title(key: str) -> str:
+    """A key of a scenario for people: its last parts.
+
+    >>> key_title("links.radio.loss.downlink"), key_title("hosts.mobile.transport")
+    ('radio loss downlink', 'mobile transport')
+    """
+    parts = key.split(".")
+    return " ".join(parts[1:] if parts[0] in ("links", "hosts", "run") else parts)

@@ -1,0 +1,130 @@
+"""What one run did over time: congestion window, queue, throughput."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from airloom.errors import UsageError
+from airloom.plot.figure import FAINT, LINES, LOST, style
+
+_TIME = "time since the start of the run (s)"
+
+
+def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: str | None = None) -> Figure:
+    """Congestion window, threshold and octets in flight of a sender, with its retransmission time-outs marked.
+
+    `congestion` is the table of a run that recorded it. Without `flow` and `host`, the sender with most samples.
+    """
+    rows = congestion.with_columns(pl.col("host", "state").cast(pl.String))
+    if flow is not None:
+        rows = rows.filter(pl.col("flow") == flow)
+    if host is not None:
+        rows = rows.filter(pl.col("host") == host)
+    if rows.is_empty():
+        raise UsageError("no such sender in the congestion table: nothing to draw")
+    most = rows.group_by("host", "flow").len().sort(["len", "flow", "host"], descending=[True, False, False])
+    name, number = most.row(0)[:2]
+    rows = rows.filter((pl.col("host") == name) & (pl.col("flow") == number)).sort("t_ns", maintain_order=True)
+    times = rows["t_ns"].to_numpy() / 1e9
+    with style():
+        figure, axes = _one()
+        # The threshold is infinite, that is larger than anything, until the first loss.
+        threshold = rows["ssthresh"].cast(pl.Float64).to_numpy()
+        top = float(rows["cwnd"].max())  # type: ignore[arg-type]
+        threshold = np.where(threshold > 4 * top, np.nan, threshold)
+        axes.step(times, rows["in_flight"].to_numpy(), where="post", color=FAINT, linewidth=0.8, label="in flight")
+        axes.step(times, rows["cwnd"].to_numpy(), where="post", color=LINES[0]["color"], label="congestion window")
+        if not np.all(np.isnan(threshold)):
+            axes.step(times, threshold, where="post", color=LINES[1]["color"], linestyle="--", label="threshold")
+        lost = rows.filter((pl.col("state") == "loss") & (pl.col("state").shift(1, fill_value="") != "loss"))
+        if not lost.is_empty():
+            at = lost["t_ns"].to_numpy() / 1e9
+            axes.plot(at, lost["cwnd"].to_numpy(), "x", color=LOST, label=f"time-out ({len(at)})")
+        axes.set_ylabel("octets")
+        axes.set_title(f"TCP flow {number}, sender {name}", loc="left")
+        _finish(axes)
+    return figure
+
+
+def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Figure:
+    """Octets that a link was given and had not delivered yet: its queue, and what is on the way.
+
+    `packets` is the table of a run that recorded packets at both ends of `link` (`points = ["*.ip"]`).
+    """
+    rows = _at(packets, link, direction)
+    sent = rows.filter(pl.col("event").is_in(["tx", "retx"])).unique("pkt_id", keep="first", maintain_order=True)
+    left = rows.filter(pl.col("event").is_in(["rx", "drop"])).unique("pkt_id", keep="first", maintain_order=True)
+    if sent.is_empty() or left.is_empty():
+        raise UsageError(
+            f'packets are not recorded at both ends of {link}: `points = ["*.ip"]` in [run], and run again'
+        )
+    left = left.join(sent.select("pkt_id"), on="pkt_id", how="semi")
+    change = pl.concat(
+        (
+            sent.select("t_ns", pl.col("len").cast(pl.Int64).alias("change")),
+            left.select("t_ns", -pl.col("len").cast(pl.Int64).alias("change")),
+        )
+    ).sort("t_ns", maintain_order=True)
+    level = change.with_columns(pl.col("change").cum_sum().alias("level")).group_by("t_ns", maintain_order=True).last()
+    with style():
+        figure, axes = _one()
+        axes.step(level["t_ns"].to_numpy() / 1e9, level["level"].to_numpy(), where="post", color=LINES[0]["color"])
+        dropped = left.filter(pl.col("event") == "drop")
+        if not dropped.is_empty():
+            at = dropped["t_ns"].to_numpy() / 1e9
+            axes.plot(at, np.zeros(len(at)), "x", color=LOST, clip_on=False, label=f"dropped ({len(at)})")
+            axes.legend(loc="upper right")
+        axes.set_ylabel("waiting and on the way (octets)")
+        axes.set_title(f"{link}, {direction}", loc="left")
+        _finish(axes, legend=False)
+    return figure
+
+
+def throughput(packets: pl.DataFrame, link: str, direction: str = "downlink", span_s: float = 0.5) -> Figure:
+    """Rate of datagrams at the end of a link, averaged over spans of `span_s` seconds.
+
+    `packets` is the table of a run that recorded packets at the receiving end of `link` (`points = ["*.ip"]`).
+    """
+    if span_s <= 0:
+        raise UsageError(f"a span of time is more than 0 s, not {span_s}")
+    received = _at(packets, link, direction).filter(pl.col("event") == "rx")
+    if received.is_empty():
+        raise UsageError(f'nothing is recorded where {link} ends: `points = ["*.ip"]` in [run], and run again')
+    times = received["t_ns"].to_numpy() / 1e9
+    edges = np.arange(0.0, times.max() + 2 * span_s, span_s)
+    octets, _ = np.histogram(times, edges, weights=received["len"].to_numpy())
+    with style():
+        figure, axes = _one()
+        axes.stairs(8 * octets / span_s, edges, color=LINES[0]["color"], linewidth=1.2)
+        axes.set_ylabel("rate of datagrams (bit/s)")
+        axes.set_title(f"{link}, {direction}, averages over {span_s:g} s", loc="left")
+        _finish(axes, legend=False)
+    return figure
+
+
+def _at(packets: pl.DataFrame, link: str, direction: str) -> pl.DataFrame:
+    """What is seen where hosts meet the link, going this way."""
+    if direction not in ("uplink", "downlink"):
+        raise UsageError(f"a direction is uplink or downlink, not {direction!r}")
+    rows = packets.with_columns(pl.col("point", "dir", "event").cast(pl.String))
+    short = {"uplink": "ul", "downlink": "dl"}[direction]
+    there = pl.col("point").str.ends_with(f".{link}.ip")
+    return rows.filter(there & pl.col("dir").is_in([direction, short])).sort("t_ns", maintain_order=True)
+
+
+def _one() -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.5, 3.0), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _finish(axes: Axes, *, legend: bool = True) -> None:
+    axes.set_xlabel(_TIME)
+    axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    axes.set_xlim(left=0.0)
+    axes.set_ylim(bottom=0.0)
+    if legend:
+        axes.legend(loc="upper right")

@@ -1,0 +1,125 @@
+"""A measure against what was varied, with its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from airloom.analysis.units import titled
+from airloom.errors import UsageError
+from airloom.plot.figure import LINES, key_title, style
+
+#: Columns of `analysis.summarise` besides the levels and the estimate.
+_KNOWN = ("measure", "unit", "low", "high", "ci", "seeds", "method")
+
+
+def response(table: pl.DataFrame, x: str) -> Figure:
+    """An estimate against the axis `x`, a line per combination of the other axes.
+
+    `table` is that of `analysis.summarise` (`results.mean(..)`, `.median(..)`, `.quantile(..)`).
+    """
+    estimate = next((c for c in table.columns if c in ("mean", "median") or _is_quantile(c)), None)
+    if estimate is None or x not in table.columns or table.is_empty():
+        raise UsageError(f"no estimate by {x!r} in this table: it is that of results.mean(..) or the like")
+    by = [c for c in table.columns if c not in (x, estimate, *_KNOWN)]
+    levels = table[x].unique(maintain_order=True).to_list()
+    with style():
+        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        axes = figure.subplots()
+        groups = list(table.group_by(*by, maintain_order=True)) if by else [((), table)]
+        for n, (names, rows) in enumerate(groups):
+            places = _places(rows[x].to_list(), levels)
+            if not table[x].dtype.is_numeric() and len(groups) > 1:
+                places = places + 0.06 * (n - (len(groups) - 1) / 2)  # intervals side by side
+            value, low, high = (rows[c].to_numpy().astype(float) for c in (estimate, "low", "high"))
+            reach = np.nan_to_num(np.vstack((value - low, high - value)))
+            label = ", ".join(map(_text, names)) or None
+            # Names have no order that a line could follow.
+            look = LINES[n % len(LINES)] if table[x].dtype.is_numeric() else _marks(n)
+            axes.errorbar(places, value, reach, label=label, capsize=2.5, elinewidth=1.0, **look)
+        _ticks(axes, table[x].dtype.is_numeric(), levels)
+        seeds = sorted(set(table["seeds"].to_list()))
+        counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        axes.set_xlabel(key_title(x))
+        axes.set_ylabel(f"{titled(table['measure'][0])}, {estimate}")
+        axes.set_title(f"{table['ci'][0]:.0%} intervals over {counted} seeds".replace("%", " %"), loc="left")
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        if by:
+            axes.legend(title=", ".join(map(key_title, by)))
+    return figure
+
+
+def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
+    """Differences from a baseline under the same seed; `table` is that of `analysis.paired` (`results.paired(..)`).
+
+    They stand against the axis `x`, a line per level; or, without `x`, one below the other.
+    """
+    if table.is_empty() or not {"difference", "level", "baseline"} <= set(table.columns):
+        raise UsageError("no differences in this table: it is that of results.paired(..)")
+    baseline, axis = table["baseline"][0], table["axis"][0]
+    with style():
+        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        axes = figure.subplots()
+        title = f"{titled(table['measure'][0])}:\ndifference from {key_title(axis)} = {baseline}"
+        if x is None:
+            known = set(_KNOWN) | {"axis", "level", "baseline", "difference", "ratio", "ratio_low", "ratio_high", "p"}
+            by = [c for c in table.columns if c not in known]
+            names = [", ".join(_text(row[c]) for c in (*by, "level")) for row in table.iter_rows(named=True)]
+            value, low, high = (table[c].to_numpy() for c in ("difference", "low", "high"))
+            places = np.arange(len(names), dtype=np.float64)[::-1]
+            reach = np.nan_to_num(np.vstack((value - low, high - value)))
+            axes.errorbar(value, places, xerr=reach, capsize=2.5, **_marks(0))
+            axes.set_yticks(places, names)
+            axes.set_ylabel(", ".join(map(key_title, (*by, axis))))
+            axes.set_xlabel(title)
+            axes.axvline(0.0, color="black", linewidth=0.8)
+        else:
+            levels = table[x].unique(maintain_order=True).to_list()
+            for n, ((level,), rows) in enumerate(table.group_by("level", maintain_order=True)):
+                value, low, high = (rows[c].to_numpy() for c in ("difference", "low", "high"))
+                reach = np.nan_to_num(np.vstack((value - low, high - value)))
+                places = _places(rows[x].to_list(), levels)
+                look = LINES[n % len(LINES)] if table[x].dtype.is_numeric() else _marks(n)
+                axes.errorbar(places, value, reach, label=level, capsize=2.5, **look)
+            _ticks(axes, table[x].dtype.is_numeric(), levels)
+            axes.set_xlabel(key_title(x))
+            axes.set_ylabel(title)
+            axes.axhline(0.0, color="black", linewidth=0.8)
+            axes.legend(title=key_title(axis))
+        pairs = sorted(set(table["seeds"].to_list()))
+        counted = f"{pairs[0]}" if len(pairs) == 1 else f"{pairs[0]} to {pairs[-1]}"
+        axes.set_title(f"{table['ci'][0]:.0%} intervals over {counted} pairs".replace("%", " %"), loc="left")
+    return figure
+
+
+def _marks(number: int) -> dict[str, Any]:
+    """The look of a series without lines between its points."""
+    return {**LINES[number % len(LINES)], "linestyle": "none"}
+
+
+def _text(label: object) -> str:
+    """A label as a person writes it: 0 and not 0.0."""
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _is_quantile(name: str) -> bool:
+    return name.startswith("q") and name[1:].replace(".", "", 1).isdigit()
+
+
+def _places(values: Sequence[object], levels: Sequence[object]) -> NDArray[np.float64]:
+    """Numbers stand where they are, names one after the other."""
+    if all(isinstance(level, int | float) for level in levels):
+        return np.asarray(values, dtype=np.float64)
+    return np.asarray([levels.index(value) for value in values], dtype=np.float64)
+
+
+def _ticks(axes: Axes, is_numeric: bool, levels: Sequence[object]) -> None:
+    if not is_numeric:
+        axes.set_xticks(range(len(levels)), [str(level) for level in levels])
+        axes.set_xlim(-0.4, len(levels) - 0.6)

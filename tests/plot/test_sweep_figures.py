@@ -1,0 +1,137 @@
+"""Figures show what is in the table, with names and units on every axis."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+import airloom as al
+from airloom import analysis, plot
+from airloom.errors import UsageError
+
+LOSS = "links.wire.loss"
+
+
+@pytest.fixture
+def runs() -> pl.DataFrame:
+    rows = [
+        {"point": 2 * i + j, LOSS: loss, "tcp": tcp, "seed": seed, "page_load_s": 1.0 + loss + j + seed % 3 / 10}
+        for i, loss in enumerate((0.0, 0.1, 0.2))
+        for j, tcp in enumerate(("NewReno", "Tahoe"))
+        for seed in range(1, 11)
+    ]
+    return pl.DataFrame(rows)
+
+
+@pytest.fixture
+def run(wire: Path) -> al.Run:
+    text = (
+        wire.read_text()
+        .replace('app = "ping"', 'app = "bulk"')
+        .replace("origin = {}", 'origin = { app = "bulk-server" }')
+    )
+    wire.write_text(text)
+    return al.load(str(wire), {"run.record": ["packets", "congestion"], "run.points": ["*.ip"]}).run()
+
+
+def labels(figure: Figure) -> list[tuple[str, str]]:
+    return [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes]
+
+
+def test_a_response_has_a_line_per_variant_and_intervals(runs: pl.DataFrame) -> None:
+    table = analysis.summarise(runs, "page_load_s", ["tcp", LOSS])
+    figure = plot.response(table, LOSS)
+    assert labels(figure) == [("wire loss", "page load (s), mean")]
+    axes = figure.axes[0]
+    lines, names = axes.get_legend_handles_labels()
+    assert names == ["NewReno", "Tahoe"]
+    for line, name in zip(lines, names, strict=True):
+        shown = table.filter(pl.col("tcp") == name)
+        assert isinstance(line, ErrorbarContainer)
+        points, _, bars = line.lines
+        np.testing.assert_allclose(np.asarray(points.get_ydata(), float), shown["mean"])
+        np.testing.assert_allclose(np.asarray(points.get_xdata(), float), np.array([0.0, 0.1, 0.2]))
+        reach = np.array([segment[:, 1] for segment in bars[0].get_segments()])
+        np.testing.assert_allclose(reach, shown.select("low", "high").to_numpy())
+    assert axes.get_title(loc="left") == "95 % intervals over 10 seeds"
+
+
+def test_a_response_against_names_has_no_line_between_them(runs: pl.DataFrame) -> None:
+    figure = plot.response(analysis.summarise(runs, "page_load_s", ["tcp"], "median"), "tcp")
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["NewReno", "Tahoe"]
+    assert {line.get_linestyle() for line in axes.get_lines()} == {"None"}
+
+
+def test_a_distribution_steps_from_nothing_to_all(runs: pl.DataFrame) -> None:
+    figure = plot.cdf(analysis.cdf(runs, "page_load_s", ["tcp"]), "page_load_s")
+    assert labels(figure) == [("page load (s)", "share of runs")]
+    for line in figure.axes[0].get_lines():
+        share = np.asarray(line.get_ydata(), dtype=float)
+        assert share[0] == 0
+        assert share[-1] == 1
+        assert (np.diff(share) >= 0).all()
+
+
+def test_paired_differences_stand_around_zero(runs: pl.DataFrame) -> None:
+    table = analysis.paired(runs, "page_load_s", "tcp", "NewReno", [LOSS])
+    figure = plot.paired_difference(table, LOSS)
+    assert labels(figure) == [("wire loss", "page load (s):\ndifference from tcp = NewReno")]
+    lines, names = figure.axes[0].get_legend_handles_labels()
+    assert names == ["Tahoe"]
+    assert isinstance(lines[0], ErrorbarContainer)
+    np.testing.assert_allclose(np.asarray(lines[0].lines[0].get_ydata(), float), np.ones(3))
+    beneath = plot.paired_difference(table)
+    assert [t.get_text() for t in beneath.axes[0].get_yticklabels()] == ["0, Tahoe", "0.1, Tahoe", "0.2, Tahoe"]
+
+
+def test_the_congestion_window_is_that_of_the_sender(run: al.Run) -> None:
+    figure = plot.congestion_window(run.congestion)
+    assert labels(figure) == [("time since the start of the run (s)", "octets")]
+    assert figure.axes[0].get_title(loc="left") == "TCP flow 1, sender origin"
+    window = next(line for line in figure.axes[0].get_lines() if line.get_label() == "congestion window")
+    assert (
+        np.max(np.asarray(window.get_ydata()))
+        == run.congestion.filter(pl.col("host").cast(str) == "origin")["cwnd"].max()
+    )
+
+
+def test_a_backlog_ends_at_nothing_and_is_what_the_queue_and_the_wire_hold(run: al.Run) -> None:
+    figure = plot.backlog(run.packets, "wire")
+    assert labels(figure) == [("time since the start of the run (s)", "waiting and on the way (octets)")]
+    level = np.asarray(figure.axes[0].get_lines()[0].get_ydata())
+    assert level[-1] == 0
+    assert level.min() == 0
+    assert level.max() >= run.summary["wire.downlink.queue_max_bytes"]
+
+
+def test_throughput_is_all_that_arrived(run: al.Run) -> None:
+    figure = plot.throughput(run.packets, "wire", span_s=0.25)
+    assert labels(figure) == [("time since the start of the run (s)", "rate of datagrams (bit/s)")]
+    (steps,) = figure.axes[0].patches
+    values, edges, _ = steps.get_data()  # type: ignore[attr-defined]
+    assert sum(values) * 0.25 / 8 == pytest.approx(run.summary["wire.downlink.bytes"])
+    # A span has whole datagrams: at most one more than fits.
+    assert max(values) <= 1e6 + 8 * 1500 / 0.25
+    assert edges[1] == 0.25
+
+
+def test_figures_are_the_same_octets_each_time(runs: pl.DataFrame) -> None:
+    for name in ("one", "two"):
+        plot.save(plot.cdf(analysis.cdf(runs, "page_load_s", ["tcp"]), "page_load_s"), name)
+    for ending in (".svg", ".pdf"):
+        assert Path("one").with_suffix(ending).read_bytes() == Path("two").with_suffix(ending).read_bytes()
+
+
+def test_what_cannot_be_drawn_is_said(runs: pl.DataFrame, run: al.Run) -> None:
+    with pytest.raises(UsageError, match="no estimate"):
+        plot.response(runs, "tcp")
+    with pytest.raises(UsageError, match="no differences"):
+        plot.paired_difference(runs)
+    with pytest.raises(UsageError, match="both ends"):
+        plot.backlog(run.packets.filter(pl.col("point").cast(str) == "mobile.wire.ip"), "wire")
+    with pytest.raises(UsageError, match="nothing to draw"):
+        plot.congestion_window(run.congestion, flow=99)

@@ -1,0 +1,143 @@
+"""kill -9 of the process that runs a sweep, or of one of its workers, at any moment."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from airloom.scenario import Scenario
+from tests.sweep.conftest import FETCH
+from tests.sweep.test_sweep import octets
+
+#: How many times something is killed in the middle of one sweep.
+KILLS = 20
+
+SEEDS = "1..700"
+LOSSES = "0,0.02,0.05,0.1"
+
+
+def start(out: Path) -> subprocess.Popen[bytes]:
+    words = ["sweep", "fetch.toml", "--vary", f"links.wire.loss={LOSSES}", "--seeds", SEEDS, "--out", str(out)]
+    words += ["--set", "hosts.mobile.app.http-client.pages=[['/100kB']]"]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, "-m", "airloom", *words], stdout=quiet, stderr=quiet)
+
+
+def workers(pid: int) -> list[int]:
+    """The processes whose parent is `pid` and that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:  # it ended meanwhile
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def parts(out: Path) -> set[str]:
+    return {p.name for p in out.glob("parts/*") if p.suffix != ".partial"}
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None:
+    Path("fetch.toml").write_text(FETCH)
+    assert start(Path("undisturbed")).wait() == 0
+    expected = octets(Path("undisturbed"))
+    assert pl.read_parquet("undisturbed/runs.parquet").height == 2800
+
+    chance = random.Random(seed)
+    out = Path("killed")
+    whom = {"runner": 0, "worker": 0}
+    most = 0
+    process = start(out)
+    while sum(whom.values()) < KILLS:
+        # Some while it starts, most while its workers are at work.
+        while chance.random() < 0.9 and process.poll() is None and not workers(process.pid):
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0, 0.8))
+        if process.poll() is not None:
+            # Finished between two kills: begin again, so that each kill hits a sweep at work.
+            assert process.returncode == 0
+            assert octets(out) == expected
+            for left in (*out.glob("*"), out / ".lock"):
+                left.unlink() if left.is_file() else left.rmdir()
+            process = start(out)
+            continue
+        victims = workers(process.pid)
+        finished = parts(out)
+        if victims and chance.random() < 0.5:
+            os.kill(chance.choice(victims), signal.SIGKILL)
+            whom["worker"] += 1
+            continue
+        process.kill()
+        process.wait()
+        whom["runner"] += 1
+        gone(victims)
+        if not list(out.glob("*.parquet")):  # while tables are put together parts go
+            assert finished <= parts(out)
+        most = max(most, len(parts(out)))
+        process = start(out)
+    assert process.wait() == 0
+    assert min(whom.values()) >= 3, whom
+    assert octets(out) == expected
+    assert not (out / "parts").exists()
+    assert most > 0, "no kill found anything finished: all hit too early"
+
+
+def gone(pids: list[int]) -> None:
+    """No worker outlives the process it worked for."""
+    for pid in pids:
+        for _ in range(1000):
+            if not Path(f"/proc/{pid}").exists():
+                break
+            time.sleep(0.01)
+        else:
+            raise AssertionError(f"worker {pid} is still there")
+
+
+def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
+    fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The worker of seed 13 kills itself, as one that runs out of memory would be killed.
+    package = Path("site/sitecustomize.py")
+    package.parent.mkdir()
+    package.write_text(
+        "import airloom._core as c, os, signal\n"
+        "whole = c.simulate_many\n"
+        "def some(wanted, tables, budget):\n"
+        "    if any(13 in seeds for _, seeds, _ in wanted): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return whole(wanted, tables, budget)\n"
+        "c.simulate_many = some\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(package.parent.resolve()))
+    results = fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
+    assert results.runs.height == 38
+    assert (
+        results.failures.select("seed", "status", "error").rows()
+        == [(13, "lost", "worker process ended: by signal 9")] * 2
+    )
+    # When the reason is gone, the same call makes what was lost.
+    monkeypatch.delenv("PYTHONPATH")
+    fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
+    fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="fresh", workers=2)
+    assert octets(Path("s")) == octets(Path("fresh"))
+
+
+def test_a_second_process_is_refused_while_one_is_at_the_sweep(fetch: Scenario) -> None:
+    import fcntl
+
+    from airloom.errors import UsageError
+
+    fetch.sweep(seeds=[1]).run(out="s")
+    with Path("s/.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match=r"^s: another process is at this sweep; .*$"):
+            fetch.sweep(seeds=[1]).run(out="s")
