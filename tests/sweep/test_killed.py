@@ -42,6 +42,13 @@ def workers(pid: int) -> list[int]:
     return found
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def parts(out: Path) -> set[str]:
     return {p.name for p in out.glob("parts/*") if p.suffix != ".partial"}
 
@@ -96,7 +103,7 @@ def gone(pids: list[int]) -> None:
     """No worker outlives the process it worked for."""
     for pid in pids:
         for _ in range(1000):
-            if not Path(f"/proc/{pid}").exists():
+            if not is_running(pid):
                 break
             time.sleep(0.01)
         else:

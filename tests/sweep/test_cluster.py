@@ -1,0 +1,104 @@
+"""The same sweep on a real Dask cluster: a scheduler and two workers of this machine, started from the command line."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airloom.cli import call
+from airloom.errors import RunError
+from airloom.scenario import Scenario
+from tests.sweep.test_sweep import octets
+
+LOSS = "links.wire.loss"
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Address and scheduler file of a scheduler with two workers of one thread each."""
+    folder = tmp_path_factory.mktemp("cluster")
+    port = free_port()
+    scheduler_file = folder / "scheduler.json"
+    here = ["--host", "127.0.0.1", "--no-dashboard"]
+    log = (folder / "log").open("wb")
+    scheduler = [*["-m", "distributed.cli.dask_scheduler", "--port"], str(port), *here]
+    worker = [*["-m", "distributed.cli.dask_worker", "--nthreads", "1", "--nworkers", "1"], *here]
+    worker += ["--local-directory", str(folder)]
+    words = [
+        [*scheduler, "--scheduler-file", str(scheduler_file)],
+        *[[*worker, f"tcp://127.0.0.1:{port}"] for _ in range(2)],
+    ]
+    processes = [subprocess.Popen([sys.executable, *w], stdout=log, stderr=log, cwd=folder) for w in words]
+    try:
+        yield f"dask://127.0.0.1:{port}", scheduler_file
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(30)
+        log.close()
+
+
+def wait_for_workers(address: str, count: int) -> None:
+    from distributed import Client
+
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        try:
+            with Client(address.replace("dask", "tcp"), timeout=10) as client:  # type: ignore[no-untyped-call]
+                client.wait_for_workers(count, timeout=100)
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError("the cluster did not come up")
+
+
+def test_a_cluster_makes_the_same_octets_by_address_and_by_file(
+    cluster: tuple[str, Path], fetch: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, scheduler_file = cluster
+    wait_for_workers(address, 2)
+    sweep = fetch.sweep({LOSS: [0, 0.05, 0.1]}, seeds="1..60")
+    expected = octets(sweep.run(out="here").folder)
+    done = sweep.run(on=address, out="there")
+    assert octets(done.folder) == expected
+    session = json.loads((done.folder / "sessions.json").read_text())[-1]
+    assert session["workers"] == 2
+    assert session["on"] == address
+
+    Path("fetch.toml").write_bytes(fetch.text)
+    words = ["sweep", "fetch.toml", "--vary", f"{LOSS}=0,0.05,0.1", "--seeds", "1..60", "--out", "by-file"]
+    assert call([*words, "--on", f"scheduler-file:{scheduler_file}"]) == 0
+    assert f"on scheduler-file:{scheduler_file}" in capsys.readouterr().err
+    assert octets(Path("by-file")) == expected
+
+
+def test_a_worker_of_another_version_is_refused(
+    cluster: tuple[str, Path], fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for_workers(cluster[0], 2)
+    monkeypatch.setattr("airloom.sweep.runner.__version__", "99.0")
+    with pytest.raises(RunError, match=r"^a worker has airloom \S+, this is 99.0: install the same version there$"):
+        fetch.sweep(seeds=[1]).run(on=cluster[0])
+
+
+def test_a_dead_address_is_one_line_and_makes_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"dask://127.0.0.1:{free_port()}"
+    assert call(["sweep", "umts-page", "--on", address]) == 4
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith(f"airloom: --on {address}: no Dask scheduler answers there (")
+    assert list(Path().iterdir()) == []
