@@ -3,6 +3,11 @@
 //! A run of a few milliseconds must not pay for a folder, a manifest and a table library of its own. A batch gives the
 //! summaries of all its runs, and their tables piled up, for whoever writes them.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "how long a run takes is what the caller asks, no model is told"
+)]
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant as Clock};
 

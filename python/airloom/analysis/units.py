@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: Longer endings first: `goodput_bit_s` is not in seconds.
 _ENDINGS = (
+    ("_kbit_s", "kbit/s"),
     ("_bit_s", "bit/s"),
     ("_bytes", "octets"),
     ("_share", "share"),

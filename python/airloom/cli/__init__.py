@@ -11,6 +11,7 @@ import typer
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.cli import check, doctor, emulate, report, run, validate
 from airloom.cli import list as list_
+from airloom.cli import sweep as sweep_
 from airloom.cli.terminal import Manners, say_details, say_error
 from airloom.errors import AirloomError
 
@@ -45,6 +46,7 @@ def common(
 
 app.command("check", help=check.HELP)(check.check)
 app.command("run", help=run.HELP)(run.run)
+app.command("sweep", help=sweep_.HELP)(sweep_.sweep)
 app.command("emulate", help=emulate.HELP)(emulate.emulate)
 app.command("report", help=report.HELP)(report.report)
 app.command("list", help=list_.HELP)(list_.list_)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
+    from airloom.sweep.runner import State
+
 #: A progress bar appears only for what takes longer than this.
 _PATIENCE_S = 1.0
 
@@ -113,7 +115,7 @@ class _Bar:
 
     def __init__(self, what: str, total: int | None) -> None:
         self._what = what
-        self._total = total
+        self.total = total
         self._start = time.monotonic()
         self._shown: tuple[Progress, TaskID] | None = None
 
@@ -123,7 +125,7 @@ class _Bar:
                 return
             self._shown = self._show()
         bar, task = self._shown
-        bar.update(task, completed=completed, text=text)
+        bar.update(task, completed=completed, total=self.total, text=text)
 
     def _show(self) -> tuple[Progress, TaskID]:
         from rich.console import Console
@@ -134,7 +136,7 @@ class _Bar:
         bar = Progress(
             said, BarColumn(bar_width=20), model, TimeElapsedColumn(), console=Console(stderr=True), transient=True
         )
-        task = bar.add_task(self._what, total=self._total, text="")
+        task = bar.add_task(self._what, total=self.total, text="")
         bar.start()
         return bar, task
 
@@ -152,6 +154,31 @@ def progress(what: str) -> Iterator[Callable[[int], None]]:
     finally:
         if bar:
             bar.stop()
+
+
+@contextmanager
+def runs_bar(what: str) -> Iterator[Callable[[State], None] | None]:
+    """Shows how many runs of a sweep are done, at which rate, and how long the rest takes."""
+    if not sys.stderr.isatty() or Manners.quiet:
+        yield None
+        return
+    bar = _Bar(what, None)
+
+    def show(state: State) -> None:
+        failed = f", {state.failed} failed" if state.failed else ""
+        left = f", {_clock(state.left_s)} left" if state.rate else ""
+        bar.total = state.total
+        bar.update(state.done, f"{state.done}/{state.total} runs{failed}, {state.rate:.3g}/s{left}")
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
 @contextmanager

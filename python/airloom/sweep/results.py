@@ -74,6 +74,15 @@ class SweepResults:
             raise UsageError(f"{self.folder} has no table {name!r}: it was not asked for")
         return pl.read_parquet(path)
 
+    @cached_property
+    def session(self) -> dict[str, Any] | None:
+        """What the last call of `Sweep.run` spent, if it made any runs: seconds, workers, share inside simulations."""
+        path = self.folder / "sessions.json"
+        if not path.exists():
+            return None
+        last: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[-1]
+        return last if last["runs"] else None
+
     @property
     def measures(self) -> list[str]:
         """Everything that the runs' summaries measure."""

@@ -177,11 +177,10 @@ class Sweep:
 
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
         folder.finish(["runs", *self.tables, "rate"], [axis.key for axis in self.axes])
-        if runner.times.runs:
-            path = folder.place / "sessions.json"
-            before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            folder.write_json("sessions.json", [*before, {"end_utc": now, "on": where, **runner.times.entry()}])
+        path = folder.place / "sessions.json"
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        folder.write_json("sessions.json", [*before, {"end_utc": now, "on": where, **runner.times.entry()}])
 
     def _until(self, runner: Runner, wanted: float, measure: str | None) -> None:
         """Takes more seeds until every point's mean is known well enough.

@@ -168,6 +168,8 @@ struct Engine {
     ports: Vec<Box<dyn Port>>,
     /// What each port has handed over and was not told to the model yet, in order.
     arrivals: Vec<VecDeque<Arrival>>,
+    /// The latest arrival of each port.
+    last: Vec<Instant>,
     intake: Intake,
     /// Nominal time: never decreases.
     now: Instant,
@@ -247,6 +249,7 @@ impl Load {
 impl Engine {
     fn new(shared: Arc<Shared>, ports: Vec<Box<dyn Port>>, called: Clock) -> Engine {
         let arrivals = ports.iter().map(|_| VecDeque::new()).collect();
+        let last = vec![Instant::ZERO; ports.len()];
         let intake = Intake::new(MEMORY);
         let entered = vec![(0, Instant::ZERO); REMEMBERED].into();
         let load = Load::new();
@@ -254,6 +257,7 @@ impl Engine {
             shared,
             ports,
             arrivals,
+            last,
             intake,
             now: Instant::ZERO,
             entered,
@@ -333,9 +337,14 @@ impl Engine {
     fn read(&mut self) -> io::Result<bool> {
         let stamps = self.clock.stamps();
         let mut more = false;
-        for (port, arrivals) in self.ports.iter_mut().zip(&mut self.arrivals) {
+        for ((port, arrivals), last) in self.ports.iter_mut().zip(&mut self.arrivals).zip(&mut self.last) {
             // What could not be told to the model yet is enough to go on with.
-            more |= !arrivals.is_empty() || port.receive(&mut self.intake, stamps, arrivals)?;
+            if !arrivals.is_empty() {
+                more = true;
+                continue;
+            }
+            more |= port.receive(&mut self.intake, stamps, arrivals)?;
+            put_in_order(arrivals, last);
         }
         Ok(more)
     }
@@ -345,9 +354,7 @@ impl Engine {
         if !more {
             return at;
         }
-        let last = self.arrivals.iter().filter_map(|a| a.back()).map(|a| a.at);
-        // Stamps of one port may lie a little behind each other's; what is due now was due then.
-        last.fold(at, Instant::min)
+        self.arrivals.iter().filter_map(|a| a.back()).map(|a| a.at).fold(at, Instant::min)
     }
 
     /// Tells the model what has arrived up to `horizon`, in order of arrival, each after the deadlines before it.
@@ -468,5 +475,30 @@ impl Engine {
             malformed: self.malformed,
             records_lost: self.records_lost,
         }
+    }
+}
+
+/// Frames of one port come in order; their stamps, made on several processors, may lie a little behind each other's.
+fn put_in_order(arrivals: &mut VecDeque<Arrival>, last: &mut Instant) {
+    for arrival in arrivals {
+        arrival.at = arrival.at.max(*last);
+        *last = arrival.at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_wire::edge::Received;
+
+    use super::*;
+
+    #[test]
+    fn arrivals_of_a_port_are_in_order_even_where_their_stamps_are_not() {
+        let at = |nanos| Arrival { at: Instant::from_nanos(nanos), received: Received::whole(vec![]) };
+        let mut last = Instant::from_nanos(5);
+        let mut arrivals: VecDeque<Arrival> = [3, 9, 7, 12].map(at).into();
+        put_in_order(&mut arrivals, &mut last);
+        assert_eq!(arrivals.iter().map(|a| a.at.as_nanos()).collect::<Vec<_>>(), [5, 9, 9, 12]);
+        assert_eq!(last.as_nanos(), 12);
     }
 }

@@ -1,0 +1,151 @@
+"""`airloom sweep`: a scenario over a range of conditions, with many seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, print_table, quoted, runs_bar, say
+
+if TYPE_CHECKING:
+    from airloom.sweep import SweepResults
+
+HELP = "Simulate a scenario over a range of conditions with many seeds; the same command again goes on with it."
+
+
+def sweep(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            help="A scenario file, a shipped scenario, or a sweep file (TOML with the key `scenario`).",
+            autocompletion=common.complete_scenario,
+        ),
+    ],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="With --emulate: runs in the first real host."),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="KEY=A,B,C", help="Values of a key of the scenario. May be repeated."),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="1..20", help="Seeds that every point is run with. Default: 1..20.")
+    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes. Default: one for each core.")
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask cluster: dask://HOST:PORT or scheduler-file:PATH."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The result folder. Default: one under runs/.")
+    ] = None,
+    max_failures: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Stop when more than N runs failed; N are forgiven by the exit code."),
+    ] = None,
+    until_ci: Annotated[
+        str | None,
+        typer.Option(
+            metavar="2%", help="Take seeds until the 95 % interval of every mean is within this; at least 30 seeds."
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The measure of the summary to show, and to look at.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A table to keep of every run: pages, flows (both by default), states, congestion."
+        ),
+    ] = None,
+    folders: Annotated[
+        bool | None, typer.Option("--folders", help="Keep the whole folder of each run too, under DIR/runs.")
+    ] = None,
+    emulate: Annotated[
+        bool | None, typer.Option("--emulate", help="Run in real time, one run at a time on each core.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+) -> None:
+    """Makes the runs that are missing, prints a row for each point, and says where the files are."""
+    from airloom.sweep.axes import from_option
+    from airloom.sweep.file import plan
+
+    options = {
+        "seeds": seeds,
+        "workers": workers,
+        "on": on,
+        "out": None if out is None else str(out),
+        "max_failures": max_failures,
+        "until_ci": until_ci,
+        "measure": measure,
+        "tables": table,
+        "folders": folders,
+        "emulate": emulate,
+        "command": command,
+    }
+    axes = dict(from_option(option) for option in vary or [])
+    read = plan(scenario, common.overrides(settings or []), axes, options)
+    with runs_bar(read.sweep.name) as progress:
+        results = read.sweep.run(**read.options, progress=progress)
+    _show(results, read.options.get("measure"), as_json)
+    failed = results.failures.height
+    if failed > (read.options.get("max_failures") or 0):
+        raise typer.Exit(4)
+
+
+def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
+    from airloom.sweep import overview
+
+    names = overview.measures(results, measure)
+    if as_json:
+        print_json(
+            {
+                "folder": str(results.folder),
+                "sweep_id": results.manifest["sweep_id"],
+                "runs": results.all_runs.height,
+                "failed": results.failures.height,
+                "points": overview.points(results, names),
+                "session": results.session,
+            }
+        )
+    else:
+        print_table(*overview.overview(results, names))
+    _say_failures(results)
+    say(_spent(results))
+    say(f"results in {quoted(results.folder)}   next: airloom report {quoted(results.folder)}")
+
+
+def _spent(results: SweepResults) -> str:
+    session: dict[str, Any] | None = results.session
+    if session is None:
+        return f"all {results.all_runs.height} runs were there already"
+    real = results.manifest["clock"] == "real"
+    verb, inside = ("emulated", "") if real else ("simulated", f", {session['share_of_workers']:.0%} of it simulating")
+    minutes = results.runs["simulated_s"].sum() / 60 if "simulated_s" in results.runs.columns else 0
+    workers = session["on"]
+    there = results.all_runs.height - session["runs"]
+    before = f" ({there} more were there already)" if there else ""
+    made = f"{verb} {session['runs']} runs{before} in {session['wall_s']:.1f} s on {workers}{inside}"
+    return f"{made}; all of them are {minutes:.3g} min of link time"
+
+
+def _say_failures(results: SweepResults) -> None:
+    failures = results.failures
+    if failures.is_empty():
+        return
+    say(f"{failures.height} of {results.all_runs.height} runs failed:")
+    for (error,), rows in failures.group_by("error", maintain_order=True):
+        where = [_where(row, list(results.axes)) for row in rows.head(3).iter_rows(named=True)]
+        more = f" and {rows.height - 3} more" if rows.height > 3 else ""
+        say(f"  {error}: {'; '.join(where)}{more}")
+
+
+def _where(row: dict[str, Any], axes: list[str]) -> str:
+    return ", ".join([*(f"{axis}={row[axis]}" for axis in axes), f"seed {row['seed']}"])

@@ -1,0 +1,173 @@
+"""The table of a sweep for reading: a row per point, medians with their intervals, the rate over time."""
+
+from __future__ import annotations
+
+import locale
+import sys
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from airloom.analysis import quantile_interval
+from airloom.analysis.stop import usual_measure
+from airloom.analysis.units import titled
+from airloom.errors import UsageError
+from airloom.sweep.results import SweepResults
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII = "_.-:=+*#"
+
+#: Columns derived for the overview, besides those that the runs measure.
+_GOODPUT = "goodput_bit_s"
+
+_CI = 0.95
+
+
+class Overview(NamedTuple):
+    """Titles and cells; `right` are the columns of numbers."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    right: tuple[int, ...]
+
+
+def measures(results: SweepResults, wanted: str | None) -> list[str]:
+    """What the overview shows: the measure that the sweep is about, and goodput if that is another one."""
+    runs = results.runs
+    if wanted is not None and wanted not in runs.columns:
+        results.mean(wanted)  # says which names are close
+    try:
+        first = wanted or usual_measure(runs)
+    except UsageError:
+        first = "simulated_s"
+    more = [_GOODPUT] if _GOODPUT in with_goodput(runs).columns and first != _GOODPUT else []
+    return [first, *more]
+
+
+def with_goodput(runs: pl.DataFrame) -> pl.DataFrame:
+    """Pages do not measure goodput: then it is octets of content over the time from begin to end of all of it."""
+    if _GOODPUT in runs.columns or not {"bytes", "completion_s"} <= set(runs.columns):
+        return runs
+    return runs.with_columns((8 * pl.col("bytes") / pl.col("completion_s")).alias(_GOODPUT))
+
+
+def points(results: SweepResults, names: list[str]) -> list[dict[str, Any]]:
+    """For `--json`: each point with its levels, seeds, and median and interval of each measure."""
+    runs = with_goodput(results.runs)
+    axes = list(results.axes)
+    found = []
+    for rows in results.all_runs.partition_by("point", maintain_order=True):
+        number = rows["point"][0]
+        good = runs.filter(pl.col("point") == number)
+        point = {axis: rows[axis][0] for axis in axes}
+        values = {name: quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in names}
+        found.append(
+            {
+                "point": number,
+                "levels": point,
+                "seeds": good.height,
+                "failed": rows.height - good.height,
+                "medians": {
+                    name: {"value": _finite(v.value), "low": _finite(v.low), "high": _finite(v.high), "ci": _CI}
+                    for name, v in values.items()
+                },
+            }
+        )
+    return found
+
+
+def overview(results: SweepResults, names: list[str]) -> Overview:
+    """The table."""
+    runs = with_goodput(results.runs)
+    resent = [name for name in ("resent", "rlc_resent") if name in runs.columns]
+    short = _short(list(results.axes))
+    rates = _rates(results)
+    columns = [*short.values()]
+    columns += [f"{titled(_scaled(name)[0])} (median, 95 % CI)" for name in names]
+    if resent:
+        layers = " / ".join({"resent": "TCP", "rlc_resent": "RLC"}[name] for name in resent)
+        columns.append(f"resent {layers} (median count)")
+    columns.append("seeds")
+    failed = not results.failures.is_empty()
+    columns += ["failed"] if failed else []
+    columns += ["rate over time"] if rates else []
+    rows = []
+    for point in points(results, names):
+        good = runs.filter(pl.col("point") == point["point"])
+        cells = [number(label) if isinstance(label, float) else str(label) for label in point["levels"].values()]
+        cells += [_interval(point["medians"][name], _scaled(name)[1]) for name in names]
+        if resent:
+            medians = [good[name].median() for name in resent]
+            cells.append(" / ".join("-" if m is None else number(float(m)) for m in medians))  # type: ignore[arg-type]
+        cells.append(str(point["seeds"]))
+        cells += [str(point["failed"])] if failed else []
+        cells += [rates.get(point["point"], "")] if rates else []
+        rows.append(cells)
+    last = len(columns) - (1 if rates else 0)
+    return Overview(columns, rows, tuple(range(len(short), last)))
+
+
+def _scaled(name: str) -> tuple[str, float]:
+    """Rates are read in kbit/s (1000 bit/s)."""
+    return (name.removesuffix("bit_s") + "kbit_s", 1e-3) if name.endswith("_bit_s") else (name, 1.0)
+
+
+def _interval(median: dict[str, Any], scale: float) -> str:
+    value, low, high = (median[key] for key in ("value", "low", "high"))
+    if value is None:
+        return "-"
+    if low is None:
+        return f"{number(value * scale)} [one seed]"
+    return f"{number(value * scale)} [{number(low * scale)}, {number(high * scale)}]"
+
+
+def number(value: float) -> str:
+    """Four digits that count."""
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _short(axes: list[str]) -> dict[str, str]:
+    """The last part of each key, or as many as tell it from the others."""
+    names: dict[str, str] = {}
+    for axis in axes:
+        parts = axis.split(".")
+        # `downlink` alone does not say what of it.
+        fewest = 2 if parts[-1] in ("downlink", "uplink") else 1
+        name = next(
+            (
+                ".".join(parts[-n:])
+                for n in range(fewest, len(parts) + 1)
+                if sum(f".{other}".endswith("." + ".".join(parts[-n:])) for other in axes) == 1
+            ),
+            axis,
+        )
+        names[axis] = name
+    return names
+
+
+def _rates(results: SweepResults) -> dict[int, str]:
+    """A sparkline per point; all have the same scale."""
+    try:
+        table = results.rate
+    except UsageError:
+        return {}
+    table = table.with_columns(pl.col("octets") / pl.col("span_ns"))
+    top = float(table["octets"].max() or 0)  # type: ignore[arg-type]
+    return {rows["point"][0]: sparkline(rows["octets"].to_list(), top) for rows in table.partition_by("point")}
+
+
+def sparkline(values: list[float], top: float) -> str:
+    """Heights of `values` against `top`; characters of a terminal that shows only ASCII are ASCII.
+
+    >>> len(sparkline([0, 1, 2], 2))
+    3
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or locale.getpreferredencoding(False)
+    signs = _BLOCKS if encoding.lower().replace("-", "") == "utf8" else _ASCII
+    return "".join(signs[min(int(value / top * len(signs)), len(signs) - 1) if top else 0] for value in values)
