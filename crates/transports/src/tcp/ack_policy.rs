@@ -6,6 +6,10 @@ use super::config::{AckPolicy, Config};
 
 /// Linux: the delay starts here and does not become shorter.
 const SHORTEST: Duration = Duration::from_millis(40);
+/// Linux: the window offered at the beginning.
+const FIRST_WINDOW: u64 = 65_535;
+/// Linux: segments below this do not make it grow: they take more memory than they bring.
+const SMALL: u64 = 536;
 /// Linux: so many acknowledgements at the beginning, and after something unusual, are quick.
 const QUICK: u8 = 16;
 
@@ -32,6 +36,8 @@ pub(super) struct AckState {
     /// Linux: the delay, adapted to the time between segments; zero before the first.
     ato: Duration,
     last: Instant,
+    /// Linux: the window it is ready to offer.
+    ready: u64,
 }
 
 impl AckState {
@@ -43,6 +49,7 @@ impl AckState {
             pushed: false,
             ato: Duration::ZERO,
             last: Instant::ZERO,
+            ready: FIRST_WINDOW,
         }
     }
 
@@ -54,7 +61,6 @@ impl AckState {
         now: Instant,
         len: u64,
         unacked: u64,
-        grew: bool,
         rtt: (Option<Duration>, Duration),
     ) -> Decision {
         self.full = self.full.max(len);
@@ -67,7 +73,7 @@ impl AckState {
                 let tick = config.ack_delay.as_nanos().max(1);
                 Decision::Wait(Instant::from_nanos((now.as_nanos() / tick + 1) * tick))
             }
-            AckPolicy::Linux => self.on_data_linux(config, now, unacked, grew, rtt),
+            AckPolicy::Linux => self.on_data_linux(config, now, unacked, len, rtt),
         }
     }
 
@@ -76,7 +82,7 @@ impl AckState {
         config: &Config,
         now: Instant,
         unacked: u64,
-        grew: bool,
+        len: u64,
         (srtt, rto): (Option<Duration>, Duration),
     ) -> Decision {
         let since = now.since(self.last);
@@ -91,7 +97,8 @@ impl AckState {
             self.quick = QUICK;
         }
         self.last = now;
-        if grew {
+        if self.ready + 2 * len <= config.quick_ack_window.0 && len == self.full && len >= SMALL {
+            self.ready += 2 * len;
             self.quick |= 1;
         }
         if unacked > self.full || (self.quick > 0 && !self.interactive) {
@@ -110,6 +117,16 @@ impl AckState {
         self.quick = QUICK;
         self.interactive = false;
         self.ato = SHORTEST;
+    }
+
+    /// The delay is over and nothing has come to travel with: Linux waits twice as long the next time.
+    pub fn on_timer(&mut self, rto: Duration) {
+        if self.interactive {
+            self.interactive = false;
+            self.ato = SHORTEST;
+        } else {
+            self.ato = (self.ato * 2).min(rto);
+        }
     }
 
     /// An acknowledgement of new data left.
@@ -140,6 +157,8 @@ impl AckState {
 
 #[cfg(test)]
 mod tests {
+    use airloom_base::units::Octets;
+
     use super::super::profile::Profile;
     use super::*;
 
@@ -153,57 +172,69 @@ mod tests {
     fn rfc_9293_3_8_6_3_every_second_full_segment_or_after_the_delay() {
         let config = Profile::Rfc.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(0), 1000, 1000, false, RTT), Decision::Wait(at(200)));
-        assert_eq!(s.on_data(&config, at(1), 1000, 2000, false, RTT), Decision::Now);
-        assert_eq!(s.on_data(&config, at(2), 500, 500, false, RTT), Decision::Wait(at(202)));
-        assert_eq!(s.on_data(&config, at(3), 500, 1000, false, RTT), Decision::Wait(at(203)));
+        assert_eq!(s.on_data(&config, at(0), 1000, 1000, RTT), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 2000, RTT), Decision::Now);
+        assert_eq!(s.on_data(&config, at(2), 500, 500, RTT), Decision::Wait(at(202)));
+        assert_eq!(s.on_data(&config, at(3), 500, 1000, RTT), Decision::Wait(at(203)));
     }
 
     #[test]
     fn the_heartbeat_ticks_for_all_alike() {
         let config = Profile::BsdReno.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(1), 1000, 1000, false, RTT), Decision::Wait(at(200)));
-        assert_eq!(s.on_data(&config, at(399), 1000, 1000, false, RTT), Decision::Wait(at(400)));
-        assert_eq!(s.on_data(&config, at(400), 1000, 1000, false, RTT), Decision::Wait(at(600)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 1000, RTT), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(399), 1000, 1000, RTT), Decision::Wait(at(400)));
+        assert_eq!(s.on_data(&config, at(400), 1000, 1000, RTT), Decision::Wait(at(600)));
     }
 
     #[test]
     fn linux_is_quick_for_sixteen_acknowledgements_and_while_the_window_grows() {
         let config = Profile::Linux.settings();
         let mut s = AckState::new();
-        let mut quick = |count, grew| {
-            (0..count)
-                .filter(|i| {
-                    let now = s.on_data(&config, at(*i), 1000, 1000, grew, RTT) == Decision::Now;
-                    if now {
-                        s.on_ack_sent();
-                    }
-                    now
-                })
-                .count()
-        };
-        assert_eq!(quick(100, true), 100);
-        assert_eq!(quick(100, false), 16);
+        let quick = (0..300)
+            .filter(|i| {
+                let now = s.on_data(&config, at(*i), 1448, 1448, RTT) == Decision::Now;
+                if now {
+                    s.on_ack_sent();
+                }
+                now
+            })
+            .count();
+        // 181 steps of the window, and sixteen more.
+        assert_eq!(quick, 197);
+    }
+
+    #[test]
+    fn linux_waits_twice_as_long_after_each_delay_that_was_in_vain() {
+        let config = Profile::Linux.settings();
+        let mut s = AckState::new();
+        s.on_data(&config, at(0), 300, 300, RTT);
+        (0..16).for_each(|_| s.on_ack_sent());
+        assert_eq!(s.on_data(&config, at(290), 300, 300, RTT), Decision::Wait(at(330)));
+        s.on_timer(RTT.1);
+        assert_eq!(s.on_data(&config, at(580), 300, 300, RTT), Decision::Wait(at(580 + 80)));
+        s.on_timer(RTT.1);
+        // The round-trip time is the limit.
+        assert_eq!(s.on_data(&config, at(870), 300, 300, RTT), Decision::Wait(at(870 + 100)));
     }
 
     #[test]
     fn linux_waits_longer_where_segments_come_slowly_and_not_longer_than_a_round_trip() {
-        let config = Profile::Linux.settings();
+        let config = Config { quick_ack_window: Octets(0), ..Profile::Linux.settings() };
         let mut s = AckState::new();
-        s.on_data(&config, at(0), 1000, 1000, false, RTT);
+        s.on_data(&config, at(0), 1000, 1000, RTT);
         (0..16).for_each(|_| s.on_ack_sent());
-        assert_eq!(s.on_data(&config, at(30), 1000, 1000, false, RTT), Decision::Wait(at(80)));
-        assert_eq!(s.on_data(&config, at(75), 1000, 1000, false, RTT), Decision::Wait(at(75 + 70)));
-        assert_eq!(s.on_data(&config, at(144), 1000, 1000, false, RTT), Decision::Wait(at(144 + 100)));
+        assert_eq!(s.on_data(&config, at(30), 1000, 1000, RTT), Decision::Wait(at(80)));
+        assert_eq!(s.on_data(&config, at(75), 1000, 1000, RTT), Decision::Wait(at(75 + 70)));
+        assert_eq!(s.on_data(&config, at(144), 1000, 1000, RTT), Decision::Wait(at(144 + 100)));
     }
 
     #[test]
     fn linux_lets_acknowledgements_travel_with_answers_in_a_dialogue() {
         let config = Profile::Linux.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(0), 300, 300, false, RTT), Decision::Now);
+        assert_eq!(s.on_data(&config, at(0), 300, 300, RTT), Decision::Now);
         s.on_data_sent(at(1));
-        assert_eq!(s.on_data(&config, at(200), 300, 300, false, RTT), Decision::Wait(at(240)));
+        assert_eq!(s.on_data(&config, at(200), 300, 300, RTT), Decision::Wait(at(240)));
     }
 }

@@ -7,6 +7,7 @@ use airloom_base::{CloseReason, Duration, Instant};
 use super::config::{LossWindow, PartialAck, RttSampling, SackAfterRto};
 use super::congestion::{Ack, Event, Recovery};
 use super::connection::{Connection, Mode, pending, widen};
+use super::recovery::{Arrived, TimerKind};
 use super::rtt;
 use super::sack::DUP_THRESH;
 use super::state::{State, Step};
@@ -16,6 +17,9 @@ impl Connection {
     /// Octets in flight as the window counts them.
     #[inline]
     pub fn in_flight(&self) -> u64 {
+        if self.repair.on {
+            return (self.segments_in_flight() * self.snd.mss).min(self.snd.outstanding());
+        }
         self.board.pipe(self.snd.una, self.snd.nxt)
     }
 
@@ -35,6 +39,18 @@ impl Connection {
         if ack >= self.snd.una && (self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= ack)) {
             //= RFC 9293 (3.10.7.4): only a newer segment moves the window.
             self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
+        }
+        if self.repair.on {
+            let arrived = Arrived {
+                ack,
+                echo: h.options.timestamps.map(|(_, echo)| echo),
+                blocks: h.options.sack.as_slice(),
+                not_duplicate: len > 0 || self.snd.wnd > old_window || h.flags.has(Flags::SYN),
+                ece: false,
+            };
+            self.ack_by_segments(now, arrived);
+            self.after_ack(now, ack, old_window);
+            return;
         }
         let news =
             if self.sack_ok && !h.options.sack.is_empty() { self.take_sack_blocks(now, h, ack) } else { 0 };
@@ -57,6 +73,12 @@ impl Connection {
                 self.pending |= pending::DATA;
             }
         }
+        self.after_ack(now, ack, old_window);
+    }
+
+    /// What an acknowledgement does to the window's probes and to keep-alive.
+    #[inline]
+    fn after_ack(&mut self, now: Instant, ack: u64, old_window: u64) {
         if self.snd.wnd > old_window {
             self.pending |= pending::DATA;
         }
@@ -116,7 +138,7 @@ impl Connection {
 
     /// What an acknowledgement that brings nothing would bring the controller.
     #[inline]
-    fn brought(&self, now: Instant) -> Ack {
+    pub(super) fn brought(&self, now: Instant) -> Ack {
         Ack {
             now,
             una: self.snd.una,
@@ -131,6 +153,11 @@ impl Connection {
     /// SND.UNA moves to `ack`; `echo` is the echoed timestamp, `sacked` what the SACK blocks reported for the first time.
     #[inline]
     pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64, sacked: u64) {
+        if self.repair.on {
+            let arrived = Arrived { ack, echo, blocks: &[], not_duplicate: true, ece: false };
+            self.ack_by_segments(now, arrived);
+            return;
+        }
         let una = self.snd.una;
         let octets = ack - una;
         // A probe of the window that was taken had not been counted as sent.
@@ -150,7 +177,7 @@ impl Connection {
         }
         let mut restart = true;
         match self.mode {
-            Mode::Open => {
+            Mode::Open | Mode::Disorder | Mode::Cwr => {
                 self.dupacks = 0;
                 self.limited_octets = 0;
                 if !self.config.cwnd_validation || self.usage.is_limited(&self.window) {
@@ -203,7 +230,7 @@ impl Connection {
         let last = first.map(|_| now.since(last));
         match (self.config.rtt_sampling, first) {
             (RttSampling::EverySegment, Some(sent)) => {
-                self.rtt.sample(&self.config, now.since(sent.at), 1);
+                self.rtt.sample_at(&self.config, now.since(sent.at), 1, (self.snd.una, self.snd.nxt));
             }
             (RttSampling::Timestamps, _) if self.timestamps_ok => self.sample_echo(now, echo),
             (RttSampling::EverySegment, None) => self.sample_echo(now, echo),
@@ -233,7 +260,7 @@ impl Connection {
         let Some(sent) = self.snd.sent.get(at) else { return };
         // Linux: this too is a measurement.
         let rtt = now.since(sent.at);
-        self.rtt.sample(&self.config, rtt, 1);
+        self.rtt.sample_at(&self.config, rtt, 1, (self.snd.una, self.snd.nxt));
         let head = if self.snd.una < self.snd.resent_below {
             self.last_resent
         } else {
@@ -246,6 +273,12 @@ impl Connection {
         }
     }
 
+    /// How long ago the timestamp was sent that the acknowledgement at hand echoes.
+    pub(super) fn age_of_echo(&self, now: Instant) -> Option<Duration> {
+        let ticks = self.timestamp(now).wrapping_sub(self.repair.undo.echo.filter(|_| self.timestamps_ok)?);
+        (ticks.cast_signed() >= 0).then(|| self.config.timestamp_tick * u64::from(ticks))
+    }
+
     /// A round-trip time from an echoed timestamp.
     pub fn sample_timestamp(&mut self, now: Instant, echo: u32) {
         let ticks = self.timestamp(now).wrapping_sub(echo);
@@ -253,7 +286,7 @@ impl Connection {
         if ticks.cast_signed() >= 0 {
             let sample = self.config.timestamp_tick * u64::from(ticks);
             let per_round_trip = self.snd.outstanding().div_ceil(2 * self.snd.mss);
-            self.rtt.sample(&self.config, sample, per_round_trip);
+            self.rtt.sample_at(&self.config, sample, per_round_trip, (self.snd.una, self.snd.nxt));
         }
     }
 
@@ -300,7 +333,7 @@ impl Connection {
     fn duplicate_ack(&mut self, now: Instant) {
         self.pending |= pending::DATA;
         match self.mode {
-            Mode::Open => {}
+            Mode::Open | Mode::Disorder | Mode::Cwr => {}
             //= RFC 5681 (3.2, step 4): a segment has left the network for each duplicate.
             Mode::Recovery if !self.recovers_by_sack() => {
                 self.window.cwnd += self.snd.mss;
@@ -320,7 +353,7 @@ impl Connection {
     }
 
     /// The window that a loss halves.
-    fn loss_base(&self) -> u64 {
+    pub(super) fn loss_base(&self) -> u64 {
         match self.config.loss_window {
             //= RFC 5681 (3.2, step 2): what limited transmit let out does not count.
             LossWindow::FlightSize => {
@@ -386,6 +419,11 @@ impl Connection {
         if handshake {
             self.syns_lost = self.syns_lost.saturating_add(1);
             self.pending |= pending::SYN;
+            return;
+        }
+        if self.repair.on {
+            self.repair.timer = TimerKind::Rto;
+            self.enter_loss(now);
             return;
         }
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
@@ -455,9 +493,12 @@ impl Connection {
         }
         self.snd.mss = mss;
         self.window.mss = mss;
-        //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.
-        self.window.cwnd = (self.window.cwnd * mss / old).max(mss);
         if self.facts.established.is_some() && self.snd.una < self.snd.nxt {
+            if self.repair.on {
+                self.resend_in_smaller_segments(mss);
+                self.mtu_hold = true;
+                return;
+            }
             //= RFC 1191 (6.4): what was too large is sent again, one segment until it is acknowledged, and this is no congestion.
             let (una, nxt) = (self.snd.una, self.snd.nxt);
             self.board.time_out(una, nxt, mss, false);

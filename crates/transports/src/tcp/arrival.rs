@@ -154,7 +154,7 @@ impl Connection {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         if self.syns_lost == 0 {
-            self.rtt.sample(&self.config, now.since(self.syn_sent_at), 1);
+            self.rtt.sample_at(&self.config, now.since(self.syn_sent_at), 1, (ack, ack));
         } else if let Some((_, echo)) = h.options.timestamps.filter(|_| self.timestamps_ok) {
             //= RFC 6298 (3): with timestamps the sample is good although the SYN was sent twice.
             self.sample_timestamp(now, echo);
@@ -255,8 +255,7 @@ impl Connection {
 
     /// A segment outside the window, or too old.
     fn acknowledge_unacceptable(&mut self, now: Instant, h: &Header, seq: u64, body: &Body) {
-        if h.flags.has(Flags::SYN) || body.is_empty() && !h.flags.has(Flags::FIN) {
-            //= RFC 5961 (4.2, 7): a SYN, whatever its number, gets no more than a challenge.
+        if body.is_empty() && !h.flags.has(Flags::FIN) && !h.flags.has(Flags::SYN) {
             // Two ends that disagree could answer each other's empty segments for ever.
             self.challenge(now);
             return;
@@ -332,11 +331,11 @@ impl Connection {
             self.tell_readable();
         }
         if arrival == Arrival::InOrder {
-            let grew = self.rcv.grow(len);
+            self.rcv.grow(len);
             self.acks.pushed |= flags.has(Flags::PSH);
             let unacked = self.rcv.nxt - self.rcv.last_ack;
             let rtt = (self.rtt.srtt(), self.rtt.rto(&self.config));
-            match self.acks.on_data(&self.config, now, len, unacked, grew, rtt) {
+            match self.acks.on_data(&self.config, now, len, unacked, rtt) {
                 Decision::Now => self.pending |= pending::ACK,
                 Decision::Wait(at) => {
                     if !self.timers.ack.is_armed() {

@@ -174,6 +174,43 @@ pub enum RtoFloor {
     Variance,
 }
 
+/// What of the deviation of the round-trip time the timeout waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoVariance {
+    /// Four times the smoothed deviation (RFC 6298).
+    Smoothed,
+    /// Four times the largest smoothed deviation of the round trip; it falls slowly, and measurements below the mean
+    /// hardly raise it (Linux).
+    Peak,
+}
+
+/// How a sender finds out that a segment is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// By duplicate acknowledgements: RFC 5681 and 6582 without SACK, RFC 6675 with it; counted in octets.
+    DupAcks,
+    /// By time with SACK (RACK, RFC 8985), by duplicate acknowledgements without; counted in segments, as Linux does.
+    /// Not with Tahoe and Reno, which have a recovery of their own.
+    Rack,
+}
+
+/// How the window follows the threshold in recovery, where segments are counted (`loss_detection = "rack"`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProportionalReduction {
+    /// At once (RFC 6675).
+    Off,
+    /// In proportion to what arrives, and below the threshold no more than arrives (RFC 6937, CRB).
+    Conservative,
+    /// In proportion to what arrives, and below the threshold as in slow start (RFC 6937, SSRB).
+    SlowStart,
+    /// As `slow-start` where an acknowledgement shows progress and no further loss, else as `conservative` (RFC 9937,
+    /// Linux).
+    Safe,
+}
+
 /// Which acknowledgements give a round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -250,6 +287,19 @@ settings! {
     abc_limit: u8,
     /// From what half the window is taken after a loss.
     loss_window: LossWindow,
+    /// How a sender finds out that a segment is lost.
+    loss_detection: LossDetection,
+    /// Proportional rate reduction: how the window follows the threshold in recovery.
+    prr: ProportionalReduction,
+    /// Send a tail loss probe (RFC 8985 section 7)? With `loss_detection = "rack"`.
+    tlp: bool,
+    /// Detect spurious timeouts by F-RTO (RFC 5682)? With `loss_detection = "rack"`.
+    frto: bool,
+    /// Undo a reduction when D-SACKs report everything that was sent again (RFC 3708)? With `loss_detection = "rack"`.
+    undo_by_dsack: bool,
+    /// Undo a reduction when a timestamp shows that the original had arrived (RFC 3522)? With
+    /// `loss_detection = "rack"`.
+    undo_by_timestamps: bool,
     /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)?
     limited_transmit: bool,
     /// When a partial acknowledgement restarts the retransmission timer.
@@ -285,6 +335,9 @@ settings! {
     /// Window announced at the beginning. If it is smaller than the receive buffer it grows by two segments with each
     /// full segment received.
     initial_receive_window: Octets,
+    /// With `delayed_ack = "linux"`: acknowledgements are quick while the window grows that Linux is ready to offer. It
+    /// begins with 65,535 octets and grows by two segments with each full segment received, up to this.
+    quick_ack_window: Octets,
     /// Send buffer: how much the application can write ahead.
     send_buffer: Octets,
     /// Which short segments wait for an acknowledgement.
@@ -298,10 +351,14 @@ settings! {
     min_rto: Duration,
     /// Where that limit acts.
     rto_floor: RtoFloor,
+    /// What of the deviation of the round-trip time the timeout waits for.
+    rto_variance: RtoVariance,
     /// Largest retransmission timeout.
     max_rto: Duration,
     /// Tick of the retransmission clock: times are measured and timers expire on it (BSD: 500 ms). Zero: exact.
     rto_tick: Duration,
+    /// Do long timers expire on a coarser clock, as on the timer wheel of Linux: up to an eighth of their length late?
+    timer_wheel: bool,
     /// Which acknowledgements give a round-trip time.
     rtt_sampling: RttSampling,
     /// Does a SACK block of data sent before the head of the line was sent last restart the retransmission timer (Linux)?

@@ -9,9 +9,10 @@ use airloom_base::service::{FlowFacts, Identity, Path};
 use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
 
 use super::ack_policy::AckState;
-use super::config::Config;
+use super::config::{Config, LossDetection};
 use super::congestion::validation::Usage;
 use super::congestion::{self, Controller, Recovery, Window};
+use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
 use super::rtt::Rtt;
 use super::sack::Scoreboard;
@@ -66,6 +67,10 @@ mod event {
 pub(super) enum Mode {
     /// Nothing is known to be lost.
     Open,
+    /// Duplicates or reports that prove nothing yet.
+    Disorder,
+    /// The window is being reduced, and nothing is known to be lost.
+    Cwr,
     /// Fast recovery.
     Recovery,
     /// After a timeout (or Tahoe's fast retransmit): all is sent again.
@@ -76,6 +81,8 @@ impl Mode {
     const fn name(self) -> &'static str {
         match self {
             Mode::Open => "open",
+            Mode::Disorder => "disorder",
+            Mode::Cwr => "cwr",
             Mode::Recovery => "recovery",
             Mode::Loss => "loss",
         }
@@ -113,6 +120,7 @@ pub(super) struct Connection {
     pub snd: Send,
     pub rcv: Receive,
     pub board: Scoreboard,
+    pub repair: Repair,
     pub window: Window,
     pub controller: Box<dyn Controller>,
     /// Does the controller want to see every acknowledgement?
@@ -168,6 +176,9 @@ impl Connection {
         let iss = ORIGIN + u64::from(iss);
         let default_mss = u64::from(local_mss);
         let controller = congestion::build(&config);
+        // Tahoe and the Reno of 1990 have a recovery of their own.
+        let by_segments =
+            config.loss_detection == LossDetection::Rack && controller.recovery() == Recovery::NewReno;
         Connection {
             state: State::Listen,
             pending: 0,
@@ -189,6 +200,7 @@ impl Connection {
             snd: Send::new(iss, default_mss, config.send_buffer.0),
             rcv,
             board: Scoreboard::default(),
+            repair: Repair::new(by_segments, iss, now),
             window: Window::new(&config, default_mss),
             watched: controller.watches(),
             controller,
@@ -301,6 +313,8 @@ impl Connection {
         self.timers.retransmission.stop();
         self.snd.resent_below = self.snd.una;
         self.snd.sample_above = self.snd.una;
+        self.repair.resend_from = self.snd.una;
+        self.repair.timer = TimerKind::Rto;
         self.arm_keepalive(now);
         self.pending |= pending::DATA;
         if self.finish_wanted {
@@ -526,9 +540,14 @@ impl Transport for Connection {
         let now = cx.now;
         if self.timers.ack.take_due(now) {
             self.pending |= pending::ACK;
+            self.acks.on_timer(self.rtt.rto(&self.config));
         }
         if self.timers.retransmission.take_due(now) {
-            self.retransmission_timeout(now);
+            match self.repair.timer {
+                TimerKind::Rto => self.retransmission_timeout(now),
+                TimerKind::Probe => self.probe_timeout(now),
+                TimerKind::Reorder => self.reorder_timeout(now),
+            }
         }
         if self.timers.persist.take_due(now) {
             self.persist_timeout(now);

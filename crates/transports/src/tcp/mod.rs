@@ -39,6 +39,7 @@ mod output;
 pub mod profile;
 mod protocol;
 mod ranges;
+mod recovery;
 mod recv;
 mod rtt;
 mod sack;

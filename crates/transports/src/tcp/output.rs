@@ -12,7 +12,7 @@ use super::wire::{Flags, Header, Options, Plain, SackBlocks};
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Held {
+pub(super) enum Held {
     /// Nothing is left.
     Nothing,
     /// The congestion window.
@@ -132,6 +132,9 @@ impl Connection {
     /// The next segment with data or FIN, first or again.
     #[inline(always)]
     fn transmit_data(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.repair.on {
+            return self.transmit_by_segments(now);
+        }
         if self.pending & pending::HEAD != 0 {
             self.pending &= !pending::HEAD;
             if self.snd.una < self.snd.nxt {
@@ -139,7 +142,7 @@ impl Connection {
             }
         }
         let held = match self.mode {
-            Mode::Open => None,
+            Mode::Open | Mode::Disorder | Mode::Cwr => None,
             Mode::Recovery if self.recovers_by_sack() => return self.transmit_in_sack_recovery(now),
             Mode::Recovery => None,
             Mode::Loss => match self.next_lost() {
@@ -200,7 +203,7 @@ impl Connection {
 
     /// Payload that fits beside the options of a segment sent now.
     #[inline]
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         if self.rcv.wants_sack() && self.sack_ok {
             //= RFC 9293 (3.7.1): the sender takes the octets of its options off, also those that come and go.
             self.snd.mss.saturating_sub(if self.timestamps_ok { 28 } else { 36 }).max(8)
@@ -217,7 +220,6 @@ impl Connection {
             let (start, end) = self.board.next_hole(una, nxt).unwrap_or((una, nxt));
             let end = end.min(start + room);
             self.board.resend(start, end);
-            self.board.resent_first(end);
             return self.resend(now, start, end);
         }
         self.resend(now, una, nxt.min(una + room))
@@ -225,7 +227,7 @@ impl Connection {
 
     /// How many octets of new data (zero: a bare FIN) may be sent now.
     #[inline(always)]
-    fn next_new(&mut self, now: Instant) -> Result<u64, Held> {
+    pub(super) fn next_new(&mut self, now: Instant) -> Result<u64, Held> {
         let snd = &self.snd;
         if !snd.has_unsent() {
             return Err(Held::Nothing);
@@ -264,6 +266,10 @@ impl Connection {
                 }
             }
         }
+        if self.repair.on {
+            let full = len > 0 && self.segments_in_flight() >= self.cwnd_segments();
+            return if full { Err(Held::Congestion) } else { Ok(len) };
+        }
         let (in_flight, allowance) = match self.dupacks {
             0 => (self.in_flight(), 0),
             _ => (self.flight_for_new_data(), self.limited_allowance()),
@@ -292,7 +298,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
+    pub(super) fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
         let seq = self.snd.nxt;
         if self.watched && seq == self.snd.una && self.facts.app_sent > 0 {
             let idle = now.since(self.last_sent);
@@ -307,12 +313,15 @@ impl Connection {
         if self.dupacks > 0 && self.mode == Mode::Open {
             self.limited_octets += len;
         }
-        self.snd.sent.push_back(Sent { end: next, at: now });
+        self.snd.sent.push_back(Sent { end: next, at: now, marks: 0 });
         self.snd.nxt = next;
         self.snd.max = self.snd.max.max(next);
         self.facts.app_sent += len;
         self.sent_something = true;
         self.acks.on_data_sent(now);
+        if self.repair.on {
+            self.sent_new_by_segments(now);
+        }
         self.data_segment(now, seq, len, fin)
     }
 
@@ -324,7 +333,7 @@ impl Connection {
 
     /// Sends `start..end` again; the last number may be the FIN's.
     #[inline(never)]
-    fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
+    pub(super) fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
         let data_end = end.min(self.snd.end());
         let fin = end > self.snd.end();
         self.snd.resent_below = self.snd.resent_below.max(end);
@@ -356,19 +365,22 @@ impl Connection {
     }
 
     /// Nothing more is sent now.
-    fn nothing_more(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
+    pub(super) fn nothing_more(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
         self.pending &= !pending::DATA;
         if held == Held::Window && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
             let at = now + self.probe_interval();
             self.timers.arm_persist(at);
         }
-        if !self.sent_something {
+        let news = self.sent_something || (self.repair.on && held == Held::Congestion);
+        if !news {
             return None;
         }
         self.sent_something = false;
         if self.config.cwnd_validation {
+            // Linux compares what is in flight with the window, and remembers what was outstanding.
             let in_flight = self.in_flight();
             let limited = held == Held::Congestion || in_flight >= self.window.cwnd;
+            let in_flight = if self.repair.on { self.segments_out() * self.snd.mss } else { in_flight };
             let rto = self.rtt.rto(&self.config);
             let unused =
                 self.usage.sent(now, &self.window, limited, in_flight, self.snd.una, self.snd.nxt, rto);

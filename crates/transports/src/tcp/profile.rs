@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{
-    AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, InitialWindowRule, LossWindow,
-    Nagle, PartialAck, RtoFloor, RttSampling, SackAfterRto, SlowStartExit, WindowProbe,
+    AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, InitialWindowRule, LossDetection,
+    LossWindow, Nagle, PartialAck, ProportionalReduction, RtoFloor, RtoVariance, RttSampling, SackAfterRto,
+    SlowStartExit, WindowProbe,
 };
 use super::congestion::cubic::{CubicConfig, Variant};
 
@@ -39,7 +40,7 @@ impl Profile {
         match self {
             Profile::Rfc => rfc(),
             Profile::Linux => linux(),
-            Profile::LinuxClassic => Config { profile: self, timestamps: false, dsack: false, ..linux() },
+            Profile::LinuxClassic => linux_classic(),
             Profile::BsdReno => bsd_reno(),
         }
     }
@@ -55,6 +56,12 @@ fn rfc() -> Config {
         ack_counting: AckCounting::Octets,
         abc_limit: 1,
         loss_window: LossWindow::FlightSize,
+        loss_detection: LossDetection::DupAcks,
+        prr: ProportionalReduction::Off,
+        tlp: false,
+        frto: false,
+        undo_by_dsack: false,
+        undo_by_timestamps: false,
         limited_transmit: true,
         partial_ack: PartialAck::Impatient,
         sack_after_rto: SackAfterRto::Forget,
@@ -71,14 +78,17 @@ fn rfc() -> Config {
         ack_delay: Duration::from_millis(200),
         receive_buffer: Octets(256 * 1024),
         initial_receive_window: Octets(256 * 1024),
+        quick_ack_window: Octets(0),
         send_buffer: Octets(1024 * 1024),
         nagle: Nagle::Nagle,
         initial_rto: Duration::from_secs(1),
         rto_after_lost_syn: Duration::from_secs(3),
         min_rto: Duration::from_secs(1),
         rto_floor: RtoFloor::Total,
+        rto_variance: RtoVariance::Smoothed,
         max_rto: Duration::from_secs(60),
         rto_tick: Duration::ZERO,
+        timer_wheel: false,
         rtt_sampling: RttSampling::Timestamps,
         rto_restart_on_sack: false,
         give_up: Duration::from_secs(300),
@@ -104,22 +114,33 @@ fn linux() -> Config {
         initial_window: InitialWindow::Segments(10),
         ack_counting: AckCounting::Segments,
         loss_window: LossWindow::Cwnd,
+        loss_detection: LossDetection::Rack,
+        prr: ProportionalReduction::Safe,
+        tlp: true,
+        frto: true,
+        undo_by_dsack: true,
+        undo_by_timestamps: true,
         // Its timer starts again with every acknowledgement of new data.
         partial_ack: PartialAck::SlowButSteady,
         sack_after_rto: SackAfterRto::Keep,
         idle_restart: IdleRestart::Halve,
         lost_syns_forgiven: 1,
         delayed_ack: AckPolicy::Linux,
+        receive_buffer: Octets(576 * 1024),
         // Quick acknowledgements last while the window grows. Transfers recorded between two hosts with Linux 6.18
         // and receive buffers of 4 MiB end that phase after 197 segments of 1448 octets: 181 steps of two segments
-        // and sixteen more.
-        receive_buffer: Octets(576 * 1024),
+        // and sixteen more. (Where it stops depends on the memory that a segment takes there.)
+        quick_ack_window: Octets(65_535 + 181 * 2 * 1448),
         initial_receive_window: Octets(65_535),
         send_buffer: Octets(4 * 1024 * 1024),
         nagle: Nagle::Minshall,
         rto_after_lost_syn: Duration::from_secs(1),
         min_rto: Duration::from_millis(200),
         rto_floor: RtoFloor::Variance,
+        rto_variance: RtoVariance::Peak,
+        // Its clock counts 250 ticks a second, unless it was built otherwise.
+        rto_tick: Duration::from_millis(4),
+        timer_wheel: true,
         max_rto: Duration::from_secs(120),
         rtt_sampling: RttSampling::EverySegment,
         rto_restart_on_sack: true,
@@ -132,6 +153,20 @@ fn linux() -> Config {
         challenge_acks: 1,
         challenge_interval: Duration::from_millis(500),
         ..rfc()
+    }
+}
+
+/// Linux with these switched off. Its RACK cannot be since 6.17, whatever the switch says.
+fn linux_classic() -> Config {
+    Config {
+        profile: Profile::LinuxClassic,
+        timestamps: false,
+        dsack: false,
+        tlp: false,
+        frto: false,
+        // As above, after 208 segments of 1460 octets.
+        quick_ack_window: Octets(65_535 + 192 * 2 * 1460),
+        ..linux()
     }
 }
 

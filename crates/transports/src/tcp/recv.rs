@@ -258,20 +258,19 @@ impl Receive {
         Some(body)
     }
 
-    /// Full segments come in order: a window that began small grows. Returns whether it did.
+    /// Full segments come in order: a window that began small grows.
     #[inline]
-    pub fn grow(&mut self, len: u64) -> bool {
-        let grows = self.window < self.limit && len >= self.mss.min(536);
-        if grows {
+    pub fn grow(&mut self, len: u64) {
+        if self.window < self.limit && len >= self.mss.min(536) {
             self.window = (self.window + 2 * len).min(self.limit);
         }
-        grows
     }
 
     /// The right edge that could be announced now.
     #[inline]
     fn possible_edge(&self) -> u64 {
-        self.nxt + self.window.saturating_sub(self.ready_octets)
+        // What is not read takes room in the buffer; it lowers the window only where the window is as large as that.
+        self.nxt + self.window.min(self.limit.saturating_sub(self.ready_octets))
     }
 
     /// Announces a window: the value of the field, for a header whose window is shifted by `shift`.
@@ -335,21 +334,18 @@ impl Receive {
     pub fn sack_blocks(&mut self, report_duplicates: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut push = |r: Range| blocks.push(r.start as u32, r.end as u32);
-        let mut around = None;
         if let Some(duplicate) = self.duplicate.take().filter(|_| report_duplicates) {
             push(duplicate);
             //= RFC 2883 (4.2): the second block holds the duplicate, if that lies beyond a hole.
-            around = self.ranges.containing(duplicate.start);
-            if let Some(range) = around {
-                push(range);
+            if let Some(around) = self.ranges.containing(duplicate.start) {
+                push(around);
             }
         }
-        //= RFC 2018 (4): the block with the latest segment first, then those reported most recently, none of them twice.
+        //= RFC 2018 (4): the block with the latest segment first, then those reported most recently.
         let mut last = None;
         for start in &self.recent[..usize::from(self.recent_count)] {
             if let Some(range) = self.ranges.containing(*start)
                 && last != Some(range)
-                && around != Some(range)
             {
                 push(range);
                 last = Some(range);
@@ -444,7 +440,7 @@ mod tests {
         r.data(1500, piece(1500, 300));
         assert_eq!(blocks(&mut r), [(1500, 1800)]);
         r.data(1600, piece(1600, 100));
-        assert_eq!(blocks(&mut r), [(1600, 1700), (1500, 1800)]);
+        assert_eq!(blocks(&mut r), [(1600, 1700), (1500, 1800), (1500, 1800)]);
     }
 
     #[test]

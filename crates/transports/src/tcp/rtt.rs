@@ -2,13 +2,14 @@
 
 use airloom_base::{Duration, Instant};
 
-use super::config::{Config, RtoFloor};
+use super::config::{Config, RtoFloor, RtoVariance};
 
 /// The estimator of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     srtt: Duration,
     rttvar: Duration,
+    peak: Peak,
     min: Option<Duration>,
     /// Before backing off.
     base: Duration,
@@ -22,6 +23,7 @@ impl Rtt {
         Rtt {
             srtt: Duration::ZERO,
             rttvar: Duration::ZERO,
+            peak: Peak::default(),
             min: None,
             base: config.initial_rto.min(config.max_rto),
             backoff: 0,
@@ -31,8 +33,23 @@ impl Rtt {
 
     /// A measurement. `per_round_trip` is how many of them one round trip gives.
     pub fn sample(&mut self, config: &Config, r: Duration, per_round_trip: u64) {
+        self.sample_at(config, r, per_round_trip, (0, 0));
+    }
+
+    /// A round trip took no longer than `r`.
+    #[inline]
+    pub fn note_min(&mut self, r: Duration) {
         self.min = Some(self.min.map_or(r, |m| m.min(r)));
-        if self.measured {
+    }
+
+    /// A measurement, with SND.UNA and SND.NXT at this moment.
+    pub fn sample_at(&mut self, config: &Config, r: Duration, per_round_trip: u64, (una, nxt): (u64, u64)) {
+        self.note_min(r);
+        if config.rto_variance == RtoVariance::Peak {
+            self.peak.sample(&mut self.srtt, r, self.measured, config.min_rto, (una, nxt));
+            self.rttvar = self.peak.var / 4;
+            self.measured = true;
+        } else if self.measured {
             //= RFC 6298 (2.3): RTTVAR first, with the old SRTT; gains 1/4 and 1/8.
             //= RFC 7323 (appendix G): with several samples per round trip the gains are divided by their number.
             let k = per_round_trip.max(1);
@@ -52,7 +69,11 @@ impl Rtt {
 
     fn timeout_from_estimate(&self, config: &Config) -> Duration {
         let granularity = if config.rto_tick.is_zero() { Duration::from_millis(1) } else { config.rto_tick };
-        let variance = (self.rttvar * 4).max(granularity);
+        let variance = match config.rto_variance {
+            RtoVariance::Smoothed => self.rttvar * 4,
+            RtoVariance::Peak => self.peak.var,
+        }
+        .max(granularity);
         //= RFC 6298 (2.3, 2.4, 2.5): SRTT + max(G, 4 RTTVAR), with a floor and a ceiling.
         let rto = match config.rto_floor {
             RtoFloor::Total => (self.srtt + variance).max(config.min_rto),
@@ -106,6 +127,59 @@ impl Rtt {
 
     pub fn min(&self) -> Option<Duration> {
         self.min
+    }
+}
+
+/// Linux: the variance term is the largest mean deviation of the round trip, and falls by a quarter of the difference
+/// once per round trip. All are four times the deviation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peak {
+    deviation: Duration,
+    largest: Duration,
+    var: Duration,
+    /// SND.NXT when the round trip began.
+    until: u64,
+}
+
+impl Peak {
+    fn sample(
+        &mut self,
+        srtt: &mut Duration,
+        r: Duration,
+        measured: bool,
+        floor: Duration,
+        (una, nxt): (u64, u64),
+    ) {
+        if !measured {
+            *srtt = r;
+            self.deviation = r * 2;
+            self.var = self.deviation.max(floor);
+            self.largest = self.var;
+            self.until = nxt;
+            return;
+        }
+        let error = srtt.abs_diff(r);
+        let falls = r < *srtt;
+        *srtt = approach(*srtt, r, 8);
+        let mean = self.deviation / 4;
+        if error >= mean {
+            // A round-trip time that falls is no reason to wait longer: it counts for an eighth.
+            let step = if falls { (error - mean) / 8 } else { error - mean };
+            self.deviation += step;
+        } else {
+            self.deviation -= mean - error;
+        }
+        if self.deviation > self.largest {
+            self.largest = self.deviation;
+            self.var = self.var.max(self.largest);
+        }
+        if una > self.until {
+            if self.largest < self.var {
+                self.var -= (self.var - self.largest) / 4;
+            }
+            self.until = nxt;
+            self.largest = floor;
+        }
     }
 }
 
@@ -166,8 +240,29 @@ mod tests {
         rtt.sample(&config, ms(100), 1);
         assert_eq!(rtt.rto(&config), ms(300));
         rtt.sample(&config, ms(900), 1);
-        // RTTVAR = 37.5 + 200, SRTT = 200: 4 * 237.5 + 200.
-        assert_eq!(rtt.rto(&config), ms(1150));
+        // Four deviations: 200, and 800 less a quarter of it: 950. SRTT = 200; the clock ticks every 4 ms.
+        assert_eq!(rtt.rto(&config), ms(1152));
+    }
+
+    #[test]
+    fn linux_lets_the_variance_fall_by_a_quarter_per_round_trip_and_hardly_heeds_shorter_times() {
+        let config = Profile::Linux.settings();
+        let mut rtt = Rtt::new(&config);
+        rtt.sample_at(&config, ms(400), 1, (0, 100));
+        // 400 + 2 * 400.
+        assert_eq!(rtt.rto(&config), ms(1200));
+        rtt.sample_at(&config, ms(400), 1, (50, 100));
+        assert_eq!(rtt.rto(&config), ms(1200));
+        // The round trip ends; the largest deviation in it was 800 as it began: nothing falls yet.
+        rtt.sample_at(&config, ms(400), 1, (101, 200));
+        assert_eq!(rtt.rto(&config), ms(1200));
+        // In the next one it is 800 * (3/4)^3 = 337.5: a quarter of the 462.5 between goes. Then on to the next tick.
+        rtt.sample_at(&config, ms(400), 1, (201, 300));
+        assert_eq!(rtt.rto(&config), ms(1088));
+        // A time far below the mean counts for an eighth; in RFC 6298 it would raise the timeout.
+        let before = rtt.rto(&config);
+        rtt.sample_at(&config, ms(100), 1, (201, 300));
+        assert!(rtt.rto(&config) < before);
     }
 
     #[test]

@@ -5,11 +5,40 @@ use std::collections::VecDeque;
 use airloom_base::{Body, Filler, Instant};
 use bytes::BytesMut;
 
-/// When the segment that ends at `end` was sent first.
+/// What is known of a segment: bits of [`Sent::marks`], kept where recovery counts segments.
+pub(super) mod mark {
+    /// The peer reported it.
+    pub const SACKED: u8 = 1;
+    /// It is held for lost.
+    pub const LOST: u8 = 2;
+    /// It was sent again, and that copy is under way.
+    pub const RESENT: u8 = 4;
+    /// It was sent again at some time.
+    pub const EVER: u8 = 8;
+}
+
+/// When the segment that ends at `end` was sent: first, or (where recovery counts segments) last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub end: u64,
     pub at: Instant,
+    pub marks: u8,
+}
+
+impl Sent {
+    /// Does it bear any of these marks?
+    #[inline]
+    pub fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+    #[inline]
+    pub fn set(&mut self, marks: u8) {
+        self.marks |= marks;
+    }
+    #[inline]
+    pub fn clear(&mut self, marks: u8) {
+        self.marks &= !marks;
+    }
 }
 
 /// Send sequence variables and the send buffer.

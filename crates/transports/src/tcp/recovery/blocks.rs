@@ -1,0 +1,134 @@
+//! SACK blocks (RFC 2018, 2883): which segments they report, and which duplicates.
+
+use airloom_base::Instant;
+
+use super::super::connection::{Connection, Mode, widen};
+use super::super::send::mark;
+use super::acked::{News, widen_span};
+
+impl Connection {
+    /// Takes the blocks of an acknowledgement of `ack`.
+    #[inline(never)]
+    pub(super) fn take_blocks(&mut self, now: Instant, ack: u64, blocks: &[(u32, u32)], news: &mut News) {
+        let prior_una = self.snd.una;
+        let wide = |(left, right): (u32, u32)| (widen(prior_una, left), widen(prior_una, right));
+        for (i, block) in blocks.iter().enumerate() {
+            let (left, right) = wide(*block);
+            if left >= right || right > self.snd.nxt {
+                continue;
+            }
+            if i == 0 && self.is_duplicate_report(ack, (left, right), blocks.get(1).map(|b| wide(*b))) {
+                self.take_duplicate_report(left, right, prior_una, news);
+                continue;
+            }
+            let left = left.max(prior_una);
+            if left < right {
+                self.take_block(now, left, right, news);
+            }
+        }
+        if (self.mode != Mode::Loss || self.repair.undo.marker.is_some())
+            && let Some(from) = news.late_from.take()
+        {
+            self.note_reordering(from);
+        }
+    }
+
+    //= RFC 2883 (4): a first block below the acknowledgement, or inside the second, reports a duplicate.
+    fn is_duplicate_report(&self, ack: u64, first: (u64, u64), second: Option<(u64, u64)>) -> bool {
+        first.0 < ack || second.is_some_and(|(left, right)| left <= first.0 && first.1 <= right)
+    }
+
+    fn take_duplicate_report(&mut self, left: u64, right: u64, prior_una: u64, news: &mut News) {
+        let segments = (right - left).div_ceil(self.snd.mss).max(1);
+        let repair = &mut self.repair;
+        repair.undo.duplicates += segments;
+        //= RFC 3708 (3): more duplicates than were sent again come from the network; they say nothing.
+        if repair.undo.duplicates > self.facts.resent {
+            return;
+        }
+        self.facts.spurious += segments;
+        news.dsack = true;
+        let of_probe = segments == 1 && repair.probe.is_some_and(|p| p.resent && p.end == right);
+        news.dsack_of_probe |= of_probe;
+        if repair.reordered && !of_probe {
+            repair.rack.dsack = true;
+        }
+        let Some(marker) = repair.undo.marker.filter(|m| right > *m) else { return };
+        let _ = marker;
+        if right <= prior_una {
+            repair.undo.answered(segments);
+        } else {
+            // A segment that is still outstanding arrived twice.
+            let index = self.index_above(left.max(prior_una));
+            if let Some(segment) = self.snd.sent.get_mut(index).filter(|s| s.has(mark::EVER)) {
+                if segment.has(mark::RESENT) {
+                    segment.clear(mark::RESENT);
+                    self.repair.resent_out -= 1;
+                }
+                self.repair.undo.answered(1);
+            }
+        }
+    }
+
+    /// One block: what lies wholly inside what was reported so far is reported.
+    fn take_block(&mut self, now: Instant, left: u64, right: u64, news: &mut News) {
+        let mut at = left;
+        loop {
+            let (start, end) = self.repair.sacked.next_gap(at);
+            if start >= right {
+                return;
+            }
+            let end = end.min(right);
+            let fack = self.fack();
+            self.repair.sacked.insert(start, end);
+            self.report_segments(now, start, end, fack, news);
+            at = end;
+        }
+    }
+
+    /// `from..to` is news.
+    fn report_segments(&mut self, now: Instant, from: u64, to: u64, fack: u64, news: &mut News) {
+        let mut index = self.index_above(from);
+        while let Some(segment) = self.snd.sent.get(index).copied() {
+            let start = self.start_of(index);
+            if start >= to {
+                return;
+            }
+            let whole = self.repair.sacked.containing(start).is_some_and(|r| r.end >= segment.end);
+            if whole && !segment.has(mark::SACKED) {
+                self.rack_arrived(now, segment.at, segment.end, segment.has(mark::EVER));
+                self.report_segment(index, start, fack, news);
+            }
+            index += 1;
+        }
+    }
+
+    fn report_segment(&mut self, index: usize, start: u64, fack: u64, news: &mut News) {
+        let Some(segment) = self.snd.sent.get_mut(index) else { return };
+        let repair = &mut self.repair;
+        if segment.has(mark::RESENT) {
+            // A probe that was not held for lost stays under way.
+            if segment.has(mark::LOST) {
+                segment.clear(mark::LOST | mark::RESENT);
+                repair.lost_out -= 1;
+                repair.resent_out -= 1;
+            }
+        } else {
+            if !segment.has(mark::EVER) {
+                if start < fack {
+                    news.late(start);
+                }
+                news.original |= segment.end <= self.recover;
+                widen_span(&mut news.sacked_sent, segment.at);
+            }
+            if segment.has(mark::LOST) {
+                segment.clear(mark::LOST);
+                repair.lost_out -= 1;
+            }
+        }
+        segment.set(mark::SACKED);
+        repair.sacked_out += 1;
+        repair.delivered += 1;
+        news.sacked = true;
+    }
+}

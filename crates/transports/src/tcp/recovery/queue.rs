@@ -1,0 +1,117 @@
+//! What is known of each segment, and the counters over it.
+
+use super::super::connection::Connection;
+use super::super::send::{Sent, mark};
+use super::Next;
+
+impl Connection {
+    /// Index of the first segment that ends above `seq`.
+    pub(super) fn index_above(&self, seq: u64) -> usize {
+        match self.snd.sent.front() {
+            Some(first) if first.end > seq => 0,
+            _ => self.snd.sent.partition_point(|s| s.end <= seq),
+        }
+    }
+
+    /// The first octet of a segment that is not acknowledged.
+    pub(super) fn start_of(&self, index: usize) -> u64 {
+        match index.checked_sub(1).and_then(|i| self.snd.sent.get(i)) {
+            Some(before) => before.end.max(self.snd.una),
+            None => self.snd.una,
+        }
+    }
+
+    /// The segment at `index` is held for lost; says whether that is news.
+    pub(super) fn mark_lost(&mut self, index: usize) {
+        let start = self.start_of(index);
+        let repair = &mut self.repair;
+        let Some(segment) = self.snd.sent.get_mut(index) else { return };
+        if segment.has(mark::SACKED) {
+            return;
+        }
+        if segment.has(mark::LOST) {
+            if segment.has(mark::RESENT) {
+                // A retransmission is lost.
+                segment.clear(mark::RESENT);
+                repair.resent_out -= 1;
+                repair.marked += 1;
+            }
+        } else {
+            segment.set(mark::LOST);
+            repair.lost_out += 1;
+            repair.marked += 1;
+        }
+        repair.resend_from = repair.resend_from.min(start);
+    }
+
+    /// Nothing is held for lost any more.
+    pub(super) fn unmark_losses(&mut self) {
+        if self.repair.lost_out > 0 {
+            for segment in &mut self.snd.sent {
+                segment.clear(mark::LOST);
+            }
+            self.repair.lost_out = 0;
+            self.repair.rack.look_again(self.snd.una);
+        }
+    }
+
+    /// Nothing is reported any more: the receiver may have taken it back (RFC 2018 8).
+    pub(super) fn forget_reports(&mut self) {
+        for segment in &mut self.snd.sent {
+            segment.clear(mark::SACKED);
+        }
+        self.repair.sacked.clear();
+        self.repair.sacked_out = 0;
+    }
+
+    /// The next segment to send again: lost, not reported, not under way again.
+    pub(super) fn next_to_resend(&mut self) -> Option<usize> {
+        if self.repair.resent_out >= self.repair.lost_out {
+            return None;
+        }
+        let mut index = self.index_above(self.repair.resend_from);
+        while let Some(segment) = self.snd.sent.get(index) {
+            if segment.has(mark::LOST) && !segment.has(mark::SACKED | mark::RESENT) {
+                self.repair.resend_from = self.start_of(index);
+                return Some(index);
+            }
+            index += 1;
+        }
+        self.repair.resend_from = self.snd.nxt;
+        None
+    }
+
+    /// Has anything outstanding been sent again?
+    pub(super) fn any_resent(&self) -> bool {
+        self.repair.resent_out > 0 || self.snd.sent.front().is_some_and(|s| s.has(mark::EVER))
+    }
+
+    /// Makes two segments of the one at `index`; the first ends at `at`.
+    pub(super) fn split_segment(&mut self, index: usize, at: u64) {
+        let Some(segment) = self.snd.sent.get(index).copied() else { return };
+        if at >= segment.end || at <= self.start_of(index) {
+            return;
+        }
+        self.snd.sent.insert(index, Sent { end: at, ..segment });
+        // Both halves carry the marks, and both are counted.
+        let repair = &mut self.repair;
+        repair.sacked_out += u64::from(segment.has(mark::SACKED));
+        repair.lost_out += u64::from(segment.has(mark::LOST));
+        repair.resent_out += u64::from(segment.has(mark::RESENT));
+    }
+
+    /// What was lost leaves first, as soon as it may.
+    pub(super) fn resend_lost(&mut self) {
+        self.repair.next = Next::Lost;
+    }
+
+    /// The counters as they follow from the segments; for assertions.
+    #[cfg(debug_assertions)]
+    pub(super) fn counters_hold(&self) -> bool {
+        let count = |m| self.snd.sent.iter().filter(|s| s.has(m)).count() as u64;
+        let by_report = !self.sack_ok || self.repair.sacked_out == count(mark::SACKED);
+        by_report
+            && self.repair.lost_out == count(mark::LOST)
+            && self.repair.resent_out == count(mark::RESENT)
+    }
+}

@@ -1,0 +1,123 @@
+//! The retransmission timeout (RFC 6298, 8985 6.3).
+
+use airloom_base::{Duration, Instant};
+
+use super::super::congestion::Event;
+use super::super::connection::{Connection, Mode, pending};
+use super::super::send::mark;
+use super::DUP_THRESH;
+
+/// Where a timer ends up on the timer wheel of Linux that is due at tick `ticks`, `delay` ticks from now: the wheel has
+/// levels of 64 places, each eight times coarser than the one before, and a timer is put into the next place.
+fn on_wheel(ticks: u64, delay: u64) -> u64 {
+    let shift = (0..8).map(|level| 3 * level).find(|shift| delay < 63 << shift).unwrap_or(24);
+    ((ticks >> shift) + 1) << shift
+}
+
+impl Connection {
+    /// When a timer set for `wait` from now expires: on the clock of the system, if it only counts ticks.
+    pub(super) fn on_tick_after(&self, now: Instant, wait: Duration) -> Instant {
+        match self.config.rto_tick.as_nanos() {
+            0 => now + wait,
+            tick => {
+                let delay = wait.as_nanos().div_ceil(tick);
+                let ticks = now.as_nanos() / tick + delay;
+                let ticks = if self.config.timer_wheel { on_wheel(ticks, delay) } else { ticks };
+                Instant::from_nanos(ticks * tick)
+            }
+        }
+    }
+
+    /// Everything that cannot be on its way any more is lost, the window is one segment.
+    pub(in crate::tcp) fn enter_loss(&mut self, now: Instant) {
+        let fresh = !matches!(self.mode, Mode::Recovery | Mode::Loss);
+        let again = self.repair.timeouts > 0;
+        self.repair.timeouts += 1;
+        self.mark_timed_out(now);
+        //= RFC 5681 (3.1): the threshold falls once for a window; Linux: and again for another timeout in the same loss
+        //= state only if data was acknowledged in between.
+        if matches!(self.mode, Mode::Open | Mode::Disorder)
+            || self.recover <= self.snd.una
+            || (self.mode == Mode::Loss && !again)
+        {
+            self.repair.undo.ssthresh = Some(self.current_ssthresh());
+            let ssthresh = self.new_ssthresh();
+            self.prepare_undo();
+            self.window.ssthresh = ssthresh;
+        }
+        let disordered = matches!(self.mode, Mode::Open | Mode::Disorder);
+        if disordered && self.repair.sacked_out >= u64::from(DUP_THRESH) {
+            // Many arrived and still nothing was found: reordering was overestimated.
+            self.repair.reordering = self.repair.reordering.min(u64::from(DUP_THRESH));
+        }
+        let ssthresh = self.window.ssthresh;
+        let cwnd = (self.segments_in_flight() + 1) * self.snd.mss;
+        self.window.cut(cwnd, ssthresh);
+        self.controller.on_event(&mut self.window, now, Event::Timeout);
+        self.mode = Mode::Loss;
+        self.recover = self.snd.nxt;
+        self.repair.probe = None;
+        self.repair.probe_due = false;
+        //= RFC 5682 (2.1, step 1): not for a timeout of data that was already being repaired, unless it has just failed again.
+        self.repair.frto = self.config.frto && (fresh || again);
+        self.pending |= pending::HEAD | pending::DATA;
+    }
+
+    fn mark_timed_out(&mut self, now: Instant) {
+        let reneged = self.snd.sent.front().is_some_and(|s| s.has(mark::SACKED));
+        if reneged {
+            //= RFC 2018 (8): what was reported is not there any more.
+            self.forget_reports();
+            self.repair.reneged = true;
+        } else {
+            self.forget_duplicates();
+        }
+        for index in 0..self.snd.sent.len() {
+            //= RFC 8985 (6.3): beside the head only what is overdue; what left lately may still arrive.
+            let recent = index > 0
+                && !reneged
+                && self.sack_ok
+                && !self.rack_remaining(now, self.snd.sent[index].at, Duration::ZERO).is_zero();
+            if !recent {
+                self.mark_lost(index);
+            }
+        }
+        self.repair.resend_from = self.snd.una;
+    }
+
+    /// The path takes smaller segments only: what is too large is sent again, and this is no congestion (RFC 1191 6.4).
+    pub(in crate::tcp) fn resend_in_smaller_segments(&mut self, mss: u64) {
+        for index in 0..self.snd.sent.len() {
+            if self.snd.sent[index].end - self.start_of(index) > mss {
+                self.mark_lost(index);
+            }
+        }
+        if self.repair.lost_out == 0 {
+            return;
+        }
+        if self.mode != Mode::Loss {
+            self.recover = self.snd.nxt;
+            self.repair.undo.ssthresh = None;
+            self.repair.undo.marker = None;
+            self.mode = Mode::Loss;
+        }
+        self.repair.frto = false;
+        self.resend_lost();
+        self.pending |= pending::DATA;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::on_wheel;
+
+    #[test]
+    fn the_timer_wheel_is_eight_times_coarser_at_each_level() {
+        assert_eq!(on_wheel(100, 10), 101);
+        assert_eq!(on_wheel(100, 62), 101);
+        assert_eq!(on_wheel(100, 63), 104);
+        assert_eq!(on_wheel(104, 63), 112);
+        assert_eq!(on_wheel(1000, 503), 1008);
+        assert_eq!(on_wheel(1000, 504), 1024);
+    }
+}
