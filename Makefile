@@ -49,9 +49,10 @@ bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole 
 	cargo bench --quiet -p airloom-drive --bench worlds
 	@PYTHON=$(BIN)/python tools/bench/run
 
-nightly: develop ## the long tests: many more random cases, optimised build, fuzzing
+nightly: develop ## the long tests: many more random cases, optimised build, whole studies, fuzzing
 	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 cargo test --release
 	$(BIN)/pytest
+	for study in $$(ls python/airloom/studies); do $(BIN)/airloom study run $$study && $(BIN)/airloom study report $$study; done
 	@tools/fuzz
 
 docs: ## generate docs/reference, and the Rust reference into target/doc

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+# The `study.py` of a study is data of that study, loaded by its place: several have the same module name.
+collect_ignore_glob = ["python/airloom/studies/*"]
+
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, emulate, report, run, validate
+from airloom.cli import check, doctor, emulate, report, run, study, validate
 from airloom.cli import list as list_
 from airloom.cli import sweep as sweep_
 from airloom.cli.terminal import Manners, say_details, say_error
@@ -52,6 +52,7 @@ app.command("report", help=report.HELP)(report.report)
 app.command("list", help=list_.HELP)(list_.list_)
 app.command("validate", help=validate.HELP)(validate.validate)
 app.command("doctor", help=doctor.HELP)(doctor.doctor)
+app.add_typer(study.app, name="study", help=study.HELP)
 
 # Every error of typer's parser: unknown commands and options, bad values. Named through a public subclass, since
 # its own name has moved between releases.

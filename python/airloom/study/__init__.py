@@ -1,0 +1,33 @@
+"""Studies: what a paper states, held against what the same network does here.
+
+```
+studies/<name>/                         the data: no protocol code, no typed verdict
+  claims.toml       claims.py           what the paper states, and what would be near enough
+  assumptions.toml  assumptions.py      what it leaves open; readings are combinations of its levels
+  sweep.toml        plan.py             which sweeps are made, with which seeds
+  study.py          folder.py           what the files cannot say: from tables to evidence for a claim
+                    execute.py          makes the sweeps, resumable
+                    rules.py            evidence + claim -> verdict, with the tests of statistics.py
+                    outcome.py          all verdicts, those at every other reading (the map), the controls
+                    text.py page.py     the report: terminal, JSON, HTML with figures
+```
+"""
+
+from airloom.study.data import Data, NotSwept
+from airloom.study.folder import Study, names, open_study
+from airloom.study.rules import Evidence, Pair, Setting, Value, exact, pair, value
+
+__all__ = [
+    "Data",
+    "Evidence",
+    "NotSwept",
+    "Pair",
+    "Setting",
+    "Study",
+    "Value",
+    "exact",
+    "names",
+    "open_study",
+    "pair",
+    "value",
+]

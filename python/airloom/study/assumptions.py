@@ -1,0 +1,156 @@
+"""`assumptions.toml`: every open reading of a paper, with its default, its levels, its role and its source.
+
+A level says which keys of the scenarios it sets. The default was chosen before the result was seen, and a default that
+was not is marked so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from airloom.errors import UsageError
+
+#: decisive: swept jointly with the other decisive ones; level: one at a time; calibration: fitted to claims it names.
+ROLES = ("decisive", "level", "calibration")
+
+#: Where a reading comes from.
+SOURCES = ("paper", "standard", "guess")
+
+#: The reading that has every default.
+DEFAULT = "default"
+
+#: The same under another name: nothing may differ from the default, to the last digit.
+NULL = "default, by another name"
+
+
+class Level(NamedTuple):
+    """One way to read it, and the keys of the scenarios that this sets; none if it cannot be run yet."""
+
+    label: str
+    settings: dict[str, Any] | None
+
+
+class Assumption(NamedTuple):
+    """Something the paper leaves open."""
+
+    id: str
+    says: str
+    default: Level
+    levels: tuple[Level, ...]
+    role: str
+    source: str
+    why: str
+    #: The claims that a calibration was fitted to.
+    fitted_to: tuple[str, ...]
+    #: Which commit brought the default in.
+    introduced: str
+    #: Was the default changed after results had been seen?
+    is_after_result: bool
+
+
+class Reading(NamedTuple):
+    """A combination of levels: its name, the assumptions that are not at their default, and the keys it sets."""
+
+    name: str
+    changed: tuple[tuple[str, str], ...]
+    settings: dict[str, Any]
+
+
+def read(path: Path) -> tuple[Assumption, ...]:
+    """The assumptions in a file. Raises `UsageError` with the file and the assumption that is wrong."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    return parse(table, str(path))
+
+
+def parse(table: Mapping[str, Any], file: str = "assumptions.toml") -> tuple[Assumption, ...]:
+    """The assumptions of a table as TOML gives it."""
+    unknown = set(table) - {"assumption"}
+    if unknown:
+        raise UsageError(f"{file}: unknown key {sorted(unknown)[0]!r}; valid: assumption")
+    found = tuple(_assumption(entry, file) for entry in table.get("assumption", []))
+    names = [a.id for a in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{file}: {name} is there twice")
+    return found
+
+
+_KEYS = {"id", "says", "default", "set", "levels", "role", "source", "why", "fitted_to", "introduced", "after_result"}
+
+
+def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
+    name = entry.get("id")
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"{file}: an assumption without an id")
+    where = f"{file}: {name}"
+    for key in entry:
+        if key not in _KEYS:
+            raise UsageError(f"{where}: unknown key {key!r}; valid: {', '.join(sorted(_KEYS))}")
+    for key in ("says", "default", "why"):
+        if key not in entry:
+            raise UsageError(f"{where}: no {key!r}")
+    role, source = entry.get("role"), entry.get("source")
+    if role not in ROLES:
+        raise UsageError(f"{where}: role {role!r}; valid: {', '.join(ROLES)}")
+    if source not in SOURCES:
+        raise UsageError(f"{where}: source {source!r}; valid: {', '.join(SOURCES)}")
+    fitted = tuple(entry.get("fitted_to", ()))
+    if bool(fitted) != (role == "calibration"):
+        raise UsageError(f"{where}: a calibration, and nothing else, names the claims in `fitted_to`")
+    levels = []
+    for level in entry.get("levels", []):
+        if not isinstance(level, Mapping) or set(level) - {"label", "set"} or "label" not in level:
+            raise UsageError(f"{where}: a level is {{ label = .., set = {{ KEY = VALUE }} }}, not {level!r}")
+        levels.append(Level(str(level["label"]), dict(level["set"]) if "set" in level else None))
+    default = Level(str(entry["default"]), dict(entry.get("set", {})))
+    labels = [default.label, *(level.label for level in levels)]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageError(f"{where}: level {label!r} is there twice")
+    return Assumption(
+        id=name,
+        says=str(entry["says"]),
+        default=default,
+        levels=tuple(levels),
+        role=role,
+        source=source,
+        why=str(entry["why"]),
+        fitted_to=fitted,
+        introduced=str(entry.get("introduced", "")),
+        is_after_result=bool(entry.get("after_result", False)),
+    )
+
+
+def readings(assumptions: Iterable[Assumption], *, joint: bool = True) -> list[Reading]:
+    """The default; the same by another name; every level one at a time; with `joint` all pairs of decisive levels.
+
+    Levels without settings cannot be run and are left out: the report lists them as not run.
+    """
+    known = tuple(assumptions)
+    base: dict[str, Any] = {}
+    for assumption in known:
+        base.update(assumption.default.settings or {})
+    found = [Reading(DEFAULT, (), base), Reading(NULL, (), base)]
+    singles = [(a, lv) for a in known for lv in a.levels if lv.settings is not None]
+    for assumption, level in singles:
+        found.append(_reading(base, [(assumption, level)]))
+    if joint:
+        for first, second in itertools.combinations([s for s in singles if s[0].role == "decisive"], 2):
+            if first[0].id != second[0].id:
+                found.append(_reading(base, [first, second]))
+    return found
+
+
+def _reading(base: dict[str, Any], changes: list[tuple[Assumption, Level]]) -> Reading:
+    settings = dict(base)
+    for _, level in changes:
+        settings.update(level.settings or {})
+    changed = tuple((a.id, lv.label) for a, lv in changes)
+    return Reading(", ".join(f"{name} = {label}" for name, label in changed), changed, settings)

@@ -1,0 +1,91 @@
+"""What `study.py` asks for: the tables of the study's sweeps, at one reading of its assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from airloom.errors import UsageError
+from airloom.run import Run
+from airloom.study.assumptions import DEFAULT
+from airloom.study.plan import READING
+from airloom.sweep import SweepResults
+
+
+class NotSwept(Exception):
+    """A claim needs a sweep that was not made at this reading."""
+
+
+class Data:
+    """The tables of a study at one reading. At the default these are the large sweeps, elsewhere the smaller ones."""
+
+    def __init__(self, place: Path, reading: str | None = None) -> None:
+        """`place` holds one folder per sweep; without `reading`, the sweeps that were made at the default only."""
+        self._place = place
+        self._reading = reading
+        self._tables: dict[tuple[str, str], pl.DataFrame] = {}
+
+    @property
+    def reading(self) -> str:
+        """Name of the reading."""
+        return self._reading or DEFAULT
+
+    def results(self, sweep: str) -> SweepResults:
+        """The sweep itself."""
+        folder = self._place / (sweep if self._reading is None else f"{sweep}-readings")
+        if not folder.is_dir():
+            raise NotSwept(f"{sweep} was not made at {self.reading}")
+        return SweepResults(folder)
+
+    def table(self, sweep: str, name: str, **where: Any) -> pl.DataFrame:
+        """Rows of a table (`runs`, `pages`, `flows`, ..), those where the axes have these labels."""
+        key = (sweep, name)
+        if key not in self._tables:
+            results = self.results(sweep)
+            rows = results.runs if name == "runs" else results.table(name)
+            failed = results.failures.height
+            if failed:
+                raise UsageError(f"{failed} runs of {results.folder} failed: see its report (airloom report DIR)")
+            if self._reading is not None:
+                rows = rows.filter(pl.col(READING) == self._reading)
+            self._tables[key] = rows
+        rows = self._tables[key]
+        for axis, label in where.items():
+            if axis not in rows.columns:
+                raise NotSwept(f"{sweep} has no axis {axis!r} at {self.reading}")
+            rows = rows.filter(pl.col(axis) == label)
+        if rows.is_empty():
+            raise NotSwept(f"{sweep} has no runs with {where} at {self.reading}")
+        return rows
+
+    def per_seed(self, sweep: str, name: str, column: str, **where: Any) -> NDArray[np.float64]:
+        """The mean of a column over what is varied besides, one number per seed, in the order of seeds."""
+        rows = self.table(sweep, name, **where)
+        missing = rows[column].null_count()
+        if missing:
+            raise UsageError(
+                f"{sweep}: {missing} of {rows.height} rows with {where} have no {column}: something failed"
+            )
+        found = rows.group_by("seed").agg(pl.col(column).cast(pl.Float64).mean()).sort("seed")
+        return found[column].to_numpy()
+
+    def run(self, sweep: str, **where: Any) -> Run:
+        """The first run with these labels, whole; only of a sweep that keeps folders."""
+        row = self.table(sweep, "runs", **where).sort("point", "seed").row(0, named=True)
+        return Run(self.results(sweep).folder / "runs" / f"point-{row['point']}-seed-{row['seed']}")
+
+    @cached_property
+    def seeds(self) -> Mapping[str, int]:
+        """Number of seeds of each sweep."""
+        found = {}
+        for folder in sorted(self._place.glob("*/sweep.json")):
+            name = folder.parent.name
+            if not name.endswith("-readings"):
+                found[name] = len(SweepResults(folder.parent).manifest["seeds"])
+        return found

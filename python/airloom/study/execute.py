@@ -1,0 +1,53 @@
+"""Makes the sweeps of a study. Running it again makes only what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from airloom.study.folder import Study
+from airloom.sweep import Sweep
+from airloom.sweep.runner import State
+
+#: Told now and then how many runs of all are done.
+Progress = Callable[[int], None]
+
+
+def default_place(name: str) -> Path:
+    """Where the sweeps of a study are kept: `runs/studies/<name>` in the current folder."""
+    return Path("runs") / "studies" / name
+
+
+def planned(study: Study, depth: str) -> dict[str, Sweep]:
+    """All sweeps of a study, by the name of the folder that each has."""
+    readings = study.readings(depth)
+    found = {}
+    for plan in study.plans.values():
+        found[plan.name] = plan.sweep(study.folder, readings[0], depth)
+        if plan.reading_seeds is not None:
+            found[f"{plan.name}-readings"] = plan.reading_sweep(study.folder, readings, depth)
+    return found
+
+
+def size(sweeps: Mapping[str, Sweep]) -> int:
+    """Number of runs of all of them."""
+    return sum(len(sweep.points) * len(sweep.seeds) for sweep in sweeps.values())
+
+
+def run(
+    sweeps: Mapping[str, Sweep],
+    place: Path,
+    *,
+    workers: int | None = None,
+    on: str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Makes the runs that are not there yet, in `place`, one folder per sweep."""
+    before = 0
+    for name, sweep in sweeps.items():
+        sweep.run(out=place / name, workers=workers, on=on, progress=_after(before, progress))
+        before += size({name: sweep})
+
+
+def _after(before: int, progress: Progress | None) -> Callable[[State], None] | None:
+    return None if progress is None else lambda state: progress(before + state.done)

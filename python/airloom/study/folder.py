@@ -1,0 +1,106 @@
+"""Studies that come with the package: found by name, read as a whole, and checked."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from types import ModuleType
+
+from airloom.errors import UsageError
+from airloom.study import assumptions, claims, plan
+from airloom.study.assumptions import Assumption, Reading
+from airloom.study.claims import Claims
+from airloom.study.data import Data
+from airloom.study.plan import Plan
+from airloom.study.rules import Evidence
+
+#: From the tables at a reading to what is held against a claim.
+Computation = Callable[[Data], Evidence]
+
+
+def _home() -> Path:
+    return Path(str(resources.files("airloom") / "studies"))
+
+
+def names() -> list[str]:
+    """Names of the shipped studies.
+
+    >>> "wap-vs-http-wcdma" in names()
+    True
+    """
+    return sorted(p.parent.name for p in _home().glob("*/claims.toml"))
+
+
+def open_study(name: str | Path) -> Study:
+    """The shipped study of that name, or the one in a folder."""
+    place = Path(name)
+    if (place / "claims.toml").is_file():
+        return Study(place.resolve())
+    if str(name) not in names():
+        raise UsageError(f"no study {str(name)!r}; valid: {', '.join(names())}, or a folder with claims.toml")
+    return Study(_home() / str(name))
+
+
+class Study:
+    """One study, as its files say."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads and checks everything: names in one file that another one does not know are errors."""
+        self.folder = folder
+        self.name = folder.name
+        self.claims: Claims = claims.read(folder / "claims.toml")
+        self.assumptions: tuple[Assumption, ...] = assumptions.read(folder / "assumptions.toml")
+        self.plans: dict[str, Plan] = plan.read(folder / "sweep.toml")
+        known = {a.id for a in self.assumptions}
+        ids = {claim.id for claim in self.claims.leaves()} | {claim.id for claim in self.claims.claims}
+        for claim in self.claims.leaves():
+            for assumption in claim.assumptions:
+                if assumption not in known:
+                    raise UsageError(f"{folder}: {claim.id} rests on {assumption!r}, which is no assumption")
+        for assumption_ in self.assumptions:
+            for claim_id in assumption_.fitted_to:
+                if claim_id not in ids:
+                    raise UsageError(f"{folder}: {assumption_.id} was fitted to {claim_id!r}, which is no claim")
+
+    @property
+    def title(self) -> str:
+        """The first heading of its page."""
+        for line in (self.folder / "README.md").read_text(encoding="utf-8").splitlines():
+            if line.startswith("# "):
+                return line[2:].strip()
+        return self.name
+
+    @cached_property
+    def module(self) -> ModuleType:
+        """`study.py`."""
+        path = self.folder / "study.py"
+        name = f"airloom_study_{self.name.replace('-', '_')}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise UsageError(f"{path} cannot be read")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    @cached_property
+    def computations(self) -> dict[str, Computation]:
+        """What `study.py` computes, by the id of the claim (`COMPUTE`); for a claim there is, with a criterion."""
+        found: dict[str, Computation] = dict(self.module.COMPUTE)
+        leaves = {claim.id: claim for claim in self.claims.leaves()}
+        for claim in found:
+            if claim not in leaves:
+                raise UsageError(f"{self.folder}: study.py computes {claim}, which is no claim (or has parts)")
+            if not leaves[claim].has_criterion:
+                raise UsageError(
+                    f"{self.folder}: {claim} is computed, but says nothing about what would be near enough"
+                )
+        return found
+
+    def readings(self, depth: str) -> list[Reading]:
+        """The readings of the verdict map: quick ones change one assumption at a time."""
+        return assumptions.readings(self.assumptions, joint=depth == "full")

@@ -1,0 +1,264 @@
+"""All results of a study: verdicts at the default and at every other reading, and the controls of the machinery."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from airloom._core import __version__
+from airloom.errors import UsageError
+from airloom.study import rules, statistics
+from airloom.study.assumptions import DEFAULT, NULL, Assumption
+from airloom.study.claims import SCORED, Claim
+from airloom.study.data import Data, NotSwept
+from airloom.study.folder import Study
+from airloom.study.rules import DIFFERS, FITTED, HOLDS, NOT_COVERED, VERDICTS, Evidence, Pair, Result
+
+#: The file with a study's last results.
+RESULT = "result.json"
+
+
+class Flip(NamedTuple):
+    """A reading at which a claim has another clear verdict than at the default."""
+
+    reading: str
+    verdict: str
+
+
+class Row(NamedTuple):
+    """A claim over the readings."""
+
+    claim: str
+    #: Its verdict at each reading, by the reading's name; with as many seeds as the readings have.
+    verdicts: dict[str, str]
+    #: Those with the fewest changes that turn `holds` into `differs` or the other way round.
+    flips: tuple[Flip, ...]
+
+    @property
+    def share(self) -> float:
+        """The share of readings, the default among them, at which it holds."""
+        return sum(v in (HOLDS, FITTED) for v in self.verdicts.values()) / len(self.verdicts)
+
+
+class Pairing(NamedTuple):
+    """The control of pairing for one claim: independent seeds must give the same mean, with a wider interval."""
+
+    claim: str
+    paired: statistics.Difference
+    unpaired: statistics.Difference
+    agrees: bool
+
+
+class Outcome(NamedTuple):
+    """Everything that a report of a study says."""
+
+    study: Study
+    depth: str
+    seeds: dict[str, int]
+    #: By id: of claims, their parts and controls.
+    results: dict[str, Result]
+    map: tuple[Row, ...]
+    pairings: tuple[Pairing, ...]
+    #: What differed between the default and the same under another name: nothing, if all is well.
+    null_differences: tuple[str, ...]
+    #: Number of results that were compared for that.
+    null_compared: int
+    #: Assumptions whose default was changed after results were seen.
+    after_result: tuple[str, ...]
+
+    def score(self, kinds: tuple[str, ...] = SCORED) -> dict[str, int]:
+        """Number of claims of these kinds with each verdict. Controls and parts are not claims."""
+        of_kind = [c for c in self.study.claims.claims if c.kind in kinds]
+        counted = {verdict: sum(self.results[c.id].verdict == verdict for c in of_kind) for verdict in VERDICTS}
+        return {verdict: n for verdict, n in counted.items() if n}
+
+
+def evaluate(study: Study, place: Path, depth: str) -> Outcome:
+    """Judges every claim from the tables in `place`."""
+    if not any(place.glob("*/runs.parquet")):
+        flag = " --quick" if depth == "quick" else ""
+        raise UsageError(f"{place} holds no results of {study.name}: airloom study run {study.name}{flag}")
+    data = Data(place)
+    evidence = _evidence(study, data)
+    results = _results(study, evidence)
+    rows, null, compared = _map(study, place, depth)
+    outcome = Outcome(
+        study=study,
+        depth=depth,
+        seeds=dict(data.seeds),
+        results=results,
+        map=rows,
+        pairings=_pairings(study, evidence),
+        null_differences=null,
+        null_compared=compared,
+        after_result=_after_result(study),
+    )
+    _save(outcome, place)
+    return outcome
+
+
+def _evidence(study: Study, data: Data, *, whole: bool = True) -> dict[str, Evidence]:
+    found: dict[str, Evidence] = {}
+    for claim, compute in study.computations.items():
+        try:
+            found[claim] = compute(data)
+        except NotSwept as error:
+            if whole:
+                raise UsageError(f"{study.name}: {claim}: {error}") from None
+    return found
+
+
+def _results(study: Study, evidence: dict[str, Evidence]) -> dict[str, Result]:
+    """Claims and controls are corrected for their number apart: a control is no claim of the paper."""
+    found: dict[str, Result] = {}
+    calibrated = {claim for a in study.assumptions for claim in a.fitted_to}
+    for group in (study.claims.claims, study.claims.controls):
+        leaves = [leaf for claim in group for leaf in (claim.parts or (claim,))]
+        judged = rules.judge(leaves, [evidence.get(leaf.id) for leaf in leaves])
+        for leaf, result in zip(leaves, judged, strict=True):
+            found[leaf.id] = rules.fitted(result) if leaf.id in calibrated else result
+        for claim in group:
+            if claim.parts:
+                whole = rules.whole([found[part.id] for part in claim.parts])
+                found[claim.id] = rules.fitted(whole) if claim.id in calibrated else whole
+    return found
+
+
+def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[str, ...], int]:
+    if not any(place.glob("*-readings/runs.parquet")):
+        return (), (), 0
+    readings = study.readings(depth)
+    at = {r.name: _evidence(study, Data(place, r.name), whole=False) for r in readings}
+    differences, compared = _null(at)
+    verdicts = {name: _results(study, evidence) for name, evidence in at.items() if name != NULL}
+    changes = {r.name: len(r.changed) for r in readings}
+    rows = []
+    for leaf in study.claims.leaves():
+        of_claim = {name: results[leaf.id].verdict for name, results in verdicts.items() if leaf.id in at[name]}
+        if DEFAULT not in of_claim:
+            continue
+        rows.append(Row(leaf.id, of_claim, _flips(of_claim, changes)))
+    return tuple(rows), differences, compared
+
+
+def _flips(verdicts: dict[str, str], changes: dict[str, int]) -> tuple[Flip, ...]:
+    other = {HOLDS: DIFFERS, FITTED: DIFFERS, DIFFERS: HOLDS}.get(verdicts[DEFAULT])
+    turned = [name for name, verdict in verdicts.items() if verdict == other]
+    if not turned:
+        return ()
+    fewest = min(changes[name] for name in turned)
+    return tuple(Flip(name, verdicts[name]) for name in turned if changes[name] == fewest)
+
+
+def _null(at: dict[str, dict[str, Evidence]]) -> tuple[tuple[str, ...], int]:
+    """The default against itself under another name: every number must be the same to the last digit."""
+    default, null = at[DEFAULT], at[NULL]
+    differing = [claim for claim in default if claim not in null or not _same(default[claim], null[claim])]
+    return tuple(differing), len(default)
+
+
+def _same(first: Evidence, second: Evidence) -> bool:
+    if type(first) is not type(second):
+        return False
+    pairs = zip(first, second, strict=True)
+    return all(np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y for x, y in pairs)
+
+
+def _pairings(study: Study, evidence: dict[str, Evidence]) -> tuple[Pairing, ...]:
+    found = []
+    for claim in study.claims.leaves():
+        pair = evidence.get(claim.id)
+        if not isinstance(pair, Pair) or len(pair.a) < 4:
+            continue
+        paired = statistics.paired_difference(pair.a, pair.b)
+        # One half of the seeds for one side, the other half for the other: no seed is on both.
+        unpaired = statistics.unpaired_difference(pair.a[::2], pair.b[1::2])
+        # A 99 % interval: of many such controls some would fall out of one of 95 % by chance.
+        reach = unpaired.half_width * 1.31
+        found.append(Pairing(claim.id, paired, unpaired, abs(paired.mean - unpaired.mean) <= reach))
+    return tuple(found)
+
+
+def _after_result(study: Study) -> tuple[str, ...]:
+    """Assumptions that say so, and those whose default is not the one that the recorded results had."""
+    recorded = study.folder / "expected" / "defaults.json"
+    seen: dict[str, str] = json.loads(recorded.read_text(encoding="utf-8")) if recorded.is_file() else {}
+    return tuple(
+        a.id for a in study.assumptions if a.is_after_result or seen.get(a.id, a.default.label) != a.default.label
+    )
+
+
+def rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Every claim, each followed by its parts, as `--json` prints it."""
+    found = []
+    for claim in outcome.study.claims.claims:
+        for each in (claim, *claim.parts):
+            found.append(row(each, outcome.results[each.id]))
+    return found
+
+
+def row(claim: Claim, result: Result) -> dict[str, Any]:
+    """One claim as `--json` prints it."""
+    return {
+        "id": claim.id,
+        "where": claim.where,
+        "kind": claim.kind,
+        "paper": claim.paper if claim.paper is not None else claim.says,
+        "ours": _json(result.ours),
+        "low": _json(result.low),
+        "high": _json(result.high),
+        "unit": result.unit or claim.unit,
+        "verdict": result.verdict,
+        "assumptions": list(claim.assumptions),
+    }
+
+
+def _json(value: Any) -> Any:
+    """JSON has no not-a-number: what is not known is null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def document(outcome: Outcome) -> dict[str, Any]:
+    """`study report NAME --json`."""
+    return {
+        "study": outcome.study.name,
+        "version": __version__,
+        "seeds": next(iter(outcome.seeds.values()), 0),
+        "claims": rows(outcome),
+    }
+
+
+def _save(outcome: Outcome, place: Path) -> None:
+    kept = {
+        **document(outcome),
+        "depth": outcome.depth,
+        "score": outcome.score(),
+        "score_parts": outcome.score(("p",)),
+        "controls": [row(c, outcome.results[c.id]) for c in outcome.study.claims.controls],
+    }
+    temporary = place / f"{RESULT}.part"
+    temporary.write_text(json.dumps(kept, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    temporary.replace(place / RESULT)
+
+
+def last(place: Path) -> dict[str, Any] | None:
+    """The last results in a study's place, full or quick, as they were saved."""
+    found = sorted(place.glob(f"*/{RESULT}"), key=lambda p: p.stat().st_mtime)
+    if not found:
+        return None
+    kept: dict[str, Any] = json.loads(found[-1].read_text(encoding="utf-8"))
+    return kept
+
+
+def not_run(assumption: Assumption) -> list[str]:
+    """Labels of levels that no scenario key stands for yet."""
+    return [level.label for level in assumption.levels if level.settings is None]
+
+
+def covered(outcome: Outcome) -> int:
+    """Number of scored claims with something computed."""
+    return sum(n for verdict, n in outcome.score().items() if verdict != NOT_COVERED)

@@ -1,0 +1,68 @@
+"""A study's report as one HTML file, with its figures inside."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from airloom._core import __version__
+from airloom.plot.figure import style
+from airloom.report import page
+from airloom.report.page import Section, escaped
+from airloom.study import text
+from airloom.study.data import Data
+from airloom.study.outcome import Outcome
+
+
+def figures(outcome: Outcome, place: Path) -> dict[str, tuple[str, Figure]]:
+    """The figures of `study.py` (`FIGURES`): by name, with title."""
+    data = Data(place)
+    found = getattr(outcome.study.module, "FIGURES", {})
+    with style():
+        return {name: (title, draw(data)) for name, (title, draw) in found.items()}
+
+
+def build(outcome: Outcome, place: Path, target: Path) -> Path:
+    """Writes the report, and beside it each figure as SVG and PDF."""
+    drawn = figures(outcome, place)
+    shown = "".join(
+        f"<figure><figcaption>{escaped(title)}</figcaption>{_inline(figure)}</figure>"
+        for title, figure in drawn.values()
+    )
+    folder = place / "figures"
+    folder.mkdir(exist_ok=True)
+    with style():
+        for name, (_, figure) in drawn.items():
+            figure.savefig(folder / f"{name}.svg", format="svg", metadata={"Date": None, "Creator": "airloom"})
+            figure.savefig(folder / f"{name}.pdf", format="pdf", metadata={"CreationDate": None, "Creator": "airloom"})
+    sections = [
+        Section("figures", "Figures: the paper hollow, ours solid", shown),
+        *(
+            Section(f"part{n}", table.title, page.table(table.title, table.columns, table.rows))
+            for n, table in enumerate(text.tables(outcome))
+        ),
+    ]
+    seeds = ", ".join(f"{name} {count}" for name, count in outcome.seeds.items())
+    facts = page.facts(
+        [("study", outcome.study.name), ("depth", outcome.depth), ("seeds", seeds), ("airloom", __version__)]
+    )
+    flag = " --quick" if outcome.depth == "quick" else ""
+    command = f"airloom study run {outcome.study.name}{flag}"
+    intro = (
+        f"<h1>{escaped(outcome.study.title)}</h1><p>{escaped(outcome.study.claims.paper)}</p>{facts}"
+        f"<p><strong>{escaped(text.headline(outcome))}</strong></p>"
+        f'<p>To repeat it:</p><pre tabindex="0"><code>{escaped(command)}</code></pre>'
+    )
+    target.write_text(page.document(outcome.study.title, intro, sections, {"kind": "study"}), encoding="utf-8")
+    return target
+
+
+def _inline(figure: Figure) -> str:
+    octets = io.StringIO()
+    with style():
+        figure.savefig(octets, format="svg", metadata={"Date": None, "Creator": "airloom"})
+    # What stands before the element is for files of their own.
+    found = octets.getvalue()
+    return found[found.index("<svg") :]

@@ -1,0 +1,97 @@
+"""`sweep.toml` of a study: its sweeps, what they vary, and with which seeds they are made quick and full."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from airloom.errors import UsageError
+from airloom.scenario import Scenario, load
+from airloom.study.assumptions import Reading
+from airloom.sweep import Sweep
+
+#: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
+DEPTHS = ("quick", "full")
+
+#: The axis of a sweep over readings.
+READING = "reading"
+
+
+class Plan(NamedTuple):
+    """One sweep of a study."""
+
+    name: str
+    scenario: str
+    #: Keys that this sweep sets in every run.
+    settings: dict[str, Any]
+    vary: dict[str, list[Any]]
+    seeds: dict[str, str]
+    #: Tables that are kept of every run.
+    tables: tuple[str, ...]
+    #: Keep whole run folders?
+    folders: bool
+    #: Seeds at every other reading of the assumptions; none if this sweep is made at the default only.
+    reading_seeds: dict[str, str] | None
+    #: What is varied there, where that is less.
+    reading_vary: dict[str, list[Any]]
+
+    def sweep(self, folder: Path, default: Reading, depth: str) -> Sweep:
+        """The sweep at the default reading."""
+        return self._scenario(folder, default).sweep(
+            self.vary, self.seeds[depth], tables=self.tables, folders=self.folders
+        )
+
+    def reading_sweep(self, folder: Path, readings: Sequence[Reading], depth: str) -> Sweep:
+        """The sweep at all readings, the default among them: they share their seeds."""
+        assert self.reading_seeds is not None
+        levels = [{"label": reading.name, "set": reading.settings} for reading in readings]
+        # The readings come last: what they set, they set.
+        vary = {**self.reading_vary, READING: levels}
+        return self._scenario(folder, readings[0]).sweep(
+            vary, self.reading_seeds[depth], tables=self.tables, folders=self.folders
+        )
+
+    def _scenario(self, folder: Path, default: Reading) -> Scenario:
+        return load(folder / "scenarios" / f"{self.scenario}.toml", {**default.settings, **self.settings})
+
+
+_KEYS = {"scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds", "reading_vary"}
+
+
+def read(path: Path) -> dict[str, Plan]:
+    """The sweeps of a file, by name."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    return {name: _plan(name, entry, f"{path}: [{name}]") for name, entry in table.items()}
+
+
+def _plan(name: str, entry: Any, where: str) -> Plan:
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"{where}: expected a table")
+    for key in entry:
+        if key not in _KEYS:
+            raise UsageError(f"{where}: unknown key {key!r}; valid: {', '.join(sorted(_KEYS))}")
+    if "scenario" not in entry:
+        raise UsageError(f"{where}: no 'scenario'")
+    vary = dict(entry.get("vary", {}))
+    return Plan(
+        name=name,
+        scenario=str(entry["scenario"]),
+        settings=dict(entry.get("set", {})),
+        vary=vary,
+        seeds=_seeds(entry.get("seeds"), where),
+        tables=tuple(entry.get("tables", ("pages",))),
+        folders=bool(entry.get("folders", False)),
+        reading_seeds=_seeds(entry["reading_seeds"], where) if "reading_seeds" in entry else None,
+        reading_vary={**vary, **entry.get("reading_vary", {})},
+    )
+
+
+def _seeds(given: Any, where: str) -> dict[str, str]:
+    if not isinstance(given, Mapping) or set(given) != set(DEPTHS):
+        raise UsageError(f'{where}: seeds are {{ quick = "1..5", full = "1..100" }}, not {given!r}')
+    return {depth: str(seeds) for depth, seeds in given.items()}

@@ -1,0 +1,122 @@
+"""The tests behind the verdicts keep their error probabilities: on made-up data whose truth is known."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from airloom.study import statistics
+
+#: Made-up experiments of each kind.
+TRIALS = 2000
+
+
+def rejections(p: list[float]) -> float:
+    return sum(x < statistics.ALPHA for x in p) / len(p)
+
+
+def test_paired_test_of_equal_things_errs_one_time_in_twenty() -> None:
+    random = np.random.default_rng(1)
+    p = []
+    for _ in range(TRIALS):
+        shared = random.gamma(2.0, 1.0, 20)
+        p.append(statistics.paired_difference(shared + random.normal(0, 0.1, 20), shared + random.normal(0, 0.1, 20)).p)
+    # Three standard deviations of the share of 2,000 trials are 0.015.
+    assert rejections(p) == pytest.approx(0.05, abs=0.015)
+
+
+def test_interval_of_a_difference_holds_the_truth_in_95_of_100() -> None:
+    random = np.random.default_rng(2)
+    inside = 0
+    for _ in range(TRIALS):
+        shared = random.normal(5, 1, 15)
+        d = statistics.paired_difference(shared + random.normal(0.3, 0.2, 15), shared)
+        inside += d.low <= 0.3 <= d.high
+    assert inside / TRIALS == pytest.approx(0.95, abs=0.015)
+
+
+def test_pairing_narrows_the_interval_and_leaves_the_mean() -> None:
+    random = np.random.default_rng(3)
+    shared = random.normal(5, 1, 400)
+    a, b = shared + random.normal(0.2, 0.1, 400), shared
+    paired, unpaired = statistics.paired_difference(a, b), statistics.unpaired_difference(a[::2], b[1::2])
+    assert paired.half_width < unpaired.half_width / 5
+    assert abs(paired.mean - unpaired.mean) <= unpaired.half_width
+
+
+def test_a_thing_against_itself_does_not_differ() -> None:
+    x = np.random.default_rng(4).normal(1, 0.1, 30)
+    assert statistics.paired_difference(x, x) == statistics.Difference(0.0, 0.0, 0.0, 1.0, 30)
+    assert statistics.paired_difference(x + 0.5, x).p == 0.0
+
+
+def test_holm_keeps_the_error_of_a_whole_family() -> None:
+    random = np.random.default_rng(5)
+    families = [statistics.holm(list(random.uniform(size=12))) for _ in range(TRIALS)]
+    assert sum(min(f) < 0.05 for f in families) / TRIALS == pytest.approx(0.05, abs=0.015)
+    # Without correction nearly half of them would err.
+    raw = [random.uniform(size=12).min() for _ in range(TRIALS)]
+    assert sum(p < 0.05 for p in raw) / TRIALS > 0.4
+
+
+def test_holm_gives_what_the_definition_says() -> None:
+    assert statistics.holm([0.01, 0.02, 0.03, 0.5]) == pytest.approx([0.04, 0.06, 0.06, 0.5])
+    assert statistics.holm([0.5, 0.01]) == pytest.approx([0.5, 0.02])
+    assert statistics.holm([0.9, 0.9, 0.9]) == [1.0, 1.0, 1.0]
+    assert statistics.holm([]) == []
+
+
+def ratios(truth: float, count: int, spread: float, seed: int) -> list[float]:
+    random = np.random.default_rng(seed)
+    p = []
+    for _ in range(TRIALS):
+        b = random.normal(1.0, 0.1, count)
+        a = truth * b + random.normal(0, spread, count)
+        p.append(statistics.equivalence(a, b, 0.8, 1.25))
+    return p
+
+
+def test_equivalence_finds_equal_things_equal() -> None:
+    assert rejections(ratios(1.0, 20, 0.1, 6)) > 0.99
+
+
+def test_equivalence_errs_one_time_in_twenty_at_the_edge_of_the_margin() -> None:
+    assert rejections(ratios(1.25, 20, 0.1, 7)) == pytest.approx(0.05, abs=0.015)
+    assert rejections(ratios(0.8, 20, 0.1, 8)) == pytest.approx(0.05, abs=0.015)
+
+
+def test_too_few_seeds_are_not_equivalence() -> None:
+    # "Not significant" would call these equal; three seeds with this spread show nothing.
+    assert rejections(ratios(1.0, 3, 0.5, 9)) < 0.05
+    assert statistics.equivalence([1.0], [1.0], 0.8, 1.25) == 1.0
+
+
+def test_interval_of_a_ratio_says_the_same_as_the_equivalence_test() -> None:
+    random = np.random.default_rng(10)
+    for truth in (0.75, 0.82, 1.0, 1.2, 1.3):
+        for _ in range(50):
+            b = random.normal(1.0, 0.1, 12)
+            a = truth * b + random.normal(0, 0.1, 12)
+            r = statistics.ratio(a, b, 0.90)
+            inside = r.low > 0.8 and r.high < 1.25
+            assert inside == (statistics.equivalence(a, b, 0.8, 1.25) < 0.05)
+
+
+def test_ratio_to_what_may_be_zero_has_no_bounds() -> None:
+    r = statistics.ratio([1.0, 2.0, 3.0], [-1.0, 1.0, 0.5])
+    assert (r.low, r.high) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_prediction_holds_the_mean_of_new_runs_in_95_of_100(runs: int) -> None:
+    random = np.random.default_rng(11)
+    inside = 0
+    for _ in range(TRIALS):
+        low, high = statistics.prediction(random.normal(10, 2, 30), runs)
+        inside += low <= random.normal(10, 2, runs).mean() <= high
+    assert inside / TRIALS == pytest.approx(0.95, abs=0.015)
+
+
+def test_prediction_of_very_many_runs_is_the_interval_of_the_mean() -> None:
+    x = np.random.default_rng(12).normal(10, 2, 30)
+    wanted = stats.ttest_1samp(x, 0).confidence_interval(0.95)
+    assert statistics.prediction(x, 10**9) == pytest.approx((wanted.low, wanted.high), rel=1e-6)

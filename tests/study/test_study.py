@@ -1,0 +1,318 @@
+"""A study from its files to its report: a made-up one whose truth is known, and the shipped ones."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom.errors import UsageError
+from airloom.study import execute, names, open_study, outcome, text
+from airloom.study.outcome import Outcome, evaluate
+from tests.cli.shell import airloom
+
+SCENARIO = """\
+title = "A small object over a wire"
+path = ["mobile", "wire", "origin"]
+
+[hosts]
+mobile = { app = { http-client = { pages = [["/5kB"]] } } }
+origin = { app = "http-server" }
+
+[links]
+wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", loss = 0.02 }
+"""
+
+CLAIMS = """\
+paper = "Nobody: On small objects"
+
+[[claim]]
+id = "X1"
+kind = "o"
+where = "1"
+says = "a slow wire is slower"
+order = ">"
+assumptions = ["delay"]
+
+[[claim]]
+id = "X2"
+kind = "v"
+where = "2"
+says = "the rate"
+paper = 1000
+unit = "kbit/s"
+tolerance = "1%"
+
+[[claim]]
+id = "X3"
+kind = "o"
+where = "3"
+says = "two parts"
+
+[[claim.part]]
+id = "X3.done"
+order = ">"
+assumptions = ["delay"]
+
+[[claim.part]]
+id = "X3.missing"
+order = ">"
+
+[[claim]]
+id = "X4"
+kind = "s"
+where = "4"
+says = "nobody looked"
+
+[[claim]]
+id = "X5"
+kind = "p"
+where = "5"
+says = "one object"
+equals = 1
+
+[[control]]
+id = "itself"
+kind = "o"
+where = "control"
+says = "against itself"
+equal = [0.999, 1.001]
+"""
+
+ASSUMPTIONS = """\
+[[assumption]]
+id = "delay"
+says = "one-way delay"
+default = "20 ms"
+set = { "links.wire.delay" = "20ms" }
+levels = [
+    { label = "much, and a fast slow wire", set = { "links.wire.delay" = "20ms", "links.wire.rate" = "10Mbit/s" } },
+    { label = "not built" },
+]
+role = "decisive"
+source = "guess"
+why = "made up"
+
+[[assumption]]
+id = "rate"
+says = "the rate"
+default = "1 Mbit/s"
+role = "calibration"
+source = "paper"
+why = "made up"
+fitted_to = ["X2"]
+"""
+
+SWEEP = """\
+[core]
+scenario = "wire"
+seeds = { quick = "1..8", full = "1..12" }
+reading_seeds = { quick = "1..8", full = "1..8" }
+tables = ["pages"]
+
+[core.vary]
+speed = [
+    { label = "fast", set = { "links.wire.rate" = "1Mbit/s" } },
+    { label = "slow", set = { "links.wire.rate" = "200kbit/s" } },
+]
+"""
+
+STUDY = """\
+from airloom.study import Data, exact, pair
+from airloom.study.rules import Setting
+
+
+def load(data, speed):
+    return data.per_seed("core", "pages", "load_ns", speed=speed) / 1e9
+
+
+def slower(data):
+    return pair(load(data, "slow"), load(data, "fast"), "s")
+
+
+COMPUTE = {
+    "X1": slower,
+    "X2": lambda data: exact(1000.0, "kbit/s"),
+    "X3.done": slower,
+    "X5": lambda data: Setting(int(data.table("core", "pages")["objects"].max())),
+    "itself": lambda data: pair(load(data, "fast"), load(data, "fast"), "s"),
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("study") / "small-objects"
+    (place / "scenarios").mkdir(parents=True)
+    (place / "expected").mkdir()
+    for name, content in {
+        "scenarios/wire.toml": SCENARIO,
+        "claims.toml": CLAIMS,
+        "assumptions.toml": ASSUMPTIONS,
+        "sweep.toml": SWEEP,
+        "study.py": STUDY,
+        "README.md": "# Small objects\n",
+    }.items():
+        (place / name).write_text(content)
+    return place
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    place = tmp_path_factory.mktemp("results") / "quick"
+    study = open_study(folder)
+    execute.run(execute.planned(study, "quick"), place, workers=1)
+    return evaluate(study, place, "quick")
+
+
+def test_every_claim_has_a_verdict_and_what_is_not_computed_shows(found: Outcome) -> None:
+    verdicts = {name: result.verdict for name, result in found.results.items()}
+    assert verdicts == {
+        "X1": "holds",
+        "X2": "fitted",
+        "X3": "not-covered",
+        "X3.done": "holds",
+        "X3.missing": "not-covered",
+        "X4": "not-covered",
+        "X5": "holds",
+        "itself": "holds",
+    }
+
+
+def test_score_counts_claims_apart_from_parts_and_procedures(found: Outcome) -> None:
+    assert found.score() == {"fitted": 1, "holds": 1, "not-covered": 2}
+    assert found.score(("p",)) == {"holds": 1}
+    assert "of 4 claims 2 computed: 1 holds, 1 fitted, 2 not-covered" in text.headline(found)
+
+
+def test_map_says_which_assumption_turns_a_claim(found: Outcome) -> None:
+    (row,) = [row for row in found.map if row.claim == "X1"]
+    assert row.verdicts["default"] == "holds"
+    assert row.share == 0.5
+    (flip,) = row.flips
+    assert flip.verdict == "differs"
+    assert flip.reading == "delay = much, and a fast slow wire"
+
+
+def test_default_under_another_name_differs_in_nothing(found: Outcome) -> None:
+    assert found.null_differences == ()
+    assert found.null_compared == 5
+
+
+def test_pairing_is_held_against_independent_seeds(found: Outcome) -> None:
+    pairings = {p.claim: p for p in found.pairings}
+    assert set(pairings) == {"X1", "X3.done", "itself"}
+    assert all(p.agrees for p in pairings.values())
+    assert pairings["itself"].paired.mean == 0
+
+
+def test_json_has_the_promised_shape(found: Outcome) -> None:
+    said = outcome.document(found)
+    assert set(said) == {"study", "version", "seeds", "claims"}
+    assert said["seeds"] == 8
+    wanted = {"id", "where", "kind", "paper", "ours", "low", "high", "unit", "verdict", "assumptions"}
+    assert all(set(claim) == wanted for claim in said["claims"])
+    assert [claim["id"] for claim in said["claims"]] == ["X1", "X2", "X3", "X3.done", "X3.missing", "X4", "X5"]
+    json.dumps(said, allow_nan=False)
+
+
+def test_a_changed_default_is_found_out(folder: Path, found: Outcome, tmp_path: Path) -> None:
+    assert found.after_result == ()
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "expected" / "defaults.json").write_text(json.dumps({"delay": "10 ms", "rate": "1 Mbit/s"}))
+    assert outcome._after_result(open_study(copy)) == ("delay",)
+
+
+def changed(folder: Path, tmp_path: Path, name: str, old: str, new: str) -> Path:
+    copy = tmp_path / "changed"
+    shutil.copytree(folder, copy)
+    content = (copy / name).read_text()
+    assert old in content
+    (copy / name).write_text(content.replace(old, new, 1))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "claims.toml",
+            'assumptions = ["delay"]',
+            'assumptions = ["dealy"]',
+            "rests on 'dealy', which is no assumption",
+        ),
+        ("assumptions.toml", 'fitted_to = ["X2"]', 'fitted_to = ["X9"]', "fitted to 'X9', which is no claim"),
+        ("study.py", '"X1": slower', '"X9": slower', "computes X9, which is no claim"),
+        ("study.py", '"X1": slower', '"X4": slower', "nothing about what would be near enough"),
+        ("sweep.toml", "tables", "tabels", "unknown key 'tabels'"),
+        ("sweep.toml", 'seeds = { quick = "1..8", full = "1..12" }', 'seeds = "1..8"', "seeds are"),
+    ],
+)
+def test_names_that_do_not_fit_together_are_errors(
+    folder: Path, tmp_path: Path, name: str, old: str, new: str, message: str
+) -> None:
+    place = changed(folder, tmp_path, name, old, new)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        len(open_study(place).computations)
+
+
+def test_running_again_makes_nothing_anew(folder: Path, found: Outcome, tmp_path: Path) -> None:
+    study = open_study(folder)
+    place = tmp_path / "quick"
+    sweeps = execute.planned(study, "quick")
+    calls: list[int] = []
+    execute.run(sweeps, place, workers=1, progress=calls.append)
+    first = (place / "core" / "runs.parquet").read_bytes()
+    session = (place / "core" / "sessions.json").read_text()
+    assert calls[-1] == execute.size(sweeps)
+    execute.run(sweeps, place, workers=1)
+    assert (place / "core" / "runs.parquet").read_bytes() == first
+    assert (place / "core" / "sessions.json").read_text() == session
+
+
+def test_a_study_that_was_not_run_says_how(folder: Path) -> None:
+    done = airloom("study", "report", folder, "--quick")
+    assert done.code == 2
+    assert "airloom study run small-objects --quick" in done.err
+    unknown = airloom("study", "report", "nothing")
+    assert unknown.code == 2
+    assert "valid: " in unknown.err
+    assert len(unknown.err.splitlines()) == 1
+
+
+def test_shipped_studies_are_listed_with_their_score() -> None:
+    done = airloom("study", "list", "--json")
+    assert [entry["study"] for entry in json.loads(done.out)] == names()
+    assert "not run here" in airloom("study", "list").out
+
+
+def entries(study: str) -> dict[str, Any]:
+    recorded = open_study(study).folder / "expected" / "quick.json"
+    kept: dict[str, Any] = json.loads(recorded.read_text())
+    return kept
+
+
+@pytest.mark.parametrize("name", names())
+def test_shipped_study_runs_quick_and_turns_no_recorded_verdict_round(name: str, tmp_path: Path) -> None:
+    done = airloom("study", "run", name, "--quick", "--out", tmp_path, "--json")
+    assert done.code == 0, done.err
+    said = {claim["id"]: claim["verdict"] for claim in json.loads(done.out)["claims"]}
+    recorded = entries(name)["claims"]
+    assert set(said) == set(recorded)
+    opposite = {("holds", "differs"), ("differs", "holds")}
+    turned = {
+        claim: (verdict, said[claim]) for claim, verdict in recorded.items() if (verdict, said[claim]) in opposite
+    }
+    assert turned == {}
+    lost = {claim for claim, verdict in recorded.items() if verdict != "not-covered" and said[claim] == "not-covered"}
+    assert lost == set()
+
+    reported = airloom("study", "report", name, "--quick", "--out", tmp_path)
+    assert reported.code == 0, reported.err
+    assert reported.out.splitlines()[0].startswith(f"{name}, quick: of ")
+    kept = json.loads((tmp_path / "quick" / "result.json").read_text())
+    assert all(control["verdict"] != "differs" for control in kept["controls"])
+    assert "to the last digit" in (tmp_path / "quick" / "report.html").read_text()

@@ -1,0 +1,34 @@
+"""Writes expected/ of a study from a quick run: the verdicts that tests compare with, and the defaults they had.
+
+    tools/record_study.py NAME
+
+Run it when a change is meant to change verdicts, and look at the difference. A default that is not the recorded one is
+reported as chosen after the result, until this is run again; set `after_result = true` beside it to keep that said.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from airloom.study import execute, open_study
+from airloom.study.outcome import evaluate, rows
+
+
+def main(name: str) -> None:
+    study = open_study(name)
+    with tempfile.TemporaryDirectory() as place:
+        execute.run(execute.planned(study, "quick"), Path(place))
+        outcome = evaluate(study, Path(place), "quick")
+    expected = study.folder / "expected"
+    expected.mkdir(exist_ok=True)
+    verdicts = {row["id"]: row["verdict"] for row in rows(outcome)}
+    defaults = {a.id: a.default.label for a in study.assumptions}
+    for file, content in (("quick.json", {"claims": verdicts}), ("defaults.json", defaults)):
+        (expected / file).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: tools/record_study.py NAME")
+    main(sys.argv[1])
