@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use airloom_base::Instant;
+use airloom_base::{Duration, Instant};
 
 /// A component that can be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +72,14 @@ impl Wakeup {
     }
 }
 
+/// Time in the upper half, number of insertion in the lower: one comparison decides.
+#[inline]
+fn order(at: Instant, pushed: u64) -> u128 {
+    u128::from(at.as_nanos()) << 64 | u128::from(pushed)
+}
+
 /// An entry; earliest first, then in order of insertion.
 struct Entry {
-    /// Time in the upper half, number of insertion in the lower: one comparison decides.
     order: u128,
     key: Key,
 }
@@ -113,8 +118,12 @@ impl Eq for Entry {}
 /// large ones the front saves as much as it costs.
 const FRONT: usize = 8;
 
-/// The wake-ups: the next one, a short sorted front and a heap behind it. Nothing in the front is earlier than the
-/// next nor later than anything in the heap.
+/// How far the horizon is moved at a time. The long timers of many connections (TIME-WAIT above all) wait unsorted
+/// behind it and make no heap deep.
+const SPAN: Duration = Duration::from_secs(8);
+
+/// The wake-ups: the next one, a short sorted front, a heap behind it, and what lies beyond the horizon. Nothing in
+/// the front is earlier than the next nor later than anything in the heap; all three end before the horizon.
 pub(crate) struct Agenda {
     /// Earlier than all else; if there is none, the earliest is the last of the front. A busy link enters here and
     /// leaves again without being sorted in.
@@ -122,6 +131,9 @@ pub(crate) struct Agenda {
     /// Latest first, so that the earliest is taken off the end.
     front: Vec<Entry>,
     heap: BinaryHeap<Entry>,
+    /// Entries from the horizon on, in no order.
+    far: Vec<Entry>,
+    horizon: u128,
     pushed: u64,
 }
 
@@ -129,7 +141,8 @@ impl Default for Agenda {
     fn default() -> Self {
         // Room for a small network, so that no entry of it ever costs an allocation.
         let (front, heap) = (Vec::with_capacity(FRONT + 1), BinaryHeap::with_capacity(64));
-        Agenda { next: None, front, heap, pushed: 0 }
+        let horizon = order(Instant::ZERO + SPAN, 0);
+        Agenda { next: None, front, heap, far: Vec::new(), horizon, pushed: 0 }
     }
 }
 
@@ -137,8 +150,8 @@ impl Agenda {
     #[inline]
     pub(crate) fn push(&mut self, at: Instant, key: Key) {
         self.pushed += 1;
-        let entry = Entry { order: u128::from(at.as_nanos()) << 64 | u128::from(self.pushed), key };
-        let first = self.front.last().map_or(u128::MAX, |e| e.order);
+        let entry = Entry { order: order(at, self.pushed), key };
+        let first = self.front.last().map_or(self.horizon, |e| e.order);
         if self.next.is_none() && entry.order < first {
             self.next = Some(entry);
         } else {
@@ -148,6 +161,13 @@ impl Agenda {
 
     #[inline(never)]
     fn push_behind(&mut self, entry: Entry) {
+        if entry.order >= self.horizon {
+            self.far.push(entry);
+            if self.next.is_none() && self.front.is_empty() {
+                self.move_horizon();
+            }
+            return;
+        }
         let entry = match &mut self.next {
             Some(next) if entry.order < next.order => std::mem::replace(next, entry),
             _ => entry,
@@ -181,38 +201,50 @@ impl Agenda {
     /// The earliest entry, stale or not.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Instant, Key)> {
-        // The front is refilled when it gets empty, so the heap is never asked.
+        // The front is refilled when it gets empty: neither the heap nor what is far is ever asked.
         self.next.as_ref().or(self.front.last()).map(Entry::parts)
     }
 
     /// Takes the earliest entry, stale or not, if it is not later than `end`.
     #[inline]
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Key)> {
-        if let Some(entry) = &self.next {
-            let parts = entry.parts();
-            if parts.0 > end {
-                return None;
-            }
-            self.next = None;
-            return Some(parts);
-        }
-        let parts = self.front.last()?.parts();
+        let parts = self.peek()?;
         if parts.0 > end {
             return None;
         }
-        self.front.pop();
-        if self.front.is_empty() {
+        if self.next.is_some() {
+            self.next = None;
+        } else {
+            self.front.pop();
+        }
+        if self.front.is_empty() && self.heap.len() + self.far.len() > 0 {
             self.refill();
         }
         Some(parts)
     }
 
+    #[inline(never)]
     fn refill(&mut self) {
+        if self.heap.is_empty() && self.next.is_none() && !self.far.is_empty() {
+            return self.move_horizon();
+        }
         while self.front.len() < FRONT / 2
             && let Some(entry) = self.heap.pop()
         {
             self.front.insert(0, entry);
         }
+    }
+
+    /// Everything before the horizon is over: moves it behind the earliest of what lies beyond.
+    #[inline(never)]
+    fn move_horizon(&mut self) {
+        let Some(first) = self.far.iter().map(|e| e.order).min() else { return };
+        let (at, _) = Entry { order: first, key: Key::Timeline(0) }.parts();
+        // The end of time is a moment as well, and the last entry must end before the horizon.
+        self.horizon = order(at + SPAN, 0).max(first + 1);
+        let horizon = self.horizon;
+        self.heap.extend(self.far.extract_if(.., |e| e.order < horizon));
+        self.refill();
     }
 
     /// How many entries were ever pushed: the number of events of a run, stale ones included.
@@ -261,10 +293,11 @@ mod tests {
             let mut model: Vec<(u64, u32)> = Vec::new();
             let mut name = 0;
             for _ in 0..20_000 {
-                // Grows to about `size`, with many ties.
+                // Grows to about `size`, with many ties; now and then something beyond the horizon.
                 if model.len() < size && draw.chance(0.6) || model.is_empty() {
                     name += 1;
-                    let at = draw.below(50) + model.iter().map(|m| m.0).min().unwrap_or(0);
+                    let far = if draw.chance(0.05) { draw.below(5) * SPAN.as_nanos() / 2 } else { 0 };
+                    let at = far + draw.below(50) + model.iter().map(|m| m.0).min().unwrap_or(0);
                     agenda.push(Instant::from_nanos(at), Key::Link(name));
                     model.push((at, name));
                 } else {
