@@ -12,7 +12,9 @@ True
 from typing import TYPE_CHECKING, Any
 
 from airloom._core import ScenarioError, __version__
-from airloom.errors import AirloomError, Interrupted, RunError, Unsupported
+from airloom.errors import AirloomError, Interrupted, LabError, RunError, Unsupported
+from airloom.laboratory import Lab, lab
+from airloom.reexec import pytest_addoption as pytest_addoption  # for `pytest -p airloom`
 from airloom.run import Run
 from airloom.scenario import Scenario, load, shipped
 
@@ -32,6 +34,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "AirloomError",
     "Interrupted",
+    "Lab",
+    "LabError",
     "Run",
     "RunError",
     "Scenario",
@@ -40,6 +44,7 @@ __all__ = [
     "SweepResults",
     "Unsupported",
     "__version__",
+    "lab",
     "load",
     "shipped",
 ]

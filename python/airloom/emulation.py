@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airloom.errors import Interrupted
+from airloom.errors import Interrupted, UsageError
 from airloom.folder import Folder, Progress, default_place
 from airloom.run import save
 
 if TYPE_CHECKING:
     from airloom.run import Run
     from airloom.scenario import Scenario
+
+
+#: What goes over the links: nanoseconds, octets sent and received so far, packets dropped, PDUs sent again, octets in
+#: the longest queue (if a link says), the radio's state.
+Meter = Callable[[int, int, int, int, int, int | None, str | None], None]
+
+
+def find(name: str, overrides: Mapping[str, object] | None = None, real: Sequence[str] = ()) -> Scenario:
+    """A scenario (file or shipped), else a bearer or a preset with a simulated web server behind it.
+
+    `overrides` sets keys of the scenario, or of the bearer. The error names the choices of all three.
+
+    >>> find("wpt/3g").understood["links"]["link"]["rate"]["downlink"]
+    '1600kbit/s'
+    """
+    from airloom import reference
+    from airloom.presets import presets
+    from airloom.scenario import for_bearer, load, shipped
+
+    bearers = reference.names("bearers")
+    if Path(name).is_file() or name in shipped():
+        if name in bearers or name in presets():
+            raise UsageError(f"{name!r} is a scenario and a bearer or preset: rename the file, or say ./{name}")
+        return load(name, overrides, real)
+    if name in bearers or name in presets():
+        if real:
+            raise UsageError(f"--real: {name!r} is a link, its host `mobile` is real already")
+        if name in bearers:
+            return for_bearer(name, overrides)
+        preset = presets()[name]
+        return for_bearer(preset.bearer, {**preset.keys, **(overrides or {})}, name)
+    raise UsageError(
+        f"nothing called {name!r} to emulate: no such file; valid scenarios: {', '.join(shipped())}; "
+        f"valid bearers: {', '.join(bearers)}; presets: airloom list presets"
+    )
 
 
 def emulate(
@@ -22,17 +57,18 @@ def emulate(
     seed: int | None = None,
     out: Path | None = None,
     progress: Progress | None = None,
+    meter: Meter | None = None,
 ) -> tuple[Run, int]:
     """Runs `command` in the first real host; the run, and the command's exit code.
 
     Without a command the run ends when the scenario says. `run.summary["valid"]` is 0 if packets left the model too
-    late for the figures to be believed.
+    late for the figures to be believed. `meter` is told ten times a second what goes over the links.
     """
     if seed is not None:
         scenario = scenario.with_seed(seed)
     with Folder(out or default_place(scenario.name, scenario.run_id("real"))) as folder:
         words = None if command is None else list(command)
-        results = scenario._core.emulate(words, folder.path("trace.pcapng"), progress)
+        results = scenario._core.emulate(words, folder.path("trace.pcapng"), progress, meter)
         if results.outcome == "stopped":
             raise Interrupted(f"{scenario.name}: interrupted, nothing was written")
         code = results.exit_code or 0

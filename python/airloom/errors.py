@@ -21,6 +21,10 @@ class Unsupported(AirloomError):
     exit_code = 3
 
 
+class LabError(Unsupported):
+    """This process may not enter a laboratory; the message names the ways in which it could."""
+
+
 class RunError(AirloomError):
     """The run broke: its numbers are not valid, and nothing was written."""
 

@@ -10,7 +10,7 @@ from airloom.errors import UsageError
 from airloom.scenario import shipped
 
 #: What can be listed.
-KINDS = ("bearers", "transports", "apps", "scenarios")
+KINDS = ("bearers", "transports", "apps", "presets", "scenarios")
 
 
 class Key(NamedTuple):
@@ -35,6 +35,10 @@ def summaries(kind: str) -> dict[str, str]:
     """The first paragraph about each entry of a kind, by name."""
     if kind == "scenarios":
         return shipped()
+    if kind == "presets":
+        from airloom.presets import presets
+
+        return {name: preset.figures for name, preset in presets().items()}
     return {name: _paragraph(json.loads(schema)) for name, schema in _registry(kind).items()}
 
 

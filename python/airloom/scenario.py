@@ -68,14 +68,14 @@ def parse(
     return Scenario(core, octets, file, dict(overrides or {}), tuple(real))
 
 
-def for_bearer(bearer: str, overrides: Mapping[str, object] | None = None) -> Scenario:
+def for_bearer(bearer: str, overrides: Mapping[str, object] | None = None, name: str | None = None) -> Scenario:
     """A real host `mobile` behind a link with this bearer, and the simulated server `origin` at 10.77.0.1.
 
-    `overrides` sets keys of the bearer.
+    `overrides` sets keys of the bearer; `name` is what the scenario is called, if not by its bearer.
     """
     settings = [(key, _toml(value)) for key, value in (overrides or {}).items()]
     core = _core.Scenario.for_bearer(bearer, settings)
-    return Scenario(core, core.understood.encode(), bearer, dict(overrides or {}), ())
+    return Scenario(core, core.understood.encode(), (name or bearer).replace("/", "-"), {}, ())
 
 
 def _find(name: str) -> tuple[bytes, str]:

@@ -7,8 +7,10 @@ mod batch;
 mod capabilities;
 mod columns;
 mod errors;
+mod lab;
 mod registry;
 mod results;
+mod rights;
 mod scenario;
 mod watch;
 
@@ -26,9 +28,13 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{DriveError, ScenarioError};
     #[pymodule_export]
+    use crate::lab::{PyLab, PyOutside, PyProgram};
+    #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]
     use crate::results::PyResults;
+    #[pymodule_export]
+    use crate::rights::{enter_user_namespace, rights};
     #[pymodule_export]
     use crate::scenario::PyScenario;
 

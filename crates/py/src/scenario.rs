@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use airloom_drive::{real_time, run};
-use airloom_world::scenario::{Document, RecordKind, Registries, Scenario};
+use airloom_base::{Instant, Outbox};
+use airloom_drive::real_time::{self, Meter};
+use airloom_drive::{run, virtual_time};
+use airloom_world::scenario::{Document, RecordKind, Registries, Scenario, Until};
 use pyo3::prelude::*;
 
 use crate::errors::{drive_error, scenario_error};
@@ -103,22 +105,35 @@ impl PyScenario {
     }
 
     /// Runs it in real time: `command` in the first real host, or without one until the scenario says. `capture` and
-    /// `progress` as in `simulate`; `progress` is called ten times a second.
-    #[pyo3(signature = (command = None, capture = None, progress = None))]
+    /// `progress` as in `simulate`; `progress` is called ten times a second, and so is `meter` with nanoseconds, octets
+    /// sent and received so far, packets dropped, PDUs sent again, octets in the longest queue, and the radio's state.
+    #[pyo3(signature = (command = None, capture = None, progress = None, meter = None))]
     fn emulate(
         &self,
         py: Python<'_>,
         command: Option<Vec<String>>,
         capture: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
+        meter: Option<Py<PyAny>>,
     ) -> PyResult<PyResults> {
+        let mut reading = Meter::default();
+        let until = match self.0.run.until {
+            Until::Done => virtual_time::Until::Done { limit: self.0.run.limit },
+            Until::After(time) => virtual_time::Until::Elapsed(time),
+        };
         let mut watch = Watch::new(progress, 1);
         let capture = self.capture(capture);
         let run_id = self.run_id("real");
         let results = py.detach(|| {
-            real_time::emulate(&self.0, command.as_deref(), &run_id, capture.as_deref(), |now| {
+            let look = |now: Instant, records: &Outbox| {
+                if let Some(meter) = &meter {
+                    reading.look(records);
+                    watch.tell(meter, now, &reading);
+                }
                 watch.look(now)
-            })
+            };
+            let command = command.as_deref();
+            real_time::emulate_and_tell(&self.0, command, until, &run_id, capture.as_deref(), |_| {}, look)
         });
         if let Some(raised) = watch.raised {
             return Err(raised);
@@ -129,8 +144,18 @@ impl PyScenario {
 }
 
 impl PyScenario {
+    /// The scenario.
+    pub fn inner(&self) -> &Scenario {
+        &self.0
+    }
+
+    /// What `run_id` says.
+    pub fn identity(&self, clock: &str) -> String {
+        self.run_id(clock)
+    }
+
     /// Where the capture goes, if the scenario asks for one.
-    fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
+    pub fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
         path.filter(|_| self.0.run.records(RecordKind::Pcapng))
     }
 }

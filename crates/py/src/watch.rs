@@ -1,6 +1,7 @@
 //! Looks at Python now and then during a long call: Ctrl-C, and somebody who wants to hear of progress.
 
 use airloom_base::Instant;
+use airloom_drive::real_time::Meter;
 use pyo3::prelude::*;
 
 /// Called by the driver in between; it lets the interpreter in only every so often.
@@ -16,6 +17,15 @@ impl Watch {
     /// A watch that lets the interpreter in at every `patience`-th look.
     pub fn new(progress: Option<Py<PyAny>>, patience: u32) -> Self {
         Watch { progress, patience, calls: 0, raised: None }
+    }
+
+    /// Tells `meter` what goes over the links.
+    pub fn tell(&mut self, meter: &Py<PyAny>, now: Instant, reading: &Meter) {
+        let Meter { sent, received, dropped, resent, queue, state } = *reading;
+        let figures = (now.as_nanos(), sent, received, dropped, resent, queue, state);
+        if let Err(error) = Python::attach(|py| meter.call1(py, figures).map(drop)) {
+            self.raised.get_or_insert(error);
+        }
     }
 
     /// Says whether to go on.

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, emulate, report, run, study, validate
+from airloom.cli import check, doctor, emulate, python, report, run, study, validate
 from airloom.cli import list as list_
 from airloom.cli import sweep as sweep_
 from airloom.cli.terminal import Manners, say_details, say_error
@@ -51,6 +51,11 @@ app.command("emulate", help=emulate.HELP)(emulate.emulate)
 app.command("report", help=report.HELP)(report.report)
 app.command("list", help=list_.HELP)(list_.list_)
 app.command("validate", help=validate.HELP)(validate.validate)
+app.command(
+    "python",
+    help=python.HELP,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+)(python.python)
 app.command("doctor", help=doctor.HELP)(doctor.doctor)
 app.add_typer(study.app, name="study", help=study.HELP)
 

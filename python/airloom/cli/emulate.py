@@ -1,8 +1,9 @@
-"""`airloom emulate`: a scenario or a bearer in real time, with real programs."""
+"""`airloom emulate`: a scenario, a bearer or a preset in real time, with real programs."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
     from airloom.run import Run
     from airloom.scenario import Scenario
 
-HELP = "Run real programs through a scenario's network, or through one bearer, in real time."
+HELP = "Run real programs through a scenario's network, or through one bearer or preset, in real time."
 
 #: As `timeout` and `env` do: the wrapper itself failed. Any other code is the command's own.
 _WRAPPER_FAILED = 125
+#: The run was not as strict as `--strict` wants: its numbers are not valid.
+_BOUND_EXCEEDED = 4
 
 
 def emulate(
     name: Annotated[
         str,
         typer.Argument(
-            help="A scenario file, a shipped scenario, or a bearer: that has a simulated web server at 10.77.0.1.",
+            help="A scenario (file or shipped), else a bearer or preset: that has a simulated web server at 10.77.0.1.",
             autocompletion=common.complete_scenario,
         ),
     ],
@@ -46,6 +49,21 @@ def emulate(
         typer.Option("--real", metavar="HOST", help="Make this host of the scenario real. May be repeated."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(metavar="KIND,..", help="Record these as well while it runs: pcapng, packets, congestion."),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show rates, queue and radio state in the terminal's title, or on stderr.")
+    ] = False,
+    strict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOUND",
+            help="End with 4 if the 99th percentile of lateness is above this (such as 500us), or packets were lost "
+            "outside the model.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The result folder. Default: a new one under runs/.")
     ] = None,
@@ -54,54 +72,120 @@ def emulate(
     ] = False,
 ) -> None:
     """Runs COMMAND in the first real host, prints the link's figures, and passes the exit code on."""
+    from airloom.cli.meter import meter
     from airloom.emulation import emulate as run
+    from airloom.emulation import find
+    from airloom.run import with_records
     from airloom.scenario import shipped
 
-    read = _scenario(name, settings or [], real or [])
-    words = command or _shell(read)
+    bound_us = None if strict is None else _microseconds(strict)
+    read = find(name, common.overrides(settings or []), real or [])
+    if record:
+        read = with_records(read, *(kind.strip() for kind in record.split(",")))
+    label = _label(read)
+    words = command or _shell(read, label)
     try:
-        with interruptible(), _stdout_is_for_json(as_json):
-            done, code = run(read, words, seed=seed, out=out)
+        with interruptible(), _stdout_is_for_json(as_json), _prompt(label), meter(label, watch) as shown:
+            done, code = run(read, words, seed=seed, out=out, meter=shown)
     except DriveError as error:
         say_error(str(error))
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.
         raise typer.Exit(_WRAPPER_FAILED if error.exit_code == 4 else error.exit_code) from None
-    known = Path(name).is_file() or read.name in shipped()
-    _show(done, as_json, then=f"airloom run {quoted(name)}" if known else f"airloom list bearers {name}")
+    known = Path(name).is_file() or name in shipped()
+    kind = "bearers" if name in reference_names() else "presets"
+    _show(done, as_json, then=f"airloom run {quoted(name)}" if known else f"airloom list {kind} {quoted(name)}")
+    if bound_us is not None and (why := _exceeds(done, bound_us)):
+        say_error(f"--strict {strict}: {why}; the command's own exit code was {code}")
+        code = _BOUND_EXCEEDED
     raise typer.Exit(code)
 
 
-def _scenario(name: str, settings: list[str], real: list[str]) -> Scenario:
-    """A scenario, else a bearer; the error names the choices of both."""
+def reference_names() -> list[str]:
+    """The names of all bearers."""
     from airloom import reference
+
+    return reference.names("bearers")
+
+
+def _microseconds(text: str) -> float:
+    """A time such as `500us`."""
     from airloom.errors import UsageError
-    from airloom.scenario import for_bearer, load, shipped
 
-    overrides = common.overrides(settings)
-    bearers = reference.names("bearers")
-    if Path(name).is_file() or name in shipped():
-        if name in bearers:
-            raise UsageError(f"{name!r} is a scenario and a bearer: rename the file, or say ./{name}")
-        return load(name, overrides, real)
-    if name in bearers:
-        if real:
-            raise UsageError(f"--real: {name!r} is a bearer, its host `mobile` is real already")
-        return for_bearer(name, overrides)
-    raise UsageError(
-        f"nothing called {name!r} to emulate: no such file; "
-        f"valid scenarios: {', '.join(shipped())}; valid bearers: {', '.join(bearers)}"
-    )
+    for unit, factor in (("ns", 1e-3), ("us", 1.0), ("ms", 1e3), ("s", 1e6)):
+        if text.endswith(unit) and text.removesuffix(unit).replace(".", "", 1).isdecimal():
+            return float(text.removesuffix(unit)) * factor
+    raise UsageError(f"--strict {text}: expected a time such as 500us or 2ms")
 
 
-def _shell(scenario: Scenario) -> list[str]:
+def _exceeds(done: Run, bound_us: float) -> str | None:
+    """What was not as strict as wanted."""
+    summary = done.summary
+    outside = summary.get("port.overflow", 0) + summary.get("port.unsent", 0)
+    if outside:
+        return f"{outside:.0f} packets were lost outside the model"
+    if (late := summary.get("lateness_p99_us", 0)) > bound_us:
+        return f"lateness p99 was {late:.0f} us"
+    return None
+
+
+def _label(scenario: Scenario) -> str:
+    """What the first real host is behind, in a few words: `umts-dch 384/64 kbit/s`."""
+    understood = scenario.understood
+    real = next((n for n, h in understood["hosts"].items() if h.get("real")), None)
+    for link in understood["links"].values():
+        if any(host.split("[")[0] == real for host in link["addresses"]):
+            rate = link.get("rate")
+            ways = [rate["downlink"], rate["uplink"]] if isinstance(rate, dict) else [rate] if rate else []
+            return f"{link['bearer']} {_rates(list(dict.fromkeys(map(str, ways))))}".strip()
+    return scenario.name
+
+
+def _rates(ways: list[str]) -> str:
+    """`384/64 kbit/s` of two rates, down before up."""
+    split = [re.fullmatch(r"([0-9.]+)(\D+)", way) for way in ways]
+    if len(split) == 2 and all(split) and len({m[2] for m in split if m}) == 1:
+        down, up = split
+        assert down
+        assert up
+        return f"{down[1]}/{up[1]} {down[2]}"
+    return " / ".join(f"{m[1]} {m[2]}" if m else way for m, way in zip(split, ways, strict=True))
+
+
+def _shell(scenario: Scenario, label: str) -> list[str]:
     """The person's own shell; at a terminal they are told where it is and whom they can reach."""
     if sys.stdin.isatty():
         from airloom.reference import addresses
 
         understood = scenario.understood
-        hosts = ", ".join(f"{name} {' '.join(addresses(understood, name))}" for name in understood["hosts"])
-        say(f"a shell in {scenario.name}; leave it with `exit`. Hosts: {hosts}")
+        names = dict.fromkeys(name for link in understood["links"].values() for name in link["addresses"])
+        hosts = ", ".join(f"{name} {' '.join(addresses(understood, name))}" for name in names)
+        say(f"a shell behind {label}; leave it with `exit`. Hosts: {hosts}")
     return [os.environ.get("SHELL") or "/bin/sh"]
+
+
+@contextmanager
+def _prompt(label: str) -> Iterator[None]:
+    """Puts the link into the prompt of shells that are started meanwhile; links of nested shells follow each other."""
+    nested = os.environ.get("AIRLOOM_LINK", "")
+    link = f"{nested}[{label}] "
+    # bash sets its prompt anew in its own files, so it is done before each prompt; others take PS1 as it is.
+    command = 'case $PS1 in "$AIRLOOM_LINK"*) ;; *) PS1="$AIRLOOM_LINK$PS1" ;; esac'
+    others = os.environ.get("PROMPT_COMMAND", "")
+    wanted = {
+        "AIRLOOM_LINK": link,
+        "PS1": f"{link}$ ",
+        "PROMPT_COMMAND": others if command in others else f"{command}{f'; {others}' if others else ''}",
+    }
+    kept = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

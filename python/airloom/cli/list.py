@@ -9,11 +9,11 @@ import typer
 from airloom.cli import common
 from airloom.cli.terminal import print_json, print_table, say
 
-HELP = "List bearers, transports, applications and scenarios; with a name, its keys."
+HELP = "List bearers, transports, applications, presets and scenarios; with a name, its keys or numbers."
 
 
 def list_(
-    kind: Annotated[str | None, typer.Argument(help="bearers, transports, apps or scenarios.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="bearers, transports, apps, presets or scenarios.")] = None,
     name: Annotated[str | None, typer.Argument(help="One of them: prints its keys.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
@@ -42,6 +42,8 @@ def list_(
         else:
             print(load(name).text.decode().rstrip())
             say(f"next: airloom run {name}")
+    elif kind == "presets":
+        _preset(name, as_json)
     elif as_json:
         print_json(reference.schema(kind, name))
     else:
@@ -50,3 +52,17 @@ def list_(
         if rows:
             print()
             print_table(["key", "type", "default", "meaning"], rows)
+
+
+def _preset(name: str, as_json: bool) -> None:
+    from airloom.errors import UsageError
+    from airloom.presets import describe, presets
+
+    preset = presets().get(name)
+    if preset is None:
+        raise UsageError(f"no {name!r} among the presets; valid: {', '.join(presets())}")
+    if as_json:
+        print_json(preset._asdict())
+    else:
+        print(describe(preset))
+        say(f"next: airloom emulate {name}")

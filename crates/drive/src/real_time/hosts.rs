@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use nix::errno::Errno;
@@ -12,7 +12,7 @@ use nix::sched::{CloneFlags, setns};
 
 use super::Error;
 use super::clock::readable;
-use super::lab::Keeper;
+use super::lab::{Keeper, uninstall_names};
 use super::process::Running;
 
 /// The real hosts of a run. The laboratory stays until the last copy of this is gone.
@@ -43,13 +43,14 @@ impl Hosts {
         self.0.rights()
     }
 
-    /// Starts a program in the host called `host` with these variables, standard input, output and error.
+    /// Starts a program in the host called `host` with these variables; `standard` are the numbers of the
+    /// descriptors that it gets as standard input, output and error.
     pub fn start(
         &self,
         host: &str,
         words: &[String],
         variables: Vec<(OsString, OsString)>,
-        standard: [BorrowedFd; 3],
+        standard: [RawFd; 3],
     ) -> Result<Program, Error> {
         let host = self.index(host)?;
         Ok(Program(Running::start_with(words, &self.0, host, variables, standard, false)?))
@@ -76,10 +77,9 @@ impl Hosts {
         setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET)
             .map_err(|e| failed("entering the host", e.into()))?;
         let mut outside = Outside { network: network.into(), mounts: None };
-        // Names are a comfort: without the right to come back from a mount namespace they are left away.
         let mounts = File::open("/proc/thread-self/ns/mnt").map_err(|e| failed("looking around", e))?;
         let folder = std::env::current_dir();
-        if let (Some(names), true) = (self.0.names(index), may_change_root()) {
+        if let Some(names) = self.0.names(index) {
             let installed = names.install();
             outside.mounts = Some(mounts.into());
             if let Err(error) = installed {
@@ -94,21 +94,17 @@ impl Hosts {
     }
 }
 
-/// May this thread go back to its mount namespace (`CAP_SYS_CHROOT`, besides what entering takes)?
-fn may_change_root() -> bool {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|bits| bits >> 18 & 1 == 1)
-}
-
 impl Outside {
     /// Brings the calling thread, the one that entered, back.
     pub fn leave(&self) {
         let _ = setns(self.network.as_fd(), CloneFlags::CLONE_NEWNET);
         if let Some(mounts) = &self.mounts {
-            // That puts the thread at the root of the namespace.
+            // Going back puts the thread at the root of the namespace. Without the right to change the root
+            // (`CAP_SYS_CHROOT`) it stays where it is, and only the names go.
             let folder = std::env::current_dir();
-            let _ = setns(mounts.as_fd(), CloneFlags::CLONE_NEWNS);
+            if setns(mounts.as_fd(), CloneFlags::CLONE_NEWNS).is_err() {
+                uninstall_names();
+            }
             if let Ok(folder) = folder {
                 let _ = std::env::set_current_dir(folder);
             }

@@ -38,6 +38,7 @@ mod departing;
 mod engine;
 pub mod hosts;
 mod lab;
+mod meter;
 mod netlink;
 mod pace;
 pub mod port;
@@ -59,6 +60,7 @@ use crate::virtual_time::{Outcome, Until};
 pub use capabilities::{Capabilities, capabilities};
 pub use hosts::Hosts;
 pub use lab::Rights;
+pub use meter::Meter;
 pub use pace::Priority;
 pub use report::{Report, Verdict};
 
@@ -128,6 +130,21 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Moves the calling process into a user namespace of its own, with the rights to make laboratories and to enter their
+/// hosts, for itself and for the programs that it becomes. Outside of laboratories it has a network of its own with
+/// nothing but loopback. The kernel refuses it to a process with several threads.
+pub fn enter_user_namespace() -> Result<(), Error> {
+    lab::enter_user_namespace().map_err(|error| {
+        let text = format!("entering a user namespace: {error}");
+        match error.kind() {
+            std::io::ErrorKind::InvalidInput => {
+                Error::SetUp(format!("{text} (this process has several threads)"))
+            }
+            _ => Error::NotAllowed(text),
+        }
+    })
+}
 
 /// Runs `world` in real time until `command` (in the first real host) has ended, or without one as `until` says;
 /// services of real hosts are started before and ended after.

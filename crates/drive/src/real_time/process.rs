@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use nix::poll::{PollTimeout, poll};
@@ -43,11 +43,9 @@ impl Running {
         let failed = |error: io::Error| Error::SetUp(format!("starting a program: {error}"));
         let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
         let nothing = std::fs::File::open("/dev/null").map_err(failed)?;
-        let standard = if foreground {
-            [input.as_fd(), output.as_fd(), errors.as_fd()]
-        } else {
-            [nothing.as_fd(), errors.as_fd(), errors.as_fd()]
-        };
+        let [input, output, errors, nothing] =
+            [input.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd(), nothing.as_raw_fd()];
+        let standard = if foreground { [input, output, errors] } else { [nothing, errors, errors] };
         let foreground = foreground && has_terminal();
         let variables = std::env::vars_os().collect();
         Running::start_with(words, keeper, host, variables, standard, foreground)
@@ -59,7 +57,7 @@ impl Running {
         keeper: &Arc<Keeper>,
         host: usize,
         variables: Vec<(OsString, OsString)>,
-        standard: [BorrowedFd; 3],
+        standard: [RawFd; 3],
         foreground: bool,
     ) -> Result<Running, Error> {
         let Some(program) = words.first() else {

@@ -26,12 +26,13 @@ mod warden;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airloom_world::PortInfo;
+use nix::sched::CloneFlags;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
@@ -45,6 +46,7 @@ pub use rights::Rights;
 
 pub(super) use keeper::ENDED;
 use keeper::NOT_ENTERED;
+pub(super) use names::uninstall as uninstall_names;
 
 /// All namespaces of a run, and its ports in the order in which they were asked for.
 pub(super) struct Laboratory {
@@ -70,7 +72,7 @@ pub(super) struct Start<'a> {
     /// Variables of its environment.
     pub(super) variables: Vec<(OsString, OsString)>,
     /// Standard input, output and error.
-    pub(super) standard: [BorrowedFd<'a>; 3],
+    pub(super) standard: [RawFd; 3],
     /// Gets the terminal at its standard input.
     pub(super) foreground: bool,
 }
@@ -190,7 +192,7 @@ impl Keeper {
         let mut request = File::from(memfd_create("airloom", MFdFlags::MFD_CLOEXEC)?);
         request.write_all(&writer.0)?;
         request.rewind()?;
-        let [input, output, error] = start.standard.map(|fd| fd.as_raw_fd());
+        let [input, output, error] = start.standard;
         let (answer, _) =
             self.ask(&[keeper::START], &[request.as_raw_fd(), theirs.as_raw_fd(), input, output, error])?;
         drop(theirs);
@@ -237,6 +239,16 @@ impl Drop for Keeper {
         self.socket = None;
         let _ = waitpid(self.warden, None);
     }
+}
+
+/// Moves the calling process, which must have one thread, into a user namespace in which it has every right.
+///
+/// Its network and mount namespaces are new ones too: from a laboratory a thread can come back only to what belongs
+/// to the process's own user namespace.
+pub(super) fn enter_user_namespace() -> io::Result<()> {
+    rights::take(Rights::UserNamespace, CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
+    devices::prepare(true, false)?;
+    child::keep_capabilities(&rights::PROCESS_KEEPS)
 }
 
 /// Why a plain user may not do it here, and what helps.

@@ -62,6 +62,13 @@ impl Names {
     }
 }
 
+/// Takes the two files away again, in the mount namespace of the calling thread.
+pub(crate) fn uninstall() {
+    for name in ["/etc/hosts", "/etc/resolv.conf"] {
+        let _ = umount2(name, MntFlags::MNT_DETACH);
+    }
+}
+
 /// A name as programs can look it up: `mobile[2]` is `mobile-2` as well.
 fn written(name: &str) -> String {
     match name.strip_suffix(']').and_then(|n| n.split_once('[')) {

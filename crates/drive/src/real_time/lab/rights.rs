@@ -23,6 +23,10 @@ const NEEDED: [u8; 3] = [12, 13, 21];
 /// for the laboratory's namespaces only.
 pub(super) const PROGRAMS_KEEP: [u8; 3] = [10, 12, 13];
 
+/// What a process keeps that entered a user namespace to make laboratories itself: `CAP_NET_BIND_SERVICE`,
+/// `CAP_NET_ADMIN`, `CAP_NET_RAW`, `CAP_SYS_CHROOT`, `CAP_SYS_ADMIN`.
+pub(super) const PROCESS_KEEPS: [u8; 5] = [10, 12, 13, 18, 21];
+
 impl Rights {
     /// Those of the calling thread.
     pub fn here() -> Rights {

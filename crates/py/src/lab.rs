@@ -1,0 +1,156 @@
+//! `Lab`: a scenario in real time while Python goes on; programs and threads inside its hosts.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use airloom_base::Duration;
+use airloom_drive::real_time::hosts::{Outside, Program};
+use airloom_drive::real_time::{self, Hosts, Report};
+use airloom_drive::run::{DriveError, Results};
+use airloom_drive::virtual_time::Until;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::errors::drive_error;
+use crate::results::PyResults;
+use crate::scenario::PyScenario;
+
+type Outcome = Result<(Results, Report), DriveError>;
+
+/// A run in real time in a thread of its own.
+#[pyclass(name = "Lab", module = "airloom._core", frozen)]
+pub struct PyLab {
+    hosts: Mutex<Option<Hosts>>,
+    engine: Mutex<Option<JoinHandle<Outcome>>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// A laboratory without a command lasts until it is stopped: longer than any machine is up.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+#[pymethods]
+impl PyLab {
+    /// Starts the scenario; returns when its real hosts and their services are there.
+    #[new]
+    #[pyo3(signature = (scenario, capture = None))]
+    fn new(py: Python<'_>, scenario: &PyScenario, capture: Option<PathBuf>) -> PyResult<Self> {
+        let understood = scenario.inner().clone();
+        let capture = scenario.capture(capture);
+        let run_id = scenario.identity("real");
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = stop.clone();
+        let (tell, told) = mpsc::channel();
+        let work = move || {
+            let until = Until::Elapsed(FOR_EVER);
+            let ready = move |hosts| drop(tell.send(hosts));
+            let go_on = |_, _: &_| !seen.load(Ordering::Relaxed);
+            real_time::emulate_and_tell(&understood, None, until, &run_id, capture.as_deref(), ready, go_on)
+        };
+        let engine = std::thread::Builder::new().name("airloom-engine".to_owned()).spawn(work)?;
+        match py.detach(move || told.recv()) {
+            Ok(hosts) => Ok(PyLab { hosts: Mutex::new(Some(hosts)), engine: Mutex::new(Some(engine)), stop }),
+            // The sender is gone without a word: it failed.
+            Err(_) => match py.detach(|| engine.join()) {
+                Ok(Err(error)) => Err(drive_error(py, error)),
+                _ => Err(PyRuntimeError::new_err("the engine ended before it began")),
+            },
+        }
+    }
+
+    /// The real hosts, the first one first.
+    #[getter]
+    fn hosts(&self) -> PyResult<Vec<String>> {
+        Ok(self.living()?.names().to_vec())
+    }
+
+    /// Starts a program in a host; `variables` are `NAME=VALUE` octets, `standard` the descriptors of its standard
+    /// input, output and error.
+    fn start(
+        &self,
+        py: Python<'_>,
+        host: &str,
+        words: Vec<String>,
+        variables: Vec<(Vec<u8>, Vec<u8>)>,
+        standard: [i32; 3],
+    ) -> PyResult<PyProgram> {
+        let hosts = self.living()?;
+        let variables =
+            variables.into_iter().map(|(k, v)| (OsString::from_vec(k), OsString::from_vec(v))).collect();
+        let program = py.detach(|| hosts.start(host, &words, variables, standard));
+        Ok(PyProgram(Mutex::new(Some(program.map_err(|e| drive_error(py, e.into()))?))))
+    }
+
+    /// Brings the calling thread into a host.
+    fn enter(&self, py: Python<'_>, host: &str) -> PyResult<PyOutside> {
+        let outside = self.living()?.enter(host).map_err(|e| drive_error(py, e.into()))?;
+        Ok(PyOutside(outside))
+    }
+
+    /// Ends everything; what the run gave.
+    fn stop(&self, py: Python<'_>) -> PyResult<PyResults> {
+        self.stop.store(true, Ordering::Relaxed);
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let engine = engine.ok_or_else(|| PyRuntimeError::new_err("this laboratory was stopped already"))?;
+        let outcome = py.detach(|| {
+            let outcome = engine.join();
+            // The last owner: with this the laboratory is gone.
+            drop(self.hosts.lock().unwrap_or_else(PoisonError::into_inner).take());
+            outcome
+        });
+        let outcome = outcome.map_err(|_| PyRuntimeError::new_err("the engine panicked"))?;
+        let (results, report) = outcome.map_err(|e| drive_error(py, e))?;
+        PyResults::new(py, results, Some(&report))
+    }
+}
+
+impl PyLab {
+    fn living(&self) -> PyResult<Hosts> {
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.clone().ok_or_else(|| PyRuntimeError::new_err("this laboratory was stopped"))
+    }
+}
+
+/// A program in a laboratory.
+#[pyclass(name = "Program", module = "airloom._core", frozen)]
+pub struct PyProgram(Mutex<Option<Program>>);
+
+#[pymethods]
+impl PyProgram {
+    /// Its exit code, if it ends within so many milliseconds: its own, or 128 and the number of a signal.
+    fn wait(&self, py: Python<'_>, milliseconds: u16) -> Option<i32> {
+        py.detach(|| self.with(|p| p.wait(milliseconds)).flatten())
+    }
+
+    /// Sends a signal to it and its process group.
+    fn signal(&self, number: u8) {
+        self.with(|p| p.signal(number));
+    }
+
+    /// Tells it to end, and waits a moment for that.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}
+
+impl PyProgram {
+    fn with<T>(&self, work: impl FnOnce(&Program) -> T) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(work)
+    }
+}
+
+/// Where a thread was before it entered a host.
+#[pyclass(name = "Outside", module = "airloom._core", frozen, unsendable)]
+pub struct PyOutside(Outside);
+
+#[pymethods]
+impl PyOutside {
+    /// Brings the thread back.
+    fn leave(&self) {
+        self.0.leave();
+    }
+}

@@ -1,0 +1,20 @@
+"""`airloom python`: a Python script that may enter laboratories."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+HELP = "Run a Python script that may enter laboratories (with airloom.lab(...)), without being root."
+
+
+def python(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", help="As for python itself: a script, -m MODULE, -c.")
+    ] = None,
+) -> None:
+    """Enters a user namespace where that is needed, and becomes Python."""
+    from airloom.reexec import become
+
+    become(arguments or [])

@@ -1,0 +1,320 @@
+"""A scenario in real time while Python goes on: programs, and this thread, behind the modelled link.
+
+A laboratory needs no rights where the system lets plain users make user namespaces. Programs are started in it from
+anywhere. Entering it with the calling thread is another matter: only root may, or a process that is in a user
+namespace already, which a process can become only before it has a second thread: `airloom python SCRIPT` and
+`pytest -p airloom` see to that. Outside of laboratories such a process has a network of its own with nothing but
+loopback (the kernel would not let it come back to the machine's).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from airloom import _core
+from airloom.errors import LabError, RunError
+
+if TYPE_CHECKING:
+    from airloom.folder import Folder
+    from airloom.run import Run
+    from airloom.scenario import Scenario
+
+#: A program, as text for a shell or as a list of words.
+Command = str | Sequence[str]
+
+_LONGEST_WAIT_MS = 60_000
+
+
+def lab(
+    name: str | Path | Scenario,
+    *,
+    seed: int | None = None,
+    overrides: Mapping[str, object] | None = None,
+    real: Sequence[str] = (),
+    host: str | None = None,
+    enter: bool = True,
+    out: Path | str | None = None,
+) -> Lab:
+    """A laboratory for `with`: what `airloom emulate NAME` runs, while the block runs.
+
+    `name` is a scenario (or its name or file), a bearer or a preset; `overrides` sets its keys. In the block this
+    thread, and the threads and programs it starts, are in the real host `host` (the first one, unless told), unless
+    `enter` is false; `LabError` says so where that is not allowed. Afterwards `summary` has the figures of the run,
+    and there is a run folder if `out` names one.
+
+    >>> import airloom
+    >>> with airloom.lab("wireline", seed=7, enter=False) as link:
+    ...     link.run(["echo", "hello"], capture_output=True, text=True).stdout
+    'hello\\n'
+    >>> link.summary["valid"] in (0, 1)
+    True
+    """
+    from airloom.emulation import find
+    from airloom.scenario import Scenario
+
+    scenario = name if isinstance(name, Scenario) else find(str(name), overrides, real)
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    return Lab(scenario, host, enter, None if out is None else Path(out))
+
+
+class Lab:
+    """A laboratory; see `lab`."""
+
+    def __init__(self, scenario: Scenario, host: str | None, enter: bool, out: Path | None) -> None:
+        """Use `lab`."""
+        self.scenario = scenario
+        self._host = host
+        self._enter = enter
+        self._out = out
+        self._core: _core.Lab | None = None
+        self._outside: _core.Outside | None = None
+        self._folder: Folder | None = None
+        #: The figures of the run, once the block is left.
+        self.summary: dict[str, float] = {}
+        #: The run, once the block is left, if a folder was asked for.
+        self.results: Run | None = None
+
+    def __enter__(self) -> Self:
+        """Makes the laboratory, and enters it."""
+        if self._enter and not _core.rights()[1]:
+            raise LabError(
+                "this process may not enter a laboratory: start it with `airloom python SCRIPT` or "
+                "`pytest -p airloom`, or as root; `lab(..., enter=False)` works here, with its `run` and `popen`"
+            )
+        capture = None
+        if self._out is not None:
+            from airloom.folder import Folder
+
+            self._folder = Folder(self._out)
+            self._folder.__enter__()
+            capture = self._folder.path("trace.pcapng")
+        try:
+            self._core = _core.Lab(self.scenario._core, capture)
+            self._host = self._host or self._core.hosts[0]
+            if self._enter:
+                self._outside = self._core.enter(self._host)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves it, ends every program in it, and reads the figures."""
+        if self._outside is not None:
+            self._outside.leave()
+            self._outside = None
+        core, self._core = self._core, None
+        folder, self._folder = self._folder, None
+        try:
+            results = core.stop() if core else None
+            if results is not None:
+                self.summary = results.summary
+                if folder and kind is None:
+                    from airloom.run import save
+
+                    self.results = save(folder, self.scenario, results, "real", more={"outcome": results.outcome})
+        finally:
+            if folder:
+                folder.__exit__(kind, error, trace)
+
+    @property
+    def hosts(self) -> dict[str, list[str]]:
+        """The addresses of every host, real or simulated, by name."""
+        from airloom.reference import addresses
+
+        understood = self.scenario.understood
+        return {name: addresses(understood, name) for name in _names(understood)}
+
+    def popen(
+        self,
+        command: Command,
+        *,
+        host: str | None = None,
+        stdin: int | IO[Any] | None = None,
+        stdout: int | IO[Any] | None = None,
+        stderr: int | IO[Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        text: bool = False,
+    ) -> Program:
+        """Starts a program in a real host (the first one, unless told), as `subprocess.Popen` would here.
+
+        Text is for a shell, a list is a program and its arguments. The program has this process's working directory.
+        """
+        if self._core is None:
+            raise RunError("a laboratory is there inside its `with` block only")
+        words = ["/bin/sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
+        return Program(self._core, host or self._host or "", words, (stdin, stdout, stderr), env, text)
+
+    def run(
+        self,
+        command: Command,
+        *,
+        host: str | None = None,
+        input: str | bytes | None = None,
+        capture_output: bool = False,
+        text: bool = False,
+        timeout: float | None = None,
+        check: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[Any]:
+        """Runs a program in a real host to its end, as `subprocess.run` would here."""
+        pipe = subprocess.PIPE if capture_output else None
+        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+        with self.popen(command, host=host, stdin=stdin, stdout=pipe, stderr=pipe, env=env, text=text) as program:
+            try:
+                out, err = program.communicate(input, timeout)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                raise
+        done = subprocess.CompletedProcess[Any](command, program.returncode or 0, out, err)
+        if check:
+            done.check_returncode()
+        return done
+
+
+def _names(understood: dict[str, Any]) -> list[str]:
+    found: dict[str, None] = {}
+    for link in understood["links"].values():
+        found.update(dict.fromkeys(link["addresses"]))
+    return list(found)
+
+
+class Program:
+    """A program in a laboratory: what of `subprocess.Popen` people use."""
+
+    def __init__(
+        self,
+        core: _core.Lab,
+        host: str,
+        words: list[str],
+        standard: tuple[int | IO[Any] | None, int | IO[Any] | None, int | IO[Any] | None],
+        env: Mapping[str, str] | None,
+        text: bool,
+    ) -> None:
+        """Use `Lab.popen`."""
+        self.args = words
+        self.returncode: int | None = None
+        #: Ends of pipes, where `subprocess.PIPE` was asked for.
+        self.stdin: IO[Any] | None = None
+        self.stdout: IO[Any] | None = None
+        self.stderr: IO[Any] | None = None
+        given: list[int] = []
+        borrowed: list[int] = []
+        try:
+            for number, what in enumerate(standard):
+                if what is None:
+                    given.append(number)
+                elif what == subprocess.STDOUT and number == 2:
+                    given.append(given[1])
+                elif what == subprocess.DEVNULL:
+                    borrowed.append(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
+                    given.append(borrowed[-1])
+                elif what == subprocess.PIPE:
+                    read, write = os.pipe()
+                    theirs, ours = (read, write) if number == 0 else (write, read)
+                    borrowed.append(theirs)
+                    given.append(theirs)
+                    file: IO[Any] = open(ours, "wb" if number == 0 else "rb", buffering=-1)  # noqa: SIM115
+                    if text:
+                        file = io.TextIOWrapper(file, write_through=True)
+                    setattr(self, ("stdin", "stdout", "stderr")[number], file)
+                else:
+                    given.append(what if isinstance(what, int) else what.fileno())
+            variables = list((os.environb if env is None else {k.encode(): v.encode() for k, v in env.items()}).items())
+            self._core = core.start(host, words, variables, (given[0], given[1], given[2]))
+        except BaseException:
+            for file_ in (self.stdin, self.stdout, self.stderr):
+                if file_:
+                    file_.close()
+            raise
+        finally:
+            for fd in borrowed:
+                os.close(fd)
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended; negative after a signal."""
+        return self._wait(0)
+
+    def _wait(self, milliseconds: int) -> int | None:
+        if self.returncode is None:
+            code = self._core.wait(milliseconds)
+            # As a shell says it, and as Python does.
+            self.returncode = 128 - code if code is not None and code > 128 else code
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end; `subprocess.TimeoutExpired` if that takes longer."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            left = _LONGEST_WAIT_MS if end is None else max(0, round((end - time.monotonic()) * 1000))
+            # In steps, so that Ctrl-C is heard.
+            if self._wait(min(left, 100)) is None and left == 0:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return self.returncode
+
+    def communicate(self, input: str | bytes | None = None, timeout: float | None = None) -> tuple[Any, Any]:
+        """Writes `input`, reads everything, and waits for the end."""
+        read: dict[int, Any] = {}
+
+        def drain(number: int, file: IO[Any]) -> None:
+            read[number] = file.read()
+
+        def fill(file: IO[Any]) -> None:
+            with file, contextlib.suppress(BrokenPipeError):
+                file.write(input if input is not None else "" if isinstance(file, io.TextIOBase) else b"")
+
+        threads = [
+            threading.Thread(target=drain, args=(n, f), daemon=True)
+            for n, f in ((1, self.stdout), (2, self.stderr))
+            if f is not None
+        ]
+        if self.stdin:
+            threads.append(threading.Thread(target=fill, args=(self.stdin,), daemon=True))
+        for thread in threads:
+            thread.start()
+        self.wait(timeout)
+        for thread in threads:
+            thread.join()
+        return read.get(1), read.get(2)
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal to the program and its process group."""
+        if self.returncode is None:
+            self._core.signal(number)
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it."""
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes its pipes and waits for its end; after an error it is told to end."""
+        for file in (self.stdin, self.stdout, self.stderr):
+            if file:
+                file.close()
+        if kind is None:
+            self.wait()
+        else:
+            self._core.close()

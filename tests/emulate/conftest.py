@@ -1,0 +1,27 @@
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airloom.doctor import examine
+from tests.emulate import rights
+
+
+@pytest.fixture(scope="session")
+def copies() -> Iterator[Path]:
+    """A copy of the package that everybody can use; pytest's own folders are for their owner only."""
+    with tempfile.TemporaryDirectory(prefix="airloom-everybody-") as place:
+        rights.copy_for_everybody(Path(place))
+        yield Path(place)
+
+
+@pytest.fixture(params=["ourselves", "plain", "capable"])
+def user(request: pytest.FixtureRequest, tmp_path: Path) -> rights.User:
+    """Each kind of user in turn."""
+    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
+        pytest.skip(broken[0])
+    if request.param == "ourselves":
+        return rights.ourselves(tmp_path)
+    place = request.getfixturevalue("copies")
+    return rights.plain(place) if request.param == "plain" else rights.capable(place)
