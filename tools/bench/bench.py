@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.bench.emulation import run as emulation
 from tools.bench.measure import Cost, Failed, cost, instructions
 from tools.bench.report import page, table
 
@@ -59,6 +60,13 @@ def build_ours() -> Path:
     command = ["cargo", "build", "--quiet", "--release", "-p", "airloom-drive", "--example", "yardsticks"]
     subprocess.run(command, cwd=ROOT, check=True)
     return TARGET / "release" / "examples" / "yardsticks"
+
+
+def build_emulator() -> str:
+    """The native program that emulates a scenario."""
+    command = ["cargo", "build", "--quiet", "--release", "-p", "airloom-drive", "--example", "emulate"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return str(TARGET / "release" / "examples" / "emulate")
 
 
 def build_ns3() -> Path | None:
@@ -127,16 +135,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/bench/run", description=__doc__)
     parser.add_argument("--count", type=int, default=7, help="runs of each scenario (default 7)")
     parser.add_argument("--quick", action="store_true", help="few runs, no c and d of the others; writes no page")
+    parser.add_argument("--only-emulation", action="store_true", help="real time only; writes no page")
     parser.add_argument("--only-ours", action="store_true", help="do not run the others; writes no page")
     chosen = parser.parse_args()
     count = 3 if chosen.quick else max(chosen.count, 1)
     results = Results()
     try:
-        print("ours")
-        ours(results, count, chosen.quick)
-        if not chosen.only_ours:
+        if not chosen.only_emulation:
+            print("ours")
+            ours(results, count, chosen.quick)
+        if not (chosen.only_ours or chosen.only_emulation):
             print("others")
             others(results, count, chosen.quick)
+        print("emulation")
+        load = os.getloadavg()[0]
+        results.numbers.update(emulation.measure(build_emulator(), chosen.quick))
+        results.numbers["emu.load_before"] = load
     except (Failed, subprocess.CalledProcessError) as e:
         print(e, file=sys.stderr)
         return 1
@@ -145,7 +159,7 @@ def main() -> int:
     numbers = json.dumps(dict(sorted(results.numbers.items())), indent=2)
     (ROOT / "bench.json").write_text(numbers + "\n")
     print("bench.json")
-    if not (chosen.quick or chosen.only_ours):
+    if not (chosen.quick or chosen.only_ours or chosen.only_emulation):
         path = ROOT / "docs" / "reference" / "benchmarks.md"
         path.write_text(page(results.numbers, results.said, machine(), count))
         print(path.relative_to(ROOT))

@@ -102,9 +102,10 @@ const ETHERTYPE_IPV6: u16 = 0x86DD;
 /// Octets of frames that may wait in the kernel.
 const SOCKET_BUFFER: usize = 16 << 20;
 
-/// Frames that are read at a time: of the usual size, and of super-packets, whose work keeps the engine longer.
+/// Frames that are read at a time: many where many come, few otherwise, and few super-packets, whose work keeps the
+/// engine longer.
 const FRAMES: usize = 64;
-const SUPER_PACKETS: usize = 8;
+const FEW: usize = 8;
 /// Above this average size frames count as super-packets.
 const LARGE: usize = 4096;
 
@@ -121,7 +122,7 @@ impl Intake {
     pub(super) fn new(memory: usize) -> Intake {
         let mut memory = Buffers::new(memory);
         let frames = std::iter::from_fn(|| memory.fresh()).take(FRAMES).collect();
-        Intake { batch: ReceiveBatch::new(FRAMES), frames, memory, limit: FRAMES }
+        Intake { batch: ReceiveBatch::new(FRAMES), frames, memory, limit: FEW }
     }
 
     /// Reads frames of `socket`: how many, and whether there may be more.
@@ -136,7 +137,8 @@ impl Intake {
             },
         };
         let octets: usize = (0..count).filter_map(|n| self.batch.len(n)).sum();
-        self.limit = if octets > count * LARGE { SUPER_PACKETS } else { FRAMES };
+        let is_busy = count >= FEW && octets <= count * LARGE;
+        self.limit = if is_busy { FRAMES } else { FEW };
         Ok((count, count == limit))
     }
 

@@ -179,6 +179,7 @@ impl Report {
         }
         out.set("early", self.early as f64);
         out.set_some("base_delay_ms", self.base_delay.map(|d| d.as_nanos() as f64 / 1e6));
+        out.set("engine_cpu_s", self.cpu_share * self.elapsed.as_secs_f64());
         out.set("engine_cpu_share", self.cpu_share);
         out.set("engine_cpu_share_max", self.busiest);
         out.set("engine_clock_share", self.clock_share);

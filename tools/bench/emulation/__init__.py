@@ -1,0 +1,1 @@
+"""How fast and how exact the emulator is."""
