@@ -54,7 +54,7 @@ const CLIENT: &str = r#"
 import hashlib, socket, struct, sys
 
 UDP_SEGMENT = 103
-payload = bytes((n * 7 + n // 251) % 256 for n in range(400_000)) * int(sys.argv[1])
+payload = bytes((n * 7 + n // 251) % 256 for n in range(100_000)) * int(sys.argv[1])
 for family in (socket.AF_INET, socket.AF_INET6):
     address = socket.getaddrinfo("origin", 7, family, socket.SOCK_STREAM)[0][4]
     there = socket.socket(family, socket.SOCK_STREAM)
@@ -93,6 +93,8 @@ fn exchange(name: &str, head: &str, links: &str, times: u32) -> Report {
         "{head}\n[hosts]\nmobile = {{ real = true }}\ngateway = {{}}\n\
          origin = {{ real = true, command = [\"python3\", \"{server}\"] }}\n[links]\n{links}\n[run]\nrecord = \"none\"\n"
     );
+    let tun = "mobile = { real = true, port = \"tun\" }";
+    let text = if name == "tun" { text.replace("mobile = { real = true }", tun) } else { text };
     let text = if head.contains("gateway") { text } else { text.replace("gateway = {}\n", "") };
     let scenario = Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
     let out = folder.file("out");
@@ -113,7 +115,7 @@ fn a_link_that_only_delays_passes_super_packets_whole() {
         "whole",
         "path = [\"mobile\", \"wire\", \"origin\"]",
         "wire = { bearer = \"wireline\", delay = \"2ms\" }",
-        10,
+        40,
     );
     assert_eq!(report.grades, [("wire".to_owned(), Grade::Transparent)]);
     // 8 MB in datagrams of 1500 octets would be more than 5,000.
@@ -130,7 +132,7 @@ fn a_link_that_counts_datagrams_gets_them_cut_and_nothing_changes_for_programs()
         ("fast", "bearer = \"wireline\", rate = \"5Gbit/s\""),
         ("forced", "bearer = \"wireline\", grade = \"packet\""),
     ] {
-        let report = exchange(name, head, &format!("wire = {{ {link} }}"), 10);
+        let report = exchange(name, head, &format!("wire = {{ {link} }}"), 40);
         assert_eq!(report.grades, [("wire".to_owned(), Grade::Packet)]);
         // Two streams of 4 MB, in segments of at most 1448 octets.
         assert!(report.ports.sent > 2 * 4_000_000 / 1448, "{name}: {:?}", report.ports);
@@ -159,6 +161,20 @@ fn a_radio_bearer_and_a_router_between_two_grades_get_datagrams() {
         2,
     );
     assert_eq!([report.grades[0].1, report.grades[1].1], [Grade::Transparent, Grade::Packet]);
+}
+
+#[test]
+fn a_tun_device_does_what_a_cable_does() {
+    let Some(_guard) = laboratory("super_packets::tun", &["python3"]) else { return };
+    if real_time::capabilities().tun.is_err() {
+        assert!(std::env::var_os("AIRLOOM_CI").is_none(), "no TUN, and nothing may be skipped");
+        eprintln!("SKIPPED drive/super_packets::tun: no /dev/net/tun");
+        return;
+    }
+    for link in ["delay = \"2ms\"", "rate = \"1Gbit/s\", delay = \"1ms\""] {
+        let link = format!("wire = {{ bearer = \"wireline\", {link} }}");
+        exchange("tun", "path = [\"mobile\", \"wire\", \"origin\"]", &link, 20);
+    }
 }
 
 #[test]

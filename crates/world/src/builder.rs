@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::agenda::Wakeup;
 use crate::fabric::LinkSlot;
 use crate::host::{Host, Interface};
-use crate::port::{PortInfo, RealTcp};
+use crate::port::{PortDevice, PortInfo, RealTcp};
 use crate::routes::{Ends, Route};
 use crate::world::{Planned, World};
 
@@ -75,12 +75,13 @@ pub struct Builder {
     world: World,
     mtu: u16,
     real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
+    devices: Vec<(HostId, PortDevice)>,
 }
 
 impl Builder {
     /// An empty world whose random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {
-        Builder { seed, world: World::default(), mtu: MTU, real: Vec::new() }
+        Builder { seed, world: World::default(), mtu: MTU, real: Vec::new(), devices: Vec::new() }
     }
 
     /// Adds a host.
@@ -267,10 +268,16 @@ impl Builder {
         self.real.push((host, command, tcp));
     }
 
+    /// Says what a real host has at its ends of links.
+    pub fn port_device(&mut self, host: HostId, device: PortDevice) {
+        self.devices.push((host, device));
+    }
+
     /// Makes the ports of the real hosts, once all their links are there.
     fn make_ports(&mut self) {
         for (HostId(host), command, tcp) in std::mem::take(&mut self.real) {
             let names = self.names_for(HostId(host));
+            let device = self.devices.iter().rev().find(|d| d.0.0 == host).map(|d| d.1).unwrap_or_default();
             let forwards = self.world.routes.forwards[host as usize];
             let here = &mut self.world.hosts[host as usize];
             let links = &self.world.routes.attached[host as usize];
@@ -283,6 +290,7 @@ impl Builder {
                     addresses: facts.addresses.clone(),
                     routes: Vec::new(),
                     mtu: facts.mtu,
+                    device,
                     forwards,
                     names: names.clone(),
                     tcp: tcp.clone(),

@@ -57,6 +57,7 @@ impl Scenario {
         }
         if host.real && real_time {
             b.real_with(id, host.settings.command.clone(), real_tcp(&host.settings.transport));
+            b.port_device(id, host.settings.port);
             return Ok(());
         }
         let transport = &host.settings.transport;

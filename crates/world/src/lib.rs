@@ -22,5 +22,5 @@ mod world;
 
 pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
 pub use host::Totals;
-pub use port::{PortId, PortInfo, RealTcp};
+pub use port::{PortDevice, PortId, PortInfo, RealTcp};
 pub use world::{Strays, World};

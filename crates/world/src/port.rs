@@ -14,6 +14,29 @@ pub struct PortId(pub u32);
 /// How many flows of real programs are told apart; more share number 0.
 const FLOW_LIMIT: usize = 65_536;
 
+/// What a real host has at its end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortDevice {
+    /// One end of a cable; the other is read and written as raw frames. Needs no device file, and stamps what comes.
+    #[default]
+    Veth,
+    /// A TUN device. No link layer, no stamps.
+    Tun,
+}
+
+impl PortDevice {
+    /// Both.
+    pub const ALL: [PortDevice; 2] = [PortDevice::Veth, PortDevice::Tun];
+
+    /// As in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PortDevice::Veth => "veth",
+            PortDevice::Tun => "tun",
+        }
+    }
+}
+
 /// One interface of a real host.
 #[derive(Clone)]
 pub struct PortInfo {
@@ -28,6 +51,8 @@ pub struct PortInfo {
     pub routes: Vec<(IpAddr, u8)>,
     /// Largest IP datagram.
     pub mtu: u16,
+    /// What the host has there.
+    pub device: PortDevice,
     /// Does the host pass on datagrams that are not for it?
     pub forwards: bool,
     /// Addresses and names of all hosts, as this one should use them.

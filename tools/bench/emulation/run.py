@@ -152,7 +152,7 @@ def rate(program: str, text: str, bits: float, seconds: float) -> float:
     gap_ms = 12000 / bits / 1.2 * 1e3
     run = emulate(program, f'bearer = "wireline", rate = "{text}", delay = "10ms"')
     found = probes(run, max(20, int(seconds * 1e3 / gap_ms)), gap_ms, 1472, "paced")
-    return abs(float(found["octets"]) * 8e9 / found["span_ns"] / bits - 1)
+    return float(abs(found["octets"] * 8e9 / found["span_ns"] / bits - 1))
 
 
 def radio(program: str, results: dict[str, float]) -> None:

@@ -83,6 +83,12 @@ impl Stamps {
         }
     }
 
+    /// Now, for devices that put no stamps on what they hand over.
+    pub fn this_moment(&self) -> Instant {
+        let now = read(ClockId::CLOCK_REALTIME);
+        self.nominal(TimeSpec::new((now / 1_000_000_000) as i64, (now % 1_000_000_000) as i64))
+    }
+
     /// The moment at which the mapping was made.
     pub fn now(&self) -> Instant {
         self.now

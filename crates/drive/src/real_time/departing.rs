@@ -21,7 +21,7 @@ const WINDOW: Duration = Duration::from_micros(15);
 /// Octets of a joined datagram, as the kernel's own limit for super-packets.
 const MOST_OCTETS: usize = 65_000;
 /// Pieces of a frame: the kernel takes 1024.
-const MOST_PIECES: usize = 512;
+pub(super) const MOST_PIECES: usize = 512;
 /// Datagrams in a super-packet of UDP: what the kernel lets programs send in one.
 const MOST_UDP: usize = 64;
 /// So many frames back a predecessor is looked for.

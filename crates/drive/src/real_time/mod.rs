@@ -22,7 +22,7 @@
 //! | `engine` | the loop |
 //! | `clock` | the monotonic clock and the kernel's stamps |
 //! | `pace` | waiting to the microsecond; how the kernel schedules the engine |
-//! | [`port`] | a device: packet socket on a veth pair; others fit the same trait |
+//! | [`port`], `tun` | a device: packet socket on a veth pair, or TUN; others fit the same trait |
 //! | `vnet`, `departing` | offload headers; frames on their way out |
 //! | `buffers` | memory for frames, bounded |
 //! | `lab` | namespaces and the processes that hold them; by which rights |
@@ -45,6 +45,7 @@ pub mod port;
 mod process;
 mod report;
 mod sys;
+mod tun;
 mod vnet;
 
 use std::fmt;
@@ -63,8 +64,6 @@ pub use lab::Rights;
 pub use meter::Meter;
 pub use pace::Priority;
 pub use report::{Report, Verdict};
-
-use port::Port;
 
 /// How often the caller has a look, records or not.
 const LOOK: Duration = Duration::from_millis(100);
@@ -187,7 +186,6 @@ pub fn run_and_tell(
         }
     }
     let sockets = std::mem::take(&mut laboratory.ports);
-    let sockets = sockets.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect();
     let mut records = world.records().counterpart();
     let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), called)?;
     ready(Hosts::new(&keeper));

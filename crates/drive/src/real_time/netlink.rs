@@ -14,6 +14,7 @@ use nix::sys::socket::{
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_AF_SPEC: u16 = 26;
 const IFLA_NET_NS_FD: u16 = 28;
@@ -178,6 +179,15 @@ impl Netlink {
         }
         let mut message = Message::new(libc::RTM_NEWLINK, 0);
         message.device(index, flags, change);
+        self.request(message)
+    }
+
+    /// Sets the largest datagram of a device, and how many frames may wait in it.
+    pub(super) fn set_limits(&mut self, index: u32, mtu: u32, frames: u32) -> io::Result<()> {
+        let mut message = Message::new(libc::RTM_NEWLINK, 0);
+        message.device(index, 0, 0);
+        message.attribute(IFLA_MTU, &mtu.to_ne_bytes());
+        message.attribute(IFLA_TXQLEN, &frames.to_ne_bytes());
         self.request(message)
     }
 

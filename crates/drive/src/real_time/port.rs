@@ -171,7 +171,7 @@ impl DeviceTable {
     }
 
     /// Frames that the device should have sent and dropped.
-    fn drops(&self) -> u64 {
+    pub(super) fn drops(&self) -> u64 {
         self.total().saturating_sub(self.before)
     }
 

@@ -6,7 +6,8 @@
 use std::ffi::c_void;
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 use nix::libc;
 use nix::sys::time::TimeSpec;
@@ -62,6 +63,39 @@ fn packet_option(socket: BorrowedFd, option: libc::c_int) -> io::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+/// `TUNSETIFF` and what else is set on a TUN device (linux/if_tun.h).
+const TUNSETIFF: libc::c_ulong = 0x4004_54CA;
+const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54D0;
+const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54D8;
+/// Open checksums, super-packets of TCP over both families with ECN marks, and of UDP.
+const TUN_OFFLOADS: [libc::c_ulong; 2] = [0x01 | 0x02 | 0x04 | 0x08 | 0x20 | 0x40, 0x01 | 0x02 | 0x04 | 0x08];
+
+/// Makes a TUN device with offload headers in the calling thread's namespace. It is gone when the descriptor is closed.
+pub(super) fn open_tun(name: &str) -> io::Result<OwnedFd> {
+    let device = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")?;
+    // SAFETY: an ifreq of zeros is valid; the name is cut to leave its final zero; the calls read their arguments, which
+    // outlive them.
+    unsafe {
+        let mut request: libc::ifreq = zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        check(libc::ioctl(device.as_raw_fd(), TUNSETIFF as _, &raw mut request))?;
+        let size = super::vnet::LEN as libc::c_int;
+        check(libc::ioctl(device.as_raw_fd(), TUNSETVNETHDRSZ as _, &raw const size))?;
+        // Older kernels know no super-packets of UDP.
+        let set =
+            |offloads: libc::c_ulong| check(libc::ioctl(device.as_raw_fd(), TUNSETOFFLOAD as _, offloads));
+        set(TUN_OFFLOADS[0]).or_else(|_| set(TUN_OFFLOADS[1]))?;
+    }
+    Ok(device.into())
 }
 
 /// Octets for the stamp that comes with a message.

@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::port::PortDevice;
+
 use super::addresses::is_by_rule;
 use super::run::print_epoch;
 use super::schema::{Component, Destination, Host, Link, Run, Scenario, TimelineEntry, Until};
@@ -70,6 +72,9 @@ impl Scenario {
         table.insert("transport".into(), component(&settings.transport));
         if let Some(command) = &settings.command {
             table.insert("command".into(), command.as_slice().into());
+        }
+        if settings.port != PortDevice::default() {
+            table.insert("port".into(), settings.port.name().into());
         }
         let real = match members.iter().filter(|h| h.real).count() {
             n if n == 0 || n == members.len() => (n > 0).into(),

@@ -11,6 +11,7 @@ use super::read::{Fault, component_fault, name};
 use super::registries::{Known, Registries, find};
 use super::schema::{Component, Host, HostSettings};
 use super::tree::{Entry, Kind, Node, quoted};
+use crate::port::PortDevice;
 
 /// Hosts of a scenario; each costs observation points, of which a run has 65,536.
 pub(super) const MOST_HOSTS: u64 = 4096;
@@ -18,7 +19,7 @@ pub(super) const MOST_HOSTS: u64 = 4096;
 const MOST_APPS: usize = 64;
 
 pub(super) const HOST_KEYS: &[&str] =
-    &["app", "transport", "proxy", "count", "real", "command", "forward", "routes"];
+    &["app", "transport", "proxy", "count", "real", "command", "port", "forward", "routes"];
 
 /// All hosts so far, and how the file calls them.
 pub(super) struct Directory<'a> {
@@ -145,6 +146,12 @@ enum Real {
     Some(BTreeSet<u32>),
 }
 
+fn port(node: &Node) -> Result<PortDevice, Fault<'_>> {
+    let name = node.text("a kind of port")?;
+    let found = PortDevice::ALL.into_iter().find(|d| d.name() == name);
+    found.ok_or_else(|| Fault::unknown(node, "port", name, PortDevice::ALL.iter().map(|d| d.name())))
+}
+
 fn real(node: &Node, count: Option<u32>) -> Result<Real, Fault<'_>> {
     if let (Kind::List(list), Some(count)) = (&node.kind, count) {
         let members: Result<BTreeSet<u32>, Fault<'_>> = list
@@ -187,7 +194,8 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
         None => short(host, "tcp", transports)?,
     };
     let command = host.get("command").map(command).transpose()?;
-    Ok(HostSettings { apps, proxy, transport, command })
+    let port = host.get("port").map(port).transpose()?.unwrap_or_default();
+    Ok(HostSettings { apps, proxy, transport, command, port })
 }
 
 fn apps<'a>(node: &'a Node, family: Family<'_>) -> Result<Vec<Component>, Fault<'a>> {

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use airloom_base::{Change, Duration, Grade};
 
+use crate::port::PortDevice;
+
 /// A network under study: hosts, the links between them, what changes while it runs, and how it is run.
 ///
 /// Made by [`Scenario::parse`] and its relatives; the fields obey what is said at each of them.
@@ -64,6 +66,8 @@ pub struct HostSettings {
     pub transport: Component,
     /// Program and arguments that run in the host when it is real.
     pub command: Option<Vec<String>>,
+    /// What it has at its ends of links when it is real.
+    pub port: PortDevice,
 }
 
 /// A route the file gave.

@@ -17,10 +17,13 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use airloom_world::PortInfo;
+use airloom_world::{PortDevice, PortInfo};
+use nix::net::if_::if_nametoindex;
 
 use crate::real_time::netlink::{Device, LOOPBACK, Netlink, Prefix};
-use crate::real_time::port::{DeviceTable, PacketSocket};
+use crate::real_time::port::{DeviceTable, PacketSocket, Port};
+use crate::real_time::sys;
+use crate::real_time::tun::Tun;
 
 /// Indexes of our devices begin here: a fresh namespace may have devices of its own.
 const FIRST_INDEX: u32 = 100;
@@ -66,7 +69,7 @@ fn index(port: usize) -> u32 {
 /// Makes all veth pairs; run in the engine's namespace. Each port with the index of its host's namespace.
 pub(super) fn cables(ports: &[(usize, PortInfo)], hosts: &[OwnedFd]) -> io::Result<()> {
     let mut netlink = Netlink::open()?;
-    for (n, (host, port)) in ports.iter().enumerate() {
+    for (n, (host, port)) in ports.iter().enumerate().filter(|(_, (_, p))| p.device == PortDevice::Veth) {
         let name = format!("p{n}");
         let (index, mtu) = (index(n), u32::from(port.mtu));
         let here = Device { name: &name, index, mac: mac(0, n), mtu };
@@ -79,24 +82,41 @@ pub(super) fn cables(ports: &[(usize, PortInfo)], hosts: &[OwnedFd]) -> io::Resu
     Ok(())
 }
 
-/// Opens the engine's end of each cable; run in the engine's namespace.
-pub(super) fn sockets(ports: usize) -> io::Result<Vec<OwnedFd>> {
-    (0..ports).map(|n| PacketSocket::open(index(n))).collect()
+/// Opens the engine's end of cable `n`; run in the engine's namespace.
+pub(super) fn socket(n: usize) -> io::Result<OwnedFd> {
+    PacketSocket::open(index(n))
 }
 
-/// The port with number `n` on its socket; it counts what its device drops by `table`, and what the host's end of the
+/// Frames that may wait in a TUN device: a kernel's 500 would be full before the engine has its turn.
+const TUN_FRAMES: u32 = 5000;
+
+/// Makes a TUN device for port `n`; run in the namespace of its host.
+pub(super) fn tun(n: usize, port: &PortInfo) -> io::Result<OwnedFd> {
+    let name = device_name(&port.link_name, n);
+    let device = sys::open_tun(&name)?;
+    Netlink::open()?.set_limits(if_nametoindex(name.as_str())?, u32::from(port.mtu), TUN_FRAMES)?;
+    Ok(device)
+}
+
+/// The port with number `n` on its socket. It counts what its device drops by `table`, and what the host's end of the
 /// cable drops by `hosts_table`.
 pub(super) fn port(
     socket: OwnedFd,
     n: usize,
-    link: &str,
+    info: &PortInfo,
     table: &Arc<File>,
     hosts_table: &Arc<File>,
-) -> PacketSocket {
-    let mut port = PacketSocket::new(socket, mac(0, n), mac(1, n));
-    port.watch(DeviceTable::new(Arc::clone(table), format!("p{n}")));
-    port.watch(DeviceTable::new(Arc::clone(hosts_table), device_name(link, n)));
-    port
+) -> Box<dyn Port> {
+    let hosts = DeviceTable::new(Arc::clone(hosts_table), device_name(&info.link_name, n));
+    match info.device {
+        PortDevice::Tun => Box::new(Tun::new(socket, hosts)),
+        PortDevice::Veth => {
+            let mut port = PacketSocket::new(socket, mac(0, n), mac(1, n));
+            port.watch(DeviceTable::new(Arc::clone(table), format!("p{n}")));
+            port.watch(hosts);
+            Box::new(port)
+        }
+    }
 }
 
 /// The counters of all devices of the calling process's namespace; of none where there is no `/proc`. Whoever reads
@@ -108,7 +128,7 @@ pub(super) fn table() -> io::Result<OwnedFd> {
 /// Addresses and routes of one interface; run in the namespace of its host.
 pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
     let mut netlink = Netlink::open()?;
-    let index = index(n);
+    let index = if_nametoindex(device_name(&port.link_name, n).as_str())?;
     if port.addresses.iter().any(IpAddr::is_ipv6) {
         netlink.no_automatic_addresses(index)?;
     }

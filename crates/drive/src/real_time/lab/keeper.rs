@@ -8,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use airloom_world::{PortDevice, PortInfo};
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollTimeout, poll};
@@ -119,12 +120,17 @@ impl<'a> Keeper<'a> {
         };
         let (base, hosts) = namespaces().map_err(stage(Stage::Namespaces))?;
         devices::cables(&plan.ports, &hosts).map_err(stage(Stage::Cables))?;
-        let mut sockets = devices::sockets(plan.ports.len()).map_err(stage(Stage::Sockets))?;
         let mut only_children = SigSet::empty();
         only_children.add(Signal::SIGCHLD);
         let children = SignalFd::with_flags(&only_children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .map_err(|e| (Stage::Namespaces, e.into()))?;
         let keeper = Keeper { plan, rights, base, hosts, children, programs: Vec::new() };
+        let socket = |(n, (host, port)): (usize, &(usize, PortInfo))| match port.device {
+            PortDevice::Veth => devices::socket(n),
+            PortDevice::Tun => keeper.inside(*host, || devices::tun(n, port)),
+        };
+        let sockets: io::Result<Vec<_>> = plan.ports.iter().enumerate().map(socket).collect();
+        let mut sockets = sockets.map_err(stage(Stage::Sockets))?;
         keeper.furnish().map_err(stage(Stage::Hosts))?;
         // Behind the ports: the counters of the engine's devices, then those of each host's.
         sockets.push(devices::table().map_err(stage(Stage::Sockets))?);

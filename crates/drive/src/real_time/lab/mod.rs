@@ -38,7 +38,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
 use super::Error;
-use super::port::PacketSocket;
+use super::port::Port;
 pub(super) use keeper::Stage;
 use messages::Writer;
 use plan::Plan;
@@ -51,7 +51,7 @@ pub(super) use names::uninstall as uninstall_names;
 /// All namespaces of a run, and its ports in the order in which they were asked for.
 pub(super) struct Laboratory {
     pub(super) keeper: Arc<Keeper>,
-    pub(super) ports: Vec<PacketSocket>,
+    pub(super) ports: Vec<Box<dyn Port>>,
 }
 
 /// The engine's way to the laboratory's process 1. When the last owner is gone so is the laboratory.
@@ -144,9 +144,7 @@ impl Laboratory {
             sockets.split_off(ports.len()).into_iter().map(|t| Arc::new(File::from(t))).collect();
         let ports = sockets.into_iter().zip(&plan.ports).enumerate();
         let ports = ports
-            .map(|(n, (socket, (host, port)))| {
-                devices::port(socket, n, &port.link_name, &tables[0], &tables[1 + host])
-            })
+            .map(|(n, (socket, (host, port)))| devices::port(socket, n, port, &tables[0], &tables[1 + host]))
             .collect();
         Ok(Laboratory { keeper: Arc::new(keeper), ports })
     }
