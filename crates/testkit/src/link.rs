@@ -102,6 +102,7 @@ struct Flying {
     at: Instant,
     order: u64,
     to: End,
+    ecn: u8,
     packet: Packet,
 }
 
@@ -141,6 +142,10 @@ pub struct Link {
     pub queue_drops: u64,
     /// Packets lost by their fate, damaged ones that were noticed included.
     pub losses: u64,
+    /// From so many packets in the queue on those of senders that know ECN are marked.
+    pub mark_from: usize,
+    /// Packets marked.
+    pub ce_marks: u64,
 }
 
 impl Link {
@@ -154,6 +159,8 @@ impl Link {
             order: 0,
             queue_drops: 0,
             losses: 0,
+            mark_from: usize::MAX,
+            ce_marks: 0,
         }
     }
 
@@ -164,6 +171,11 @@ impl Link {
 
     /// A packet enters at `from`; says what became of it, `None` if the queue was full.
     pub fn send(&mut self, now: Instant, from: End, packet: Packet) -> Option<Fate> {
+        self.send_ecn(now, from, 0, packet)
+    }
+
+    /// The same, with an ECN codepoint.
+    pub fn send_ecn(&mut self, now: Instant, from: End, mut ecn: u8, packet: Packet) -> Option<Fate> {
         let queue = &mut self.queues[from as usize];
         while queue.departures.front().is_some_and(|d| *d <= now) {
             queue.departures.pop_front();
@@ -171,6 +183,10 @@ impl Link {
         if queue.departures.len() >= self.config.queue {
             self.queue_drops += 1;
             return None;
+        }
+        if ecn != 0 && queue.departures.len() >= self.mark_from {
+            ecn = 3;
+            self.ce_marks += 1;
         }
         let octets = packet.wire_len() as u64 + self.config.overhead;
         let time = self.config.rate[from as usize].map_or(Duration::ZERO, |r| r.time_for(octets));
@@ -187,24 +203,24 @@ impl Link {
         let arrival = departure + self.config.delay;
         match fate {
             Fate::Lose => self.losses += 1,
-            Fate::Deliver => self.fly(arrival, from, packet),
+            Fate::Deliver => self.fly(arrival, from, ecn, packet),
             Fate::Duplicate => {
                 let copy = packet.duplicate();
-                self.fly(arrival, from, packet);
-                self.fly(arrival, from, copy);
+                self.fly(arrival, from, ecn, packet);
+                self.fly(arrival, from, ecn, copy);
             }
-            Fate::Late(more) => self.fly(arrival + more, from, packet),
+            Fate::Late(more) => self.fly(arrival + more, from, ecn, packet),
             Fate::Damage(how) => match damage::damaged(&packet, how) {
-                Some(packet) => self.fly(arrival, from, packet),
+                Some(packet) => self.fly(arrival, from, ecn, packet),
                 None => self.losses += 1,
             },
         }
         Some(fate)
     }
 
-    fn fly(&mut self, at: Instant, from: End, packet: Packet) {
+    fn fly(&mut self, at: Instant, from: End, ecn: u8, packet: Packet) {
         self.order += 1;
-        self.flying.push(Flying { at, order: self.order, to: from.other(), packet });
+        self.flying.push(Flying { at, order: self.order, to: from.other(), ecn, packet });
     }
 
     /// When the next packet arrives.
@@ -214,8 +230,13 @@ impl Link {
 
     /// The next packet that has arrived by `now`, and where.
     pub fn arrival(&mut self, now: Instant) -> Option<(End, Packet)> {
+        self.arrival_ecn(now).map(|(to, _, packet)| (to, packet))
+    }
+
+    /// The same, with its ECN codepoint.
+    pub fn arrival_ecn(&mut self, now: Instant) -> Option<(End, u8, Packet)> {
         self.flying.peek().filter(|f| f.at <= now)?;
-        self.flying.pop().map(|f| (f.to, f.packet))
+        self.flying.pop().map(|f| (f.to, f.ecn, f.packet))
     }
 }
 

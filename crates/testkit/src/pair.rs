@@ -236,7 +236,7 @@ impl Pair {
 
     /// A packet that the other side did not send arrives at `end` now.
     pub fn inject(&mut self, end: End, packet: Packet) {
-        self.deliver(end, packet);
+        self.deliver(end, 0, packet);
     }
 
     /// Lets the other end's packets arrive that are on their way, and all that follows, until nothing happens any
@@ -269,8 +269,8 @@ impl Pair {
         self.steps += 1;
         assert!(self.steps < self.endless, "the pair never becomes idle");
         self.now = at;
-        if let Some((end, packet)) = self.link.arrival(at) {
-            self.deliver(end, packet);
+        if let Some((end, ecn, packet)) = self.link.arrival_ecn(at) {
+            self.deliver(end, ecn, packet);
             return;
         }
         for end in [End::Client, End::Server] {
@@ -285,7 +285,7 @@ impl Pair {
         }
     }
 
-    fn deliver(&mut self, end: End, packet: Packet) {
+    fn deliver(&mut self, end: End, ecn: u8, packet: Packet) {
         let mut cx = Cx { now: self.now, records: &mut self.outbox };
         let host = &mut self.hosts[end as usize];
         if host.lingering && host.transport.as_ref().is_some_and(|t| t.yields_to(&packet)) {
@@ -298,11 +298,11 @@ impl Pair {
             host.lingering = false;
         }
         match &mut host.transport {
-            Some(transport) => transport.handle_packet(&mut cx, PathId(0), 0, packet),
+            Some(transport) => transport.handle_packet(&mut cx, PathId(0), ecn, packet),
             None => {
                 if let Some(answer) = host.protocol.refuse(&packet) {
                     self.refused += 1;
-                    self.transmit(end, answer);
+                    self.transmit(end, 0, answer);
                 }
                 return;
             }
@@ -310,13 +310,13 @@ impl Pair {
         self.drain(end);
     }
 
-    fn transmit(&mut self, from: End, packet: Packet) {
+    fn transmit(&mut self, from: End, ecn: u8, packet: Packet) {
         if !self.watch {
-            self.link.send(self.now, from, packet);
+            self.link.send_ecn(self.now, from, ecn, packet);
             return;
         }
         let (head, body) = (packet.head().to_vec(), packet.body().len());
-        let fate = self.link.send(self.now, from, packet);
+        let fate = self.link.send_ecn(self.now, from, ecn, packet);
         self.seen.push(Seen { at: self.now, from, head, body, fate });
     }
 
@@ -328,7 +328,7 @@ impl Pair {
             let Some(transport) = &mut host.transport else { return };
             let mut cx = Cx { now: self.now, records: &mut self.outbox };
             if let Some(out) = transport.poll_transmit(&mut cx) {
-                self.transmit(end, out.packet);
+                self.transmit(end, out.ecn, out.packet);
                 continue;
             }
             while let Some(event) = self.hosts[end as usize].transport.as_mut().and_then(|t| t.poll_event()) {

@@ -46,7 +46,7 @@ impl Connection {
                 echo: h.options.timestamps.map(|(_, echo)| echo),
                 blocks: h.options.sack.as_slice(),
                 not_duplicate: len > 0 || self.snd.wnd > old_window || h.flags.has(Flags::SYN),
-                ece: false,
+                ece: self.reports_congestion(h),
             };
             self.ack_by_segments(now, arrived);
             self.after_ack(now, ack, old_window);
@@ -54,8 +54,12 @@ impl Connection {
         }
         let news =
             if self.sack_ok && !h.options.sack.is_empty() { self.take_sack_blocks(now, h, ack) } else { 0 };
+        let reported = self.reports_congestion(h);
+        if reported {
+            self.reduce_for_ecn(now, ack);
+        }
         if ack > self.snd.una {
-            self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack, news);
+            self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack, news, reported);
         } else if ack == self.snd.una && self.snd.nxt > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
             if news > 0 && self.watched {
@@ -152,7 +156,7 @@ impl Connection {
 
     /// SND.UNA moves to `ack`; `echo` is the echoed timestamp, `sacked` what the SACK blocks reported for the first time.
     #[inline]
-    pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64, sacked: u64) {
+    pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64, sacked: u64, ece: bool) {
         if self.repair.on {
             let arrived = Arrived { ack, echo, blocks: &[], not_duplicate: true, ece: false };
             self.ack_by_segments(now, arrived);
@@ -180,7 +184,8 @@ impl Connection {
             Mode::Open | Mode::Disorder | Mode::Cwr => {
                 self.dupacks = 0;
                 self.limited_octets = 0;
-                if !self.config.cwnd_validation || self.usage.is_limited(&self.window) {
+                //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
+                if !ece && (!self.config.cwnd_validation || self.usage.is_limited(&self.window)) {
                     self.controller.on_ack(&mut self.window, &brought, &self.config);
                 }
             }
@@ -365,7 +370,13 @@ impl Connection {
 
     fn enter_recovery(&mut self, now: Instant) {
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
-        let ssthresh = self.controller.ssthresh(&self.window, self.loss_base());
+        //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
+        let ssthresh = if una < self.ecn.recover {
+            self.window.ssthresh
+        } else {
+            self.controller.ssthresh(&self.window, self.loss_base())
+        };
+        self.ecn.cwr_due = true;
         self.recover = nxt;
         self.partial_acks = 0;
         if self.recovery() == Recovery::None {
@@ -435,6 +446,7 @@ impl Connection {
         };
         self.timed_out_at = una;
         self.window.cut(mss, ssthresh);
+        self.ecn.cwr_due = true;
         self.controller.on_event(&mut self.window, now, Event::Timeout);
         //= RFC 2018 (8): what was SACKed may be gone; RFC 6675 (5.1) leaves it to the sender.
         let forget = self.config.sack_after_rto == SackAfterRto::Forget || self.board.is_sacked(una);

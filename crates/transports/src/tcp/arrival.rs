@@ -57,7 +57,7 @@ impl Connection {
         }
         if octets == 0 {
             self.set_window(seq, ack, wnd);
-            self.new_ack(now, echo, ack, 0);
+            self.new_ack(now, echo, ack, 0, false);
         } else {
             self.snd.wl1 = seq;
             self.take_data(now, h.flags, seq, packet.take_body());
@@ -69,7 +69,8 @@ impl Connection {
     }
 
     /// SEGMENT ARRIVES.
-    pub fn segment_arrives(&mut self, now: Instant, h: &Header, _ecn: u8, body: Body) {
+    pub fn segment_arrives(&mut self, now: Instant, h: &Header, ecn: u8, body: Body) {
+        self.ecn.arrived = ecn;
         match self.state {
             State::Closed => {}
             State::Listen => self.arrives_in_listen(now, h),
@@ -109,6 +110,7 @@ impl Connection {
             self.rcv.ts_recent = value;
             self.rcv.ts_recent_at = now;
         }
+        self.negotiate_ecn(h);
         self.snd.mss = self.effective_mss(options.mss);
         self.window.mss = self.snd.mss;
         //= RFC 7323 (2.2): the window of a segment with SYN is not scaled.
@@ -298,6 +300,7 @@ impl Connection {
             self.rcv.fin = Some(seq + len);
         }
         if len > 0 {
+            self.take_mark(h.flags);
             self.take_data(now, h.flags, seq, body);
         }
         if self.rcv.fin == Some(self.rcv.nxt) {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::cubic::CubicConfig;
+use super::congestion::vegas::VegasConfig;
 use super::profile::Profile;
 
 /// Which rules set the congestion window.
@@ -21,6 +22,34 @@ pub enum Congestion {
     NewReno,
     /// A cubic curve back to the window before the last loss and beyond it (RFC 9438); see `cubic`.
     Cubic,
+    /// As Reno, but a loss leaves what the path was measured to carry (Westwood+).
+    Westwood,
+    /// By the queue that the flow makes, told from the round-trip time; see `vegas`.
+    Vegas,
+    /// By a model of the path: bandwidth and least round-trip time (BBR version 1). Needs `loss_detection = "rack"`.
+    Bbr,
+}
+
+/// Does data leave in bursts or at a rate?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// As acknowledgements let it out.
+    Off,
+    /// At twice the window per round-trip time in slow start, 1.2 times in avoidance (Linux), from the eleventh segment on.
+    On,
+}
+
+/// Is explicit congestion notification (RFC 3168) used?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnUse {
+    /// No.
+    Off,
+    /// If the peer asks for it (the default of Linux).
+    Accept,
+    /// It is asked for, and accepted.
+    On,
 }
 
 /// What ends slow start before a loss or the threshold does.
@@ -279,8 +308,16 @@ settings! {
     initial_window: InitialWindow,
     /// The settings of `congestion = "cubic"`.
     cubic: CubicConfig,
+    /// The settings of `congestion = "vegas"`.
+    vegas: VegasConfig,
     /// What ends slow start before a loss or the threshold does.
     hystart: SlowStartExit,
+    /// Does data leave in bursts or at a rate? BBR always sends at a rate.
+    pacing: Pacing,
+    /// Is explicit congestion notification used (RFC 3168)?
+    ecn: EcnUse,
+    /// Does the window shrink less after a report of congestion than after a loss (ABE, RFC 8511)?
+    abe: bool,
     /// What makes the congestion window grow.
     ack_counting: AckCounting,
     /// L of RFC 3465: segments by which one acknowledgement may enlarge the window in slow start; 1 after a timeout.
@@ -425,6 +462,10 @@ impl Config {
             return wrong("receive_buffer", "buffers must not be larger than 1 GiB");
         }
         self.cubic.check()?;
+        self.vegas.check()?;
+        if self.congestion == Congestion::Bbr && self.loss_detection != LossDetection::Rack {
+            return wrong("congestion", "bbr needs loss_detection = \"rack\"");
+        }
         Ok(self)
     }
 

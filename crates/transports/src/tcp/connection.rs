@@ -10,8 +10,11 @@ use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Tra
 
 use super::ack_policy::AckState;
 use super::config::{Config, LossDetection};
+use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
 use super::congestion::{self, Controller, Recovery, Window};
+use super::ecn::{self, Ecn};
+use super::pace::Pace;
 use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
 use super::rtt::Rtt;
@@ -125,6 +128,12 @@ pub(super) struct Connection {
     pub controller: Box<dyn Controller>,
     /// Does the controller want to see every acknowledgement?
     pub watched: bool,
+    /// Does the controller decide everything itself? Then it gets samples of the delivery rate.
+    pub rate: Option<Box<Sampler>>,
+    /// Segments whose delivery the controller has heard of.
+    pub told_delivered: u64,
+    pub pace: Pace,
+    pub ecn: Ecn,
     pub usage: Usage,
     pub rtt: Rtt,
     pub acks: AckState,
@@ -175,7 +184,8 @@ impl Connection {
         }
         let iss = ORIGIN + u64::from(iss);
         let default_mss = u64::from(local_mss);
-        let controller = congestion::build(&config);
+        let controller = congestion::build(&config, iss);
+        let controls = controller.controls();
         // Tahoe and the Reno of 1990 have a recovery of their own.
         let by_segments =
             config.loss_detection == LossDetection::Rack && controller.recovery() == Recovery::NewReno;
@@ -203,6 +213,10 @@ impl Connection {
             repair: Repair::new(by_segments, iss, now),
             window: Window::new(&config, default_mss),
             watched: controller.watches(),
+            rate: controls.then(|| Box::new(Sampler::new(now))),
+            told_delivered: 0,
+            pace: Pace::new(config.pacing, controls),
+            ecn: Ecn::default(),
             controller,
             usage: Usage::new(now),
             rtt: Rtt::new(&config),
@@ -507,7 +521,7 @@ impl Transport for Connection {
     }
 
     fn handle_packet(&mut self, cx: &mut Cx, _path: PathId, ecn: u8, mut packet: Packet) {
-        if self.expected_arrives(cx.now, &mut packet) {
+        if ecn != ecn::CE && self.expected_arrives(cx.now, &mut packet) {
             self.record(cx);
             return;
         }
@@ -548,6 +562,9 @@ impl Transport for Connection {
                 TimerKind::Probe => self.probe_timeout(now),
                 TimerKind::Reorder => self.reorder_timeout(now),
             }
+        }
+        if self.timers.pacing.take_due(now) {
+            self.pending |= pending::DATA;
         }
         if self.timers.persist.take_due(now) {
             self.persist_timeout(now);

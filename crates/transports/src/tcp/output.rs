@@ -84,6 +84,7 @@ impl Connection {
         //= RFC 7323 (2.2, 3.2): a SYN-ACK carries what the SYN carried.
         let scaled = if answer { self.scaling_ok } else { config.window_scaling };
         let timestamps = if answer { self.timestamps_ok } else { config.timestamps };
+        let flags = flags.with(self.ecn_syn_flags(answer));
         let header = Header {
             source: self.ports.0,
             destination: self.ports.1,
@@ -132,6 +133,9 @@ impl Connection {
     /// The next segment with data or FIN, first or again.
     #[inline(always)]
     fn transmit_data(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.must_wait(now) {
+            return None;
+        }
         if self.repair.on {
             return self.transmit_by_segments(now);
         }
@@ -322,7 +326,21 @@ impl Connection {
         if self.repair.on {
             self.sent_new_by_segments(now);
         }
-        self.data_segment(now, seq, len, fin)
+        if self.pace.on {
+            self.paced_out(now, len);
+            if let Some(rate) = &mut self.rate {
+                rate.sent(now, seq, next);
+            }
+        }
+        if self.ecn.cwr_due && self.ecn.is_on() && len > 0 {
+            //= RFC 3168 (6.1.2): CWR on the first new data after any reduction.
+            self.ecn.cwr_due = false;
+            self.ecn.cwr_now = true;
+        }
+        let mut out = self.data_segment(now, seq, len, fin);
+        //= RFC 3168 (6.1.4, 6.1.5): new data may be marked; acknowledgements and retransmissions may not.
+        out.ecn = self.ecn.codepoint;
+        out
     }
 
     /// As [`Connection::send_new`], off the common path.
@@ -340,6 +358,12 @@ impl Connection {
         self.facts.resent += 1;
         self.last_resent = now;
         self.sent_something = true;
+        if self.pace.on {
+            self.paced_out(now, end - start);
+            if let Some(rate) = &mut self.rate {
+                rate.resent(now, start);
+            }
+        }
         self.data_segment(now, start, data_end.saturating_sub(start), fin)
     }
 
@@ -351,6 +375,10 @@ impl Connection {
         }
         if fin {
             flags = flags.with(Flags::FIN);
+        }
+        if self.ecn.cwr_now {
+            flags = flags.with(Flags::CWR);
+            self.ecn.cwr_now = false;
         }
         self.last_sent = now;
         self.timers.persist.stop();
@@ -370,6 +398,17 @@ impl Connection {
         if held == Held::Window && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
             let at = now + self.probe_interval();
             self.timers.arm_persist(at);
+        }
+        if let Some(rate) = &mut self.rate
+            && matches!(held, Held::Nothing | Held::Short)
+            && self.repair.lost_out <= self.repair.resent_out
+        {
+            let in_flight = (self.snd.sent.len() as u64 + self.repair.resent_out)
+                .saturating_sub(self.repair.left())
+                * self.snd.mss;
+            if in_flight < self.window.cwnd {
+                rate.limited_by_application(in_flight);
+            }
         }
         let news = self.sent_something || (self.repair.on && held == Held::Congestion);
         if !news {
@@ -466,6 +505,7 @@ impl Connection {
         let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
         let window = self.rcv.announce(self.rcv.shift);
         let ack = self.rcv.nxt;
+        let flags = flags.with(self.ecn.echo_flags());
         self.pending &= !pending::ACK;
         self.timers.ack.stop();
         if self.rcv.last_ack != ack {

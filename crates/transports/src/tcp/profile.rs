@@ -9,11 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{
-    AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, InitialWindowRule, LossDetection,
-    LossWindow, Nagle, PartialAck, ProportionalReduction, RtoFloor, RtoVariance, RttSampling, SackAfterRto,
-    SlowStartExit, WindowProbe,
+    AckCounting, AckPolicy, Config, Congestion, EcnUse, IdleRestart, InitialWindow, InitialWindowRule,
+    LossDetection, LossWindow, Nagle, Pacing, PartialAck, ProportionalReduction, RtoFloor, RtoVariance,
+    RttSampling, SackAfterRto, SlowStartExit, WindowProbe,
 };
 use super::congestion::cubic::{CubicConfig, Variant};
+use super::congestion::vegas::VegasConfig;
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +52,11 @@ fn rfc() -> Config {
         profile: Profile::Rfc,
         congestion: Congestion::NewReno,
         cubic: CubicConfig { variant: Variant::Rfc9438, ..CubicConfig::default() },
+        vegas: VegasConfig::default(),
         hystart: SlowStartExit::Off,
+        pacing: Pacing::Off,
+        ecn: EcnUse::Off,
+        abe: false,
         initial_window: InitialWindow::Standard(InitialWindowRule::Rfc5681),
         ack_counting: AckCounting::Octets,
         abc_limit: 1,
@@ -111,6 +116,7 @@ fn linux() -> Config {
         congestion: Congestion::Cubic,
         cubic: CubicConfig::default(),
         hystart: SlowStartExit::Linux,
+        ecn: EcnUse::Accept,
         initial_window: InitialWindow::Segments(10),
         ack_counting: AckCounting::Segments,
         loss_window: LossWindow::Cwnd,

@@ -16,6 +16,8 @@ pub(super) struct Timers {
     pub keepalive: Timer,
     /// TIME-WAIT.
     pub time_wait: Timer,
+    /// The next paced segment.
+    pub pacing: Timer,
     /// Never later than the earliest timer. It may be earlier: a timer that was put off does not move it, so that
     /// one wake-up per timeout is enough where a timer moves with every packet.
     deadline: Instant,
@@ -29,6 +31,7 @@ impl Default for Timers {
             persist: Timer::default(),
             keepalive: Timer::default(),
             time_wait: Timer::default(),
+            pacing: Timer::default(),
             deadline: Instant::FAR_FUTURE,
         }
     }
@@ -68,6 +71,11 @@ impl Timers {
         self.armed(at);
     }
 
+    pub fn arm_pacing(&mut self, at: Instant) {
+        self.pacing.arm(at);
+        self.armed(at);
+    }
+
     /// Makes the deadline exact.
     pub fn settle(&mut self) {
         self.deadline = self
@@ -76,7 +84,8 @@ impl Timers {
             .min(self.ack.raw())
             .min(self.persist.raw())
             .min(self.keepalive.raw())
-            .min(self.time_wait.raw());
+            .min(self.time_wait.raw())
+            .min(self.pacing.raw());
     }
 
     #[inline]

@@ -36,6 +36,8 @@ pub struct Out {
     pub options: Options,
     /// The acknowledgement field as it is.
     pub raw: (u32, u32),
+    /// ECN codepoint of its packet.
+    pub ecn: u8,
 }
 
 impl Out {
@@ -53,6 +55,8 @@ pub struct Dialogue {
     pub conn: Option<Box<dyn Transport>>,
     iss: Option<u32>,
     pub window: u16,
+    /// ECN codepoint of the packets we put in.
+    pub ecn: u8,
     /// Timestamps of the segments we put in, if they have them.
     pub timestamps: Option<(u32, u32)>,
     pub events: Vec<TransportEvent>,
@@ -86,6 +90,7 @@ impl Dialogue {
             conn: None,
             iss: None,
             window: 65_535,
+            ecn: 0,
             timestamps: None,
             events: Vec::new(),
             reads: true,
@@ -107,6 +112,15 @@ impl Dialogue {
     pub fn listen_and_take_syn(&mut self) {
         let out = self.arrives(SYN, 0, 0, 0);
         assert_eq!(out.iter().map(Out::brief).collect::<Vec<_>>(), [(SYN_ACK, 0, 1, 0)]);
+    }
+
+    /// The application opens; returns what comes out.
+    pub fn open(&mut self) -> Vec<Out> {
+        let mut cx = Cx { now: self.now, records: &mut self.outbox };
+        let mut conn = self.tcp.open(&mut cx, path(), (80, 40_000), Identity::default());
+        conn.connect(&mut cx);
+        self.conn = Some(conn);
+        self.drain()
     }
 
     /// The SYN was sent.
@@ -168,7 +182,7 @@ impl Dialogue {
             self.conn = self.tcp.accept(&mut cx, path(), (80, 40_000), Identity::default(), &packet);
         }
         match &mut self.conn {
-            Some(conn) => conn.handle_packet(&mut cx, PathId(0), 0, packet),
+            Some(conn) => conn.handle_packet(&mut cx, PathId(0), self.ecn, packet),
             None => {
                 let answer = self.tcp.refuse(&packet);
                 return answer.into_iter().map(|p| self.describe(&p)).collect();
@@ -191,6 +205,7 @@ impl Dialogue {
             window: h.window,
             options: h.options,
             raw: (h.seq, h.ack),
+            ecn: 0,
         }
     }
 
@@ -202,7 +217,7 @@ impl Dialogue {
             let Some(conn) = &mut self.conn else { return out };
             if let Some(outgoing) = conn.poll_transmit(&mut cx) {
                 let described = self.describe(&outgoing.packet);
-                out.push(described);
+                out.push(Out { ecn: outgoing.ecn, ..described });
                 continue;
             }
             let Some(event) = conn.poll_event() else { return out };

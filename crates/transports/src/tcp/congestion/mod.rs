@@ -6,12 +6,17 @@
 //! | `reno` | RFC 5681 | fast recovery | at the first new acknowledgement |
 //! | `newreno` | RFC 5681 | fast recovery | when all that was outstanding is acknowledged |
 //! | `cubic` | RFC 9438, RFC 8312 or as Linux | as NewReno | as NewReno |
+//! | `westwood` | RFC 5681 | as NewReno, to what the path carried | as NewReno |
+//! | `vegas` | by the queue it makes | as NewReno | as NewReno |
+//! | `bbr` | by a model of the path | resends, window by the model | when all is repaired |
 //!
 //! When SACK was agreed on, recovery follows RFC 6675 whatever the controller; Tahoe has none either way. A controller
 //! keeps what it needs to itself; the window that all share is [`Window`]. Slow start may end by itself
 //! ([`slow_start`]); a rate at which the window leaves is in [`pacing`].
 
+mod bbr;
 pub mod cubic;
+pub mod delivery_rate;
 mod hystart;
 mod hystart_pp;
 mod newreno;
@@ -20,11 +25,14 @@ mod reno;
 pub mod slow_start;
 mod tahoe;
 pub(super) mod validation;
+pub mod vegas;
+mod westwood;
 mod window;
 
 use airloom_base::{Duration, Instant};
 
 use super::config::{Config, Congestion};
+use delivery_rate::RateSample;
 pub use window::{Prior, Window};
 
 /// What an acknowledgement brings, when the scoreboard has taken it in.
@@ -74,6 +82,25 @@ pub enum Event {
     },
 }
 
+/// What a controller that decides everything itself is told beside the acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// How fast the path delivered.
+    pub sample: Option<RateSample>,
+    /// Octets delivered in all, as in the sample.
+    pub delivered: u64,
+    /// Octets in flight before this acknowledgement.
+    pub in_flight_before: u64,
+    /// Octets held for lost since this acknowledgement.
+    pub lost: u64,
+    /// Is it fast recovery?
+    pub in_recovery: bool,
+    /// Is it the loss state after a timeout?
+    pub in_loss: bool,
+    /// Set by the controller: samples of what is in flight now count as limited by the application.
+    pub limit: bool,
+}
+
 /// How a sender repairs losses when there is no SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
@@ -112,6 +139,26 @@ pub trait Controller: Send {
     }
     /// Something else happened.
     fn on_event(&mut self, _window: &mut Window, _now: Instant, _event: Event) {}
+    /// The threshold after a report of congestion (ECN); `abe`: after such a report the window shrinks less (RFC 8511).
+    fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
+        //= RFC 8511 (3, 4): 0.8 of what is in flight, at least two segments; in congestion avoidance only.
+        if abe && !window.in_slow_start() {
+            (base * 8 / 10).max(2 * window.mss)
+        } else {
+            self.ssthresh(window, base)
+        }
+    }
+    /// Does it set window and rate itself, on every acknowledgement and in every state? Asked once. Then
+    /// [`control`](Controller::control) takes the place of `observe`, `on_ack` and the reduction during recovery.
+    fn controls(&self) -> bool {
+        false
+    }
+    /// An acknowledgement, for a controller that controls.
+    fn control(&mut self, _window: &mut Window, _ack: &Ack, _flow: &mut Flow) {}
+    /// Octets per second at which data leaves, if the controller has an opinion.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
     /// The last reduction was a mistake: nothing was lost. `prior` is the window before it.
     fn undo(&mut self, window: &mut Window, prior: Prior) {
         window.restore(prior);
@@ -119,12 +166,17 @@ pub trait Controller: Send {
 }
 
 /// Builds the controller of `config`.
-pub(super) fn build(config: &Config) -> Box<dyn Controller> {
+///
+/// `seed` tells flows apart that draw lots.
+pub(super) fn build(config: &Config, seed: u64) -> Box<dyn Controller> {
     match config.congestion {
         Congestion::Tahoe => Box::new(tahoe::Tahoe::new(config)),
         Congestion::Reno => Box::new(reno::Reno::new(config)),
         Congestion::NewReno => Box::new(newreno::NewReno::new(config)),
         Congestion::Cubic => cubic::build(config),
+        Congestion::Westwood => Box::new(westwood::Westwood::new(config)),
+        Congestion::Vegas => Box::new(vegas::Vegas::new(config)),
+        Congestion::Bbr => Box::new(bbr::Bbr::new(config, seed)),
     }
 }
 
@@ -185,7 +237,7 @@ pub(super) mod tests {
         for congestion in [Congestion::Tahoe, Congestion::Reno, Congestion::NewReno] {
             let config = Config { congestion, ..Config::default() };
             let window = Window::new(&config, 1000);
-            let mut controller = build(&config);
+            let mut controller = build(&config, 1);
             assert_eq!(controller.ssthresh(&window, 9000), 4500);
             assert_eq!(controller.ssthresh(&window, 3000), 2000);
         }

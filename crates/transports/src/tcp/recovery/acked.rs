@@ -3,7 +3,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::config::RttSampling;
-use super::super::congestion::Ack;
+use super::super::congestion::{Ack, Flow};
 use super::super::connection::{Connection, Mode, pending};
 use super::super::send::mark;
 use super::super::state::Step;
@@ -54,6 +54,8 @@ pub(super) struct News {
     pub acked_sent: Option<(Instant, Instant)>,
     pub sacked_sent: Option<(Instant, Instant)>,
     pub ece: bool,
+    /// Round-trip time of the latest segment.
+    pub latest_rtt: Option<Duration>,
 }
 
 impl News {
@@ -75,6 +77,7 @@ impl Connection {
         let (delivered, marked) = (self.repair.delivered, self.repair.marked);
         let had = self.segments_out();
         let fack = if self.sack_ok { self.fack() } else { una };
+        let in_flight_before = if self.rate.is_some() { self.in_flight() } else { 0 };
         self.repair.undo.echo = a.echo;
         let mut news = News { not_duplicate: a.not_duplicate, ece: a.ece, ..News::default() };
         if !a.blocks.is_empty() && self.sack_ok {
@@ -95,9 +98,12 @@ impl Connection {
             if news.dsack {
                 self.on_news(now, &mut news, una, false);
             }
-            self.probe_answered_by(a.ack, &news);
+            self.probe_answered_by(now, a.ack, &news);
         } else {
             self.follow_up(now, a.ack, una, (delivered, marked), &mut news);
+            if self.rate.is_some() {
+                self.sample_and_control(now, self.repair.marked - marked, in_flight_before, &news);
+            }
         }
         self.pending |= pending::DATA;
         if news.advanced {
@@ -119,7 +125,7 @@ impl Connection {
             self.adapt_reo_wnd(delivered);
         }
         if self.repair.probe.is_some() {
-            self.probe_answered_by(ack, news);
+            self.probe_answered_by(now, ack, news);
         }
         let plain = (news.not_duplicate || news.acked > 0) && !news.sacked && !news.dsack && !news.ece;
         if !plain || self.mode != Mode::Open {
@@ -153,6 +159,9 @@ impl Connection {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.release();
+        if let Some(rate) = &mut self.rate {
+            rate.acknowledged(ack);
+        }
         if !self.repair.sacked.is_empty() {
             self.repair.sacked.remove_below(ack);
         }
@@ -212,10 +221,14 @@ impl Connection {
         if let Some((_, last)) = news.sacked_sent.or(span) {
             let latest = now.since(last);
             self.rtt.note_min(latest);
-            if self.watched {
-                let brought = Ack { rtt: Some(latest), segments: news.acked, ..self.brought(now) };
-                self.controller.observe(&mut self.window, &brought);
-            }
+            news.latest_rtt = Some(latest);
+        }
+        if self.watched {
+            let delivered = (self.repair.delivered - self.told_delivered) * self.snd.mss;
+            self.told_delivered = self.repair.delivered;
+            let (rtt, segments) = (news.latest_rtt, news.acked);
+            let brought = Ack { rtt, segments, delivered, ece: news.ece, ..self.brought(now) };
+            self.controller.observe(&mut self.window, &brought);
         }
         let Some(sample) = sample else { return };
         self.rtt_sampled(sample);
@@ -242,6 +255,9 @@ impl Connection {
     /// Congestion control: `delivered` segments arrived, `lost` more are held for lost.
     #[inline]
     fn control(&mut self, now: Instant, delivered: u64, lost: u64, news: &News) {
+        if self.rate.is_some() {
+            return;
+        }
         if self.reduces() {
             self.reduce(delivered, lost, news.advanced);
             return;
@@ -258,5 +274,30 @@ impl Connection {
         let octets = delivered * self.snd.mss;
         let brought = Ack { octets, segments: delivered, delivered: octets, ..self.brought(now) };
         self.controller.on_ack(&mut self.window, &brought, &self.config);
+    }
+
+    /// A controller that decides everything itself gets a sample of the delivery rate, in every state.
+    #[inline(never)]
+    fn sample_and_control(&mut self, now: Instant, lost: u64, in_flight_before: u64, news: &News) {
+        let Some(mut rate) = self.rate.take() else { return };
+        let mss = self.snd.mss;
+        let delivered = (self.repair.delivered - self.told_delivered) * mss;
+        self.told_delivered = self.repair.delivered;
+        let sample = rate.sample(now, delivered, self.rtt.min());
+        let mut flow = Flow {
+            sample,
+            delivered: rate.delivered(),
+            in_flight_before,
+            lost: lost * mss,
+            in_recovery: self.mode == Mode::Recovery,
+            in_loss: self.mode == Mode::Loss,
+            limit: false,
+        };
+        let brought = Ack { rtt: news.latest_rtt, delivered, segments: news.acked, ..self.brought(now) };
+        self.controller.control(&mut self.window, &brought, &mut flow);
+        if flow.limit {
+            rate.limited_by_application(self.in_flight());
+        }
+        self.rate = Some(rate);
     }
 }

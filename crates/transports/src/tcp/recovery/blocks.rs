@@ -82,6 +82,9 @@ impl Connection {
             let fack = self.fack();
             self.repair.sacked.insert(start, end);
             self.report_segments(now, start, end, fack, news);
+            if let Some(rate) = &mut self.rate {
+                rate.sacked(start, end);
+            }
             at = end;
         }
     }

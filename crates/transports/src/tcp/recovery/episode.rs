@@ -5,6 +5,7 @@
 
 use airloom_base::{Duration, Instant};
 
+use super::super::congestion::Event;
 use super::super::connection::{Connection, Mode};
 use super::TimerKind;
 use super::acked::News;
@@ -39,14 +40,14 @@ impl Connection {
                     return;
                 }
                 if self.undo_by_dsack() {
-                    self.try_to_open(news);
+                    self.try_to_open(now, news);
                 }
                 self.find_losses(now, news);
                 if self.mode != Mode::Recovery {
                     if self.repair.lost_out == 0 {
                         return;
                     }
-                    self.enter_recovery_by_segments();
+                    self.enter_recovery_by_segments(now);
                 }
                 self.resend_lost();
             }
@@ -76,10 +77,10 @@ impl Connection {
         }
         self.find_losses(now, news);
         if self.repair.lost_out == 0 {
-            self.try_to_open(news);
+            self.try_to_open(now, news);
             return;
         }
-        self.enter_recovery_by_segments();
+        self.enter_recovery_by_segments(now);
         self.resend_lost();
     }
 
@@ -119,12 +120,12 @@ impl Connection {
         news.resent_lost |= self.repair.resent_out < resent;
     }
 
-    fn try_to_open(&mut self, news: &News) {
+    fn try_to_open(&mut self, now: Instant, news: &News) {
         if !self.any_resent() {
             self.repair.undo.resent_at = None;
         }
         if news.ece {
-            self.enter_reduction();
+            self.enter_reduction(now, Event::CongestionReported);
         }
         if self.mode != Mode::Cwr {
             self.keep_open();
@@ -142,23 +143,23 @@ impl Connection {
     }
 
     /// Fast recovery begins.
-    pub(super) fn enter_recovery_by_segments(&mut self) {
+    pub(super) fn enter_recovery_by_segments(&mut self, now: Instant) {
         self.repair.undo.ssthresh = None;
         self.prepare_undo();
         if !self.reduces() {
             self.repair.undo.ssthresh = Some(self.current_ssthresh());
-            self.begin_reduction();
+            self.begin_reduction(now, Event::Recovery);
         }
         self.mode = Mode::Recovery;
     }
 
     /// The window shrinks for another reason than a loss.
-    pub(super) fn enter_reduction(&mut self) {
+    pub(super) fn enter_reduction(&mut self, now: Instant, event: Event) {
         self.repair.undo.ssthresh = None;
         if matches!(self.mode, Mode::Open | Mode::Disorder) {
             self.repair.undo.marker = None;
             self.repair.undo.cwnd = self.window.cwnd;
-            self.begin_reduction();
+            self.begin_reduction(now, event);
             self.mode = Mode::Cwr;
         }
     }

@@ -2,9 +2,11 @@
 //!
 //! The arithmetic is in whole segments, and knows nothing of a connection.
 
+use airloom_base::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::super::config::ProportionalReduction;
+use super::super::congestion::Event;
 use super::super::connection::{Connection, Mode};
 
 /// The state of one reduction.
@@ -65,13 +67,21 @@ impl Connection {
     }
 
     /// A reduction begins: the threshold falls, the window follows it (RFC 6937 3).
-    pub(super) fn begin_reduction(&mut self) {
+    pub(super) fn begin_reduction(&mut self, now: Instant, event: Event) {
         self.recover = self.snd.nxt;
         self.repair.probe = None;
         let cwnd = self.window.cwnd;
         self.repair.prr = Prr::begin(self.cwnd_segments());
-        let ssthresh = self.new_ssthresh();
+        let ssthresh = match event {
+            Event::CongestionReported => self.whole_segments_of(Self::threshold_after_report),
+            _ => self.new_ssthresh(),
+        };
         self.window.cut(cwnd, ssthresh);
+        self.controller.on_event(&mut self.window, now, event);
+        self.ecn.cwr_due = true;
+        if self.rate.is_some() {
+            return;
+        }
         if self.config.prr == ProportionalReduction::Off {
             self.window.cwnd = ssthresh.min(cwnd);
         }
@@ -79,14 +89,26 @@ impl Connection {
 
     /// The threshold after a loss, in whole segments.
     pub(super) fn new_ssthresh(&mut self) -> u64 {
-        let ssthresh = self.controller.ssthresh(&self.window, self.loss_base());
-        (ssthresh / self.snd.mss).max(2) * self.snd.mss
+        self.whole_segments_of(|c| c.controller.ssthresh(&c.window, c.loss_base()))
+    }
+
+    fn whole_segments_of(&mut self, threshold: impl FnOnce(&mut Self) -> u64) -> u64 {
+        match threshold(self) {
+            // A controller that sets none.
+            u64::MAX => u64::MAX,
+            octets => (octets / self.snd.mss).max(2) * self.snd.mss,
+        }
     }
 
     /// An acknowledgement in a reduction: `delivered` segments arrived, `lost` more are held for lost.
     pub(super) fn reduce(&mut self, delivered: u64, lost: u64, advanced: bool) {
         let rule = self.config.prr;
-        if delivered == 0 || self.repair.prr.recover_fs == 0 || rule == ProportionalReduction::Off {
+        let controlled = self.rate.is_some();
+        if controlled
+            || delivered == 0
+            || self.repair.prr.recover_fs == 0
+            || rule == ProportionalReduction::Off
+        {
             return;
         }
         let in_flight = self.segments_in_flight();
@@ -100,7 +122,10 @@ impl Connection {
 
     /// The reduction is over: the window is the threshold.
     pub(super) fn end_reduction(&mut self) {
-        if self.window.ssthresh < u64::MAX && (self.mode == Mode::Cwr || self.repair.undo.marker.is_some()) {
+        if self.rate.is_none()
+            && self.window.ssthresh < u64::MAX
+            && (self.mode == Mode::Cwr || self.repair.undo.marker.is_some())
+        {
             self.window.cwnd = self.window.ssthresh;
         }
     }

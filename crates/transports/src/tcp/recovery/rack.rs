@@ -216,7 +216,7 @@ impl Connection {
         let _ = self.rack_detect(now);
         if self.segments_in_flight() != before {
             if self.mode != Mode::Recovery {
-                self.enter_recovery_by_segments();
+                self.enter_recovery_by_segments(now);
                 let lost = self.repair.marked - marked;
                 self.reduce(1, lost, false);
             }

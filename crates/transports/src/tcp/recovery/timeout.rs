@@ -53,6 +53,7 @@ impl Connection {
         let ssthresh = self.window.ssthresh;
         let cwnd = (self.segments_in_flight() + 1) * self.snd.mss;
         self.window.cut(cwnd, ssthresh);
+        self.ecn.cwr_due = true;
         self.controller.on_event(&mut self.window, now, Event::Timeout);
         self.mode = Mode::Loss;
         self.recover = self.snd.nxt;

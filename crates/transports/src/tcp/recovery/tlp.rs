@@ -2,6 +2,7 @@
 
 use airloom_base::{Duration, Instant};
 
+use super::super::congestion::Event;
 use super::super::connection::{Connection, Mode, pending};
 use super::TimerKind;
 use super::acked::News;
@@ -88,7 +89,7 @@ impl Connection {
     }
 
     /// Was the probe answered, and was anything lost (RFC 8985 7.4.2)?
-    pub(super) fn probe_answered_by(&mut self, ack: u64, news: &News) {
+    pub(super) fn probe_answered_by(&mut self, now: Instant, ack: u64, news: &News) {
         let Some(probe) = self.repair.probe.filter(|p| ack >= p.end) else { return };
         if !probe.resent || news.dsack_of_probe {
             // New data, or both copies arrived: nothing was lost.
@@ -96,7 +97,7 @@ impl Connection {
         } else if ack > probe.end {
             //= RFC 8985 (7.4.2): the probe has repaired a loss: that is congestion.
             self.repair.undo.cwnd = self.window.cwnd;
-            self.begin_reduction();
+            self.begin_reduction(now, Event::Recovery);
             self.mode = Mode::Cwr;
             self.end_reduction();
             self.keep_open();

@@ -7,6 +7,7 @@ use airloom_base::{Duration, Instant};
 
 use super::super::slow_start::SlowStart;
 use super::super::{Ack, Controller, Event, Recovery, Window};
+use super::ABE_BETA;
 use crate::tcp::config::Config;
 
 /// Time is counted in parts of a second, for the curve.
@@ -180,6 +181,15 @@ impl Controller for Cubic {
         let lowered = self.fast_convergence && now < self.last_max;
         self.last_max = if lowered { now * (1024 + self.beta) / 2048 } else { now };
         (now * self.beta / 1024).max(2) * window.mss
+    }
+    fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
+        let beta = self.beta;
+        if abe && !window.in_slow_start() {
+            self.beta = (ABE_BETA * 1024.0).round() as u64;
+        }
+        let ssthresh = self.ssthresh(window, base);
+        self.beta = beta;
+        ssthresh
     }
     fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
         self.slow_start.on_event(event);

@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::super::config::Config;
 use super::Controller;
 
+//= RFC 8511 (3): an experiment with 0.85 is reported for CUBIC; nothing is specified.
+/// Beta after a report of congestion (ABE).
+const ABE_BETA: f64 = 0.85;
+
 /// Which CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

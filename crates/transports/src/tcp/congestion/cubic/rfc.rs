@@ -6,7 +6,7 @@ use airloom_base::{Duration, Instant};
 
 use super::super::slow_start::SlowStart;
 use super::super::{Ack, Controller, Event, Prior, Recovery, Window};
-use super::Variant;
+use super::{ABE_BETA, Variant};
 use crate::tcp::config::{AckCounting, Config};
 
 /// What a congestion event overwrites, and a spurious one has to give back.
@@ -175,6 +175,15 @@ impl Controller for Cubic {
         //= RFC 9438 (4.6, figure 5): beta of what is in flight; RFC 8312 (4.5): of the window. At least two segments.
         let base = if self.is_8312() { window.cwnd } else { base };
         ((base as f64 * self.beta) as u64).max(2 * window.mss)
+    }
+    fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
+        let beta = self.beta;
+        if abe && !window.in_slow_start() {
+            self.beta = ABE_BETA;
+        }
+        let ssthresh = self.ssthresh(window, base);
+        self.beta = beta;
+        ssthresh
     }
     fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
         self.slow_start.on_event(event);
