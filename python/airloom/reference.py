@@ -59,10 +59,52 @@ def keys(kind: str, name: str) -> list[Key]:
     """The keys of an entry's table; those of a table inside it follow it, as `rlc.window`.
 
     >>> [key.name for key in keys("bearers", "wireline")]
-    ['rate', 'delay', 'queue', 'loss']
+    ['rate', 'delay', 'queue', 'ecn', 'loss']
     """
     whole = schema(kind, name)
     return _keys(whole, whole.get("$defs", {}), "", None)
+
+
+class Choice(NamedTuple):
+    """A value that a key can have, and what it means."""
+
+    name: str
+    meaning: str
+
+
+class Profile(NamedTuple):
+    """A named set of values."""
+
+    name: str
+    #: What it is and where its values come from.
+    source: str
+    #: The values that are not those of the first profile, by key.
+    differences: dict[str, Any]
+
+
+def profiles(kind: str, name: str) -> list[Profile]:
+    """The profiles of an entry, with what each sets differently from the first.
+
+    >>> [p.name for p in profiles("transports", "tcp")]
+    ['rfc', 'linux', 'linux-classic', 'bsd-reno', 'nt4', 'win98', 'w-tcp']
+    """
+    found = schema(kind, name).get("x-profiles", {})
+    about = {choice.name: choice.meaning for choice in choices(kind, name, "profile")} if found else {}
+    return [Profile(profile, about.get(profile, ""), values) for profile, values in found.items()]
+
+
+def choices(kind: str, name: str, key: str) -> list[Choice]:
+    """The named values that a key of an entry can have.
+
+    >>> [c.name for c in choices("transports", "tcp", "congestion")]
+    ['tahoe', 'reno', 'newreno', 'cubic', 'westwood', 'vegas', 'bbr']
+    """
+    whole = schema(kind, name)
+    about = whole.get("properties", {}).get(key, {})
+    for option in about.get("anyOf", [about]):
+        if "$ref" in option:
+            about = whole.get("$defs", {}).get(str(option["$ref"]).rsplit("/", 1)[-1], {})
+    return [Choice(str(c["const"]), _paragraph(c)) for c in about.get("oneOf", []) if "const" in c]
 
 
 def _keys(table: dict[str, Any], definitions: dict[str, Any], prefix: str, defaults: object) -> list[Key]:

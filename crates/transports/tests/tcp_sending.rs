@@ -4,6 +4,7 @@ mod dialogue;
 
 use airloom_base::units::Octets;
 use airloom_base::{CloseReason, TransportEvent::*};
+use airloom_transports::tcp::Profile;
 use airloom_transports::tcp::config::{
     AckCounting, AckPolicy, Config, Congestion, IdleRestart, InitialWindow, Nagle, PartialAck, RttSampling,
     SackAfterRto, WindowProbe,
@@ -605,4 +606,22 @@ fn rfc_5681_3_1_and_rfc_6298_5_7_after_a_lost_syn_one_segment_and_three_seconds(
         assert_eq!(d.pass(ms(2999)), []);
         assert_eq!(d.pass(ms(1)).len(), 1);
     }
+}
+
+// Profiles of old stacks
+
+#[test]
+fn nt4_resends_at_the_second_duplicate_and_gives_up_after_five_timeouts() {
+    let mut d = Dialogue::established(Profile::Nt4.settings());
+    d.window = 8760;
+    assert_eq!(data(&d.write(8000)), full(1, 2));
+    assert_eq!(data(&d.arrives(ACK, 1, 1001, 0)), full(2001, 2));
+    assert_eq!(data(&d.arrives(ACK, 1, 2001, 0)), full(4001, 2));
+    assert_eq!(data(&d.arrives(ACK, 1, 2001, 0)), []);
+    assert_eq!(data(&d.arrives(ACK, 1, 2001, 0)), [(2001, 1000)]);
+    let out = d.pass(secs(600));
+    let again = out.iter().filter(|(_, o)| o.len > 0 && o.seq == 2001).count();
+    assert_eq!(again, 5);
+    assert_eq!(out.last().map(|(_, o)| o.flags), Some(RST_ACK));
+    assert!(d.told().contains(&Closed(CloseReason::TimedOut)));
 }

@@ -58,6 +58,7 @@ impl Component {
         let definitions = self.schema.get("$defs").and_then(Value::as_object).unwrap_or(&none);
         let mut tables = BTreeMap::new();
         table(out, &self.schema, &self.defaults, definitions, kinds, &mut tables);
+        profiles(out, &self.schema);
         // Tables inside tables: each is explained once; explaining one may bring up others.
         let mut done = Vec::new();
         while let Some((name, schema)) = tables.pop_first() {
@@ -110,6 +111,24 @@ fn table(
         }
         let cells = [format!("`{key}`"), value, default, meaning].map(|cell| cell.replace('|', "\\|"));
         line(out, &format!("| {} |", cells.join(" | ")));
+    }
+}
+
+/// What each profile of a component sets differently from the first of them, if it has profiles.
+fn profiles(out: &mut String, schema: &Value) {
+    let Some(profiles) = schema.get("x-profiles").and_then(Value::as_object) else { return };
+    line(out, "\nWhat each profile sets differently from `rfc`:\n");
+    line(out, "| profile | values |");
+    line(out, "|---|---|");
+    for (name, values) in profiles {
+        let values: Vec<String> = values
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| format!("`{key} = {}`", value::toml(value)))
+            .collect();
+        let values = if values.is_empty() { "none".to_owned() } else { values.join(", ") };
+        line(out, &format!("| `{name}` | {values} |"));
     }
 }
 

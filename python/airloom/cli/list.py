@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -52,6 +53,14 @@ def list_(
         if rows:
             print()
             print_table(["key", "type", "default", "meaning"], rows)
+        for profile in reference.profiles(kind, name):
+            print(f"\nprofile {profile.name}: {profile.source}")
+            values = [[key, json.dumps(value, ensure_ascii=False)] for key, value in profile.differences.items()]
+            if values:
+                print_table(["key", "value where it is not that of rfc"], values)
+        if controllers := reference.choices(kind, name, "congestion"):
+            print()
+            print_table(["controller", "what it does"], [list(c) for c in controllers])
 
 
 def _preset(name: str, as_json: bool) -> None:

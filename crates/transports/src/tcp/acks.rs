@@ -348,10 +348,11 @@ impl Connection {
         }
         self.dupacks += 1;
         let by_sack = self.recovers_by_sack();
-        if self.dupacks >= DUP_THRESH || (by_sack && self.board.head_is_lost(self.snd.una)) {
+        let enough = if self.sack_ok { DUP_THRESH } else { u32::from(self.config.dup_acks) };
+        if self.dupacks >= enough || (by_sack && self.board.head_is_lost(self.snd.una)) {
             //= RFC 6582 (3.2, step 2): not for duplicates of what was outstanding when the last recovery began.
             let fresh = by_sack || self.recovery() == Recovery::Reno || self.snd.una > self.recover;
-            if fresh && (by_sack || self.dupacks == DUP_THRESH) {
+            if fresh && (by_sack || self.dupacks == enough) {
                 self.enter_recovery(now);
             }
         }
@@ -396,7 +397,8 @@ impl Connection {
             self.board.begin_recovery(una);
         } else {
             //= RFC 5681 (3.2, step 3): three segments have left the network.
-            self.window.cut(ssthresh + u64::from(DUP_THRESH) * mss, ssthresh);
+            let left = u64::from(if self.sack_ok { DUP_THRESH } else { u32::from(self.config.dup_acks) });
+            self.window.cut(ssthresh + left * mss, ssthresh);
         }
         self.controller.on_event(&mut self.window, now, Event::Recovery);
         let at = self.rtt.deadline(&self.config, now);
@@ -414,7 +416,9 @@ impl Connection {
             self.stalled_since = self.last_sent.min(now);
         }
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
-        if now.since(self.silent_since()) >= limit {
+        let often = self.config.max_retransmissions;
+        let too_often = !handshake && often > 0 && self.rtt.backoff() >= often;
+        if too_often || now.since(self.silent_since()) >= limit {
             if handshake {
                 self.fail(CloseReason::TimedOut);
             } else {

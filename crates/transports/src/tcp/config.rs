@@ -271,8 +271,10 @@ macro_rules! settings {
         /// The profile gives every setting a value; each can be set by itself. The table as understood lists them all.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "Table")]
+        #[schemars(extend("x-profiles" = super::profile::differences()))]
         pub struct Config {
-            /// The named set of values that the others start from: `rfc`, `linux`, `linux-classic`, `bsd-reno`.
+            /// The named set of values that the others start from: `rfc`, `linux`, `linux-classic`,
+            /// `bsd-reno`, `nt4`, `win98`, `w-tcp`.
             pub profile: Profile,
             $( $(#[$doc])* pub $name: $type, )*
         }
@@ -284,7 +286,8 @@ macro_rules! settings {
         #[serde(deny_unknown_fields, default)]
         #[schemars(rename = "Tcp")]
         struct Table {
-            /// The named set of values that the others start from: `rfc`, `linux`, `linux-classic`, `bsd-reno`.
+            /// The named set of values that the others start from: `rfc`, `linux`, `linux-classic`,
+            /// `bsd-reno`, `nt4`, `win98`, `w-tcp`.
             profile: Profile,
             $( $(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] $name: Option<$type>, )*
         }
@@ -337,6 +340,8 @@ settings! {
     /// Undo a reduction when a timestamp shows that the original had arrived (RFC 3522)? With
     /// `loss_detection = "rack"`.
     undo_by_timestamps: bool,
+    /// Duplicate acknowledgements that mean a loss where there is no SACK (RFC 5681: 3). With `loss_detection = "dup-acks"`.
+    dup_acks: u8,
     /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)?
     limited_transmit: bool,
     /// When a partial acknowledgement restarts the retransmission timer.
@@ -400,6 +405,8 @@ settings! {
     rtt_sampling: RttSampling,
     /// Does a SACK block of data sent before the head of the line was sent last restart the retransmission timer (Linux)?
     rto_restart_on_sack: bool,
+    /// Timeouts of the same data after which the connection is given up, whatever time that takes; zero: only `give_up` counts.
+    max_retransmissions: u8,
     /// How long data is resent without an answer before the connection is given up (R2 of RFC 9293).
     give_up: Duration,
     /// How long a SYN is resent without an answer.
@@ -460,6 +467,9 @@ impl Config {
         }
         if self.receive_buffer.0 > 1 << 30 || self.send_buffer.0 > 1 << 30 {
             return wrong("receive_buffer", "buffers must not be larger than 1 GiB");
+        }
+        if !(1..=16).contains(&self.dup_acks) {
+            return wrong("dup_acks", "between 1 and 16");
         }
         self.cubic.check()?;
         self.vegas.check()?;

@@ -30,11 +30,28 @@ pub enum Profile {
     LinuxClassic,
     /// 4.4BSD Reno: 500 ms clock, 200 ms heartbeat, one segment at the beginning, 16 KiB buffers.
     BsdReno,
+    /// Windows NT 4.0 from service pack 2 on (Microsoft KB 120642, 162179, 170359, 223450): windows of 8760 octets, fast
+    /// retransmit at the second duplicate, five retransmissions, no options but the MSS.
+    Nt4,
+    /// Windows 98 (Microsoft KB 158474, 188307, 236926): as NT 4.0, with selective acknowledgements and fast retransmit
+    /// at the third duplicate.
+    Win98,
+    /// TCP for 2.5G and 3G wireless networks (RFC 3481, WAP-225): a window of 64 kB, three to four segments at the
+    /// beginning (RFC 3390), limited transmit, selective acknowledgements, timers of RFC 2988.
+    WTcp,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 4] = [Profile::Rfc, Profile::Linux, Profile::LinuxClassic, Profile::BsdReno];
+    pub const ALL: [Profile; 7] = [
+        Profile::Rfc,
+        Profile::Linux,
+        Profile::LinuxClassic,
+        Profile::BsdReno,
+        Profile::Nt4,
+        Profile::Win98,
+        Profile::WTcp,
+    ];
 
     /// Its values.
     pub fn settings(self) -> Config {
@@ -43,7 +60,104 @@ impl Profile {
             Profile::Linux => linux(),
             Profile::LinuxClassic => linux_classic(),
             Profile::BsdReno => bsd_reno(),
+            Profile::Nt4 => nt4(),
+            Profile::Win98 => win98(),
+            Profile::WTcp => w_tcp(),
         }
+    }
+}
+
+/// The values of each profile that are not those of `rfc`, by the names of profiles and keys; keys of a table inside are
+/// written `table.key`.
+pub(super) fn differences() -> serde_json::Value {
+    let flat = |profile: Profile| {
+        let mut values = serde_json::Map::new();
+        if let Ok(serde_json::Value::Object(whole)) = serde_json::to_value(profile.settings()) {
+            for (key, value) in whole {
+                match value {
+                    serde_json::Value::Object(inner) => {
+                        values.extend(inner.into_iter().map(|(k, v)| (format!("{key}.{k}"), v)));
+                    }
+                    value => {
+                        values.insert(key, value);
+                    }
+                }
+            }
+        }
+        values
+    };
+    let rfc = flat(Profile::Rfc);
+    let of = |profile: Profile| {
+        let mut own = flat(profile);
+        own.retain(|key, value| key != "profile" && rfc.get(key) != Some(value));
+        serde_json::Value::Object(own)
+    };
+    let name = |profile: Profile| {
+        serde_json::to_value(profile).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    serde_json::Value::Object(Profile::ALL.into_iter().map(|p| (name(p), of(p))).collect())
+}
+
+/// Sources: Microsoft KB 120642 and "Windows NT 4.0 TCP/IP" (window, delayed acknowledgement), 162179 (fast retransmit from
+/// service pack 2 on, at the second duplicate), 170359 (five retransmissions), 223450 (first timeout 3 s, three SYNs more).
+fn nt4() -> Config {
+    Config {
+        profile: Profile::Nt4,
+        congestion: Congestion::Reno,
+        // Not documented; Windows 2000, its successor, begins with two segments.
+        initial_window: InitialWindow::Standard(InitialWindowRule::Rfc2581),
+        ack_counting: AckCounting::PerAck,
+        limited_transmit: false,
+        dup_acks: 2,
+        cwnd_validation: false,
+        timestamps: false,
+        window_scaling: false,
+        sack: false,
+        dsack: false,
+        // 8 KiB in whole segments of an Ethernet.
+        receive_buffer: Octets(8760),
+        initial_receive_window: Octets(8760),
+        send_buffer: Octets(8192),
+        initial_rto: Duration::from_secs(3),
+        rto_after_lost_syn: Duration::from_secs(3),
+        // Not documented; the value published for its successors, and their clock of 100 ms.
+        min_rto: Duration::from_millis(300),
+        rto_tick: Duration::from_millis(100),
+        max_rto: Duration::from_secs(240),
+        rtt_sampling: RttSampling::OncePerWindow,
+        max_retransmissions: 5,
+        syn_give_up: Duration::from_secs(45),
+        ..rfc()
+    }
+}
+
+/// Sources: Microsoft KB 188307 and 236926 (selective acknowledgements on, third duplicate, RFC 1323 off unless the window
+/// is larger than 64 kB), 158474 (five retransmissions).
+fn win98() -> Config {
+    Config { profile: Profile::Win98, congestion: Congestion::NewReno, dup_acks: 3, sack: true, ..nt4() }
+}
+
+/// RFC 3481 (4) and WAP-225. Scaling and timestamps are for windows above 64 kB there; RFC 3481 (4.8) would have timestamps
+/// always: `timestamps = true`. ECN is a SHOULD of RFC 3481 (4.7) that needs routers: `ecn = "on"`.
+fn w_tcp() -> Config {
+    Config {
+        profile: Profile::WTcp,
+        //= RFC 3481 (4.2): an initial window of RFC 3390.
+        initial_window: InitialWindow::Standard(InitialWindowRule::Rfc3390),
+        //= RFC 3481 (4.1): windows of the bandwidth-delay product, without scaling at most 64 kB.
+        receive_buffer: Octets(65_535),
+        initial_receive_window: Octets(65_535),
+        send_buffer: Octets(65_535),
+        window_scaling: false,
+        timestamps: false,
+        //= RFC 3481 (4.3 to 4.6): limited transmit, an MTU larger than 576 with path MTU discovery, SACK: as `rfc`.
+        //= RFC 2988 (2.1): three seconds before the first measurement.
+        initial_rto: Duration::from_secs(3),
+        rto_after_lost_syn: Duration::from_secs(3),
+        rtt_sampling: RttSampling::OncePerWindow,
+        // RFC 2883 is of the year before, and RFC 3481 does not name it.
+        dsack: false,
+        ..rfc()
     }
 }
 
@@ -67,6 +181,7 @@ fn rfc() -> Config {
         frto: false,
         undo_by_dsack: false,
         undo_by_timestamps: false,
+        dup_acks: 3,
         limited_transmit: true,
         partial_ack: PartialAck::Impatient,
         sack_after_rto: SackAfterRto::Forget,
@@ -96,6 +211,7 @@ fn rfc() -> Config {
         timer_wheel: false,
         rtt_sampling: RttSampling::Timestamps,
         rto_restart_on_sack: false,
+        max_retransmissions: 0,
         give_up: Duration::from_secs(300),
         syn_give_up: Duration::from_secs(180),
         window_probe: WindowProbe::Octet,
@@ -200,5 +316,58 @@ fn bsd_reno() -> Config {
         rtt_sampling: RttSampling::OncePerWindow,
         time_wait: Duration::from_secs(60),
         ..rfc()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value<'a>(all: &'a serde_json::Value, profile: &str, key: &str) -> &'a serde_json::Value {
+        &all[profile][key]
+    }
+
+    #[test]
+    fn the_listing_names_what_differs_from_rfc_and_nothing_else() {
+        let all = differences();
+        assert_eq!(all["rfc"], serde_json::json!({}));
+        for (profile, key, expected) in [
+            ("linux", "initial_window", serde_json::json!(10)),
+            ("linux", "cubic.variant", serde_json::json!("linux")),
+            ("bsd-reno", "rto_tick", serde_json::json!("500ms")),
+            ("nt4", "dup_acks", serde_json::json!(2)),
+            ("w-tcp", "initial_window", serde_json::json!("rfc3390")),
+        ] {
+            assert_eq!(*value(&all, profile, key), expected, "{profile} {key}");
+        }
+        assert!(value(&all, "w-tcp", "sack").is_null(), "the same as in rfc");
+        assert_eq!(all.as_object().map(serde_json::Map::len), Some(Profile::ALL.len()));
+    }
+
+    #[test]
+    fn microsoft_kb_120642_162179_170359_223450_nt4() {
+        let c = Profile::Nt4.settings();
+        assert_eq!((c.receive_buffer, c.dup_acks, c.max_retransmissions), (Octets(8760), 2, 5));
+        assert_eq!((c.initial_rto, c.syn_give_up), (Duration::from_secs(3), Duration::from_secs(45)));
+        assert!(!c.sack && !c.timestamps && !c.window_scaling);
+    }
+
+    #[test]
+    fn microsoft_kb_188307_236926_win98() {
+        let c = Profile::Win98.settings();
+        assert!(c.sack && !c.timestamps && !c.window_scaling);
+        assert_eq!(c.dup_acks, 3);
+    }
+
+    #[test]
+    fn rfc_3481_4_w_tcp() {
+        let c = Profile::WTcp.settings();
+        //= RFC 3481 (4.1, 4.2, 4.3, 4.6): window, initial window, limited transmit, SACK.
+        assert_eq!(c.receive_buffer, Octets(65_535));
+        assert_eq!(c.initial_window, InitialWindow::Standard(InitialWindowRule::Rfc3390));
+        assert!(c.limited_transmit && c.sack);
+        assert_eq!(c.congestion, Congestion::NewReno);
+        //= RFC 2988 (2.1, 2.4): three seconds at first, one second at least.
+        assert_eq!((c.initial_rto, c.min_rto), (Duration::from_secs(3), Duration::from_secs(1)));
     }
 }

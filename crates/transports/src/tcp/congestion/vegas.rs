@@ -200,7 +200,7 @@ mod tests {
             w.round_trip(&mut vegas, ms(130));
         }
         // What 100 of 130 ms hold, and a segment.
-        assert!(w.segments() <= 32 * 100 / 130 + 1, "{}", w.segments());
+        assert!(w.segments() <= 64 * 100 / 130 + 1, "{}", w.segments());
     }
 
     #[test]
