@@ -116,7 +116,7 @@ fn rfc_3168_6_1_2_the_sender_halves_once_per_window_and_says_so_on_new_data() {
         let left = if detection == LossDetection::Rack { 4 } else { 5 };
         assert_eq!(sent.len(), left, "{detection:?}: {sent:?}");
         // The next window is another matter.
-        let next = marked(&d.arrives(ACK.with(ECE), 1, 15_001, 0));
+        let next = marked(&d.arrives(ACK.with(ECE), 1, 10_001 + 1000 * left as i64, 0));
         assert!(next.iter().any(|o| o.0 == ACK.with(CWR)), "{detection:?}: {next:?}");
     }
 }

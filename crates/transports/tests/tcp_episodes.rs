@@ -158,6 +158,7 @@ fn settings(random: &mut Stream) -> Config {
     }
     c.keepalive_probes = 250;
     c.give_up = NEVER;
+    c.max_retransmissions = 0;
     c.syn_give_up = NEVER;
     c
 }

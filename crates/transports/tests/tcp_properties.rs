@@ -14,7 +14,16 @@ fn pair(config: &Config, link: LinkConfig) -> Pair {
 
 fn config() -> impl Strategy<Value = Config> {
     let profile = prop::sample::select(&Profile::ALL[..]);
-    let congestion = prop::sample::select(&[Congestion::Tahoe, Congestion::Reno, Congestion::NewReno][..]);
+    let congestion = prop::sample::select(
+        &[
+            Congestion::Tahoe,
+            Congestion::Reno,
+            Congestion::NewReno,
+            Congestion::Cubic,
+            Congestion::Westwood,
+            Congestion::Vegas,
+        ][..],
+    );
     let buffers = prop::sample::select(&[(3000, 5000), (20_000, 20_000), (200_000, 1_000_000)][..]);
     (profile, congestion, buffers, any::<[bool; 5]>()).prop_map(|(profile, congestion, buffers, flags)| {
         Config {
@@ -30,6 +39,7 @@ fn config() -> impl Strategy<Value = Config> {
             delayed_ack: if flags[3] { profile.settings().delayed_ack } else { AckPolicy::None },
             // Giving up has tests of its own.
             give_up: Duration::from_secs(1_000_000),
+            max_retransmissions: 0,
             syn_give_up: Duration::from_secs(1_000_000),
             ..profile.settings()
         }
