@@ -83,7 +83,7 @@ fn one_in_a_hundred(n: u64) -> bool {
     let mut x = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x ^= x >> 29;
     x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    (x ^ x >> 32) % 100 == 0
+    (x ^ x >> 32).is_multiple_of(100)
 }
 
 /// What the link carries of payload, octets per second.
