@@ -1,10 +1,19 @@
 """Fixtures for every test."""
 
+from __future__ import annotations
+
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.report.browser import Open
 
 WIRE = """\
 title = "Ping over a wire"
@@ -36,3 +45,24 @@ def needs(program: str) -> str:
     if path is None:
         pytest.skip(f"{program} is not installed: tools/peers test")
     return path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of reports: starting it takes longer than any of them."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = needs("chromium")
+    with sync_playwright() as play:
+        # A test runs as whoever runs it, root included, for whom the browser's own sandbox does not work.
+        found = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def look(browser: Browser) -> Open:
+    """Opens a report: `with look(path, width=390, scheme="dark") as seen: ...`."""
+    from tests.report.browser import opened
+
+    return lambda report, **options: opened(browser, report, **options)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
+
+#: `with look(path, width=390, scheme="dark") as seen: ...`.
+Open = Callable[..., AbstractContextManager["Opened"]]
 
 
 class Opened:

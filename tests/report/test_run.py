@@ -13,8 +13,7 @@ from airloom import report
 from airloom.errors import UsageError
 from airloom.report import events
 from tests.cli.shell import airloom
-from tests.report.browser import COLOURED, drag
-from tests.report.conftest import Open
+from tests.report.browser import COLOURED, Open, drag
 
 RECORDS = {"run.record": ["packets", "pcapng", "congestion"]}
 PLOT = "#sequence .u-over"

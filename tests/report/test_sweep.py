@@ -14,8 +14,7 @@ from airloom.report.sweep import _means
 from airloom.scenario import parse
 from airloom.sweep import SweepResults
 from tests.cli.shell import airloom
-from tests.report.browser import COLOURED
-from tests.report.conftest import Open
+from tests.report.browser import COLOURED, Open
 
 FETCH = """\
 title = "A small object over a lossy wire"

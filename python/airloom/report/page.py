@@ -46,14 +46,17 @@ def number(value: object) -> str:
     return str(value)
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], ident: str = "") -> str:
-    """A table with a caption; numbers stand to the right. The first column heads its row."""
+def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, is_whole: bool = False) -> str:
+    """A table with a caption; numbers stand to the right. The first column heads its row.
+
+    Long ones have a scroll bar of their own, unless `is_whole`.
+    """
     head = "".join(f'<th scope="col">{escaped(c)}</th>' for c in columns)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
-    name = f' id="{escaped(ident)}"' if ident else ""
+    kind = "wide whole" if is_whole else "wide"
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(caption)}">'
-        f"<table{name}><caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="{kind}" tabindex="0" role="region" aria-label="{escaped(caption)}">'
+        f"<table><caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

@@ -36,6 +36,11 @@ class Data:
         """Name of the reading."""
         return self._reading or DEFAULT
 
+    @cached_property
+    def default(self) -> Data:
+        """The same study at the default, with the seeds that the large sweeps have."""
+        return self if self._reading is None else Data(self._place)
+
     def results(self, sweep: str) -> SweepResults:
         """The sweep itself."""
         folder = self._place / (sweep if self._reading is None else f"{sweep}-readings")

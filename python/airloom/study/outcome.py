@@ -137,7 +137,7 @@ def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[
     verdicts = {name: _results(study, evidence) for name, evidence in at.items() if name != NULL}
     changes = {r.name: len(r.changed) for r in readings}
     rows = []
-    for leaf in study.claims.leaves():
+    for leaf in (leaf for claim in study.claims.claims for leaf in (claim.parts or (claim,))):
         of_claim = {name: results[leaf.id].verdict for name, results in verdicts.items() if leaf.id in at[name]}
         if DEFAULT not in of_claim:
             continue

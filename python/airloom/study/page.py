@@ -40,7 +40,7 @@ def build(outcome: Outcome, place: Path, target: Path) -> Path:
     sections = [
         Section("figures", "Figures: the paper hollow, ours solid", shown),
         *(
-            Section(f"part{n}", table.title, page.table(table.title, table.columns, table.rows))
+            Section(f"part{n}", table.title, page.table(table.title, table.columns, table.rows, is_whole=True))
             for n, table in enumerate(text.tables(outcome))
         ),
     ]

@@ -112,7 +112,10 @@ def deviations(outcome: Outcome) -> list[str]:
         result = outcome.results[claim.id]
         if claim.parts or result.verdict not in (DIFFERS, UNCLEAR):
             continue
-        text = f"{claim.id} {result.verdict}: {claim.says} (paper {paper(claim)}, ours {ours(result)}): "
+        said = (
+            f"paper {paper(claim)}, " if claim.paper is not None else f"{claim.statistic}: " if claim.statistic else ""
+        )
+        text = f"{claim.id} {result.verdict}: {claim.says} ({said}ours {ours(result)}): "
         text += _why(outcome, claim)
         found.append(f"{text}; rests on {', '.join(claim.assumptions)}" if claim.assumptions else text)
     return found

@@ -105,7 +105,8 @@ class Plot {
       });
       row.append(button);
     });
-    return row;
+    if (this.series.length <= 12) return row;
+    return element("details", {}, element("summary", {}, `${this.series.length} series`), row);
   }
 
   build() {
@@ -470,11 +471,15 @@ function sweep() {
   const means = {};
   for (const [name, m] of Object.entries(data.means)) means[name] = unpacked(m);
 
+  /** A point by the labels of its axes but one; axes of a single level say nothing. */
+  const named = (labels, but = -1) => labels.map((label, a) => [label, data.axes[a], a])
+    .filter(([, axis, a]) => a !== but && axis.labels.length > 1).map(([label, axis]) => `${axis.short} ${label}`).join(", ");
+
   /** Points that differ in the chosen axis only, in groups. */
   function groups(n) {
     const found = new Map();
     data.points.forEach((labels, p) => {
-      const rest = data.axes.filter((_, a) => a !== n).map(a => `${a.short} ${labels[data.axes.indexOf(a)]}`).join(", ");
+      const rest = named(labels, n);
       if (!found.has(rest)) found.set(rest, []);
       found.get(rest).push(p);
     });
@@ -501,7 +506,7 @@ function sweep() {
       const mine = [];
       for (let i = 0; i < point.length; i++) if (point[i] === p && !Number.isNaN(values[name][i])) mine.push(values[name][i]);
       mine.sort((a, b) => a - b);
-      return { name: labels.map((l, a) => `${data.axes[a].short} ${l}`).join(", ") || "all", role: `s${p % 8}`, shape: "step",
+      return { name: named(labels) || "all", role: `s${p % 8}`, shape: "step",
         dash: p >= 8 ? [6, 4] : [], t: Float64Array.from(mine), y: Float64Array.from(mine, (_, i) => (i + 1) / mine.length) };
     });
     plots.push(new Plot(document.getElementById("spread"), { title: `Distribution of ${y} over seeds`, x: y,
