@@ -334,18 +334,21 @@ impl Receive {
     pub fn sack_blocks(&mut self, report_duplicates: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut push = |r: Range| blocks.push(r.start as u32, r.end as u32);
+        let mut around = None;
         if let Some(duplicate) = self.duplicate.take().filter(|_| report_duplicates) {
             push(duplicate);
             //= RFC 2883 (4.2): the second block holds the duplicate, if that lies beyond a hole.
-            if let Some(around) = self.ranges.containing(duplicate.start) {
-                push(around);
+            around = self.ranges.containing(duplicate.start);
+            if let Some(range) = around {
+                push(range);
             }
         }
-        //= RFC 2018 (4): the block with the latest segment first, then those reported most recently.
+        //= RFC 2018 (4): the block with the latest segment first, then those reported most recently, none of them twice.
         let mut last = None;
         for start in &self.recent[..usize::from(self.recent_count)] {
             if let Some(range) = self.ranges.containing(*start)
                 && last != Some(range)
+                && around != Some(range)
             {
                 push(range);
                 last = Some(range);
@@ -440,7 +443,7 @@ mod tests {
         r.data(1500, piece(1500, 300));
         assert_eq!(blocks(&mut r), [(1500, 1800)]);
         r.data(1600, piece(1600, 100));
-        assert_eq!(blocks(&mut r), [(1600, 1700), (1500, 1800), (1500, 1800)]);
+        assert_eq!(blocks(&mut r), [(1600, 1700), (1500, 1800)]);
     }
 
     #[test]
