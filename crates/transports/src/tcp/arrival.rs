@@ -257,7 +257,8 @@ impl Connection {
 
     /// A segment outside the window, or too old.
     fn acknowledge_unacceptable(&mut self, now: Instant, h: &Header, seq: u64, body: &Body) {
-        if body.is_empty() && !h.flags.has(Flags::FIN) && !h.flags.has(Flags::SYN) {
+        if h.flags.has(Flags::SYN) || body.is_empty() && !h.flags.has(Flags::FIN) {
+            //= RFC 5961 (4.2, 7): a SYN, whatever its number, gets no more than a challenge.
             // Two ends that disagree could answer each other's empty segments for ever.
             self.challenge(now);
             return;
