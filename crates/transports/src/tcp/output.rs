@@ -224,6 +224,7 @@ impl Connection {
             let (start, end) = self.board.next_hole(una, nxt).unwrap_or((una, nxt));
             let end = end.min(start + room);
             self.board.resend(start, end);
+            self.board.resent_first(end);
             return self.resend(now, start, end);
         }
         self.resend(now, una, nxt.min(una + room))

@@ -131,6 +131,12 @@ impl Scoreboard {
         self.rescue = None;
     }
 
+    /// The head was sent again up to `end`, as the first of the recovery.
+    pub fn resent_first(&mut self, end: u64) {
+        //= RFC 6675 (5, step 4.3): no rescue before the head is acknowledged.
+        self.rescue.get_or_insert(end);
+    }
+
     /// A timeout: all below `nxt` is lost, and is resent from `una` on.
     pub fn time_out(&mut self, una: u64, nxt: u64, mss: u64, forget: bool) {
         if forget {
