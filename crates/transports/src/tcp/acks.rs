@@ -509,6 +509,8 @@ impl Connection {
         }
         self.snd.mss = mss;
         self.window.mss = mss;
+        //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.
+        self.window.cwnd = (self.window.cwnd * mss / old).max(mss);
         if self.facts.established.is_some() && self.snd.una < self.snd.nxt {
             if self.repair.on {
                 self.resend_in_smaller_segments(mss);
