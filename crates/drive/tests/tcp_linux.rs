@@ -66,7 +66,8 @@ impl Bearer for Rough {
         let time = Duration::from_nanos(sdu.wire_len() as u64 * 8 * 1000 / 200);
         let leaves = self.free[dir as usize].max(cx.now) + time;
         self.free[dir as usize] = leaves;
-        let late = if self.random.chance(self.path.overtake) { Duration::from_millis(1) } else { Duration::ZERO };
+        let late =
+            if self.random.chance(self.path.overtake) { Duration::from_millis(1) } else { Duration::ZERO };
         let at = leaves + Duration::from_millis(1) + late;
         if self.random.chance(self.path.repeat) {
             self.flying[dir as usize].push((at, sdu.duplicate()));
