@@ -37,6 +37,10 @@ class Results:
     tables: dict[str, list[Column]]
     exit_code: int | None
     valid: bool
+    verdict: str | None
+    verdict_reasons: list[str]
+    grades: dict[str, str]
+    priority: str | None
 
 class Scenario:
     """A scenario as understood."""

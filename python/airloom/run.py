@@ -41,7 +41,21 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, float]:
         """Flat name -> number; names carry their unit."""
+        return {name: value for name, value in self._said.items() if isinstance(value, int | float)}
+
+    @cached_property
+    def _said(self) -> dict[str, Any]:
         return json.loads((self.folder / "summary.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+    @property
+    def verdict(self) -> str | None:
+        """Of a run in real time: `valid`, `suspect` or `invalid`; `None` in virtual time, where nothing can be late."""
+        return self._said.get("verdict")
+
+    @property
+    def verdict_reasons(self) -> list[str]:
+        """Why it is not `valid`, in words."""
+        return list(self._said.get("verdict_reasons", []))
 
     @cached_property
     def packets(self) -> pl.DataFrame:
@@ -167,7 +181,8 @@ def save(
         "airloom.version": __version__,
     }
     tables.write(rows, folder.path(""), metadata)
-    folder.write_json("summary.json", results.summary)
+    said = {"verdict": results.verdict, "verdict_reasons": results.verdict_reasons, "grades": results.grades}
+    folder.write_json("summary.json", results.summary | (said if results.verdict else {}))
     if plot:
         from airloom.plot import save_svg, time_sequence
 

@@ -103,6 +103,55 @@ fn large_datagrams_and_ipv6_pass_too() {
     assert_eq!(report.malformed, 0);
 }
 
+/// A chain of hosts joined by wires of these MTUs; the ends are real. IPv4 only: IPv6 needs 1280 octets.
+fn chain(mtus: &[u16]) -> (World, Ipv4Addr) {
+    let mut b = Builder::new(1);
+    let names = (0..=mtus.len()).map(|n| b.host(&format!("h{n}"))).collect::<Vec<_>>();
+    for (n, mtu) in mtus.iter().enumerate() {
+        b.mtu(*mtu);
+        let name = format!("wire{n}");
+        let bearer = airloom_bearers::find("wireline").unwrap();
+        let bearer = (bearer.build)(&json!({ "rate": "100Mbit/s" }), &mut b.parts(&name, 1)).unwrap();
+        let end = |host, last| End { host, addresses: vec![Ipv4Addr::new(10, 77, n as u8, last).into()] };
+        b.link_with(&name, bearer, vec![end(names[n], 2)], end(names[n + 1], 1)).unwrap();
+    }
+    b.real(names[0], None);
+    b.real(names[mtus.len()], None);
+    (b.build().unwrap(), Ipv4Addr::new(10, 77, mtus.len() as u8 - 1, 1))
+}
+
+#[test]
+fn small_and_jumbo_links_carry_their_largest_datagrams_and_fragments() {
+    let Some(_guard) = laboratory("real_time::mtu", &["ping"]) else { return };
+    for mtu in [576, 9000] {
+        let (mut world, far) = chain(&[mtu]);
+        let report = run(
+            &mut world,
+            &format!(
+                "ping -n -c 1 -M do -s {} {far} >/dev/null && ping -n -c 1 -s 20000 {far} >/dev/null",
+                mtu - 28
+            ),
+        );
+        assert_eq!((report.exit_code, report.malformed, report.ports.lost()), (Some(0), 0, 0), "{mtu}");
+    }
+}
+
+#[test]
+fn a_kernel_hears_from_a_simulated_router_that_its_datagram_is_too_big() {
+    let Some(_guard) = laboratory("real_time::too_big", &["ping"]) else { return };
+    let folder = Folder::new("too-big");
+    let out = folder.file("out");
+    let (mut world, far) = chain(&[1500, 1000]);
+    // The second time the kernel knows the path and cuts the datagram itself.
+    let report = run(
+        &mut world,
+        &format!("ping -n -c 1 -M do -s 1400 {far} > {out}; ping -n -c 1 -s 1400 {far} >> {out}"),
+    );
+    let said = fs::read_to_string(out).unwrap();
+    assert_eq!(report.exit_code, Some(0), "{said}");
+    assert!(said.contains("mtu = 1000") && said.contains("1408 bytes from"), "{said}");
+}
+
 #[test]
 fn cut_and_flipped_datagrams_are_counted_and_dropped_and_the_run_goes_on() {
     let Some(_guard) = laboratory("real_time::malformed", &["ping", "python3"]) else { return };

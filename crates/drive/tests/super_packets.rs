@@ -181,7 +181,7 @@ fn a_tun_device_does_what_a_cable_does() {
 fn a_bearer_with_a_grid_refuses_to_keep_super_packets_whole() {
     let text = "path = [\"a\", \"radio\", \"b\"]\nhosts = { a = { real = true }, b = {} }\n\
                 links.radio = { bearer = \"umts-dch\", grade = \"transparent\" }\n";
-    let error = Scenario::parse("test", text).err().expect("it is wrong");
+    let error = Scenario::parse("test", text).expect_err("it is wrong");
     assert!(error.to_string().contains("grade"), "{error}");
 }
 

@@ -28,6 +28,18 @@ pub struct PyResults {
     /// Can the figures be believed? Always in virtual time; in real time only if departures were not late.
     #[pyo3(get)]
     valid: bool,
+    /// In real time: `valid`, `suspect` or `invalid`.
+    #[pyo3(get)]
+    verdict: Option<&'static str>,
+    /// Why it is not valid.
+    #[pyo3(get)]
+    verdict_reasons: Vec<String>,
+    /// In real time, by link: `transparent`, `packet` or `radio`, how it treated super-packets.
+    #[pyo3(get)]
+    grades: BTreeMap<String, &'static str>,
+    /// In real time, how the kernel scheduled the engine.
+    #[pyo3(get)]
+    priority: Option<&'static str>,
 }
 
 impl PyResults {
@@ -47,6 +59,12 @@ impl PyResults {
             tables: tables.unbind(),
             exit_code: report.and_then(|r| r.exit_code),
             valid: report.is_none_or(Report::is_valid),
+            verdict: report.map(|r| r.verdict().name()),
+            verdict_reasons: report.map_or(Vec::new(), |r| r.verdict().reasons().to_vec()),
+            grades: report.map_or_else(BTreeMap::new, |r| {
+                r.grades.iter().map(|(link, grade)| (link.clone(), grade.name())).collect()
+            }),
+            priority: report.map(|r| r.priority.name()),
         })
     }
 }

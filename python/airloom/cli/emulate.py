@@ -213,6 +213,8 @@ def _show(done: Run, as_json: bool, then: str) -> None:
                 "run_id": done.manifest["run_id"],
                 "exit_code": done.manifest["exit_code"],
                 "valid": bool(summary.get("valid")),
+                "verdict": done.verdict,
+                "verdict_reasons": done.verdict_reasons,
                 "summary": summary,
             }
         )
@@ -223,6 +225,6 @@ def _show(done: Run, as_json: bool, then: str) -> None:
         parts.append(f"longest queue {summary['queue_max_bytes'] / 1000:.3g} kB")
     if "lateness_p99_us" in summary:
         parts.append(f"lateness p99 {summary['lateness_p99_us'] / 1000:.2g} ms")
-    wrong = "NOT valid: packets left the model too late, or were lost outside of it"
-    say(f"{', '.join(parts)}: {'valid' if summary.get('valid') else wrong}")
+    word = "NOT valid" if done.verdict == "invalid" else done.verdict or "valid"
+    say(f"{', '.join(parts)}: {': '.join([word, *filter(None, ['; '.join(done.verdict_reasons)])])}")
     say(f"results in {quoted(done.folder)}   next: {then}")
