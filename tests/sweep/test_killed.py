@@ -2,6 +2,8 @@
 
 import os
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import polars as pl
 import pytest
 
 from airloom.scenario import Scenario
+from tests.conftest import needs
 from tests.sweep.conftest import FETCH
 from tests.sweep.test_sweep import octets
 
@@ -136,6 +139,32 @@ def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
     fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
     fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="fresh", workers=2)
     assert octets(Path("s")) == octets(Path("fresh"))
+
+
+def test_a_full_disk_is_one_line_and_what_was_finished_stays(tmp_path: Path) -> None:
+    unshare = needs("unshare")
+    Path("fetch.toml").write_text(FETCH)
+    words = [sys.executable, "-m", "airloom", "sweep", "fetch.toml", "--seeds", "1..1000", "--out", "disk/s"]
+    # A disk of our own, too small for the parts; then it grows, and the same command goes on.
+    script = (
+        "mkdir disk && mount -t tmpfs -o size=300k none disk && "
+        f"{{ {shlex.join(words)} >/dev/null 2>first; echo $? >code; cp disk/s/sweep.json kept.json; "
+        "ls disk/s/parts >parts; mount -o remount,size=100m disk && "
+        f"{shlex.join(words)} >/dev/null 2>second; echo $? >>code; cp -r disk/s whole; }}"
+    )
+    done = subprocess.run([unshare, "--map-root-user", "--mount", "sh", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path("code").read_text().split() == ["4", "0"]
+    (line,) = Path("first").read_text().splitlines()
+    assert re.fullmatch(r"airloom: disk/s: .*\b[Nn]o space left on device.*; \d+ of 1000 runs are kept: .*", line), line
+    assert not list(Path("parts").read_text().split("partial"))[1:]
+    assert start_plain(words, "fresh") == 0
+    assert octets(Path("whole")) == octets(Path("fresh"))
+
+
+def start_plain(words: list[str], out: str) -> int:
+    quiet = subprocess.DEVNULL
+    return subprocess.run([*words[:-1], out], stdout=quiet, stderr=quiet, check=False).returncode
 
 
 def test_a_second_process_is_refused_while_one_is_at_the_sweep(fetch: Scenario) -> None:

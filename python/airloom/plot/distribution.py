@@ -6,14 +6,14 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from airloom.analysis.units import titled
-from airloom.plot.figure import LINES, key_title, style
+from airloom.plot.figure import LINES, Drawing, key_title, style
 
 
 def cdf(table: pl.DataFrame, measure: str) -> Figure:
     """The share of runs with at most each value; `table` is that of `analysis.cdf`, other columns tell lines apart."""
     by = [c for c in table.columns if c not in ("value", "share", "unit", "seeds")]
     with style():
-        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        figure = Drawing(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
         groups = table.group_by(*by, maintain_order=True) if by else [((), table)]
         for n, (levels, rows) in enumerate(groups):

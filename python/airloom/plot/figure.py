@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,16 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "airloom",
 }
+
+
+class Drawing(Figure):
+    """A figure that a notebook shows by itself, without pyplot and its global state."""
+
+    def _repr_png_(self) -> bytes:
+        octets = BytesIO()
+        with style():
+            self.savefig(octets, format="png", dpi=110, metadata={"Software": None})
+        return octets.getvalue()
 
 
 def style() -> Any:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.errors import UsageError
-from airloom.plot.figure import FAINT, LINES, LOST, style
+from airloom.plot.figure import FAINT, LINES, LOST, Drawing, style
 
 _TIME = "time since the start of the run (s)"
 
@@ -117,7 +117,7 @@ def _at(packets: pl.DataFrame, link: str, direction: str) -> pl.DataFrame:
 
 
 def _one() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(6.5, 3.0), layout="constrained")
+    figure = Drawing(figsize=(6.5, 3.0), layout="constrained")
     return figure, figure.subplots()
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from airloom.analysis.units import titled
 from airloom.errors import UsageError
-from airloom.plot.figure import LINES, key_title, style
+from airloom.plot.figure import LINES, Drawing, key_title, style
 
 #: Columns of `analysis.summarise` besides the levels and the estimate.
 _KNOWN = ("measure", "unit", "low", "high", "ci", "seeds", "method")
@@ -30,7 +30,7 @@ def response(table: pl.DataFrame, x: str) -> Figure:
     by = [c for c in table.columns if c not in (x, estimate, *_KNOWN)]
     levels = table[x].unique(maintain_order=True).to_list()
     with style():
-        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        figure = Drawing(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
         groups = list(table.group_by(*by, maintain_order=True)) if by else [((), table)]
         for n, (names, rows) in enumerate(groups):
@@ -64,7 +64,7 @@ def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
         raise UsageError("no differences in this table: it is that of results.paired(..)")
     baseline, axis = table["baseline"][0], table["axis"][0]
     with style():
-        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        figure = Drawing(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
         title = f"{titled(table['measure'][0])}:\ndifference from {key_title(axis)} = {baseline}"
         if x is None:

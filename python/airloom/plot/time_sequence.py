@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, style
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, Drawing, style
 
 #: TCP sequence numbers and RLC AM sequence numbers count modulo these.
 _TCP_MODULUS = 2**32
@@ -39,7 +39,7 @@ def time_sequence(packets: pl.DataFrame, flow: int | None = None) -> Figure:
     drawn = _flow(packets, flow)
     rlc = _rlc(packets, drawn)
     with style():
-        figure = Figure(figsize=(9.0, 6.5 if rlc is not None else 4.2), layout="constrained")
+        figure = Drawing(figsize=(9.0, 6.5 if rlc is not None else 4.2), layout="constrained")
         if rlc is None:
             axes = [figure.subplots()]
         else:

@@ -25,8 +25,9 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airloom.errors import UsageError
 
@@ -112,7 +113,7 @@ class SweepFolder:
         partial.mkdir()
         try:
             for table, rows in tables.items():
-                rows.write_parquet(partial / f"{table}.parquet", compression="uncompressed")
+                _write(rows, partial / f"{table}.parquet", "uncompressed")
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -135,7 +136,7 @@ class SweepFolder:
             order = ["point", "seed", *([_ORDER[name]] if name in _ORDER else [])]
             rows = rows.select(*head, *rest).sort(order, maintain_order=True).rechunk()
             temporary = self.place / f"{name}.parquet.part"
-            rows.write_parquet(temporary, compression="zstd", row_group_size=1_000_000)
+            _write(rows, temporary, "zstd")
             temporary.rename(self.place / f"{name}.parquet")
         shutil.rmtree(self.place / "parts")
 
@@ -158,6 +159,17 @@ class SweepFolder:
             lost = pl.col("status") == "lost"
             rows = rows.filter(~lost | lost.all().over("point", "seed"))
         return rows.filter(pl.col("_source") == first).drop("_source")
+
+
+def _write(rows: pl.DataFrame, path: Path, compression: Literal["uncompressed", "zstd"]) -> None:
+    """Writes a table; a full disk is an `OSError` with the file's name, which it is not if polars writes the file."""
+    octets = BytesIO()
+    rows.write_parquet(octets, compression=compression, row_group_size=1_000_000)
+    try:
+        path.write_bytes(octets.getbuffer())
+    except OSError as error:
+        error.filename = str(path)  # `write` does not know it
+        raise
 
 
 def give_back(path: Path) -> None:

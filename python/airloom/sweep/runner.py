@@ -108,7 +108,7 @@ class Runner:
         self._progress = progress
         self._tries: dict[Key, int] = {}
         self._in_vain = 0
-        self._total = 0
+        self.total = 0
         self.done: set[Key] = set()
         self.failed = 0
         self.times = Times()
@@ -122,7 +122,7 @@ class Runner:
         """Makes the runs of all points with these seeds that are not there yet."""
         keys = [(point.number, seed) for point in self._sweep.points for seed in seeds]
         todo = deque(key for key in keys if key not in self.done)
-        self._total = max(self._total, len(self.done) + len(todo))
+        self.total = max(self.total, len(self.done) + len(todo))
         alone: deque[Key] = deque()  # runs that ended their worker: they go out one by one
         flying: dict[Future[dict[str, Any]], Group] = {}
         self._say()
@@ -135,12 +135,6 @@ class Runner:
                     todo.extendleft(reversed(self._take(future, group, alone)))
                 self._say()
                 self._give_up_if_too_many_failed()
-        except OSError as error:
-            # Parts that were written stay; only what was under way is made again.
-            raise RunError(
-                f"{self._folder.place}: {error.strerror or error}; {len(self.done)} of {self._total} runs are kept: "
-                "when that is mended, the same command goes on"
-            ) from None
         finally:
             for future in flying:
                 future.cancel()
@@ -185,7 +179,7 @@ class Runner:
             sweep.seeds[0],
             # Half as much again as is aimed at: a guess that is far off costs no more than that.
             budget_s=1.5 * LONGEST_S,
-            folders=str(self._folder.place.resolve()) if sweep.folders else None,
+            folders=str(self._folder.place.resolve()) if sweep.folders or sweep.real_time else None,
             real_time=sweep.real_time,
             command=sweep.command,
         )
@@ -252,8 +246,8 @@ class Runner:
             return
         spent = time.perf_counter() - (self.times.begun or time.perf_counter())
         rate = self.times.runs / spent if spent > 0 else 0.0
-        left = self._total - len(self.done)
-        self._progress(State(len(self.done), self._total, self.failed, rate, left / rate if rate else 0.0))
+        left = self.total - len(self.done)
+        self._progress(State(len(self.done), self.total, self.failed, rate, left / rate if rate else 0.0))
 
 
 def _worker_ended(error: Exception) -> bool:

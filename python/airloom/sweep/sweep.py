@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airloom._core import ScenarioError, __version__
-from airloom.errors import UsageError
+from airloom.errors import Interrupted, RunError, UsageError
 from airloom.scenario import Scenario, _toml
 from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
@@ -168,10 +168,16 @@ class Sweep:
                     runner.run(self.seeds)
                 else:
                     self._until(runner, until_ci, measure)
+                self._finish(folder, runner, where.name)
             except TooManyFailures:
                 self._finish(folder, runner, where.name)
                 raise
-            self._finish(folder, runner, where.name)
+            except OSError as error:
+                # Parts that were written stay; only what was under way is made again.
+                why = f"{place}: {error.strerror or error}; {_kept(runner)}"
+                raise RunError(f"{why}: when that is mended, the same command goes on") from None
+            except KeyboardInterrupt:
+                raise Interrupted(f"interrupted: {_kept(runner)}, the same command goes on with them") from None
         layout.give_back(place)
         return SweepResults(place)
 
@@ -211,3 +217,7 @@ class Sweep:
     def __repr__(self) -> str:
         """Name and size."""
         return f"Sweep({self.name!r}, {len(self.points)} points x {len(self.seeds)} seeds)"
+
+
+def _kept(runner: Runner) -> str:
+    return f"{len(runner.done)} of {runner.total} runs are kept"

@@ -204,7 +204,14 @@ fn a_run_id_follows_from_scenario_seed_version_and_clock() {
     );
     assert_ne!(id, s.run_id("real", "0.1.0"));
     assert_ne!(id, s.run_id("virtual", "0.1.1"));
-    assert_ne!(id, with(CHAIN, &[("run.seed", "8")]).unwrap().run_id("virtual", "0.1.0"));
+    let other = with(CHAIN, &[("run.seed", "8")]).unwrap();
+    assert_ne!(id, other.run_id("virtual", "0.1.0"));
+    assert_eq!(s.run_ids(&[7, 8], "virtual", "0.1.0"), [id.clone(), other.run_id("virtual", "0.1.0")]);
+
+    use sha2::{Digest, Sha256};
+    let inputs = json!([s.to_json(), 7, "0.1.0", "virtual"]).to_string();
+    let hash: String = Sha256::digest(inputs).iter().map(|octet| format!("{octet:02x}")).collect();
+    assert_eq!(id, hash[..10]);
 }
 
 #[test]

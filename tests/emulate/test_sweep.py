@@ -1,0 +1,69 @@
+"""A sweep in real time: every run alone on its core."""
+
+import itertools
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from airloom.cli import call
+from airloom.doctor import examine
+from tests.conftest import needs
+
+pytestmark = pytest.mark.emulate
+
+FETCH = """\
+path = ["mobile", "wire", "origin"]
+hosts = { mobile = { real = true }, origin = { app = "http-server" } }
+links.wire = { bearer = "wireline", rate = "2Mbit/s", delay = "10ms" }
+"""
+
+
+@pytest.fixture(autouse=True)
+def _possible_here() -> None:
+    needs("curl")
+    for finding in examine():
+        if finding.needed and not finding.ok:
+            pytest.skip(f"{finding.what}: {finding.says}")
+
+
+def test_emulated_runs_never_share_a_core(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("real.toml").write_text(FETCH)
+    log = shlex.quote(str(tmp_path / "log"))
+    command = (
+        f"b=$(date +%s%N); curl -so /dev/null http://10.77.0.1/20kB; c=$?; "
+        f"echo $(grep Cpus_allowed_list /proc/self/status | cut -f2) $b $(date +%s%N) >> {log}; exit $c"
+    )
+    words = ["sweep", "real.toml", "--emulate", "--vary", "links.wire.delay=10ms,40ms", "--seeds", "1..3", "--out", "s"]
+    begin = time.time_ns()
+    code = call([*words, "--", "sh", "-c", command])
+    said = capsys.readouterr()
+    results = al.SweepResults("s")
+    runs = results.all_runs
+    assert runs.height == 6, said.err
+    # On a busy machine a run may be too late to be believed; then that is what is said, and the exit code says it too.
+    errors = [error for error in runs["error"] if error is not None]
+    assert all(error.startswith("not valid: ") for error in errors)
+    assert code == (4 if errors else 0)
+    assert runs["simulated_s"].null_count() == 0
+    for folder in (results.folder / "runs").iterdir():
+        assert al.Run(folder).manifest["clock"] == "real"
+
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for line in (tmp_path / "log").read_text().splitlines():
+        core, start, end = line.split()
+        assert core.isdecimal(), "one core, and no list of them"
+        spans.setdefault(core, []).append((int(start), int(end)))
+    assert sum(map(len, spans.values())) == 6
+    for of_core in spans.values():
+        of_core.sort()
+        assert all(first[1] <= second[0] for first, second in itertools.pairwise(of_core))
+        assert of_core[0][0] >= begin
+
+
+def test_more_workers_than_cores_are_refused_for_emulated_runs() -> None:
+    Path("real.toml").write_text(FETCH)
+    with pytest.raises(al.AirloomError, match="emulated runs never share a core"):
+        al.load("real.toml").sweep(seeds=[1], real_time=True, command=["true"]).run(workers=10_000)
