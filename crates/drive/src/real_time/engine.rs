@@ -488,9 +488,20 @@ fn put_in_order(arrivals: &mut VecDeque<Arrival>, last: &mut Instant) {
 
 #[cfg(test)]
 mod tests {
-    use airloom_wire::edge::Received;
+    use std::net::Ipv4Addr;
 
+    use airloom_base::Packet;
+    use airloom_wire::edge::Received;
+    use airloom_wire::{checksum, ip, udp};
+    use airloom_world::{Builder, End};
+    use serde_json::json;
+
+    use super::super::clock::Stamps;
     use super::*;
+
+    const fn us(n: u64) -> Instant {
+        Instant::from_nanos(n * 1000)
+    }
 
     #[test]
     fn arrivals_of_a_port_are_in_order_even_where_their_stamps_are_not() {
@@ -500,5 +511,142 @@ mod tests {
         put_in_order(&mut arrivals, &mut last);
         assert_eq!(arrivals.iter().map(|a| a.at.as_nanos()).collect::<Vec<_>>(), [5, 9, 9, 12]);
         assert_eq!(last.as_nanos(), 12);
+    }
+
+    /// A port that hands over what a test wrote down, and notes when what it gets should leave.
+    struct Scripted {
+        descriptor: File,
+        /// What each reading finds, and whether there is more.
+        readings: VecDeque<(Vec<Arrival>, bool)>,
+        left: Arc<Mutex<Vec<Instant>>>,
+    }
+
+    impl Port for Scripted {
+        fn readable(&self) -> BorrowedFd<'_> {
+            self.descriptor.as_fd()
+        }
+        fn receive(
+            &mut self,
+            _: &mut Intake,
+            _: Stamps,
+            arrivals: &mut VecDeque<Arrival>,
+        ) -> io::Result<bool> {
+            let (found, more) = self.readings.pop_front().unwrap_or_default();
+            arrivals.extend(found);
+            Ok(more)
+        }
+        fn push(&mut self, _: Packet, due: Instant) -> bool {
+            self.left.lock().unwrap().push(due);
+            false
+        }
+        fn flush(&mut self, _: &mut dyn FnMut(&[Instant])) {}
+        fn counters(&mut self) -> PortCounters {
+            PortCounters::default()
+        }
+    }
+
+    const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+
+    /// A datagram of the real host `from` to the other one.
+    fn datagram(from: usize, at: u64) -> Arrival {
+        let [source, destination] = [ADDRESSES[from], ADDRESSES[1 - from]].map(Into::into);
+        let mut octets = vec![0; 28];
+        ip::emit(&mut octets, source, destination, ip::protocol::UDP, 0, 8);
+        udp::Udp { source: 7, destination: 7, len: 8 }.emit(&mut octets[20..]);
+        checksum::finish(&mut octets).unwrap();
+        Arrival { at: us(at), received: Received::whole(octets) }
+    }
+
+    type Readings = Vec<(Vec<Arrival>, bool)>;
+
+    /// Two real hosts on a wire of 10 us, and when what leaves at each of them was due.
+    fn engine(readings: [Readings; 2]) -> (Engine, World, [Arc<Mutex<Vec<Instant>>>; 2]) {
+        let mut b = Builder::new(1);
+        let hosts = [b.host("a"), b.host("b")];
+        let wire = airloom_bearers::find("wireline").unwrap();
+        let wire = (wire.build)(&json!({ "delay": "10us" }), &mut b.parts("wire", 1)).unwrap();
+        let [near, far] = [0, 1].map(|n| End { host: hosts[n], addresses: vec![ADDRESSES[n].into()] });
+        b.link_with("wire", wire, vec![near], far).unwrap();
+        hosts.iter().for_each(|host| b.real(*host, None));
+        let left = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let ports = readings.into_iter().zip(&left).map(|(readings, left)| {
+            let descriptor = File::open("/dev/null").unwrap();
+            let port = Scripted { descriptor, readings: readings.into(), left: Arc::clone(left) };
+            Box::new(port) as Box<dyn Port>
+        });
+        let event = || EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
+        let exchange =
+            Exchange { ready: VecDeque::new(), spare: Vec::new(), at: Instant::ZERO, ended: false };
+        let shared = Shared {
+            stop: AtomicBool::new(false),
+            wake: event(),
+            told: event(),
+            exchange: Mutex::new(exchange),
+        };
+        (Engine::new(Arc::new(shared), ports.collect(), Clock::start()), b.build().unwrap(), left)
+    }
+
+    impl Engine {
+        /// One round of the loop that begins at `at`, without waiting.
+        fn round(&mut self, world: &mut World, at: u64) -> bool {
+            let more = self.read().unwrap();
+            let horizon = self.horizon(us(at), more);
+            self.feed(world, horizon);
+            self.deadlines(world, horizon);
+            more
+        }
+    }
+
+    fn dues(left: &Arc<Mutex<Vec<Instant>>>) -> Vec<u64> {
+        left.lock().unwrap().iter().map(|due| due.as_nanos() / 1000).collect()
+    }
+
+    #[test]
+    fn ports_are_read_before_deadlines_and_everything_is_told_in_order_of_its_stamp() {
+        let a = vec![(vec![datagram(0, 100), datagram(0, 130)], false)];
+        let b = vec![(vec![datagram(1, 105)], false)];
+        let (mut engine, mut world, left) = engine([a, b]);
+        assert!(!engine.round(&mut world, 200));
+        assert_eq!((dues(&left[1]), dues(&left[0])), (vec![110, 140], vec![115]));
+        assert_eq!(engine.arrival_lateness.max(), Some(0));
+        assert_eq!(engine.base_delay, Some(Duration::from_micros(10)));
+    }
+
+    #[test]
+    fn what_arrives_while_ports_are_read_waits_for_the_next_round() {
+        let a = vec![(vec![datagram(0, 205)], false)];
+        let b = vec![(vec![], false), (vec![datagram(1, 202)], false)];
+        let (mut engine, mut world, left) = engine([a, b]);
+        engine.round(&mut world, 200);
+        assert_eq!(engine.now, Instant::ZERO);
+        // The other port's earlier arrival, found only now, still comes first.
+        while engine.round(&mut world, 300) {}
+        assert_eq!((dues(&left[1]), dues(&left[0])), (vec![215], vec![212]));
+        assert_eq!(engine.arrival_lateness.max(), Some(0));
+    }
+
+    #[test]
+    fn a_port_with_more_holds_deadlines_back_to_what_is_known_of_it() {
+        let a = vec![(vec![datagram(0, 100)], true), (vec![datagram(0, 120)], false)];
+        let b = vec![(vec![datagram(1, 150)], false)];
+        let (mut engine, mut world, left) = engine([a, b]);
+        assert!(engine.round(&mut world, 200));
+        assert_eq!(dues(&left[1]), [] as [u64; 0], "due at 110, but what comes before may be unread");
+        while engine.round(&mut world, 200) {}
+        assert_eq!((dues(&left[1]), dues(&left[0])), (vec![110, 130], vec![160]));
+        assert_eq!(engine.arrival_lateness.max(), Some(0));
+    }
+
+    #[test]
+    fn an_arrival_behind_the_models_time_is_told_at_that_time_and_counted() {
+        let a = vec![(vec![datagram(0, 100)], false)];
+        let b = vec![(vec![], false), (vec![datagram(1, 50)], false)];
+        let (mut engine, mut world, left) = engine([a, b]);
+        engine.round(&mut world, 200);
+        engine.round(&mut world, 300);
+        assert_eq!(dues(&left[1]), [110]);
+        // The model had come to 110.
+        assert_eq!(dues(&left[0]), [120]);
+        assert_eq!(engine.arrival_lateness.max(), Some(60_000));
     }
 }
