@@ -5,7 +5,7 @@
 #[path = "../tests/common/rlc_reference.rs"]
 mod reference;
 
-use reference::{Case, Figures, LOSSES, TABLE, measure};
+use reference::{Case, Figures, LOSSES, OFFSET_MS, TABLE, measure};
 
 fn row(name: &str, f: Figures) {
     println!(
@@ -18,7 +18,8 @@ fn main() {
     println!("{:<28} {:>6} {:>6} {:>6} {:>7} {:>6}", "", "mean", "median", "p95 ms", "kbit/s", "tx");
     for (kbit, tti_ms, per, cells) in TABLE {
         for (loss, reference) in LOSSES.into_iter().zip(cells) {
-            let (ours, error) = measure(Case { kbit, tti_ms, per, loss }, &[], 1, 20_000, 1500);
+            let (ours, error) =
+                measure(Case { kbit, tti_ms, per, loss, offset_ms: OFFSET_MS }, &[], 1, 20_000, 1500);
             row(&format!("{kbit} {per} {:.0} % reference", loss * 100.0), reference);
             row(&format!("    ours (+- {error:.1} ms)"), ours);
             let change = |a: f64, b: f64| (a / b - 1.0) * 100.0;

@@ -6,7 +6,6 @@ use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Stati
 use serde_json::Value;
 
 use super::config::UmtsDchConfig;
-use super::dch::TransportFormat;
 use super::deadlines::Deadlines;
 use super::rlc::am::Format;
 use super::rrc::RrcConfig;
@@ -40,6 +39,7 @@ impl UmtsDch {
             Some(_) => RrcConfig::formats(config.pdu_octets)?,
             None => resolved.transport,
         };
+        let fach = Direction::BOTH.map(|d| fach[d as usize].with_offset(config.offset_of(d)));
         let fate = parts.fate("loss");
         let link = parts.name.to_owned();
         let common = Common::new(config, resolved.format, resolved.per, fach, link);
@@ -79,11 +79,9 @@ impl UmtsDch {
         direction: Option<Direction>,
         rate: airloom_base::units::Rate,
     ) -> Result<(), Unsupported> {
-        let pdu_octets = self.common.config.pdu_octets;
         let both: Vec<Direction> = directions(direction).collect();
         for &d in &both {
-            let tti = self.common.config.tti.map(|tti| tti.get(d));
-            let format = TransportFormat::new(rate, tti, pdu_octets).map_err(|_| {
+            let format = self.common.config.format_of(d, rate).map_err(|_| {
                 Unsupported("no rate of a dedicated channel; valid: 8, 16, 32, 64, 128, 144, 256, 384 kbit/s")
             })?;
             self.mobiles.iter_mut().for_each(|m| m.set_format(d, format));

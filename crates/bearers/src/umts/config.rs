@@ -20,6 +20,12 @@ pub struct UmtsDchConfig {
     pub rate: EachWay<Rate>,
     /// Transmission time interval; the reference bearer's if not given (10 ms for 384, 40 ms for 8, else 20 ms).
     pub tti: Option<EachWay<Duration>>,
+    /// How much later than the downlink's intervals those of the uplink begin, as RLC sees them. In a network the
+    /// intervals of both directions are aligned on the air, but the RNC submits a set ahead of its interval by the
+    /// delay of the Iub and some slack: that lead, less whole uplink intervals, is the offset. With `0s` (default) and
+    /// delays that are multiples of the TTI a block lands exactly when an interval of the other direction begins and
+    /// is answered in it, which makes the RLC round trip up to one downlink TTI shorter than between those moments.
+    pub uplink_offset: Duration,
     /// What happens to blocks: a probability, or a table (see the loss processes). `per` is `"pdu"` (default: each
     /// block on its own) or `"fec-frame"` (all blocks of a TTI together).
     pub loss: LossConfig,
@@ -42,6 +48,7 @@ impl Default for UmtsDchConfig {
         UmtsDchConfig {
             rate: EachWay { uplink: Rate::kbit(64), downlink: Rate::kbit(384) },
             tti: None,
+            uplink_offset: Duration::ZERO,
             loss: LossConfig::default(),
             radio_delay: Duration::from_millis(30),
             core_delay: Duration::from_millis(20),
@@ -69,9 +76,23 @@ impl UmtsDchConfig {
     }
 
     fn transport(&self, direction: Direction) -> Result<TransportFormat, ConfigError> {
-        let tti = self.tti.map(|tti| tti.get(direction));
-        TransportFormat::new(self.rate.get(direction), tti, self.pdu_octets)
+        self.format_of(direction, self.rate.get(direction))
             .map_err(|e| ConfigError::at("rate", format!("{}: {e}", direction.name())))
+    }
+
+    /// The dedicated channel's format at `rate`; the error says which rates are possible.
+    pub(super) fn format_of(&self, direction: Direction, rate: Rate) -> Result<TransportFormat, String> {
+        let tti = self.tti.map(|tti| tti.get(direction));
+        let format = TransportFormat::new(rate, tti, self.pdu_octets)?;
+        Ok(format.with_offset(self.offset_of(direction)))
+    }
+
+    /// When the grid of `direction` begins.
+    pub(super) fn offset_of(&self, direction: Direction) -> Duration {
+        match direction {
+            Direction::Uplink => self.uplink_offset,
+            Direction::Downlink => Duration::ZERO,
+        }
     }
 }
 

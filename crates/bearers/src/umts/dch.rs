@@ -22,6 +22,8 @@ pub struct TransportFormat {
     pub tti: Duration,
     /// Largest number of blocks in one.
     pub blocks: u16,
+    /// When the first one begins; less than `tti`.
+    pub offset: Duration,
 }
 
 impl TransportFormat {
@@ -45,13 +47,18 @@ impl TransportFormat {
                 "`{rate}` is not a whole number (1 to 1000) of PDUs with {payload} payload bits every {tti}"
             ));
         }
-        Ok(TransportFormat { tti, blocks: (bits_per_tti / per_block) as u16 })
+        Ok(TransportFormat { tti, blocks: (bits_per_tti / per_block) as u16, offset: Duration::ZERO })
+    }
+    /// The same with a grid that begins `offset` (less than a TTI counts) after the run.
+    pub fn with_offset(self, offset: Duration) -> Self {
+        TransportFormat { offset: Duration::from_nanos(offset.as_nanos() % self.tti.as_nanos()), ..self }
     }
 
     /// The first grid position at `at` or after it.
     pub fn slot_from(&self, at: Instant) -> Instant {
-        let tti = self.tti.as_nanos();
-        Instant::from_nanos(at.as_nanos().div_ceil(tti).saturating_mul(tti))
+        let (tti, offset) = (self.tti.as_nanos(), self.offset.as_nanos());
+        let slot = at.as_nanos().saturating_sub(offset).div_ceil(tti);
+        Instant::from_nanos(slot.saturating_mul(tti).saturating_add(offset))
     }
     /// Number of the grid position that contains `at`.
     #[inline]
@@ -157,6 +164,20 @@ mod tests {
         assert_eq!(format.slot_from(at(1)), at(10_000));
         assert_eq!(format.slot_from(at(10_000)), at(10_000));
         assert_eq!(format.slot_number(at(25_000)), 2);
+    }
+
+    #[test]
+    fn a_grid_may_begin_later_and_keeps_its_numbers() {
+        let format = TransportFormat::new(Rate::kbit(64), None, 42).unwrap();
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        for offset_ms in [5, 25, 1005] {
+            let late = format.with_offset(Duration::from_millis(offset_ms));
+            for (from, slot) in [(0, 5_000), (5_000, 5_000), (5_001, 25_000), (24_999, 25_000)] {
+                assert_eq!(late.slot_from(at(from)), at(slot));
+                assert_eq!(late.slot_number(at(slot)), format.slot_number(at(slot)));
+            }
+        }
+        assert_eq!(format.with_offset(format.tti), format);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! A packet towards the mobile crosses the core network (`core_delay`), waits in the RNC's RLC buffer, is cut into
 //! PDUs of fixed size and sent in transport block sets, one a transmission time interval (TTI), on a grid that is
-//! aligned to the beginning of the run. A set arrives one TTI (its transmission) and `radio_delay` (processing, Iub)
+//! aligned to the beginning of the run (the uplink's to `uplink_offset` later). A set arrives one TTI (its transmission) and `radio_delay` (processing, Iub)
 //! later. `channel/` decides which blocks survive, each on its own or all of a TTI together. STATUS PDUs travel on
 //! the grid of the other direction, share its capacity and get lost like everything else. Packets towards the
 //! network take the same way in the other order.
