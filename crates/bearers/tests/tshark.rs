@@ -5,6 +5,7 @@ use std::process::Command;
 
 use airloom_base::{Body, Cx, Direction, Instant, Outbox, Packet, Parts, Station};
 use airloom_bearers::umts::UmtsDch;
+use airloom_bearers::umts::rlc::am::{Sufi, Sufis};
 use serde_json::{Value, json};
 
 /// What we say of a PDU: direction, sequence number, LSN, octets.
@@ -113,6 +114,7 @@ fn tshark_reads_every_pdu_as_we_wrote_it() {
             json!({ "loss": { "downlink": dying }, "rlc": { "discard": "timer", "timer_discard": "500ms" } }),
             &["6", "7"],
         ),
+        ("window", json!({ "loss": 0.1, "rlc": { "max_dat": 0, "receive_window": 300 } }), &["1", "2", "3"]),
         ("reset", json!({ "loss": { "downlink": dying }, "rlc": { "max_dat": 3 } }), &["2"]),
         (
             "he",
@@ -128,6 +130,8 @@ fn tshark_reads_every_pdu_as_we_wrote_it() {
             "rlc.ctrl_pdu_type",
             "_ws.malformed",
             "_ws.expert.message",
+            "rlc.sufi.wsn",
+            "rlc.sufi.sn_mrw",
         ];
         let Some(lines) = dissect(name, &pdus, &fields) else {
             assert!(std::env::var_os("AIRLOOM_CI").is_none(), "tshark is missing and nothing may be skipped");
@@ -140,6 +144,7 @@ fn tshark_reads_every_pdu_as_we_wrote_it() {
         };
         assert_eq!(lines.len(), pdus.len());
         let mut all = String::new();
+        let mut most_named = 0;
         for (line, seen) in lines.iter().zip(&pdus) {
             let columns: Vec<&str> = line.split('|').collect();
             let number = |text: &str| text.parse::<u64>().ok();
@@ -149,11 +154,29 @@ fn tshark_reads_every_pdu_as_we_wrote_it() {
             for bad in ["Invalid", "incorrect", "reserved", "too many"] {
                 assert!(!columns[5].contains(bad), "{name}: {line} {:02x?}", seen.octets);
             }
+            // The window offered and the ends of SDUs given up are those that our own reader finds.
+            let status =
+                if seen.seq.is_none() { Sufis::of(&seen.octets).flatten().collect() } else { vec![] };
+            let mut expected = [String::new(), String::new()];
+            for sufi in &status {
+                match sufi {
+                    Sufi::Window { wsn } => expected[0] = wsn.to_string(),
+                    Sufi::Mrw(mrw) => {
+                        most_named = most_named.max(mrw.sns().len());
+                        expected[1] = mrw.sns().iter().map(u16::to_string).collect::<Vec<_>>().join(",");
+                    }
+                    _ => {}
+                }
+            }
+            if seen.seq.is_none() && name != "reset" {
+                assert_eq!(columns[6..8], expected, "{name}: {line} {:02x?}", seen.octets);
+            }
             all += &format!(",{},", columns[2].replace(',', ",,"));
         }
         for kind in types {
             assert!(all.contains(&format!(",{kind},")), "{name}: no super-field of type {kind}");
         }
+        assert_eq!(most_named > 1, name == "mrw", "{name}: SDUs given up together are named together");
         if name == "reset" {
             let control: Vec<&str> = lines.iter().filter_map(|l| l.split('|').nth(3)).collect();
             assert!(control.contains(&"1") && control.contains(&"2"), "RESET and RESET ACK");

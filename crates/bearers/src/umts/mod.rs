@@ -23,6 +23,7 @@
 //! | `dch.rs` | rates, TTIs, blocks a TTI; sets in flight |
 //! | `bearer.rs` | the [`Bearer`](airloom_base::Bearer): queues, core delay, changes, summary |
 //! | `station.rs` | one mobile: both RLC entities and what is between them |
+//! | `records.rs` | what it tells about blocks, air time and radio states |
 //! | `rrc.rs` | IDLE, FACH, DCH and the switching between them |
 //! | `rlc/am/` | acknowledged mode (TS 25.322) |
 //!
@@ -37,6 +38,7 @@ mod bearer;
 mod config;
 mod dch;
 mod deadlines;
+mod records;
 pub mod rlc;
 mod rrc;
 mod station;

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use airloom_base::record::{Event, PacketFacts, Record, StateRecord};
+use airloom_base::record::{Event, PacketFacts};
 use airloom_base::units::QueueLimit;
 use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox, Packet, Point, Station};
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, TransportFormat};
-use super::rlc::am::{Am, Block, Control, Delivered, Format, Pdu, SduStore, Sufi, Sufis};
+use super::records::{Burst, Origin, Seen, blank, push_state};
+use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::channel::{BlockLoss, Per};
 
@@ -75,18 +76,6 @@ pub struct Points {
     pub tx: Point,
     pub rx: Point,
 }
-
-/// Air time of adjoining transmission intervals.
-#[derive(Clone, Copy, Default)]
-struct Burst {
-    from: Instant,
-    until: Instant,
-    octets: u64,
-    resent: u64,
-}
-
-/// A burst of air time is reported at least this often.
-const LONGEST_BURST: Duration = Duration::from_secs(1);
 
 /// One direction of one mobile.
 struct Way {
@@ -302,31 +291,25 @@ impl Mobile {
             };
             for _ in 0..count {
                 let Some(flight) = way.air.pop(&mut control) else { break };
-                let is_data = flight.pdu.head_len() > 0;
-                records.packet(
-                    now,
-                    way.points.rx,
-                    || {
-                        facts_of(
-                            Event::Receive,
-                            direction,
-                            common.format,
-                            &flight.pdu,
-                            &control,
-                            flight.attempt,
-                            &way.sdus,
-                        )
-                    },
-                    |out| octets_of(common.format, &flight.pdu, &control, &way.sdus, out),
-                );
+                if records.wants(way.points.rx) {
+                    let (pdu, attempt) = (&flight.pdu, flight.attempt);
+                    let (control, sdus) = (&control[..], &way.sdus);
+                    let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                    seen.arrives(records, now, way.points.rx);
+                }
                 let rlc = &common.config.rlc;
+                let is_data = flight.pdu.head_len() > 0;
                 if is_data {
                     back.am.receive_data(rlc, now, &flight.pdu, &mut way.sdus, &mut delivered);
-                    if !control.is_empty() {
-                        back.am.receive_status(rlc, &control, &mut back.sdus, &mut way.sdus, &mut delivered);
+                }
+                if !control.is_empty() {
+                    let mut stores =
+                        Stores { own: &mut back.sdus, peers: &mut way.sdus, delivered: &mut delivered };
+                    if is_data {
+                        back.am.receive_status(rlc, &control, &mut stores);
+                    } else {
+                        back.am.receive_control(rlc, &control, &mut stores);
                     }
-                } else {
-                    back.am.receive_control(rlc, &control, &mut back.sdus, &mut way.sdus, &mut delivered);
                 }
             }
             for Delivered { packet, arrived } in delivered.drain(..) {
@@ -485,19 +468,8 @@ impl Mobile {
                 Block::Control(octets) => (Event::Ack, &none, octets, 0),
             };
             if records.wants(points.tx) {
-                record_departure(
-                    records,
-                    now,
-                    points.tx,
-                    event,
-                    direction,
-                    common.format,
-                    pdu,
-                    control,
-                    attempt,
-                    sdus,
-                    is_lost,
-                );
+                let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                seen.departs(records, now, points.tx, event, is_lost);
             }
             if is_lost {
                 lost_blocks += 1;
@@ -526,7 +498,8 @@ impl Mobile {
             let way = &mut self.ways[direction as usize];
             let more = way.am.wants_to_send(&way.sdus, now);
             let octets = u64::from(place) * pdu_octets;
-            self.note_air_time(common, records, direction, (now, end), (octets, again_octets), more);
+            let origin = Origin { link: &common.link, station: self.station, direction };
+            way.burst.note(records, origin, (now, end), (octets, again_octets), more);
         }
     }
 
@@ -544,40 +517,13 @@ impl Mobile {
         }
     }
 
-    fn note_air_time(
-        &mut self,
-        common: &Common,
-        records: &mut Outbox,
-        direction: Direction,
-        (from, until): (Instant, Instant),
-        (octets, resent): (u64, u64),
-        goes_on: bool,
-    ) {
-        let station = self.station;
-        let burst = &mut self.ways[direction as usize].burst;
-        let joins = burst.octets > 0 && burst.until == from;
-        if burst.octets > 0 && !joins {
-            push_burst(records, common, station, direction, burst);
-        }
-        if joins {
-            burst.until = until;
-            burst.octets += octets;
-            burst.resent += resent;
-        } else {
-            *burst = Burst { from, until, octets, resent };
-        }
-        if !goes_on || burst.until.since(burst.from) >= LONGEST_BURST {
-            push_burst(records, common, station, direction, burst);
-        }
-    }
-
     fn rrc_changed(&mut self, common: &Common, records: &mut Outbox, now: Instant) {
         for way in &mut self.ways {
             // The grids of the new state are others.
             way.next_tti = Instant::FAR_FUTURE;
         }
         if let Some(rrc) = &self.rrc {
-            push_state(records, common, self.station, rrc.state().name(), now);
+            push_state(records, &common.link, self.station, rrc.state().name(), now);
         }
     }
 
@@ -585,44 +531,9 @@ impl Mobile {
     fn tell_initial_state(&mut self, common: &Common, records: &mut Outbox) {
         self.initial_state_told = true;
         if self.rrc.is_none() {
-            push_state(records, common, self.station, "dch", Instant::ZERO);
+            push_state(records, &common.link, self.station, "dch", Instant::ZERO);
         }
     }
-}
-
-fn push_state(records: &mut Outbox, common: &Common, station: Station, state: &'static str, at: Instant) {
-    if records.wants_facts() {
-        records.push(Record::State(StateRecord {
-            at,
-            until: None,
-            link: common.link.clone(),
-            station,
-            state,
-            direction: None,
-            octets: 0,
-            resent: 0,
-        }));
-    }
-}
-
-fn push_burst(
-    records: &mut Outbox,
-    common: &Common,
-    station: Station,
-    direction: Direction,
-    burst: &mut Burst,
-) {
-    let Burst { from, until, octets, resent } = std::mem::take(burst);
-    records.push(Record::State(StateRecord {
-        at: from,
-        until: Some(until),
-        link: common.link.clone(),
-        station,
-        state: "tx",
-        direction: Some(direction),
-        octets,
-        resent,
-    }));
 }
 
 /// Not before what is already in the queue.
@@ -651,96 +562,4 @@ fn out(
     totals.octets_out += packet.wire_len() as u64;
     totals.delay.add(now.since(arrived).as_nanos());
     common.deliveries.push_back((direction, station, packet));
-}
-
-const fn blank(event: Event, direction: Direction) -> PacketFacts {
-    PacketFacts {
-        event,
-        direction,
-        packet: 0,
-        flow: 0,
-        proto: "rlc",
-        len: 0,
-        seq: None,
-        ack: None,
-        attempt: 0,
-        reason: None,
-        queue: None,
-    }
-}
-
-/// What the packets table says of a PDU.
-fn facts_of(
-    event: Event,
-    direction: Direction,
-    format: Format,
-    pdu: &Pdu,
-    control: &[u8],
-    attempt: u8,
-    sdus: &SduStore,
-) -> PacketFacts {
-    let is_data = pdu.head_len() > 0;
-    let sdu = is_data.then(|| sdus.get(pdu.sdu)).flatten();
-    let kind = if is_data { None } else { Control::parse(control).ok() };
-    let reason = match kind {
-        Some(Control::Reset(_)) => Some("reset"),
-        Some(Control::ResetAck(_)) => Some("reset ack"),
-        Some(Control::Status) => Some("status"),
-        None => None,
-    };
-    let has_status = matches!(kind, Some(Control::Status)) || is_data && !control.is_empty();
-    let lsn = has_status.then(|| {
-        Sufis::of(control).flatten().find_map(|s| if let Sufi::Ack { lsn } = s { Some(lsn) } else { None })
-    });
-    PacketFacts {
-        packet: sdu.map_or(0, |s| s.id),
-        flow: sdu.map_or(0, |s| s.flow),
-        len: u32::from(format.pdu_octets),
-        seq: is_data.then(|| u64::from(pdu.sn())),
-        ack: lsn.flatten().map(u64::from),
-        attempt,
-        reason,
-        ..blank(event, direction)
-    }
-}
-
-/// The whole PDU as it is on the air.
-fn octets_of(format: Format, pdu: &Pdu, control: &[u8], sdus: &SduStore, out: &mut Vec<u8>) {
-    if pdu.head_len() > 0 {
-        pdu.append_octets(format, sdus, control, out);
-    } else {
-        let start = out.len();
-        out.extend_from_slice(control);
-        out.resize(start + usize::from(format.pdu_octets), 0);
-    }
-}
-
-#[cold]
-fn record_departure(
-    records: &mut Outbox,
-    now: Instant,
-    point: Point,
-    event: Event,
-    direction: Direction,
-    format: Format,
-    pdu: &Pdu,
-    control: &[u8],
-    attempt: u8,
-    sdus: &SduStore,
-    is_lost: bool,
-) {
-    let mut facts = facts_of(event, direction, format, pdu, control, attempt, sdus);
-    if matches!(facts.reason, Some("reset" | "reset ack")) {
-        facts.event = Event::Transmit;
-    }
-    let lost =
-        is_lost.then(|| PacketFacts { event: Event::Drop, reason: Some("block error"), ..facts.clone() });
-    if is_lost {
-        // The capture holds the block once; its comment tells what became of it.
-        facts.reason = Some("block error");
-    }
-    records.packet(now, point, || facts, |out| octets_of(format, pdu, control, sdus, out));
-    if let Some(lost) = lost {
-        records.packet(now, point, || lost, |_| {});
-    }
 }

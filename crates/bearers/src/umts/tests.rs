@@ -641,6 +641,95 @@ fn little_data_stays_on_fach_and_more_is_promoted() {
 }
 
 #[test]
+fn a_receiver_short_of_memory_slows_its_sender_down() {
+    let run = |receive_window: Value, loss: f64| {
+        let mut bench = Bench::new(json!({
+            "loss": loss, "core_delay": "0s",
+            "rlc": { "max_dat": 0, "receive_window": receive_window, "piggyback": false },
+        }));
+        bench.capture();
+        let ids: Vec<u64> = (0..60).map(|_| bench.send(DOWN, 1500)).collect();
+        bench.finish();
+        assert_eq!(bench.ids(DOWN), ids, "nothing is lost");
+        let reports: Vec<Vec<Sufi>> = bench
+            .records
+            .packets
+            .iter()
+            .filter(|r| r.facts.event == Event::Ack && r.facts.direction == UP)
+            .map(|r| Sufis::of(&bench.records.octets[r.octets.clone()]).map(|s| s.unwrap()).collect())
+            .collect();
+        (bench.out.last().unwrap().0, reports)
+    };
+    let offers =
+        |reports: &[Vec<Sufi>]| reports.iter().filter(|r| r.contains(&Sufi::Window { wsn: 16 })).count();
+    let (free, reports) = run(Value::Null, 0.0);
+    assert_eq!(offers(&reports), 0);
+    let (slow, reports) = run(json!(16), 0.0);
+    // The offer goes first and alone, then again with every report: each fits into one PDU here.
+    assert_eq!(reports[0], [Sufi::Window { wsn: 16 }, Sufi::NoMore]);
+    assert_eq!(offers(&reports), reports.len());
+    // 60 SDUs of 38 PDUs, 16 PDUs a round trip of 90 ms at the most.
+    assert!(slow > ms(60 * 37 / 16 * 90) && free < ms(3500), "{slow} {free}");
+    // A lost offer is made again, and a window that closes behind PDUs sent without a poll does not stop the link.
+    for loss in [0.1, 0.3] {
+        assert!(run(json!(16), loss).0 > slow);
+    }
+}
+
+#[test]
+fn the_window_is_offered_again_after_a_reset() {
+    let mut bench = Bench::new(json!({
+        "loss": { "downlink": { "model": "on-off", "on": "1500ms", "off": "1h", "loss": 1.0 } },
+        "rlc": { "max_dat": 4, "timer_rst": "300ms", "window": 30, "receive_window": 20 },
+    }));
+    bench.capture();
+    (0..20).for_each(|_| {
+        bench.send(DOWN, 600);
+    });
+    bench.finish();
+    assert!(bench.value("downlink.rlc_resets") >= 1.0);
+    let sent: Vec<&[u8]> = bench
+        .records
+        .packets
+        .iter()
+        .filter(|r| r.facts.direction == UP && !r.octets.is_empty())
+        .map(|r| &bench.records.octets[r.octets.clone()])
+        .collect();
+    let ack = sent.iter().position(|o| matches!(Control::parse(o), Ok(Control::ResetAck(_)))).unwrap();
+    let status = sent[ack..].iter().find(|o| matches!(Control::parse(o), Ok(Control::Status))).unwrap();
+    assert_eq!(Sufis::of(status).next(), Some(Ok(Sufi::Window { wsn: 20 })));
+}
+
+#[test]
+fn sdus_given_up_together_are_named_together() {
+    // Four SDUs that came together die together: one MRW names the end of each, and the receiver goes on behind it.
+    let mut bench = Bench::new(json!({
+        "loss": { "downlink": { "model": "on-off", "first": "off", "off": "100ms", "on": "3s", "loss": 1.0 } },
+        "rlc": { "discard": "timer", "timer_discard": "1s", "max_mrw": 32, "piggyback": false },
+    }));
+    bench.capture();
+    bench.run_until(ms(200));
+    (0..4).for_each(|_| {
+        bench.send(DOWN, 100);
+    });
+    bench.run_until(ms(3000));
+    bench.apply(&[], Change::Loss(Some(DOWN), 0.0));
+    let last = bench.send(DOWN, 100);
+    bench.finish();
+    assert_eq!(bench.ids(DOWN), [last]);
+    assert_eq!((bench.value("downlink.rlc_discards"), bench.value("rlc_resets")), (4.0, 0.0));
+    let named: Vec<usize> = bench
+        .records
+        .packets
+        .iter()
+        .filter(|r| r.facts.reason == Some("status"))
+        .flat_map(|r| Sufis::of(&bench.records.octets[r.octets.clone()]))
+        .filter_map(|s| if let Ok(Sufi::Mrw(mrw)) = s { Some(mrw.sns().len()) } else { None })
+        .collect();
+    assert!(named.len() > 1 && named.iter().all(|n| *n == 4), "{named:?}");
+}
+
+#[test]
 fn points_say_what_is_seen_at_them() {
     let bench = Bench::new(json!({ "pdu_octets": 82 }));
     let point = &bench.records.points()[2];

@@ -38,6 +38,9 @@ pub enum StatusKind {
 pub struct AmConfig {
     /// Window in PDUs, 1 to 4095, of sender and receiver.
     pub window: u16,
+    /// Window a receiver offers its peer with the WINDOW super-field, 1 to `window`: at once when the link is set up (or
+    /// reset), and with every report, since nobody acknowledges it. Without it nothing is offered and `window` holds.
+    pub receive_window: Option<u16>,
     /// MaxDAT: the action of `discard` follows when a PDU would be sent this often (2 to 40 can be signalled; 0 = no limit).
     pub max_dat: u16,
     /// When SDUs are given up: `"no-discard"`, `"timer"` or `"max-dat"`.
@@ -88,6 +91,7 @@ impl Default for AmConfig {
     fn default() -> Self {
         AmConfig {
             window: 1024,
+            receive_window: None,
             max_dat: 40,
             discard: Discard::NoDiscard,
             timer_discard: Duration::from_secs(5),
@@ -122,6 +126,10 @@ impl AmConfig {
         };
         if !(1..=4095).contains(&self.window) {
             return at("window", "a window has 1 to 4095 PDUs");
+        }
+        if self.receive_window.is_some_and(|offered| !(1..=self.window).contains(&offered)) {
+            //= TS 25.322 9.2.2.11.3: 0 changes nothing, and more than the configured window is taken for that.
+            return at("receive_window", "a receiver offers 1 PDU to `window`");
         }
         if self.max_dat == 1 {
             return at(

@@ -55,7 +55,7 @@ pub use status::Heard;
 pub use sufi::{Bitmap, List, Mrw, Rlist, Sufi, Sufis};
 pub use wire::{AmdHeader, Control, He, Layout, LiWidth, ResetPdu, Tail};
 
-use discard::Discarder;
+use discard::{Discarder, Sender};
 use reset::{Demand, Reset};
 use rx::Rx;
 use sufi::Sufi as S;
@@ -105,6 +105,16 @@ pub struct Counters {
     pub failures: u64,
 }
 
+/// Where an end finds the SDUs of both directions, and puts those that are complete.
+pub struct Stores<'a> {
+    /// SDUs it sends.
+    pub own: &'a mut SduStore,
+    /// SDUs it receives.
+    pub peers: &'a mut SduStore,
+    /// SDUs that came out.
+    pub delivered: &'a mut Vec<Delivered>,
+}
+
 /// One end of a link in acknowledged mode.
 #[derive(Clone)]
 pub struct Am {
@@ -124,7 +134,7 @@ impl Am {
         Am {
             format,
             tx: Tx::new(config),
-            rx: Rx::default(),
+            rx: Rx::new(config),
             reset: Reset::default(),
             discard: Discarder::default(),
             heard: Heard::default(),
@@ -158,10 +168,7 @@ impl Am {
         if self.reset.is_pending() {
             return false;
         }
-        self.tx.wants_to_send(sdus, now)
-            || self.rx.wants_report(now)
-            || self.rx.mrw_ack.is_some()
-            || self.discard.wants_to_send()
+        self.tx.wants_to_send(sdus, now) || self.status_due(now)
     }
 
     /// One transmission interval: gives at most `room` PDUs to `put` and returns how many it gave.
@@ -204,8 +211,9 @@ impl Am {
         room - left
     }
 
+    #[inline]
     fn status_due(&self, now: Instant) -> bool {
-        self.rx.wants_report(now) || self.rx.mrw_ack.is_some() || self.discard.wants_to_send()
+        self.rx.wants_report(now) || self.rx.has_news() || self.discard.wants_to_send()
     }
 
     #[inline]
@@ -244,25 +252,28 @@ impl Am {
 
     /// Writes the next STATUS PDU of at most `octets` octets. What it tells counts as told only if it is sent.
     fn compose(&mut self, config: &AmConfig, now: Instant, out: &mut [u8]) -> status::Composed {
-        let mut extra = [S::NoMore; 2];
-        let mut count = 0;
-        //= TS 25.322 9.7.2: MRW and MRW_ACK are sent at once, even while reports are prohibited.
-        if let Some((n, sn_ack)) = self.rx.mrw_ack.take() {
-            extra[count] = S::MrwAck { n, sn_ack };
-            count += 1;
-        }
-        if let Some(mrw) = self.discard.next(config, now) {
-            extra[count] = S::Mrw(mrw);
-            count += 1;
-        }
-        let cursor = self.rx.wants_report(now).then(|| self.rx.report_from());
-        let composed =
-            status::compose(&self.rx.view(config), config.status_sufi, &extra[..count], cursor, out);
-        if cursor.is_some() {
+        let composed = self.draft(config, now, out);
+        self.rx.news_told();
+        self.discard.submitted(config, now);
+        if self.rx.wants_report(now) {
             self.rx.reported(config, composed.cursor, now);
         }
         self.counters.status += 1;
         composed
+    }
+
+    /// The STATUS PDU of now, without sending it.
+    fn draft(&self, config: &AmConfig, now: Instant, out: &mut [u8]) -> status::Composed {
+        //= TS 25.322 9.7.2: MRW and MRW_ACK are sent at once, even while reports are prohibited.
+        let [mrw_ack, window] = self.rx.news(config, now);
+        let mut extra = [S::NoMore; 3];
+        let mut count = 0;
+        for sufi in [mrw_ack, window, self.discard.mrw().map(S::Mrw)].into_iter().flatten() {
+            extra[count] = sufi;
+            count += 1;
+        }
+        let cursor = self.rx.wants_report(now).then(|| self.rx.report_from());
+        status::compose(&self.rx.view(config), config.status_sufi, &extra[..count], cursor, out)
     }
 
     /// STATUS PDUs of their own.
@@ -306,17 +317,11 @@ impl Am {
         !self.status_due(now)
     }
 
-    /// Octets of the whole report, as far as one PDU can hold it.
+    /// Octets of the whole STATUS, as far as one PDU can hold it.
     fn status_octets(&self, config: &AmConfig, now: Instant) -> usize {
         let mut out = [0; MAX_STATUS];
-        let cursor = self.rx.wants_report(now).then(|| self.rx.report_from());
         let size = usize::from(self.format.pdu_octets).min(MAX_STATUS);
-        let composed =
-            status::compose(&self.rx.view(config), config.status_sufi, &[], cursor, &mut out[..size]);
-        // MRW_ACK and MRW, where they are due.
-        let extra =
-            20 * usize::from(self.rx.mrw_ack.is_some()) + 24 * usize::from(self.discard.wants_to_send());
-        composed.octets + extra.div_ceil(8)
+        self.draft(config, now, &mut out[..size]).octets
     }
 
     /// A data PDU has come (its piggybacked STATUS, if any, goes to [`Am::receive_status`]); `sdus` are the peer's.
@@ -327,52 +332,36 @@ impl Am {
         now: Instant,
         pdu: &Pdu,
         sdus: &mut SduStore,
-        out: &mut Vec<Delivered>,
+        delivered: &mut Vec<Delivered>,
     ) -> Arrival {
         //= TS 25.322 11.4.2: while a reset is pending, data and STATUS are ignored.
         if self.reset.is_pending() {
             return Arrival::Malformed;
         }
-        let arrival = self.rx.receive(config, self.format, pdu, now, sdus, out);
+        let arrival = self.rx.receive(config, self.format, pdu, now, sdus, delivered);
         self.counters.duplicates += u64::from(arrival == Arrival::Duplicate);
         self.counters.malformed += u64::from(arrival == Arrival::Malformed);
         arrival
     }
 
-    /// A control PDU has come; `own` are the SDUs this end sends, `peers` those it receives.
-    pub fn receive_control(
-        &mut self,
-        config: &AmConfig,
-        octets: &[u8],
-        own: &mut SduStore,
-        peers: &mut SduStore,
-        out: &mut Vec<Delivered>,
-    ) {
-        match Control::parse(octets) {
-            Ok(Control::Status) => self.receive_status(config, octets, own, peers, out),
-            Ok(Control::Reset(pdu)) => {
-                if self.reset.on_reset(pdu, self.tx.hfn) == Demand::Clear {
-                    self.clear(config, own);
-                }
+    /// A control PDU has come.
+    pub fn receive_control(&mut self, config: &AmConfig, octets: &[u8], stores: &mut Stores<'_>) {
+        let demand = match Control::parse(octets) {
+            Ok(Control::Status) => return self.receive_status(config, octets, stores),
+            Ok(Control::Reset(pdu)) => self.reset.on_reset(pdu, self.tx.hfn),
+            Ok(Control::ResetAck(pdu)) => self.reset.on_reset_ack(pdu),
+            Err(_) => {
+                self.counters.malformed += 1;
+                return;
             }
-            Ok(Control::ResetAck(pdu)) => {
-                if self.reset.on_reset_ack(pdu) == Demand::Clear {
-                    self.clear(config, own);
-                }
-            }
-            Err(_) => self.counters.malformed += 1,
+        };
+        if demand == Demand::Clear {
+            self.clear(config, stores.own);
         }
     }
 
     /// A STATUS PDU has come, alone or on a data PDU.
-    pub fn receive_status(
-        &mut self,
-        config: &AmConfig,
-        octets: &[u8],
-        own: &mut SduStore,
-        peers: &mut SduStore,
-        out: &mut Vec<Delivered>,
-    ) {
+    pub fn receive_status(&mut self, config: &AmConfig, octets: &[u8], stores: &mut Stores<'_>) {
         if self.reset.is_pending() {
             return;
         }
@@ -380,34 +369,28 @@ impl Am {
         if heard.read(octets).is_err() {
             self.counters.malformed += 1;
         } else {
-            self.act_on(config, &heard, own, peers, out);
+            self.act_on(config, &heard, stores);
         }
         self.heard = heard;
     }
 
-    fn act_on(
-        &mut self,
-        config: &AmConfig,
-        heard: &Heard,
-        own: &mut SduStore,
-        peers: &mut SduStore,
-        out: &mut Vec<Delivered>,
-    ) {
+    fn act_on(&mut self, config: &AmConfig, heard: &Heard, stores: &mut Stores<'_>) {
         if heard.lsn.is_some() || !heard.missing.is_empty() || heard.window.is_some() {
-            match self.tx.on_report(config, own, heard) {
+            match self.tx.on_report(config, stores.own, heard) {
                 Verdict::Erroneous => return self.reset.start(config),
-                Verdict::MaxDat(sn) => self.on_max_dat(config, sn, own),
+                Verdict::MaxDat(sn) => self.on_max_dat(config, sn, stores.own),
                 Verdict::Fine => {}
             }
         }
+        let mut sender = Sender { config, format: self.format, tx: &mut self.tx, sdus: stores.own };
         if let Some(ack) = heard.mrw_ack {
-            self.discard.on_mrw_ack(config, self.format, ack, &mut self.tx, own);
+            self.discard.on_mrw_ack(&mut sender, ack);
         }
         if heard.lsn.is_some() || heard.mrw_ack.is_some() {
-            self.discard.on_advance(config, self.format, &mut self.tx, own);
+            self.discard.on_advance(&mut sender);
         }
         if let Some(mrw) = &heard.mrw {
-            self.rx.on_mrw(config, self.format, mrw, peers, out);
+            self.rx.on_mrw(config, self.format, mrw, stores.peers, stores.delivered);
         }
         if heard.poll.is_some() {
             self.rx.want_report();
@@ -417,7 +400,10 @@ impl Am {
     fn on_max_dat(&mut self, config: &AmConfig, sn: u16, own: &mut SduStore) {
         //= TS 25.322 11.3.3a: reset, or discard with explicit signalling.
         match config.discard {
-            Discard::MaxDat => self.discard.on_max_dat(config, self.format, sn, &mut self.tx, own),
+            Discard::MaxDat => {
+                let mut sender = Sender { config, format: self.format, tx: &mut self.tx, sdus: own };
+                self.discard.on_max_dat(&mut sender, sn);
+            }
             Discard::NoDiscard | Discard::Timer => self.reset.start(config),
         }
     }
@@ -426,7 +412,7 @@ impl Am {
     fn clear(&mut self, config: &AmConfig, own: &mut SduStore) {
         self.tx.reset(config, own, "rlc reset");
         self.tx.hfn = self.tx.hfn.wrapping_add(1);
-        self.rx.reset();
+        self.rx.reset(config);
         self.discard.reset();
     }
 
@@ -458,7 +444,8 @@ impl Am {
         let outstanding = self.tx.outstanding() > 0;
         self.tx.poll.handle_timeout(config, now, outstanding);
         self.rx.handle_timeout(config, now);
-        if self.discard.handle_timeout(config, self.format, now, &mut self.tx, sdus) {
+        let mut sender = Sender { config, format: self.format, tx: &mut self.tx, sdus };
+        if self.discard.handle_timeout(&mut sender, now) {
             self.reset.start(config);
         }
     }
@@ -471,7 +458,9 @@ mod tests {
     fn report(config: &AmConfig, status: &[u8]) -> Am {
         let mut am = Am::new(config, Format::new(42, false));
         let (mut own, mut peers) = (SduStore::default(), SduStore::default());
-        am.receive_control(config, status, &mut own, &mut peers, &mut Vec::new());
+        let mut delivered = Vec::new();
+        let mut stores = Stores { own: &mut own, peers: &mut peers, delivered: &mut delivered };
+        am.receive_control(config, status, &mut stores);
         am
     }
 
@@ -501,5 +490,47 @@ mod tests {
         let packet = airloom_base::Packet::build(|_| 0, airloom_base::Body::filler(1, 1000));
         sdus.push(packet, Instant::ZERO, Instant::ZERO);
         assert_eq!(am.serve(&config, Instant::ZERO, 12, &mut sdus, |_, _| {}), 2);
+    }
+
+    #[test]
+    fn a_window_that_closes_behind_pdus_without_a_poll_makes_one() {
+        let config = AmConfig { poll_sdu: 0, ..AmConfig::default() };
+        let mut am = Am::new(&config, Format::new(42, false));
+        let (mut sdus, mut peers) = (SduStore::default(), SduStore::default());
+        let packet = airloom_base::Packet::build(|_| 0, airloom_base::Body::filler(1, 1000));
+        sdus.push(packet, Instant::ZERO, Instant::ZERO);
+        let mut polls = 0;
+        let mut count = |_: &SduStore, block: Block<'_>| {
+            let Block::Data { pdu, .. } = block else { return };
+            polls += u32::from(AmdHeader::parse(pdu.head()).unwrap().poll);
+        };
+        assert_eq!(am.serve(&config, Instant::ZERO, 5, &mut sdus, &mut count), 5);
+        let mut delivered = Vec::new();
+        let mut stores = Stores { own: &mut sdus, peers: &mut peers, delivered: &mut delivered };
+        am.receive_control(&config, &[0x01, 0x00, 0x20], &mut stores);
+        assert!(am.wants_to_send(&sdus, Instant::ZERO));
+        // One PDU is repeated with the poll, and no new one is sent.
+        assert_eq!(am.serve(&config, Instant::ZERO, 12, &mut sdus, &mut count), 1);
+        assert_eq!((polls, am.outstanding()), (1, 5));
+    }
+
+    #[test]
+    fn a_smaller_receive_window_is_offered_at_once_and_with_each_report() {
+        let config = AmConfig { receive_window: Some(0x123), piggyback: false, ..AmConfig::default() };
+        let mut am = Am::new(&config, Format::new(42, false));
+        let mut sdus = SduStore::default();
+        let mut sent = Vec::new();
+        let mut serve = |am: &mut Am| {
+            am.serve(&config, Instant::ZERO, 1, &mut sdus, |_, block| {
+                if let Block::Control(octets) = block {
+                    sent.push(octets.to_vec());
+                }
+            })
+        };
+        assert_eq!((serve(&mut am), serve(&mut am)), (1, 0));
+        am.rx.want_report();
+        assert_eq!(serve(&mut am), 1);
+        // WINDOW 0x123 and NO_MORE; WINDOW and ACK of everything below 0.
+        assert_eq!(sent, [vec![0x01, 0x12, 0x30], vec![0x01, 0x12, 0x32, 0x00, 0x00]]);
     }
 }

@@ -116,6 +116,11 @@ impl Poll {
         self.triggered && now >= self.prohibited_until
     }
 
+    /// A poll is to be sent with the next PDU.
+    pub fn trigger(&mut self) {
+        self.triggered = true;
+    }
+
     /// There is no PDU that could carry the poll.
     //= TS 25.322 11.3.2: a poll needs a PDU that is neither acknowledged nor discarded.
     pub fn cancel(&mut self) {

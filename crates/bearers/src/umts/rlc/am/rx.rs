@@ -7,7 +7,7 @@ use super::pdu::Pdu;
 use super::reassembly::Reassembly;
 use super::sdu::{Delivered, SduStore};
 use super::status::View;
-use super::sufi::Mrw;
+use super::sufi::{Mrw, Sufi};
 use super::window::{SnRing, SnSet, add, distance};
 use super::wire::AmdHeader;
 use super::{AmConfig, Format};
@@ -40,9 +40,16 @@ pub struct Rx {
     timer_status_periodic: Timer,
     /// MRW_ACK to be sent: (N, SN_ACK).
     pub(super) mrw_ack: Option<(u8, u16)>,
+    /// A window is offered that the peer was not told yet.
+    window_is_news: bool,
 }
 
 impl Rx {
+    /// Start values.
+    pub fn new(config: &AmConfig) -> Self {
+        Rx { window_is_news: config.receive_window.is_some(), ..Rx::default() }
+    }
+
     /// A data PDU, made of header octets and pieces of `sdus`.
     #[inline]
     pub fn receive(
@@ -124,6 +131,28 @@ impl Rx {
         (self.report_wanted && now >= self.prohibited_until) || self.cursor.is_some()
     }
 
+    /// Must a STATUS be sent that no prohibit time holds back?
+    //= TS 25.322 9.5 f): Timer_Status_Prohibit concerns acknowledging reports; MRW_ACK and WINDOW may go at any time.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.mrw_ack.is_some() || self.window_is_news
+    }
+
+    /// What a STATUS of now says besides missing PDUs: MRW_ACK, WINDOW.
+    pub fn news(&self, config: &AmConfig, now: Instant) -> [Option<Sufi>; 2] {
+        let mrw_ack = self.mrw_ack.map(|(n, sn_ack)| Sufi::MrwAck { n, sn_ack });
+        //= TS 25.322 9.2.2.11.3: a receiver may change its peer's window at any time. Nothing acknowledges it, so every
+        //= report begins with it again.
+        let begins_report = self.cursor.is_none() && self.wants_report(now);
+        let offered = config.receive_window.filter(|_| self.window_is_news || begins_report);
+        [mrw_ack, offered.map(|wsn| Sufi::Window { wsn })]
+    }
+
+    /// The news were submitted.
+    pub fn news_told(&mut self) {
+        (self.mrw_ack, self.window_is_news) = (None, false);
+    }
+
     /// Where the report (or the rest of one) begins.
     pub fn report_from(&self) -> u16 {
         let told = self.cursor.filter(|c| distance(self.vr_r, *c) <= distance(self.vr_r, self.vr_h));
@@ -202,8 +231,8 @@ impl Rx {
         }
     }
 
-    /// Start values.
-    pub fn reset(&mut self) {
-        *self = Rx { held: std::mem::take(&mut self.held), ..Rx::default() };
+    /// Start values again.
+    pub fn reset(&mut self, config: &AmConfig) {
+        *self = Rx { held: std::mem::take(&mut self.held), ..Rx::new(config) };
     }
 }

@@ -215,11 +215,17 @@ pub struct Mrw {
 }
 
 impl Mrw {
-    /// An MRW that names the end of the last discarded SDU only.
-    pub fn new(last: u16, n_length: u8, above_window: bool) -> Self {
+    /// The PDUs in which discarded SDUs end: at most 14 `before`, and that of the last one.
+    pub fn new(before: &[u16], last: u16, n_length: u8) -> Self {
+        let before = &before[before.len().saturating_sub(MAX_ITEMS - 1)..];
         let mut sns = [0; MAX_ITEMS];
-        sns[0] = last;
-        Mrw { sns, count: 1, above_window, n_length }
+        sns[..before.len()].copy_from_slice(before);
+        sns[before.len()] = last;
+        Mrw { sns, count: before.len() as u8 + 1, above_window: false, n_length }
+    }
+    /// The last discarded SDU ends above the configured window.
+    pub fn above_window(last: u16, n_length: u8) -> Self {
+        Mrw { above_window: true, ..Mrw::new(&[], last, n_length) }
     }
     /// SN_MRW of the last discarded SDU: where the window moves to.
     pub fn last(&self) -> u16 {
@@ -432,8 +438,9 @@ mod tests {
         let sufis = [
             Sufi::Window { wsn: 512 },
             Sufi::Bitmap(map),
-            Sufi::Mrw(Mrw::new(77, 3, false)),
-            Sufi::Mrw(Mrw::new(2000, 0, true)),
+            Sufi::Mrw(Mrw::new(&[], 77, 3)),
+            Sufi::Mrw(Mrw::new(&[70, 70, 75], 77, 3)),
+            Sufi::Mrw(Mrw::above_window(2000, 0)),
             Sufi::MrwAck { n: 2, sn_ack: 99 },
             Sufi::Poll { sn: 4095 },
             Sufi::NoMore,

@@ -219,7 +219,12 @@ impl Tx {
             return Verdict::Erroneous;
         }
         if let Some(wsn) = heard.window {
+            let shrinks = wsn < self.vt_ws;
             self.vt_ws = wsn.min(config.window);
+            //= TS 25.322 9.7.1 1): the last PDU that the window allows has become one that was sent without a poll.
+            if shrinks && !self.window_is_open() && config.last_pdu_poll {
+                self.poll.trigger();
+            }
         }
         let mut verdict = Verdict::Fine;
         self.each_of(&heard.missing, |tx, sn| {

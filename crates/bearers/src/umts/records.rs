@@ -1,0 +1,184 @@
+//! What a mobile tells about its blocks, its air time and its radio state.
+
+use airloom_base::record::{Event, PacketFacts, Record, StateRecord};
+use airloom_base::{Direction, Duration, Instant, Outbox, Point, Station};
+
+use super::rlc::am::{Control, Format, Pdu, SduStore, Sufi, Sufis};
+
+/// A block at an observation point.
+pub struct Seen<'a> {
+    pub direction: Direction,
+    pub format: Format,
+    /// The data PDU (without header octets if the block is a control PDU).
+    pub pdu: &'a Pdu,
+    /// Octets of the control PDU, or of the piggybacked STATUS.
+    pub control: &'a [u8],
+    /// Which transmission, from 1.
+    pub attempt: u8,
+    /// The SDUs that the data PDU is made of.
+    pub sdus: &'a SduStore,
+}
+
+impl Seen<'_> {
+    /// It came to the receiving end.
+    #[cold]
+    pub fn arrives(&self, records: &mut Outbox, now: Instant, point: Point) {
+        records.packet(now, point, || self.facts(Event::Receive), |out| self.octets(out));
+    }
+
+    /// It leaves the sending end, and may be lost on its way.
+    #[cold]
+    pub fn departs(&self, records: &mut Outbox, now: Instant, point: Point, event: Event, is_lost: bool) {
+        let mut facts = self.facts(event);
+        if matches!(facts.reason, Some("reset" | "reset ack")) {
+            facts.event = Event::Transmit;
+        }
+        let lost =
+            is_lost.then(|| PacketFacts { event: Event::Drop, reason: Some("block error"), ..facts.clone() });
+        if is_lost {
+            // The capture holds the block once; its comment tells what became of it.
+            facts.reason = Some("block error");
+        }
+        records.packet(now, point, || facts, |out| self.octets(out));
+        if let Some(lost) = lost {
+            records.packet(now, point, || lost, |_| {});
+        }
+    }
+
+    fn is_data(&self) -> bool {
+        self.pdu.head_len() > 0
+    }
+
+    /// What the packets table says of it.
+    fn facts(&self, event: Event) -> PacketFacts {
+        let is_data = self.is_data();
+        let sdu = is_data.then(|| self.sdus.get(self.pdu.sdu)).flatten();
+        let kind = if is_data { None } else { Control::parse(self.control).ok() };
+        let reason = match kind {
+            Some(Control::Reset(_)) => Some("reset"),
+            Some(Control::ResetAck(_)) => Some("reset ack"),
+            Some(Control::Status) => Some("status"),
+            None => None,
+        };
+        let has_status = matches!(kind, Some(Control::Status)) || is_data && !self.control.is_empty();
+        let lsn = has_status.then(|| {
+            let lsn = |sufi| if let Sufi::Ack { lsn } = sufi { Some(lsn) } else { None };
+            Sufis::of(self.control).flatten().find_map(lsn)
+        });
+        PacketFacts {
+            packet: sdu.map_or(0, |s| s.id),
+            flow: sdu.map_or(0, |s| s.flow),
+            len: u32::from(self.format.pdu_octets),
+            seq: is_data.then(|| u64::from(self.pdu.sn())),
+            ack: lsn.flatten().map(u64::from),
+            attempt: self.attempt,
+            reason,
+            ..blank(event, self.direction)
+        }
+    }
+
+    /// The whole PDU as it is on the air.
+    fn octets(&self, out: &mut Vec<u8>) {
+        if self.is_data() {
+            self.pdu.append_octets(self.format, self.sdus, self.control, out);
+        } else {
+            let start = out.len();
+            out.extend_from_slice(self.control);
+            out.resize(start + usize::from(self.format.pdu_octets), 0);
+        }
+    }
+}
+
+/// Facts of an RLC row that says nothing but its event yet.
+pub const fn blank(event: Event, direction: Direction) -> PacketFacts {
+    PacketFacts {
+        event,
+        direction,
+        packet: 0,
+        flow: 0,
+        proto: "rlc",
+        len: 0,
+        seq: None,
+        ack: None,
+        attempt: 0,
+        reason: None,
+        queue: None,
+    }
+}
+
+/// Who sends.
+#[derive(Clone, Copy)]
+pub struct Origin<'a> {
+    pub link: &'a str,
+    pub station: Station,
+    pub direction: Direction,
+}
+
+/// Air time of adjoining transmission intervals.
+#[derive(Clone, Copy, Default)]
+pub struct Burst {
+    from: Instant,
+    until: Instant,
+    octets: u64,
+    resent: u64,
+}
+
+/// A burst of air time is reported at least this often.
+const LONGEST_BURST: Duration = Duration::from_secs(1);
+
+impl Burst {
+    /// An interval was used for so many octets, some of them again; `goes_on`: the next will be, too.
+    pub fn note(
+        &mut self,
+        records: &mut Outbox,
+        origin: Origin,
+        (from, until): (Instant, Instant),
+        (octets, resent): (u64, u64),
+        goes_on: bool,
+    ) {
+        let joins = self.octets > 0 && self.until == from;
+        if self.octets > 0 && !joins {
+            self.tell(records, origin);
+        }
+        if joins {
+            self.until = until;
+            self.octets += octets;
+            self.resent += resent;
+        } else {
+            *self = Burst { from, until, octets, resent };
+        }
+        if !goes_on || self.until.since(self.from) >= LONGEST_BURST {
+            self.tell(records, origin);
+        }
+    }
+
+    fn tell(&mut self, records: &mut Outbox, origin: Origin) {
+        let Burst { from, until, octets, resent } = std::mem::take(self);
+        records.push(Record::State(StateRecord {
+            at: from,
+            until: Some(until),
+            link: origin.link.to_owned(),
+            station: origin.station,
+            state: "tx",
+            direction: Some(origin.direction),
+            octets,
+            resent,
+        }));
+    }
+}
+
+/// The mobile is in the radio state `state` from `at` on.
+pub fn push_state(records: &mut Outbox, link: &str, station: Station, state: &'static str, at: Instant) {
+    if records.wants_facts() {
+        records.push(Record::State(StateRecord {
+            at,
+            until: None,
+            link: link.to_owned(),
+            station,
+            state,
+            direction: None,
+            octets: 0,
+            resent: 0,
+        }));
+    }
+}
