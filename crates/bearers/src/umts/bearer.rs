@@ -69,7 +69,7 @@ impl UmtsDch {
 
     fn refresh(&mut self, index: usize, now: Instant) {
         let mobile = &mut self.mobiles[index];
-        mobile.arm(&self.common, now);
+        mobile.arm(&mut self.common, now);
         let next = mobile.next_timeout(&self.common, now);
         self.deadlines.set(index, next);
     }

@@ -31,8 +31,8 @@
 //!
 //! **Left out, and why.** MAC multiplexing of several channels (one logical channel is modelled, so there is no MAC
 //! header, as in the reference bearers); power control and handover (they appear as the error process chosen); PDCP
-//! header compression (off in the networks modelled); the FACH as a *shared* channel (each mobile has its rate for
-//! itself: FACH load is not what is studied here); HSPA.
+//! header compression (off in the networks modelled); the contention for the RACH (each mobile has its rate for itself,
+//! as if no two chose the same access slot; the FACH is shared); HSPA.
 
 mod bearer;
 mod config;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! While a promotion runs, data waits in the RLC buffers. On FACH little data goes at the rates of FACH and RACH with an
-//! additional delay. The latencies and timers are those of published measurements of live networks (their
-//! defaults: ARO); they differ between operators by factors.
+//! additional delay; mobiles on FACH share it, in turns. The latencies and timers are those of published measurements of
+//! live networks (their defaults: ARO); they differ between operators by factors.
 
 use airloom_base::units::{EachWay, Octets, Rate};
 use airloom_base::{ConfigError, Direction, Duration, Instant};

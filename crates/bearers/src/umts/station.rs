@@ -20,6 +20,8 @@ pub struct Common {
     pub per: Per,
     /// Formats of RACH and FACH, by direction.
     pub fach: [TransportFormat; 2],
+    /// End of the last interval of the FACH that a mobile was given.
+    fach_given_until: Instant,
     /// Name of the link, for records.
     pub link: String,
     /// By direction.
@@ -45,6 +47,7 @@ impl Common {
             format,
             per,
             fach,
+            fach_given_until: Instant::ZERO,
             link,
             totals: Default::default(),
             deliveries: VecDeque::new(),
@@ -152,9 +155,12 @@ impl Mobile {
     }
     /// A new format, from the next interval on.
     pub fn set_format(&mut self, direction: Direction, format: TransportFormat) {
+        let is_used = !self.is_on_fach();
         let way = &mut self.ways[direction as usize];
         way.format = format;
-        way.next_tti = Instant::FAR_FUTURE;
+        if is_used {
+            way.next_tti = Instant::FAR_FUTURE;
+        }
     }
     /// SDUs and octets not yet sent.
     pub fn backlog(&self, direction: Direction) -> (u32, u64) {
@@ -420,26 +426,40 @@ impl Mobile {
         common.events.push_back(BearerEvent::Down(self.station, "link down"));
     }
 
+    fn is_on_fach(&self) -> bool {
+        self.rrc.as_ref().is_some_and(|rrc| rrc.state() == super::rrc::State::Fach)
+    }
+
     fn current_format(&self, common: &Common, direction: Direction) -> (TransportFormat, Duration) {
         let way = &self.ways[direction as usize];
-        match (&self.rrc, &common.config.rrc) {
-            (Some(rrc), Some(config)) if rrc.state() == super::rrc::State::Fach => {
-                (common.fach[direction as usize], config.fach_delay)
-            }
+        match &common.config.rrc {
+            Some(config) if self.is_on_fach() => (common.fach[direction as usize], config.fach_delay),
             _ => (way.format, Duration::ZERO),
         }
     }
 
+    /// The next interval of `direction`, at `from` or later.
+    fn next_interval(&self, common: &mut Common, direction: Direction, from: Instant) -> Instant {
+        let (format, _) = self.current_format(common, direction);
+        if direction == Direction::Uplink || !self.is_on_fach() {
+            return format.slot_from(from);
+        }
+        // The cell has one FACH. Each mobile holds at most one interval to come and asks for the next after it was
+        // served, so those with data take turns. An interval held by a mobile that leaves FACH stays empty.
+        let slot = format.slot_from(from.max(common.fach_given_until));
+        common.fach_given_until = slot + format.tti;
+        slot
+    }
+
     /// Transmission intervals are needed where something wants to be sent.
     #[inline]
-    pub fn arm(&mut self, common: &Common, now: Instant) {
+    pub fn arm(&mut self, common: &mut Common, now: Instant) {
         let can_send = self.is_up && self.rrc.as_ref().is_none_or(Rrc::can_send);
         for direction in Direction::BOTH {
             let way = &self.ways[direction as usize];
             if way.next_tti == Instant::FAR_FUTURE && can_send && way.am.wants_to_send(&way.sdus, now) {
-                let (format, _) = self.current_format(common, direction);
-                let way = &mut self.ways[direction as usize];
-                way.next_tti = format.slot_from(now.max(way.free_from));
+                let slot = self.next_interval(common, direction, now.max(way.free_from));
+                self.ways[direction as usize].next_tti = slot;
             }
         }
     }

@@ -641,6 +641,29 @@ fn little_data_stays_on_fach_and_more_is_promoted() {
 }
 
 #[test]
+fn the_fach_is_shared_by_turns_and_the_rach_is_not() {
+    // Ten mobiles come to FACH together; then there are 100 octets (3 PDUs) for each, or of each, at the same moment.
+    let ends = |direction| -> Vec<(u16, Instant)> {
+        let mut bench = Bench::with(json!({ "rrc": {}, "core_delay": "0s" }), 10, 1);
+        (0..10).for_each(|s| {
+            bench.send_to(DOWN, s, 40);
+        });
+        bench.run_until(ms(7000));
+        bench.out.clear();
+        (0..10).for_each(|s| {
+            bench.send_to(direction, s, 100);
+        });
+        bench.run_until(ms(8500));
+        bench.out.iter().map(|(at, _, station, _)| (station.0, *at)).collect()
+    };
+    // By turns, every mobile's third PDU lies in the third round of ten intervals of 10 ms.
+    let down: Vec<(u16, Instant)> = (0..10).map(|n| (n, ms(7000 + 210 + 10 * u64::from(n) + 230))).collect();
+    assert_eq!(ends(DOWN), down);
+    // On RACH each sends one PDU in 20 ms.
+    assert!(ends(UP).iter().all(|(_, at)| *at == ms(7000 + 3 * 20 + 230)) && ends(UP).len() == 10);
+}
+
+#[test]
 fn a_receiver_short_of_memory_slows_its_sender_down() {
     let run = |receive_window: Value, loss: f64| {
         let mut bench = Bench::new(json!({
