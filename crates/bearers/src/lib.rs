@@ -4,6 +4,7 @@
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
 
 pub mod channel;
+pub mod trace;
 pub mod umts;
 pub mod wireline;
 
@@ -15,6 +16,7 @@ pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
 
 /// All bearers, by the name scenario files use.
 pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<trace::Config>("trace", trace::build),
     Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),
     Entry::new::<wireline::Config>("wireline", wireline::build),
 ];
