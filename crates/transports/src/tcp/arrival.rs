@@ -73,19 +73,25 @@ impl Connection {
         self.ecn.arrived = ecn;
         match self.state {
             State::Closed => {}
-            State::Listen => self.arrives_in_listen(now, h),
+            State::Listen => self.arrives_in_listen(now, h, body),
             State::SynSent => self.arrives_in_syn_sent(now, h, body),
             _ => self.arrives(now, h, body),
         }
         self.last_received = now;
     }
 
-    fn arrives_in_listen(&mut self, now: Instant, h: &Header) {
+    fn arrives_in_listen(&mut self, now: Instant, h: &Header, body: Body) {
         //= RFC 9293 (3.10.7.2): RST and ACK were sorted out by the protocol; a SYN is answered.
         if h.flags.has(Flags::SYN) && h.flags.0 & (Flags::RST.0 | Flags::ACK.0) == 0 {
             self.take_syn(now, h);
             self.stalled_since = now;
             self.syn_sent_at = now;
+            if !body.is_empty() {
+                //= RFC 9293 (3.10.7.2): text on the SYN is kept. The application hears of it when the handshake is over;
+                //= a FIN comes again.
+                self.rcv.announce(0);
+                self.rcv.data(self.rcv.nxt, body);
+            }
             self.step(now, Step::Syn);
             self.pending |= pending::SYN;
         }
@@ -218,6 +224,9 @@ impl Connection {
         if reset {
             self.reset_arrives(now, seq);
             return;
+        }
+        if self.state == State::FinWait2 {
+            self.wait_for_fin(now);
         }
         if syn {
             //= RFC 5961 (4): a SYN in a synchronized state is answered by a challenge.

@@ -427,6 +427,10 @@ settings! {
 
     /// How long the side that closes first remembers the connection (TIME-WAIT, twice the MSL).
     time_wait: Duration,
+    /// How long the side that finished first waits for the peer's data or FIN (FIN-WAIT-2) while nothing comes, before
+    /// it forgets the connection; zero: for ever. Linux has 60 s (`tcp_fin_timeout`), but only for sockets that were closed
+    /// altogether: an application here only ever finishes its own direction, and may wait for the other one.
+    fin_wait_2: Duration,
     /// Challenge acknowledgements allowed in each `challenge_interval` (RFC 5961 section 7).
     challenge_acks: u16,
     /// Interval of that limit.

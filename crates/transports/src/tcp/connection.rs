@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use airloom_base::record::{CongestionRecord, Record};
 use airloom_base::service::{FlowFacts, Identity, Path};
-use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
+use airloom_base::{
+    Body, CloseReason, Cx, Duration, Instant, Outgoing, Packet, PathId, Transport, TransportEvent,
+};
 
 use super::ack_policy::AckState;
 use super::config::{Config, LossDetection};
@@ -286,6 +288,7 @@ impl Connection {
         }
         match self.state {
             State::Established => self.established(now),
+            State::FinWait2 => self.wait_for_fin(now),
             State::TimeWait => {
                 self.facts.end = Some(CloseReason::Finished);
                 self.timers.stop_all();
@@ -294,6 +297,13 @@ impl Connection {
             }
             State::Closed => self.closed(),
             _ => {}
+        }
+    }
+
+    /// In FIN-WAIT-2 something happened: the wait begins anew, if it has an end.
+    pub fn wait_for_fin(&mut self, now: Instant) {
+        if self.config.fin_wait_2 > Duration::ZERO {
+            self.timers.arm_time_wait(now + self.config.fin_wait_2);
         }
     }
 
@@ -331,6 +341,10 @@ impl Connection {
         self.repair.timer = TimerKind::Rto;
         self.arm_keepalive(now);
         self.pending |= pending::DATA;
+        if self.rcv.readable() > 0 {
+            self.facts.first_byte.get_or_insert(now);
+            self.tell_readable();
+        }
         if self.finish_wanted {
             self.snd.finished = true;
             self.step(now, Step::Finish);
@@ -373,7 +387,10 @@ impl Connection {
     /// New data can be read, where there was none.
     #[inline]
     pub fn tell_readable(&mut self) {
-        self.events |= event::READABLE;
+        // Text on a SYN waits for the handshake.
+        if self.state != State::Listen && self.state != State::SynReceived {
+            self.events |= event::READABLE;
+        }
     }
 
     /// There is room for what the application could not write.
@@ -573,7 +590,10 @@ impl Transport for Connection {
             self.keepalive_timeout(now);
         }
         if self.timers.time_wait.take_due(now) {
-            self.step(now, Step::Expired);
+            match self.state {
+                State::FinWait2 => self.fail(CloseReason::TimedOut),
+                _ => self.step(now, Step::Expired),
+            }
         }
         self.timers.settle();
         self.record(cx);

@@ -172,6 +172,11 @@ impl Connection {
             return Ok(None);
         };
         let end = end.min(start + self.room());
+        //= RFC 7323 (2.4): beyond a window that shrank a segment is sent again once; afterwards the head alone asks whether
+        //= the window has opened.
+        if start > self.snd.una && start >= self.snd.window_edge() && start < self.snd.resent_below {
+            return Err(Held::Window);
+        }
         let held = pipe > 0 && (self.mtu_hold || pipe + (end - start) > self.window.cwnd);
         if held { Err(Held::Congestion) } else { Ok(Some((start, end))) }
     }

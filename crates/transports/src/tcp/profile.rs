@@ -221,6 +221,7 @@ fn rfc() -> Config {
         keepalive_interval: Duration::from_secs(75),
         keepalive_probes: 9,
         time_wait: Duration::from_secs(240),
+        fin_wait_2: Duration::ZERO,
         challenge_acks: 10,
         challenge_interval: Duration::from_secs(5),
     }
