@@ -309,7 +309,7 @@ unsafe extern "C" fn recvfrom(
 unsafe extern "C" fn recvmsg(me: Me, fd: c_int, message: *mut msghdr, _flags: c_int) -> ssize_t {
     let message = unsafe { &mut *message };
     (message.msg_controllen, message.msg_flags) = (0, 0);
-    unsafe { receive(me, fd, parts(message.msg_iov, message.msg_iovlen as usize)) }
+    unsafe { receive(me, fd, parts(message.msg_iov, message.msg_iovlen)) }
 }
 
 unsafe fn transmit(me: Me, fd: c_int, parts: &[iovec]) -> ssize_t {
@@ -357,7 +357,7 @@ unsafe extern "C" fn sendto(
 
 unsafe extern "C" fn sendmsg(me: Me, fd: c_int, message: *const msghdr, _flags: c_int) -> ssize_t {
     let message = unsafe { &*message };
-    unsafe { transmit(me, fd, parts(message.msg_iov, message.msg_iovlen as usize)) }
+    unsafe { transmit(me, fd, parts(message.msg_iov, message.msg_iovlen)) }
 }
 
 unsafe extern "C" fn fcntl(me: Me, fd: c_int, command: c_int, word: c_long) -> c_int {

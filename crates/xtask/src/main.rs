@@ -1,11 +1,13 @@
-//! What is generated: the reference pages, the JSON schema of all components and that of scenario files.
+//! What is generated: the reference pages, the JSON schema of all components and that of scenario files, and the page
+//! of what the scripts of TCP show.
 //!
 //! ```text
-//! cargo run -p airloom-xtask -- docs            writes docs/reference
+//! cargo run -p airloom-xtask -- docs            writes docs/reference and conformance/tcp-scripts.md
 //! cargo run -p airloom-xtask -- docs --check    fails if that would change a file
 //! ```
 
 mod page;
+mod scripts;
 mod value;
 
 use std::path::PathBuf;
@@ -70,6 +72,8 @@ fn generated() -> Vec<(PathBuf, String)> {
     let schema = scenario_schema(&Registries::built_in());
     let schema = serde_json::to_string_pretty(&schema).expect("a value can be written") + "\n";
     files.push((folder.join("scenario.schema.json"), schema));
+    let page = scripts::page().expect("the scripts can be read");
+    files.push((PathBuf::from("conformance/tcp-scripts.md"), page));
     files
 }
 
