@@ -19,11 +19,9 @@ use super::sys::{self, Class};
 
 /// Wake-ups that are remembered.
 const REMEMBERED: usize = 128;
-/// So many of the latest ones are left out as outliers: a wake-up that another program delayed says nothing.
-const OUTLIERS: usize = 2;
 /// What is added to the wake-ups seen.
 const MARGIN: Duration = Duration::from_micros(10);
-/// The lead is never longer: beyond that it is the scheduler, which no looking at the clock can help.
+/// The lead is never longer, and later wake-ups do not count: they are the scheduler's, and no looking at the clock helps.
 const LONGEST: Duration = Duration::from_micros(250);
 /// Lead before anything was measured.
 const FIRST_GUESS: Duration = Duration::from_micros(150);
@@ -45,17 +43,13 @@ impl Lead {
 
     /// A timer's wake-up came so late.
     fn observe(&mut self, late: Duration) {
-        self.seen[self.count % REMEMBERED] = late;
-        self.count += 1;
-        // A few at the start, then now and then: sorting costs more than a wake-up tells.
-        if self.count > TRIALS && !self.count.is_multiple_of(16) {
+        if late > LONGEST {
             return;
         }
-        let mut sorted = self.seen;
-        let sorted = &mut sorted[..self.count.min(REMEMBERED)];
-        sorted.sort_unstable();
-        let outliers = if sorted.len() > TRIALS { OUTLIERS } else { 0 };
-        self.length = (sorted[sorted.len() - 1 - outliers] + MARGIN).min(LONGEST);
+        self.seen[self.count % REMEMBERED] = late;
+        self.count += 1;
+        let latest = self.seen.iter().max().copied().unwrap_or_default();
+        self.length = (latest + MARGIN).min(LONGEST);
     }
 
     /// The lead at the moment.
@@ -220,22 +214,24 @@ mod tests {
     }
 
     #[test]
-    fn the_lead_follows_the_wake_ups_and_forgets_outliers() {
+    fn the_lead_follows_the_wake_ups_and_leaves_out_the_schedulers() {
         let mut lead = Lead::new();
         assert_eq!(lead.length(), FIRST_GUESS);
         lead.observe(us(60));
         assert_eq!(lead.length(), us(70));
         (0..200).for_each(|_| lead.observe(us(50)));
         assert_eq!(lead.length(), us(60));
-        // Two in 128 that the scheduler delayed.
+        // What the scheduler delayed says nothing about the next one.
         lead.observe(us(5000));
-        lead.observe(us(4000));
-        (0..62).for_each(|_| lead.observe(us(50)));
+        lead.observe(us(251));
         assert_eq!(lead.length(), us(60));
-        // A machine that got slower.
-        (0..128).for_each(|_| lead.observe(us(90)));
+        // A machine that gets slower is believed at once, one that gets faster after a while.
+        lead.observe(us(90));
+        (0..127).for_each(|_| lead.observe(us(50)));
         assert_eq!(lead.length(), us(100));
-        (0..128).for_each(|_| lead.observe(us(9000)));
+        lead.observe(us(50));
+        assert_eq!(lead.length(), us(60));
+        lead.observe(us(249));
         assert_eq!(lead.length(), LONGEST);
     }
 
