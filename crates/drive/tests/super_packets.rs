@@ -188,16 +188,16 @@ fn a_bearer_with_a_grid_refuses_to_keep_super_packets_whole() {
 #[test]
 fn a_flood_into_a_slow_link_costs_frames_and_not_memory() {
     let Some(_guard) = laboratory("super_packets::flood", &["python3"]) else { return };
-    // A slow link without a queue limit: what it cannot send it keeps.
+    // A slow link without a queue limit: what it cannot send it keeps. (Not connected: nobody hears that the port is
+    // closed.)
     let text = "path = [\"mobile\", \"wire\", \"origin\"]\n\
                 [hosts]\nmobile = { real = true }\norigin = {}\n\
                 [links]\nwire = { bearer = \"wireline\", rate = \"64kbit/s\" }\n[run]\nrecord = \"none\"\n";
     let scenario = Scenario::parse("test", text).unwrap_or_else(|e| panic!("{e}"));
     let flood = "import socket, struct, time\n\
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
-        s.connect(('origin', 9))\n\
         s.setsockopt(socket.IPPROTO_UDP, 103, 1400)\n\
-        for n in range(8000):\n    s.send(bytes(1400 * 40))\n";
+        for n in range(8000):\n    s.sendto(bytes(1400 * 40), ('10.77.0.1', 9))\n";
     let command = ["python3", "-c", flood].map(str::to_owned);
     let before = resident();
     let (_, report) = real_time::emulate(&scenario, Some(&command), "test", None, |_| true)
