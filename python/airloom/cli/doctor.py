@@ -15,10 +15,12 @@ HELP = "Say what this machine allows, and what to install."
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
-    """Looks at rights, devices, clock and programs; exit code 3 if emulation is not possible here."""
-    from airloom.doctor import examine
+    """Looks at rights, devices and programs, and measures; exit code 3 if emulation is not possible here."""
+    from airloom.doctor import examine, measure
 
     findings = examine()
+    if all(f.ok for f in findings if f.needed):
+        findings += measure()
     if as_json:
         print_json([f._asdict() for f in findings])
     else:
