@@ -35,8 +35,6 @@ pub struct Wanted<'s> {
 pub struct Made {
     /// How it ended; or the sentence that says why there is no result.
     pub outcome: Result<Outcome, String>,
-    /// Flat name -> number map. Empty if there is no result.
-    pub summary: BTreeMap<String, f64>,
     /// Nanoseconds it took, without what is done with its tables.
     pub took_ns: u64,
     /// Rate over time at the host that received most, if that was wanted.
@@ -59,8 +57,60 @@ pub struct Rate {
 pub struct Batch {
     /// The runs, in the order in which they were wanted; fewer if the batch was stopped.
     pub runs: Vec<Made>,
+    /// Their summaries.
+    pub summaries: Summaries,
     /// The tables that were asked for; column `run` counts the runs from 0.
     pub tables: BTreeMap<&'static str, Vec<Column>>,
+}
+
+/// The summaries of many runs as one table: each name is kept once, and not once a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summaries {
+    /// All names that occur, sorted.
+    pub names: Vec<String>,
+    /// Run by run the value of each name; not-a-number where a run has no such value.
+    pub values: Vec<f64>,
+    runs: usize,
+}
+
+impl Summaries {
+    fn push(&mut self, summary: &BTreeMap<String, f64>) {
+        // Runs of one scenario have the same names: then nothing has to be looked up.
+        if !self.names.iter().eq(summary.keys()) {
+            self.add_names(summary);
+        }
+        if summary.len() == self.names.len() {
+            self.values.extend(summary.values());
+        } else {
+            self.values.extend(self.names.iter().map(|n| summary.get(n).copied().unwrap_or(f64::NAN)));
+        }
+        self.runs += 1;
+    }
+
+    /// Makes room for names that are new.
+    fn add_names(&mut self, summary: &BTreeMap<String, f64>) {
+        if summary.keys().all(|name| self.names.binary_search(name).is_ok()) {
+            return;
+        }
+        let before = std::mem::take(&mut self.names);
+        self.names = before.iter().chain(summary.keys()).cloned().collect();
+        self.names.sort_unstable();
+        self.names.dedup();
+        let mut values = vec![f64::NAN; self.runs * self.names.len()];
+        for (old, name) in before.iter().enumerate() {
+            let new = self.names.binary_search(name).unwrap_or_else(|_| unreachable!("it was taken over"));
+            for run in 0..self.runs {
+                values[run * self.names.len() + new] = self.values[run * before.len() + old];
+            }
+        }
+        self.values = values;
+    }
+
+    /// The summary of a run, as it was.
+    pub fn of(&self, run: usize) -> BTreeMap<&str, f64> {
+        let row = self.values.iter().skip(run * self.names.len());
+        self.names.iter().map(String::as_str).zip(row.copied()).filter(|(_, v)| !v.is_nan()).collect()
+    }
 }
 
 /// Makes the runs one after the other in virtual time and keeps those of their tables that are in `tables`. Neither
@@ -76,13 +126,18 @@ pub fn simulate<'s>(
     let begin = Clock::now();
     let mut batch = Batch::default();
     let mut piles: BTreeMap<&'static str, Pile> = BTreeMap::new();
+    let mut own: Option<(&Scenario, Scenario)> = None;
     // The last look of a run comes too late to stop it: the next one is then not begun.
     let mut go_on = true;
     for (number, one) in wanted.into_iter().enumerate() {
         if !go_on || (number > 0 && begin.elapsed() >= budget) {
             break;
         }
-        let mut scenario = one.scenario.clone();
+        // Most runs differ from the one before in their seed only.
+        let scenario = match &mut own {
+            Some((of, scenario)) if std::ptr::eq(*of, one.scenario) && !one.rate => scenario,
+            _ => &mut own.insert((one.scenario, one.scenario.clone())).1,
+        };
         scenario.run.seed = one.seed;
         scenario.run.record.retain(|kind| *kind == RecordKind::Congestion && tables.contains(&"congestion"));
         if one.rate {
@@ -90,17 +145,18 @@ pub fn simulate<'s>(
             scenario.run.points = Some(vec!["*.ip".to_owned()]);
         }
         let start = Clock::now();
-        let results = run::simulate(&scenario, "", None, |now| {
+        let results = run::simulate(scenario, "", None, |now| {
             go_on = look(now);
             go_on
         });
         let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let mut made = Made { outcome: Err(String::new()), summary: BTreeMap::new(), took_ns, rate: None };
+        let mut made = Made { outcome: Err(String::new()), took_ns, rate: None };
+        let mut summary = BTreeMap::new();
         match results {
             Ok(Results { outcome: Outcome::Stopped, .. }) => break,
             Ok(results) => {
                 made.outcome = Ok(results.outcome);
-                made.summary = results.summary.values;
+                summary = results.summary.values;
                 for (name, columns) in results.tables.into_columns() {
                     if one.rate && name == "packets" {
                         made.rate = rate(&columns);
@@ -112,6 +168,10 @@ pub fn simulate<'s>(
             }
             Err(error) => made.outcome = Err(error.to_string()),
         }
+        if one.rate {
+            own = None;
+        }
+        batch.summaries.push(&summary);
         batch.runs.push(made);
     }
     batch.tables = piles.into_iter().map(|(name, pile)| (name, pile.into_columns())).collect();
@@ -174,11 +234,12 @@ mod tests {
         let batch = simulate(wanted, &["flows"], Duration::MAX, |_| true);
         assert_eq!(batch.runs.len(), 5);
         let mut flows = Vec::new();
-        for (seed, made) in (1..6).zip(&batch.runs) {
+        for ((seed, made), run) in (1..6).zip(&batch.runs).zip(0..) {
             let mut alone = scenario.clone();
             alone.run.seed = seed;
             let alone = run::simulate(&alone, "", None, |_| true).unwrap();
-            assert_eq!(made.summary, alone.summary.values);
+            let summary = alone.summary.values.iter().map(|(name, value)| (name.as_str(), *value));
+            assert_eq!(batch.summaries.of(run), summary.collect());
             assert_eq!(made.outcome, Ok(Outcome::Complete));
             assert_eq!(made.rate.is_some(), seed == 1);
             flows.push(alone.tables.into_columns().remove("flows").unwrap());
@@ -216,6 +277,20 @@ mod tests {
             .map(|r| r.outcome.unwrap())
             .collect();
         assert_eq!(outcomes, [Outcome::LimitReached, Outcome::Complete]);
+    }
+
+    #[test]
+    fn summaries_with_different_names_share_a_table() {
+        let all: [&[(&str, f64)]; 4] =
+            [&[("b", 1.0)], &[], &[("a", 2.0), ("c", 3.0)], &[("a", 4.0), ("b", 5.0)]];
+        let mut table = Summaries::default();
+        for summary in all {
+            table.push(&summary.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+        }
+        assert_eq!(table.names, ["a", "b", "c"]);
+        for (run, summary) in all.iter().enumerate() {
+            assert_eq!(table.of(run), summary.iter().copied().collect());
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! What it returns is plain Python data and octets, which a worker process sends on as they are: the process needs
 //! neither numpy nor a table library. Numbers are little endian.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use airloom_drive::batch::{self, Rate, Wanted};
@@ -15,6 +14,13 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::results;
 use crate::scenario::{PATIENCE, PyScenario};
 use crate::watch::Watch;
+
+/// Numbers as octets, least significant first.
+macro_rules! octets {
+    ($numbers:expr) => {
+        $numbers.into_iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>()
+    };
+}
 
 /// Simulates each of `wanted`, a scenario with seeds and the seed, if any, whose rate over time is wanted too, one after
 /// the other; after `budget_s` no further run is begun, and the lists are shorter. `tables` names the tables to keep. A
@@ -61,9 +67,8 @@ pub fn simulate_many<'py>(
     all.set_item("run_id", ids)?;
     let rates = made.runs.iter().map(|r| r.rate.as_ref().map(plain_rate));
     all.set_item("rate", rates.collect::<Vec<_>>())?;
-    let (keys, values) = summaries(made.runs.iter().map(|r| &r.summary));
-    all.set_item("keys", keys)?;
-    all.set_item("values", PyBytes::new(py, &values))?;
+    all.set_item("keys", made.summaries.names)?;
+    all.set_item("values", PyBytes::new(py, &octets!(made.summaries.values)))?;
     let plain = PyDict::new(py);
     for (name, columns) in made.tables {
         let list = PyList::empty(py);
@@ -78,33 +83,6 @@ pub fn simulate_many<'py>(
 
 fn plain_rate(rate: &Rate) -> (&str, u64, &[u64]) {
     (&rate.point, rate.span_ns, &rate.octets)
-}
-
-/// All names that occur, and the values of each run in that order.
-fn summaries<'s>(all: impl Iterator<Item = &'s BTreeMap<String, f64>> + Clone) -> (Vec<&'s str>, Vec<u8>) {
-    let mut keys: Vec<&str> = Vec::new();
-    for summary in all.clone() {
-        // Runs of one scenario have the same names: this is a comparison and nothing more for nearly all of them.
-        if !keys.iter().copied().eq(summary.keys().map(String::as_str)) {
-            keys.extend(summary.keys().map(String::as_str));
-            keys.sort_unstable();
-            keys.dedup();
-        }
-    }
-    let mut values = Vec::new();
-    for summary in all {
-        for key in &keys {
-            values.extend(summary.get(*key).copied().unwrap_or(f64::NAN).to_le_bytes());
-        }
-    }
-    (keys, values)
-}
-
-/// Numbers as octets, least significant first.
-macro_rules! octets {
-    ($numbers:expr) => {
-        $numbers.into_iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>()
-    };
 }
 
 type PlainColumn<'py> =
