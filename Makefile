@@ -52,7 +52,8 @@ bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole 
 nightly: develop ## the long tests: many more random cases, optimised build, whole studies, fuzzing
 	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 cargo test --release
 	$(BIN)/pytest
-	for study in $$(ls python/airloom/studies); do $(BIN)/airloom study run $$study && $(BIN)/airloom study report $$study; done
+	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
+		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done
 	@tools/fuzz
 
 docs: ## generate docs/reference, and the Rust reference into target/doc

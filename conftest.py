@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 # The `study.py` of a study is data of that study, loaded by its place: several have the same module name.
-collect_ignore_glob = ["python/airloom/studies/*"]
+collect_ignore_glob = ["python/airloom/studies/*/*"]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from airloom.errors import UsageError
 from airloom.scenario import shipped
 
 #: What can be listed.
-KINDS = ("bearers", "transports", "apps", "presets", "scenarios")
+KINDS = ("bearers", "transports", "apps", "presets", "scenarios", "studies")
 
 
 class Key(NamedTuple):
@@ -39,6 +39,10 @@ def summaries(kind: str) -> dict[str, str]:
         from airloom.presets import presets
 
         return {name: preset.figures for name, preset in presets().items()}
+    if kind == "studies":
+        from airloom.studies import titles
+
+        return titles()
     return {name: _paragraph(json.loads(schema)) for name, schema in _registry(kind).items()}
 
 

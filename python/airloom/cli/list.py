@@ -10,11 +10,13 @@ import typer
 from airloom.cli import common
 from airloom.cli.terminal import print_json, print_table, say
 
-HELP = "List bearers, transports, applications, presets and scenarios; with a name, its keys or numbers."
+HELP = "List bearers, transports, applications, presets, scenarios and studies; with a name, its keys or numbers."
 
 
 def list_(
-    kind: Annotated[str | None, typer.Argument(help="bearers, transports, apps, presets or scenarios.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(help="bearers, transports, apps, presets, scenarios or studies.")
+    ] = None,
     name: Annotated[str | None, typer.Argument(help="One of them: prints its keys.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
@@ -45,6 +47,8 @@ def list_(
             say(f"next: airloom run {name}")
     elif kind == "presets":
         _preset(name, as_json)
+    elif kind == "studies":
+        _study(name, as_json)
     elif as_json:
         print_json(reference.schema(kind, name))
     else:
@@ -75,3 +79,14 @@ def _preset(name: str, as_json: bool) -> None:
     else:
         print(describe(preset))
         say(f"next: airloom emulate {name}")
+
+
+def _study(name: str, as_json: bool) -> None:
+    from airloom.study import open_study
+
+    study = open_study(name)
+    if as_json:
+        print_json({claim.id: claim.says for claim in study.claims.claims})
+    else:
+        print((study.folder / "README.md").read_text(encoding="utf-8").rstrip())
+        say(f"next: airloom study run {name} --quick")

@@ -38,10 +38,11 @@ class Kind(NamedTuple):
             "role": self.role,
             "shape": self.shape,
             "t": floats(rows["t_ns"].to_numpy() / 1e9),
-            "y": floats(rows["y"].to_numpy()),
-            "id": packed(rows["pkt_id"].cast(pl.UInt32).to_numpy()),
-            "len": packed(rows["len"].cast(pl.UInt32).to_numpy()),
-            "attempt": packed(rows["attempt"].cast(pl.UInt32).to_numpy()),
+            # Sequence numbers, counted on: whole numbers.
+            "y": packed(rows["y"].cast(pl.Int64).to_numpy()),
+            "id": packed(rows["pkt_id"].to_numpy()),
+            "len": packed(rows["len"].to_numpy()),
+            "attempt": packed(rows["attempt"].to_numpy()),
         }
 
 

@@ -84,10 +84,13 @@ def command_line(arguments: Sequence[str]) -> str:
 
 
 def packed(values: NDArray[Any]) -> dict[str, str]:
-    """A column for the script: little-endian octets in base64."""
-    kinds = {"f": ("f8", "<f8"), "u": ("u4", "<u4"), "i": ("i4", "<i4")}
-    name, code = kinds[values.dtype.kind]
-    return {"type": name, "base64": base64.b64encode(values.astype(code).tobytes()).decode()}
+    """A column for the script: little-endian octets in base64; whole numbers from 0 in as few octets as they need."""
+    if values.dtype.kind != "f":
+        largest = int(values.max()) if len(values) else 0
+        for name, code, limit in (("u1", "<u1", 2**8), ("u2", "<u2", 2**16), ("u4", "<u4", 2**32)):
+            if largest < limit and (len(values) == 0 or int(values.min()) >= 0):
+                return {"type": name, "base64": base64.b64encode(values.astype(code).tobytes()).decode()}
+    return {"type": "f8", "base64": base64.b64encode(values.astype("<f8").tobytes()).decode()}
 
 
 def floats(values: Any) -> dict[str, str]:

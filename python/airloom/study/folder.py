@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from airloom.errors import UsageError
+from airloom.studies import titles
 from airloom.study import assumptions, claims, plan
 from airloom.study.assumptions import Assumption, Reading
 from airloom.study.claims import Claims
@@ -32,7 +33,7 @@ def names() -> list[str]:
     >>> "wap-vs-http-wcdma" in names()
     True
     """
-    return sorted(p.parent.name for p in _home().glob("*/claims.toml"))
+    return list(titles())
 
 
 def open_study(name: str | Path) -> Study:

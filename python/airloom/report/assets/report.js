@@ -7,7 +7,7 @@ const plots = [];
 
 // ---- columns ------------------------------------------------------------------------------------------------------
 
-const KINDS = { f8: Float64Array, u4: Uint32Array, i4: Int32Array };
+const KINDS = { f8: Float64Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
 
 function column(packed) {
   if (!packed || packed.base64 === undefined) return packed;
