@@ -111,13 +111,13 @@ def test_families_of_nulls_seldom_give_an_ordering() -> None:
     random = np.random.default_rng(3)
     family = [claim(**ORDER)] * 8
     wrong = 0
-    for _ in range(400):
+    for _ in range(200):
         evidence = []
         for _ in family:
             b = random.normal(2, 0.5, 10)
             evidence.append(pair(b + random.normal(0, 0.1, 10), b, "s"))
         wrong += any(r.verdict != "unclear" for r in rules.judge(family, evidence))
-    assert wrong / 400 < 0.09
+    assert wrong / 200 < 0.1
 
 
 def test_comparable_needs_evidence_of_equality() -> None:

@@ -7,7 +7,7 @@ from scipy import stats
 from airloom.study import statistics
 
 #: Made-up experiments of each kind.
-TRIALS = 2000
+TRIALS = 800
 
 
 def rejections(p: list[float]) -> float:
@@ -20,8 +20,8 @@ def test_paired_test_of_equal_things_errs_one_time_in_twenty() -> None:
     for _ in range(TRIALS):
         shared = random.gamma(2.0, 1.0, 20)
         p.append(statistics.paired_difference(shared + random.normal(0, 0.1, 20), shared + random.normal(0, 0.1, 20)).p)
-    # Three standard deviations of the share of 2,000 trials are 0.015.
-    assert rejections(p) == pytest.approx(0.05, abs=0.015)
+    # Three standard deviations of the share of 800 trials are 0.023.
+    assert rejections(p) == pytest.approx(0.05, abs=0.024)
 
 
 def test_interval_of_a_difference_holds_the_truth_in_95_of_100() -> None:
@@ -31,7 +31,7 @@ def test_interval_of_a_difference_holds_the_truth_in_95_of_100() -> None:
         shared = random.normal(5, 1, 15)
         d = statistics.paired_difference(shared + random.normal(0.3, 0.2, 15), shared)
         inside += d.low <= 0.3 <= d.high
-    assert inside / TRIALS == pytest.approx(0.95, abs=0.015)
+    assert inside / TRIALS == pytest.approx(0.95, abs=0.024)
 
 
 def test_pairing_narrows_the_interval_and_leaves_the_mean() -> None:
@@ -52,7 +52,7 @@ def test_a_thing_against_itself_does_not_differ() -> None:
 def test_holm_keeps_the_error_of_a_whole_family() -> None:
     random = np.random.default_rng(5)
     families = [statistics.holm(list(random.uniform(size=12))) for _ in range(TRIALS)]
-    assert sum(min(f) < 0.05 for f in families) / TRIALS == pytest.approx(0.05, abs=0.015)
+    assert sum(min(f) < 0.05 for f in families) / TRIALS == pytest.approx(0.05, abs=0.024)
     # Without correction nearly half of them would err.
     raw = [random.uniform(size=12).min() for _ in range(TRIALS)]
     assert sum(p < 0.05 for p in raw) / TRIALS > 0.4
@@ -80,8 +80,8 @@ def test_equivalence_finds_equal_things_equal() -> None:
 
 
 def test_equivalence_errs_one_time_in_twenty_at_the_edge_of_the_margin() -> None:
-    assert rejections(ratios(1.25, 20, 0.1, 7)) == pytest.approx(0.05, abs=0.015)
-    assert rejections(ratios(0.8, 20, 0.1, 8)) == pytest.approx(0.05, abs=0.015)
+    assert rejections(ratios(1.25, 20, 0.1, 7)) == pytest.approx(0.05, abs=0.024)
+    assert rejections(ratios(0.8, 20, 0.1, 8)) == pytest.approx(0.05, abs=0.024)
 
 
 def test_too_few_seeds_are_not_equivalence() -> None:
@@ -113,7 +113,7 @@ def test_prediction_holds_the_mean_of_new_runs_in_95_of_100(runs: int) -> None:
     for _ in range(TRIALS):
         low, high = statistics.prediction(random.normal(10, 2, 30), runs)
         inside += low <= random.normal(10, 2, runs).mean() <= high
-    assert inside / TRIALS == pytest.approx(0.95, abs=0.015)
+    assert inside / TRIALS == pytest.approx(0.95, abs=0.024)
 
 
 def test_prediction_of_very_many_runs_is_the_interval_of_the_mean() -> None:
