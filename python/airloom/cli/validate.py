@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from airloom.cli import common
 from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps
 from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from airloom.validate.linux_tcp import Bar
 
 HELP = "Compare the model with records of real transfers: linux-tcp DIR."
 
@@ -30,31 +33,25 @@ def validate(
     found = records(folder)
     with interruptible(), steps("comparing", len(found)) as done:
         verdicts = compare(found, done)
-    missed = [v.case for v in verdicts if v.met is False]
+    missed = [v.case for v in verdicts if not v.met]
     if as_json:
-        print_json({"cases": [{**asdict(v), "error": v.error} for v in verdicts], "missed": missed})
+        print_json({"cases": [{**asdict(v), "error": v.error, "met": v.met} for v in verdicts], "missed": missed})
     else:
         rows = [
-            [
-                v.case,
-                f"{v.theirs_s:.3f}",
-                "" if v.ours_s is None else f"{v.ours_s:.3f}",
-                "" if v.error is None else f"{v.error:+.2%}",
-                _count(v.theirs_resent),
-                _count(v.ours_resent),
-                {None: "", True: "met", False: "MISSED"}[v.met],
-                v.note,
-            ]
+            [v.case, b.what, f"{b.theirs:.5g}", f"{b.ours:.5g}", *_errors(b), "met" if b.met else "MISSED"]
             for v in verdicts
+            for b in v.bars
         ]
-        columns = ["case", "theirs s", "ours s", "error", "resent theirs", "resent ours", "bar", "note"]
-        print_table(columns, rows, right=(1, 2, 3, 4, 5))
-    bars = [v for v in verdicts if v.met is not None]
-    met = f"{len(bars) - len(missed)} of {len(bars)} bars met, {len(verdicts)} cases in {quoted(folder)}"
+        columns = ["case", "what", "theirs", "ours", "error", "bar", "met?"]
+        print_table(columns, rows, right=(2, 3, 4, 5))
+    bars = [b.met for v in verdicts for b in v.bars]
+    met = f"{sum(bars)} of {len(bars)} bars met, {len(verdicts)} cases in {quoted(folder)}"
     say(f"{met}   next: airloom list transports tcp")
     if missed:
         raise typer.Exit(1)
 
 
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
+def _errors(bar: Bar) -> tuple[str, str]:
+    if bar.what == "sent again":
+        return f"{bar.error:g}", f"{bar.bar:g}"
+    return f"{bar.error:.2%}", f"{bar.bar:.1%}"

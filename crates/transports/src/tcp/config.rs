@@ -399,7 +399,8 @@ settings! {
     max_rto: Duration,
     /// Tick of the retransmission clock: times are measured and timers expire on it (BSD: 500 ms). Zero: exact.
     rto_tick: Duration,
-    /// Do long timers expire on a coarser clock, as on the timer wheel of Linux: up to an eighth of their length late?
+    /// Do long timers expire on a coarser clock, as on the timer wheel of Linux: a sixteenth of their length late on
+    /// average?
     timer_wheel: bool,
     /// Which acknowledgements give a round-trip time.
     rtt_sampling: RttSampling,

@@ -15,7 +15,8 @@
 //! | states, segment arrival | `state.rs`, `arrival.rs` | RFC 9293 3.3.2, 3.10.7; 5961 |
 //! | what is sent | `output.rs`, `send.rs` | RFC 9293 3.7, 3.8; 896; 3042 |
 //! | acknowledging | `recv.rs`, `ack_policy.rs` | RFC 5681 4.2; 2018; 2883 |
-//! | loss and recovery | `acks.rs`, `sack.rs` | RFC 5681, 6582, 6675 |
+//! | loss and recovery by the octet | `acks.rs`, `sack.rs` | RFC 5681, 6582, 6675 |
+//! | the same by the segment | `recovery/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
 //! | timeouts | `rtt.rs`, `timers.rs` | RFC 6298, 7323 |
 //! | after the end | `time_wait.rs` | RFC 9293 3.6 |
@@ -25,9 +26,8 @@
 //! is kept as counters over a sorted list of intervals, not as a scan over segments. Timers are moments; the deadline the
 //! host sees may be early, never late, so that a timer which moves with every packet costs one wake-up per timeout.
 //!
-//! Left out: the urgent mechanism (read over, not delivered: no application here uses it) and TCP Fast Open. ECN, PRR,
-//! RACK-TLP, F-RTO, Eifel and further controllers have their place (`ecn` is handed through, `congestion/` takes one
-//! file each) and are not here yet.
+//! Left out: the urgent mechanism (read over, not delivered: no application here uses it) and TCP Fast Open. The response of
+//! RFC 4015 to spurious timeouts is not here: Linux's undo is.
 
 mod ack_policy;
 mod acks;

@@ -8,10 +8,11 @@ use super::super::send::mark;
 use super::DUP_THRESH;
 
 /// Where a timer ends up on the timer wheel of Linux that is due at tick `ticks`, `delay` ticks from now: the wheel has
-/// levels of 64 places, each eight times coarser than the one before, and a timer is put into the next place.
+/// levels of 64 places, each eight times coarser than the one before, and a timer is put into the next place. Where the
+/// places lie depends on when the machine was started: this is the mean.
 fn on_wheel(ticks: u64, delay: u64) -> u64 {
     let shift = (0..8).map(|level| 3 * level).find(|shift| delay < 63 << shift).unwrap_or(24);
-    ((ticks >> shift) + 1) << shift
+    ticks + (1_u64 << shift).div_ceil(2)
 }
 
 impl Connection {
@@ -117,8 +118,8 @@ mod tests {
         assert_eq!(on_wheel(100, 10), 101);
         assert_eq!(on_wheel(100, 62), 101);
         assert_eq!(on_wheel(100, 63), 104);
-        assert_eq!(on_wheel(104, 63), 112);
-        assert_eq!(on_wheel(1000, 503), 1008);
-        assert_eq!(on_wheel(1000, 504), 1024);
+        assert_eq!(on_wheel(104, 63), 108);
+        assert_eq!(on_wheel(1000, 503), 1004);
+        assert_eq!(on_wheel(1000, 504), 1032);
     }
 }
