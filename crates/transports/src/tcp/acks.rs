@@ -120,6 +120,7 @@ impl Connection {
             //= RFC 2883 (4): a first block below the acknowledgement, or inside the second, reports a duplicate.
             if i == 0 && left < right && (right <= ack || inside_second) {
                 covered = Some((left, right));
+                self.eifel.note_dsack();
                 continue;
             }
             if left < right && left > una && right <= self.snd.nxt {
@@ -174,6 +175,11 @@ impl Connection {
         self.stalled_since = now;
         self.mtu_hold = false;
         self.pending |= pending::DATA;
+        let mut spurious = false;
+        if self.config.eifel {
+            self.eifel_adapts(ack, rtt);
+            spurious = self.eifel_ends(now, echo, octets, ece);
+        }
         let delivered = octets + sacked - arrived_before;
         let brought = Ack { octets, segments, delivered, rtt, ..self.brought(now) };
         if self.watched {
@@ -181,6 +187,8 @@ impl Connection {
         }
         let mut restart = true;
         match self.mode {
+            //= RFC 4015 (3.1, step 6): the window does not change otherwise with this acknowledgement.
+            _ if spurious => {}
             Mode::Open | Mode::Disorder | Mode::Cwr => {
                 self.dupacks = 0;
                 self.limited_octets = 0;
@@ -371,6 +379,7 @@ impl Connection {
 
     fn enter_recovery(&mut self, now: Instant) {
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
+        self.eifel_begins(false);
         //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
         let ssthresh = if una < self.ecn.recover {
             self.window.ssthresh
@@ -442,6 +451,7 @@ impl Connection {
             return;
         }
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
+        self.eifel_begins(true);
         //= RFC 5681 (3.1): the threshold falls once for a segment, however often its timer expires.
         let ssthresh = if self.timed_out_at == una {
             self.window.ssthresh

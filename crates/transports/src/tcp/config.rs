@@ -342,6 +342,10 @@ settings! {
     undo_by_timestamps: bool,
     /// Duplicate acknowledgements that mean a loss where there is no SACK (RFC 5681: 3). With `loss_detection = "dup-acks"`.
     dup_acks: u8,
+    /// Tell spurious retransmissions by timestamps (Eifel detection, RFC 3522), and go on after a spurious timeout with the
+    /// old threshold and a more careful timeout (Eifel response, RFC 4015)? With `loss_detection = "dup-acks"`; with `"rack"` see
+    /// `undo_by_timestamps`.
+    eifel: bool,
     /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)?
     limited_transmit: bool,
     /// When a partial acknowledgement restarts the retransmission timer.

@@ -16,6 +16,7 @@ use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
 use super::congestion::{self, Controller, Recovery, Window};
 use super::ecn::{self, Ecn};
+use super::eifel::Eifel;
 use super::pace::Pace;
 use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
@@ -136,6 +137,7 @@ pub(super) struct Connection {
     pub told_delivered: u64,
     pub pace: Pace,
     pub ecn: Ecn,
+    pub eifel: Eifel,
     pub usage: Usage,
     pub rtt: Rtt,
     pub acks: AckState,
@@ -219,6 +221,7 @@ impl Connection {
             told_delivered: 0,
             pace: Pace::new(config.pacing, controls),
             ecn: Ecn::default(),
+            eifel: Eifel::default(),
             controller,
             usage: Usage::new(now),
             rtt: Rtt::new(&config),

@@ -36,6 +36,7 @@ pub mod config;
 pub mod congestion;
 mod connection;
 mod ecn;
+mod eifel;
 mod output;
 mod pace;
 pub mod profile;

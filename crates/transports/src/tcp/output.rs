@@ -364,6 +364,7 @@ impl Connection {
         self.facts.resent += 1;
         self.last_resent = now;
         self.sent_something = true;
+        self.eifel_resends(now);
         if self.pace.on {
             self.paced_out(now, end - start);
             if let Some(rate) = &mut self.rate {

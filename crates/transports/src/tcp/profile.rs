@@ -181,6 +181,7 @@ fn rfc() -> Config {
         frto: false,
         undo_by_dsack: false,
         undo_by_timestamps: false,
+        eifel: false,
         dup_acks: 3,
         limited_transmit: true,
         partial_ack: PartialAck::Impatient,

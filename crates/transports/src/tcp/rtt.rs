@@ -67,8 +67,25 @@ impl Rtt {
         self.backoff = 0;
     }
 
+    /// SRTT and RTTVAR.
+    pub fn estimate(&self) -> (Duration, Duration) {
+        (self.srtt, self.rttvar)
+    }
+
+    /// G: how fine the clock of the timeout is.
+    pub fn granularity(&self, config: &Config) -> Duration {
+        if config.rto_tick.is_zero() { Duration::from_millis(1) } else { config.rto_tick }
+    }
+
+    /// The estimate is known from elsewhere.
+    pub fn adopt(&mut self, config: &Config, srtt: Duration, rttvar: Duration) {
+        (self.srtt, self.rttvar) = (srtt, rttvar);
+        self.base = self.timeout_from_estimate(config);
+        self.backoff = 0;
+    }
+
     fn timeout_from_estimate(&self, config: &Config) -> Duration {
-        let granularity = if config.rto_tick.is_zero() { Duration::from_millis(1) } else { config.rto_tick };
+        let granularity = self.granularity(config);
         let variance = match config.rto_variance {
             RtoVariance::Smoothed => self.rttvar * 4,
             RtoVariance::Peak => self.peak.var,

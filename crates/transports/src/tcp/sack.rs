@@ -149,6 +149,14 @@ impl Scoreboard {
         self.update(una, mss);
     }
 
+    /// What a timeout declared lost is not: nothing is resent, what SACK blocks say stays.
+    pub fn forgive(&mut self, una: u64, mss: u64) {
+        self.timeout_mark = 0;
+        self.rxt = una;
+        self.resent = 0;
+        self.update(una, mss);
+    }
+
     /// `start..end`, the lowest hole not resent yet, was sent again.
     pub fn resend(&mut self, start: u64, end: u64) {
         debug_assert!(start >= self.rxt, "resending goes upwards");
