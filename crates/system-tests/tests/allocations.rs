@@ -84,8 +84,9 @@ fn the_counter_counts() {
 fn a_transfer_without_loss_allocates_nothing() {
     let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
     for mode in ["get", "put"] {
+        // CUBIC takes some seconds to open the whole window; lists grow with it.
         let world = pair("wireline", &link, &json!({ "size": "1GB", "mode": mode }));
-        let (packets, allocations) = between(world, 2, 8);
+        let (packets, allocations) = between(world, 8, 14);
         assert!(packets > 50_000, "{packets} packets");
         assert_eq!(allocations, 0, "{mode}: {packets} packets");
     }
@@ -103,7 +104,7 @@ fn a_transfer_with_losses_allocates_nothing() {
 #[test]
 fn a_transfer_over_a_dedicated_channel_with_errors_allocates_nothing() {
     let link = json!({ "loss": { "per": "pdu", "downlink": 0.05, "uplink": 0.02 } });
-    let (packets, allocations) = between(pair("umts-dch", &link, &json!({ "size": "1GB" })), 500, 600);
+    let (packets, allocations) = between(pair("umts-dch", &link, &json!({ "size": "1GB" })), 5000, 6000);
     assert!(packets > 30_000, "{packets} packets");
     assert_eq!(allocations, 0, "{packets} packets");
 }
