@@ -52,6 +52,8 @@ def number(value: float | None) -> str:
         return f"{value / 1e6:.2f} M"
     if value >= 1000:
         return f"{value:,.0f}"
+    if 0 < value < 0.001:
+        return f"{value:.1e}"
     return f"{value:.4f}" if value < 1 else f"{value:.2f}"
 
 
