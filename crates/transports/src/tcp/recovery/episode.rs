@@ -5,8 +5,9 @@
 
 use airloom_base::{Duration, Instant};
 
+use super::super::config::ProportionalReduction;
 use super::super::congestion::Event;
-use super::super::connection::{Connection, Mode};
+use super::super::connection::{Connection, Mode, pending};
 use super::TimerKind;
 use super::acked::News;
 
@@ -149,6 +150,10 @@ impl Connection {
         if !self.reduces() {
             self.repair.undo.ssthresh = Some(self.current_ssthresh());
             self.begin_reduction(now, Event::Recovery);
+        }
+        if self.config.prr == ProportionalReduction::Off {
+            //= RFC 6675 (5, step 4.3): the first segment is sent again whatever the window says.
+            self.pending |= pending::HEAD;
         }
         self.mode = Mode::Recovery;
     }
