@@ -213,6 +213,9 @@ impl Stage {
             return self.leaves(event.at, expected);
         }
         let at = self.start + Duration::from_nanos(event.at.unwrap_or(0) * 1000);
+        if at < self.now {
+            return Err(format!("it is {} already", seconds(self.micros(self.now))));
+        }
         self.advance(at);
         // What leaves between the segments of one line comes after it.
         let same_line = std::mem::replace(&mut self.line, event.line) == event.line;
