@@ -26,6 +26,9 @@ class Place(NamedTuple):
     slots: Callable[[], int]
     #: For people: `2 processes`.
     name: str
+    #: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
+    shortest_s: float = 0.5
+    longest_s: float = 1.0
 
 
 @contextmanager
@@ -62,7 +65,9 @@ def on(address: str) -> Iterator[Place]:
         raise Unsupported("--on needs Dask, which is not installed: pip install 'airloom[cluster]'") from None
     client = _client(Client, address, kind, rest)
     try:
-        yield Place(client.get_executor(pure=False), lambda: sum(client.nthreads().values()), address)
+        # A task costs Dask some milliseconds: longer tasks keep that below a hundredth.
+        executor = client.get_executor(pure=False)
+        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, longest_s=2.0)
     finally:
         client.close(timeout=2)
 

@@ -1,8 +1,8 @@
 """Carries out the runs of a sweep that are still missing: groups go out, parts come in, then the tables are made.
 
-A group is so large that it takes about `LONGEST_S`, by the measured time of the runs before it, and a worker begins no
-run after that; towards the end groups shrink, down to `SHORTEST_S`, so that all workers end together. What a group
-left over goes out again.
+A group is so large that it takes about `longest_s` of its place (`executors.Place`), by the measured time of the runs
+before it, and a worker begins no run long after that; towards the end groups shrink, down to `shortest_s`, so that all
+workers end together. What a group left over goes out again.
 """
 
 from __future__ import annotations
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from airloom.sweep.sweep import Sweep
-
-#: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
-SHORTEST_S = 0.5
-LONGEST_S = 1.0
 
 #: Runs of the first groups, whose time is not known yet.
 _FIRST = 8
@@ -163,7 +159,7 @@ class Runner:
         if self.times.runs == 0:
             return _FIRST
         one = max(self.times.in_tasks / self.times.runs, 1e-6)
-        wanted = min(max(left * one / (2 * slots), SHORTEST_S), LONGEST_S)
+        wanted = min(max(left * one / (2 * slots), self._place.shortest_s), self._place.longest_s)
         return max(round(wanted / one), 1)
 
     def _submit(self, keys: list[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
@@ -178,7 +174,7 @@ class Runner:
             sweep.tables,
             sweep.seeds[0],
             # Half as much again as is aimed at: a guess that is far off costs no more than that.
-            budget_s=1.5 * LONGEST_S,
+            budget_s=1.5 * self._place.longest_s,
             folders=str(self._folder.place.resolve()) if sweep.folders or sweep.real_time else None,
             real_time=sweep.real_time,
             command=sweep.command,
