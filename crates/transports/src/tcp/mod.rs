@@ -27,7 +27,7 @@
 //! host sees may be early, never late, so that a timer which moves with every packet costs one wake-up per timeout.
 //!
 //! Left out: the urgent mechanism (read over, not delivered: no application here uses it) and TCP Fast Open. The response of
-//! RFC 4015 to spurious timeouts is not here: Linux's undo is.
+//! RFC 4015 to spurious timeouts (`eifel.rs`) goes with RFC 6675; where recovery counts segments it is Linux's undo.
 
 mod ack_policy;
 mod acks;
