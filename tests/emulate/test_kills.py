@@ -14,7 +14,7 @@ from tests.emulate.rights import User
 pytestmark = pytest.mark.emulate
 
 #: Kills of each kind of user; `make nightly` sets more.
-KILLS = int(os.environ.get("AIRLOOM_KILLS", "5"))
+KILLS = int(os.environ.get("AIRLOOM_KILLS", "2"))
 PATIENCE_S = 5.0
 
 #: A service that forks a daemon out of its session, and a command that leaves children behind everywhere.
