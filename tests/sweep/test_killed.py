@@ -69,9 +69,11 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
     most = 0
     process = start(out)
     while sum(whom.values()) < KILLS:
-        # Some while it starts, most while its workers are at work.
-        while chance.random() < 0.9 and process.poll() is None and not workers(process.pid):
-            time.sleep(0.02)
+        # Some kills hit it while it starts, most while its workers are at work.
+        hits_worker = chance.random() < 0.5
+        if hits_worker or chance.random() < 0.8:
+            while process.poll() is None and not workers(process.pid):
+                time.sleep(0.02)
         time.sleep(chance.uniform(0, 0.8))
         if process.poll() is not None:
             # Finished between two kills: begin again, so that each kill hits a sweep at work.
@@ -83,7 +85,7 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
             continue
         victims = workers(process.pid)
         finished = parts(out)
-        if victims and chance.random() < 0.5:
+        if hits_worker and victims:
             os.kill(chance.choice(victims), signal.SIGKILL)
             whom["worker"] += 1
             continue
