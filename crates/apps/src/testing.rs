@@ -204,6 +204,11 @@ impl Sockets for Side<'_> {
         self.net.tell_finished(self.side, number);
         Some(body)
     }
+    fn unacknowledged(&self, socket: SocketId) -> u64 {
+        let Some(number) = self.net.find(self.side, socket) else { return 0 };
+        let peer = &self.net.connections[number].ends[1 - self.side];
+        (peer.held - peer.inbox.iter().map(Body::len).sum::<usize>()) as u64
+    }
     fn finish(&mut self, _: &mut Cx, socket: SocketId) {
         let Some(number) = self.net.find(self.side, socket) else { return };
         let end = &mut self.net.connections[number].ends[self.side];

@@ -130,6 +130,10 @@ pub trait Transport: Send {
     fn reset(&mut self, cx: &mut Cx);
     /// The path can carry datagrams of at most `mtu` octets (ICMP fragmentation needed, packet too big).
     fn path_mtu(&mut self, cx: &mut Cx, path: PathId, mtu: u16);
+    /// Octets written to `stream` that the peer has not acknowledged yet, sent or not.
+    fn unacknowledged(&self, _stream: u16) -> u64 {
+        0
+    }
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
@@ -281,6 +285,8 @@ pub trait Sockets {
     fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
     /// Reads at most `max` octets.
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
+    /// Octets written that the peer has not acknowledged yet, sent or not (as `SIOCOUTQ`).
+    fn unacknowledged(&self, socket: SocketId) -> u64;
     /// Half close: no more data from us.
     fn finish(&mut self, cx: &mut Cx, socket: SocketId);
     /// Ends it at once; no further event comes.

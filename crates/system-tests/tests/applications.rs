@@ -86,3 +86,24 @@ fn every_way_of_bulk_transfer_completes_through_losses() {
         }
     }
 }
+
+#[test]
+fn a_response_that_takes_minutes_on_a_slow_link_is_not_cut_off() {
+    let mut b = Builder::new(1);
+    let (near, far) = (b.host("client"), b.host("server"));
+    let wire = json!({ "rate": "64kbit/s", "delay": "300ms", "queue": "20 packets" });
+    b.link("wire", "wireline", &wire, &[near], far).unwrap();
+    for host in [near, far] {
+        // The send buffer takes all of the response at once: the server has written it when the transfer begins.
+        b.transport(host, "tcp", &json!({})).unwrap();
+    }
+    b.app(far, "http-server", &json!({ "idle_timeout": "5s" }), None).unwrap();
+    let get = json!({ "http": "1.1", "objects": [{ "path": "/1MB", "size": "1MB" }] });
+    b.app(near, "http-client", &get, Some("server")).unwrap();
+    let mut world = b.build().unwrap();
+    let limit = Until::Done { limit: Duration::from_secs(3600) };
+    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+    let summary = world.summary();
+    assert_eq!((summary.values["objects"], summary.values["failed"]), (1.0, 0.0));
+    assert!(summary.values["simulated_s"] > 120.0);
+}

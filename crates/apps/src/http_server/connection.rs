@@ -41,6 +41,8 @@ pub(super) struct Connection {
     state: State,
     served: u32,
     peer_finished: bool,
+    /// Octets of responses that the peer had not acknowledged when the deadline came last.
+    under_way: u64,
     /// When something has to be done if nothing happens; the server keeps the queue.
     pub(super) alarm: Alarm,
     /// The time the alarm should ring.
@@ -64,6 +66,7 @@ impl Connection {
             state: State::Reading,
             served: 0,
             peer_finished: false,
+            under_way: 0,
             alarm: Alarm::default(),
             deadline: now + config.idle_timeout,
         }
@@ -144,6 +147,9 @@ impl Connection {
         config: &Config,
         counters: &mut Counters,
     ) -> Then {
+        if self.is_under_way(cx, net, socket, config) {
+            return Then::Wait;
+        }
         match std::mem::replace(&mut self.state, State::Lingering) {
             State::Thinking(response) => self.state = State::Answering(response),
             State::Reading if self.reader.is_between_messages() => self.hang_up(cx, net, socket),
@@ -163,6 +169,22 @@ impl Connection {
         }
         self.serve(cx, net, socket, config, counters);
         Then::Wait
+    }
+
+    /// Is the last response still on its way through the transport, and getting on? Then the peer is neither idle nor
+    /// done: on a slow link the send buffer holds what takes minutes.
+    fn is_under_way(&mut self, cx: &Cx, net: &dyn Sockets, socket: SocketId, config: &Config) -> bool {
+        let patience = match self.state {
+            State::Reading if self.reader.is_between_messages() => config.idle_timeout,
+            State::Lingering => LINGER.max(config.idle_timeout),
+            _ => return false,
+        };
+        let before = std::mem::replace(&mut self.under_way, net.unacknowledged(socket));
+        let gets_on = self.under_way > 0 && self.under_way != before;
+        if gets_on {
+            self.deadline = cx.now + patience;
+        }
+        gets_on
     }
 
     /// A head has arrived: decides the answer. It is given when the body has been read away.

@@ -655,6 +655,10 @@ impl Transport for Connection {
         }
     }
 
+    fn unacknowledged(&self, _stream: u16) -> u64 {
+        self.snd.unacknowledged()
+    }
+
     fn facts(&self) -> FlowFacts {
         FlowFacts { srtt: self.rtt.srtt(), min_rtt: self.rtt.min(), ..self.facts }
     }

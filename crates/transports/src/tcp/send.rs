@@ -112,6 +112,11 @@ impl Send {
         self.end
     }
 
+    /// Octets written and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.end.saturating_sub(self.una)
+    }
+
     /// Octets written and not sent.
     #[inline]
     pub fn unsent(&self) -> u64 {

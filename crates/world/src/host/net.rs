@@ -317,6 +317,12 @@ impl Sockets for Call<'_> {
         Some(body)
     }
 
+    fn unacknowledged(&self, socket: SocketId) -> u64 {
+        let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
+        let connection = place.and_then(|s| s.connection.as_deref()).filter(|c| c.app == Some(self.app));
+        connection.map_or(0, |c| c.transport.unacknowledged(socket.stream))
+    }
+
     fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
         if let Some(connection) = self.connection(socket) {
             connection.transport.finish(cx, socket.stream);
