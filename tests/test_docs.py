@@ -29,11 +29,15 @@ WHOLE = [(name, block) for name, block in blocks("toml") if "[hosts]" in block a
 
 @pytest.mark.parametrize("block", [b for _, b in WHOLE], ids=[n for n, _ in WHOLE])
 def test_scenarios_in_documents_run(block: str) -> None:
-    assert parse(block).run().summary["packets"] > 0
+    scenario = parse(block)
+    packets = scenario.run().summary["packets"]
+    # Real programs do nothing in virtual time.
+    applications = any(host.get("app") for host in scenario.understood["hosts"].values())
+    assert packets > 0 if applications else packets == 0
 
 
 # What needs root is tested with the emulation.
-SCRIPTS = [(name, block) for name, block in blocks("python") if "emulate" not in block]
+SCRIPTS = [(name, block) for name, block in blocks("python") if "emulate" not in block and "lab(" not in block]
 
 
 @pytest.mark.parametrize("block", [b for _, b in SCRIPTS], ids=[n for n, _ in SCRIPTS])
