@@ -216,6 +216,15 @@ impl Packet {
         Packet(Some(block))
     }
 
+    /// Gives a packet that was built without a header one of `len` octets, to be written to the beginning of the
+    /// result: what [`Packet::build`] does, without a closure that may not be inlined.
+    #[inline(always)]
+    pub fn room(&mut self, len: usize) -> &mut [u8] {
+        let block = self.block_mut();
+        block.end = (usize::from(block.start) + len).min(HEAD) as u8;
+        &mut block.head[HEADROOM..]
+    }
+
     /// A packet with a copy of these header octets and no headroom in front of them; `None` if there are more than
     /// [`HEAD`].
     pub fn with_head(head: &[u8], body: Body) -> Option<Packet> {
@@ -379,7 +388,10 @@ impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
         if let Some(mut block) = self.0.take() {
-            block.body = Body::EMPTY;
+            // Filler may stay; octets are given back at once.
+            if let Body::Real(_) = block.body {
+                block.body = Body::EMPTY;
+            }
             // While a thread ends its pool may be gone: the block is then simply freed.
             let _ = POOL.try_with(|pool| {
                 let mut pool = pool.borrow_mut();

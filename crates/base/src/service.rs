@@ -42,6 +42,15 @@ pub struct Outgoing {
     pub ecn: u8,
     /// Transport header and payload.
     pub packet: Packet,
+    /// Nothing follows at this moment: there is no need to ask. False where the transport would have to look.
+    pub last: bool,
+}
+
+/// Source and destination port where they are the first four octets.
+#[inline]
+pub fn leading_ports(head: &[u8]) -> Option<(u16, u16)> {
+    let [a, b, c, d] = *head.first_chunk()?;
+    Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
 
 /// Who a connection is in the records: the host it lives on and its flow.
@@ -192,7 +201,13 @@ pub trait Protocol: Send {
     /// Its number in the IP header.
     fn ip_protocol(&self) -> u8;
     /// Source and destination port of a unit; `None` if it is too short.
-    fn ports(&self, head: &[u8]) -> Option<(u16, u16)>;
+    fn ports(&self, head: &[u8]) -> Option<(u16, u16)> {
+        leading_ports(head)
+    }
+    /// Are the ports the first four octets, the source first, as in TCP, UDP, DCCP and SCTP?
+    fn has_leading_ports(&self) -> bool {
+        true
+    }
     /// A connection that will open actively when `connect` is called.
     fn open(&mut self, cx: &mut Cx, path: Path, ports: (u16, u16), who: Identity) -> Box<dyn Transport>;
     /// A connection for a unit that may open one (TCP: SYN); the unit is fed to it afterwards. `None` if it does

@@ -152,7 +152,9 @@ impl Builder {
         }
         ends.far = self.attach(far, link, name)?;
         self.world.routes.ends.push(ends);
+        let tells = bearer.tells_events();
         self.world.links.push(LinkSlot {
+            tells,
             name: name.to_owned(),
             bearer,
             wakeup: Wakeup::default(),

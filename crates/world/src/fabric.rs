@@ -12,6 +12,8 @@ pub(crate) struct LinkSlot {
     pub(crate) name: String,
     pub(crate) bearer: Box<dyn Bearer>,
     pub(crate) wakeup: Wakeup,
+    /// Has it anything to tell but datagrams?
+    pub(crate) tells: bool,
     /// How it treats super-packets, if that is not left to the bearer.
     pub(crate) forced: Option<Grade>,
 }

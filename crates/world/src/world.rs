@@ -344,7 +344,7 @@ impl World {
         }
         let slot = &mut self.links[link as usize];
         // For multipath transports and live controls to come; routes do not depend on the state of a link.
-        while slot.bearer.poll_event().is_some() {}
+        while slot.tells && slot.bearer.poll_event().is_some() {}
         slot.arm(self.now, link, &mut self.agenda);
     }
 
@@ -518,7 +518,8 @@ impl World {
             if event.is_none() {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
                 let mut used = None;
-                while let Some(Outgoing { ecn, mut packet, .. }) = connection.transport.poll_transmit(cx) {
+                while let Some(outgoing) = connection.transport.poll_transmit(cx) {
+                    let Outgoing { ecn, mut packet, last, .. } = outgoing;
                     connection.header.prepend(&mut packet, ecn);
                     packet.label(cx.records.next_packet(), connection.flow);
                     match connection.hop {
@@ -530,6 +531,9 @@ impl World {
                             used = Some((link, way));
                         }
                         Hop::Local => self.loopback.push_back((host, packet)),
+                    }
+                    if last {
+                        break;
                     }
                 }
                 if let Some((link, way)) = used {

@@ -83,7 +83,7 @@ impl PacketLoss {
     }
 
     /// Is this packet, the next one in this direction, lost?
-    #[inline]
+    #[inline(always)]
     pub fn loses(&mut self, now: Instant, packet: &Packet) -> bool {
         if self.of == Of::Payload && packet.body().is_empty() {
             return false;

@@ -120,6 +120,10 @@ impl Bearer for UmtsDch {
         self.common.deliveries.pop_front()
     }
 
+    fn tells_events(&self) -> bool {
+        true
+    }
+
     fn poll_event(&mut self) -> Option<BearerEvent> {
         self.common.events.pop_front()
     }

@@ -549,8 +549,8 @@ impl Transport for Connection {
         self.record(cx);
     }
 
-    #[inline]
     fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
+        // A leaf on the common path: what follows saves many registers.
         if self.pending == 0 { None } else { self.transmit(cx.now) }
     }
 

@@ -25,7 +25,7 @@ pub(super) enum Held {
 
 impl Connection {
     /// The next segment, if something is pending.
-    #[inline(always)]
+    #[inline(never)]
     pub fn transmit(&mut self, now: Instant) -> Option<Outgoing> {
         if self.pending & (pending::REFUSE | pending::RESET | pending::SYN) != 0
             && let Some(segment) = self.transmit_control(now)
@@ -406,16 +406,8 @@ impl Connection {
             let at = now + self.probe_interval();
             self.timers.arm_persist(at);
         }
-        if let Some(rate) = &mut self.rate
-            && matches!(held, Held::Nothing | Held::Short)
-            && self.repair.lost_out <= self.repair.resent_out
-        {
-            let in_flight = (self.snd.sent.len() as u64 + self.repair.resent_out)
-                .saturating_sub(self.repair.left())
-                * self.snd.mss;
-            if in_flight < self.window.cwnd {
-                rate.limited_by_application(in_flight);
-            }
+        if self.rate.is_some() {
+            self.note_application_limit(held);
         }
         let news = self.sent_something || (self.repair.on && held == Held::Congestion);
         if !news {
@@ -437,6 +429,22 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// Tells the sampler of delivery rates if it was the application that sent no more.
+    #[inline(never)]
+    fn note_application_limit(&mut self, held: Held) {
+        if let Some(rate) = &mut self.rate
+            && matches!(held, Held::Nothing | Held::Short)
+            && self.repair.lost_out <= self.repair.resent_out
+        {
+            let in_flight = (self.snd.sent.len() as u64 + self.repair.resent_out)
+                .saturating_sub(self.repair.left())
+                * self.snd.mss;
+            if in_flight < self.window.cwnd {
+                rate.limited_by_application(in_flight);
+            }
+        }
     }
 
     /// The congestion window after an idle time.
@@ -523,8 +531,9 @@ impl Connection {
         if self.rcv.wants_sack() && self.sack_ok {
             return self.segment_with_sack(&plain, body);
         }
-        let ports = self.ports;
-        self.count(Packet::build(|out| plain.emit(ports, out), body))
+        let mut packet = Packet::build(|_| 0, body);
+        plain.emit(self.ports, packet.room(plain.header_len()));
+        self.count(packet)
     }
 
     #[inline(never)]
@@ -552,6 +561,6 @@ impl Connection {
     fn count(&mut self, packet: Packet) -> Outgoing {
         self.facts.segments += 1;
         self.facts.wire_sent += packet.wire_len() as u64;
-        Outgoing { path: PathId(0), ecn: 0, packet }
+        Outgoing { path: PathId(0), ecn: 0, packet, last: self.pending == 0 }
     }
 }

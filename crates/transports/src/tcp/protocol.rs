@@ -58,12 +58,6 @@ impl Protocol for Tcp {
         6
     }
 
-    #[inline]
-    fn ports(&self, head: &[u8]) -> Option<(u16, u16)> {
-        let [a, b, c, d] = *head.first_chunk()?;
-        Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
-    }
-
     fn open(&mut self, cx: &mut Cx, path: Path, ports: (u16, u16), who: Identity) -> Box<dyn Transport> {
         Box::new(self.connection(cx.now, path, ports, who))
     }

@@ -96,7 +96,7 @@ impl Transport for TimeWait {
             },
         };
         let packet = Packet::build(|out| header.emit(out), Body::EMPTY);
-        Some(Outgoing { path: PathId(0), ecn: 0, packet })
+        Some(Outgoing { path: PathId(0), ecn: 0, packet, last: false })
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent> {

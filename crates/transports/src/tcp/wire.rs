@@ -234,8 +234,14 @@ impl Plain {
         Some((plain, len))
     }
 
-    /// Writes such a header, as [`Header::emit`] would. Panics if `out` is shorter than 32 octets.
+    /// How many octets such a header has.
     #[inline]
+    pub fn header_len(&self) -> usize {
+        MIN_HEADER + if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 }
+    }
+
+    /// Writes such a header, as [`Header::emit`] would. Panics if `out` is shorter than 32 octets.
+    #[inline(always)]
     pub fn emit(&self, ports: (u16, u16), out: &mut [u8]) -> usize {
         let out: &mut [u8; MIN_HEADER + TIMESTAMPS_LEN] = out.first_chunk_mut().expect("room for the header");
         let ports = u32::from(ports.0) << 16 | u32::from(ports.1);

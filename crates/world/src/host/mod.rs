@@ -75,6 +75,7 @@ impl Host {
     /// Adds a protocol; the first one is what the applications connect by.
     pub(crate) fn add_protocol(&mut self, protocol: Box<dyn Protocol>) {
         self.net.numbers.push(protocol.ip_protocol());
+        self.net.leading_ports &= protocol.has_leading_ports();
         self.net.protocols.push(protocol);
     }
 }

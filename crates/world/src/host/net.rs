@@ -29,13 +29,14 @@ pub(crate) struct Slot {
 #[derive(Default)]
 pub(crate) struct Fed {
     first: Option<(u32, u32)>,
+    /// Empty if there is no first.
     more: VecDeque<(u32, u32)>,
 }
 
 impl Fed {
     #[inline]
     pub(crate) fn push_back(&mut self, connection: (u32, u32)) {
-        if self.first.is_none() && self.more.is_empty() {
+        if self.first.is_none() {
             self.first = Some(connection);
         } else {
             self.more.push_back(connection);
@@ -44,7 +45,11 @@ impl Fed {
 
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<(u32, u32)> {
-        self.first.take().or_else(|| self.more.pop_front())
+        let next = self.first.take()?;
+        if !self.more.is_empty() {
+            self.first = self.more.pop_front();
+        }
+        Some(next)
     }
 }
 
@@ -56,6 +61,8 @@ pub(crate) struct Net {
     pub(crate) protocols: Vec<Box<dyn Protocol>>,
     /// Number in the IP header of each of them.
     pub(crate) numbers: Vec<u8>,
+    /// All of them have their ports in the first four octets.
+    pub(crate) leading_ports: bool,
     /// The host's own addresses as numbers.
     pub(crate) locals: Vec<u128>,
     pub(crate) slots: Vec<Slot>,
@@ -78,7 +85,7 @@ pub(crate) struct Net {
 
 impl Net {
     pub(crate) fn new(index: u32) -> Self {
-        Net { index, ephemeral: FIRST_EPHEMERAL, ..Net::default() }
+        Net { index, ephemeral: FIRST_EPHEMERAL, leading_ports: true, ..Net::default() }
     }
 
     /// Gives the ports `app` wants to the application `index`.
@@ -115,7 +122,7 @@ impl Net {
         self.local(ip::key(address)).unwrap_or(u8::MAX)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, key: &Key) -> Option<u32> {
         // Packets come in trains: the last connection is asked first.
         if self.last_found.is_some_and(|(last, _)| last == *key) {

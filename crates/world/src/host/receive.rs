@@ -1,6 +1,6 @@
 //! What a simulated host does with a datagram that is for itself.
 
-use airloom_base::service::{Datagram, Identity, Path, PathId};
+use airloom_base::service::{Datagram, Identity, Path, PathId, leading_ports};
 use airloom_base::{Cx, Packet};
 use airloom_wire::icmp::{Icmp, Unreachable};
 use airloom_wire::ip::{self, Brief, Ip};
@@ -56,7 +56,9 @@ impl Net {
         mut packet: Packet,
     ) -> Result<(), Error> {
         let unit = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
-        let (theirs, ours) = self.protocols[protocol].ports(unit).ok_or(Error::Truncated)?;
+        let ports =
+            if self.leading_ports { leading_ports(unit) } else { self.protocols[protocol].ports(unit) };
+        let (theirs, ours) = ports.ok_or(Error::Truncated)?;
         let key = Key::new(header.protocol, at.local, ours, header.source, theirs);
         let Some(slot) = self.find(&key) else {
             return self.receive_first(at, key, protocol, (ours, theirs), packet);
