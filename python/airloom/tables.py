@@ -53,6 +53,9 @@ def _nothing(dtype: pl.DataType, length: int) -> pl.Series:
 
 def write(tables: Mapping[str, pl.DataFrame], folder: Path, metadata: Mapping[str, str]) -> None:
     """Writes each table as `<name>.parquet`, sorted by time; the same tables give the same octets."""
+    # Polars writes in threads of its own, whose current directory need not be this thread's: one that was in a lab
+    # has its own.
+    folder = folder.absolute()
     for name, rows in tables.items():
         rows.sort(SORTED_BY[name], maintain_order=True).write_parquet(
             folder / f"{name}.parquet",
@@ -64,4 +67,4 @@ def write(tables: Mapping[str, pl.DataFrame], folder: Path, metadata: Mapping[st
 
 def read(path: Path) -> pl.DataFrame:
     """A table of a run folder."""
-    return pl.read_parquet(path)
+    return pl.read_parquet(path.absolute())

@@ -145,7 +145,7 @@ class SweepFolder:
         import polars as pl
 
         files = [self.place / f"{name}.parquet", *sorted(self.place.glob(f"parts/*/{name}.parquet"))]
-        found = [pl.read_parquet(f) for f in files if f.exists()]
+        found = [pl.read_parquet(f.absolute()) for f in files if f.exists()]
         if not found:
             return None
         if len(found) == 1:

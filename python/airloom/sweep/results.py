@@ -72,7 +72,7 @@ class SweepResults:
         path = self.folder / f"{name}.parquet"
         if not path.exists():
             raise UsageError(f"{self.folder} has no table {name!r}: it was not asked for")
-        return pl.read_parquet(path)
+        return pl.read_parquet(path.absolute())
 
     @cached_property
     def session(self) -> dict[str, Any] | None:
