@@ -110,7 +110,8 @@ def test_tables_are_sorted_by_time_and_carry_what_made_them(transfer: Path) -> N
 
 
 def test_tables_agree_with_the_summary(transfer: Path) -> None:
-    run = al.load(transfer).run()
+    # Of this seed's losses some hit data, so that something is sent again.
+    run = al.load(transfer).run(2)
     assert run.flows["app_bytes_down"].to_list() == [200_000]
     assert run.flows["resent"].sum() == run.summary["resent"]
     dropped = run.packets.filter(pl.col("event").cast(pl.String) == "drop")
