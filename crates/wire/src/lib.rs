@@ -1,15 +1,18 @@
-//! Formats that no protocol owns: IPv4, IPv6, UDP, ICMP, checksums and bit fields.
+//! Formats that no protocol owns: IPv4, IPv6, UDP, ICMP, checksums, bit fields, integers of variable length, and the
+//! numbers of character sets.
 //!
 //! Every `parse` checks lengths once and returns a plain value; every `emit` writes it back. Invalid input is an
 //! error value, never a panic. Checksums are left open inside the network and filled in or verified at its edges
 //! ([`checksum`]), the way a network card's offload does it.
 
+pub mod charset;
 pub mod checksum;
 pub mod edge;
 pub mod icmp;
 pub mod ip;
 pub mod segment;
 pub mod udp;
+pub mod uintvar;
 
 use std::fmt;
 
