@@ -184,10 +184,7 @@ impl Sockets for Side<'_> {
     fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
         let number = self.net.find(self.side, socket)?;
         let end = &mut self.net.connections[number].ends[self.side];
-        let Some(first) = end.inbox.front_mut() else {
-            end.told_readable = false;
-            return None;
-        };
+        let first = end.inbox.front_mut()?;
         if max == 0 {
             return None;
         }
@@ -195,6 +192,7 @@ impl Sockets for Side<'_> {
         if first.is_empty() {
             end.inbox.pop_front();
         }
+        end.told_readable = !end.inbox.is_empty();
         end.held -= body.len();
         let writer = &mut self.net.connections[number].ends[1 - self.side];
         if std::mem::take(&mut writer.blocked) {
@@ -369,9 +367,10 @@ impl<A: App, B: App> Pair<A, B> {
                 if end.gone {
                     return;
                 }
+                let octets = body.len() as u32;
                 end.inbox.push_back(body);
                 if !std::mem::replace(&mut end.told_readable, true) {
-                    self.tell(cx, side, connection, SocketEvent::Readable);
+                    self.tell(cx, side, connection, SocketEvent::Readable(octets));
                 }
             }
             Happening::Fin(side) => {
@@ -437,7 +436,7 @@ impl App for Speaker {
             SocketEvent::Opened | SocketEvent::Writable if self.said < self.say.len() => {
                 self.speak(cx, net, socket);
             }
-            SocketEvent::Readable => {
+            SocketEvent::Readable(_) => {
                 while let Some(body) = net.read(cx, socket, usize::MAX) {
                     self.heard.extend_from_slice(&body.to_bytes());
                 }
@@ -498,7 +497,7 @@ impl App for Answerer {
                 self.heard.push(Vec::new());
                 self.accepted += 1;
             }
-            SocketEvent::Readable | SocketEvent::Writable => {
+            SocketEvent::Readable(_) | SocketEvent::Writable => {
                 let Some((number, said, finished)) = self.connections.get_mut(&socket) else { return };
                 while let Some(body) = net.read(cx, socket, usize::MAX) {
                     self.heard[*number].extend_from_slice(&body.to_bytes());

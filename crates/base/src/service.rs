@@ -98,8 +98,9 @@ impl CloseReason {
 pub enum TransportEvent {
     /// Data can flow both ways.
     Opened,
-    /// `read` of that stream gives something (sent once until it has given nothing).
-    Readable(u16),
+    /// `read` of that stream gives so many octets, where it gave none before. More may arrive while they wait, and no
+    /// other event tells of it: the next one comes when everything was read and something is there again.
+    Readable(u16, u32),
     /// `write` of that stream takes something again, after it took less than offered.
     Writable(u16),
     /// The peer finished that stream and everything was read.
@@ -256,8 +257,9 @@ pub enum SocketEvent {
     },
     /// The connection we asked for is open.
     Opened,
-    /// `read` gives something. Read until `None` (or stop, and the peer is held back).
-    Readable,
+    /// `read` gives so many octets now, which is all there is. Read them all, or until `None`: only then another such
+    /// event follows (or stop, and the peer is held back).
+    Readable(u32),
     /// `write` takes something again.
     Writable,
     /// The peer sends no more; everything it sent was read.

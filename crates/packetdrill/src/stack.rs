@@ -491,8 +491,8 @@ impl Stack {
                         queue.push_back(id);
                     }
                 }
-                TransportEvent::Readable(_) if c.orphan => transport.reset(&mut cx),
-                TransportEvent::Readable(_) | TransportEvent::Writable(_) => {}
+                TransportEvent::Readable(..) if c.orphan => transport.reset(&mut cx),
+                TransportEvent::Readable(..) | TransportEvent::Writable(_) => {}
                 TransportEvent::Finished(_) => c.finished = true,
                 TransportEvent::Closed(reason) => c.ended = Some(reason),
                 TransportEvent::Lingering => {

@@ -346,7 +346,7 @@ impl Pair {
         host.events.push((self.now, event));
         match event {
             TransportEvent::Opened | TransportEvent::Writable(_) => self.push(end),
-            TransportEvent::Readable(_) => self.read(end),
+            TransportEvent::Readable(..) => self.read(end),
             TransportEvent::Lingering => {
                 host.transport = host.transport.take().map(|t| t.into_lingering());
                 host.lingering = true;

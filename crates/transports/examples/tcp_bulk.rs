@@ -114,7 +114,7 @@ fn drain(sides: &mut [Side; 2], i: usize, now: Instant, rate: Rate, outbox: &mut
                 let taken = side.transport.write(&mut cx, 0, side.to_write.clone());
                 let _ = side.to_write.split_to(taken);
             }
-            TransportEvent::Readable(_) => {
+            TransportEvent::Readable(..) => {
                 while let Some(body) = side.transport.read(&mut cx, 0, 1 << 20) {
                     side.read += body.len() as u64;
                 }

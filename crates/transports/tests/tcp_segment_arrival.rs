@@ -293,7 +293,7 @@ fn a_fin_after_all_text_is_acknowledged_and_told_when_all_was_read() {
     let mut d = established();
     d.reads = false;
     assert_eq!(brief(&d.arrives(FIN_ACK, 1, 1, 10)), [(ACK, 1, 12, 0)]);
-    assert_eq!(d.told(), [Readable(0)]);
+    assert_eq!(d.told(), [Readable(0, 10)]);
     d.read_all();
     d.drain();
     assert_eq!(d.told(), [Finished(0)]);
@@ -310,7 +310,7 @@ fn a_fin_that_comes_early_waits_for_what_is_missing() {
     assert_eq!(brief(&d.arrives(FIN_ACK, 11, 1, 10)), [(ACK, 1, 1, 0)]);
     assert_eq!(d.told(), []);
     assert_eq!(brief(&d.arrives(ACK, 1, 1, 10)), [(ACK, 1, 22, 0)]);
-    assert_eq!(d.told(), [Readable(0), Finished(0)]);
+    assert_eq!(d.told(), [Readable(0, 20), Finished(0)]);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn fin_wait_2_takes_text_and_fin() {
     assert_eq!(brief(&d.arrives(ACK, 1, 2, 0)), NOTHING);
     assert_eq!(brief(&d.arrives(ACK, 1, 2, 20)), [(ACK, 2, 21, 0)]);
     assert_eq!(brief(&d.arrives(FIN_ACK, 21, 2, 0)), [(ACK, 2, 22, 0)]);
-    assert_eq!(d.told(), [Readable(0), Finished(0), Closed(CloseReason::Finished), Lingering]);
+    assert_eq!(d.told(), [Readable(0, 20), Finished(0), Closed(CloseReason::Finished), Lingering]);
 }
 
 #[test]

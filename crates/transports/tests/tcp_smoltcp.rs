@@ -203,7 +203,7 @@ impl Table {
                         conn.finish(&mut cx, 0);
                     }
                 }
-                TransportEvent::Readable(_) => {
+                TransportEvent::Readable(..) => {
                     while let Some(body) = conn.read(&mut cx, 0, 1 << 20) {
                         self.received.extend_from_slice(&body.to_bytes());
                     }

@@ -21,7 +21,7 @@ fn at_ms(ms: u64) -> Instant {
 fn download(pair: &mut Pair, len: u32) {
     pair.open(End::Client);
     pair.write(End::Client, Body::Real(vec![7; 100].into()));
-    while !pair.server().saw(TransportEvent::Readable(0)) {
+    while !pair.server().saw(TransportEvent::Readable(0, 100)) {
         let next = pair.next_step().expect("the request arrives");
         pair.drive_until(next);
     }

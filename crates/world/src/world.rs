@@ -611,7 +611,7 @@ impl World {
                 (SocketEvent::Accepted { port: connection.ports.0, from }, 0)
             }
             TransportEvent::Opened => (SocketEvent::Opened, 0),
-            TransportEvent::Readable(stream) => (SocketEvent::Readable, stream),
+            TransportEvent::Readable(stream, octets) => (SocketEvent::Readable(octets), stream),
             TransportEvent::Writable(stream) => (SocketEvent::Writable, stream),
             TransportEvent::Finished(stream) => (SocketEvent::Finished, stream),
             TransportEvent::Closed(why) => {

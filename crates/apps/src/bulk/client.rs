@@ -184,12 +184,16 @@ impl Client {
         }
     }
 
-    /// Reads until nothing is left, over the ends of transfers: only then is there another `Readable`.
-    fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+    /// Reads all of the `octets` that are there, over the ends of transfers: only then is there another `Readable`.
+    fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, mut octets: u32) {
         while let Some(transfer) = self.connections.get_mut(socket) {
             while transfer.left > 0 {
+                if octets == 0 {
+                    return;
+                }
                 let Some(body) = net.read(cx, socket, clamp(transfer.left)) else { return };
                 transfer.left -= body.len() as u64;
+                octets = octets.saturating_sub(body.len() as u32);
             }
             self.complete(cx, net, socket);
         }
@@ -227,7 +231,7 @@ impl App for Client {
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Opened | SocketEvent::Writable => self.write(cx, net, socket),
-            SocketEvent::Readable => self.read(cx, net, socket),
+            SocketEvent::Readable(octets) => self.read(cx, net, socket, octets),
             SocketEvent::Finished => self.ended(cx, net, socket, true),
             SocketEvent::Closed(_) => self.ended(cx, net, socket, false),
             SocketEvent::Accepted { .. } => {}

@@ -181,7 +181,7 @@ impl App for Server {
                 self.connections.insert(socket, State::START);
                 self.serve(cx, net, socket);
             }
-            SocketEvent::Readable | SocketEvent::Writable => self.serve(cx, net, socket),
+            SocketEvent::Readable(_) | SocketEvent::Writable => self.serve(cx, net, socket),
             SocketEvent::Finished => {
                 self.serve(cx, net, socket);
                 self.peer_finished(cx, net, socket);

@@ -344,7 +344,7 @@ impl App for Client {
                 connection.deadline = cx.now + self.config.timeout;
                 connection.opened(cx, net);
             }
-            SocketEvent::Readable => self.read(cx, net, socket),
+            SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
             SocketEvent::Closed(reason) => self.ended(cx, net, socket, Some(reason)),
             SocketEvent::Accepted { .. } => {}

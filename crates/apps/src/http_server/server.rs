@@ -72,7 +72,7 @@ impl App for Server {
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Accepted { .. } => self.accept(cx, net, socket),
-            SocketEvent::Readable | SocketEvent::Writable => self.serve(cx, net, socket),
+            SocketEvent::Readable(_) | SocketEvent::Writable => self.serve(cx, net, socket),
             SocketEvent::Finished => {
                 if let Some(connection) = self.connections.get_mut(socket) {
                     connection.peer_finished();

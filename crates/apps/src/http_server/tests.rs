@@ -199,7 +199,7 @@ impl App for Deaf {
         socket: airloom_base::SocketId,
         event: airloom_base::SocketEvent,
     ) {
-        if event != airloom_base::SocketEvent::Readable {
+        if !matches!(event, airloom_base::SocketEvent::Readable(_)) {
             self.0.handle_event(cx, net, socket, event);
         }
     }

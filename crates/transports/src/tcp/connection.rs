@@ -396,6 +396,12 @@ impl Connection {
         }
     }
 
+    /// What can be read now; less than all of it if that is beyond 4 GB.
+    #[inline]
+    fn readable_now(&self) -> TransportEvent {
+        TransportEvent::Readable(0, u32::try_from(self.rcv.readable()).unwrap_or(u32::MAX))
+    }
+
     /// There is room for what the application could not write.
     #[inline]
     pub fn tell_writable(&mut self) {
@@ -435,7 +441,7 @@ impl Connection {
             return Some(TransportEvent::Opened);
         }
         if take(event::READABLE) {
-            return Some(TransportEvent::Readable(0));
+            return Some(self.readable_now());
         }
         if take(event::WRITABLE) {
             return Some(TransportEvent::Writable(0));
@@ -559,7 +565,7 @@ impl Transport for Connection {
             0 => None,
             event::READABLE => {
                 self.events = 0;
-                Some(TransportEvent::Readable(0))
+                Some(self.readable_now())
             }
             _ => self.next_event(),
         }

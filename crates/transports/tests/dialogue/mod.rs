@@ -223,7 +223,7 @@ impl Dialogue {
             let Some(event) = conn.poll_event() else { return out };
             self.events.push(event);
             match event {
-                TransportEvent::Readable(_) if self.reads => self.read_all(),
+                TransportEvent::Readable(..) if self.reads => self.read_all(),
                 TransportEvent::Lingering => {
                     self.conn = self.conn.take().map(|c| c.into_lingering());
                 }

@@ -294,7 +294,7 @@ impl Stage {
             let Some(event) = conn.poll_event() else { break };
             self.events.push_back(event);
             match event {
-                TransportEvent::Readable(_) if self.reads => self.read_all(),
+                TransportEvent::Readable(..) if self.reads => self.read_all(),
                 TransportEvent::Lingering => {
                     self.conn = self.conn.take().map(|c| c.into_lingering());
                     self.lingering = true;
@@ -513,7 +513,7 @@ impl Stage {
     fn told(&mut self, words: &[String]) -> Result<()> {
         let name = |event: &TransportEvent| match event {
             TransportEvent::Opened => "opened".to_owned(),
-            TransportEvent::Readable(_) => "readable".to_owned(),
+            TransportEvent::Readable(..) => "readable".to_owned(),
             TransportEvent::Writable(_) => "writable".to_owned(),
             TransportEvent::Finished(_) => "finished".to_owned(),
             TransportEvent::Closed(reason) => format!("closed {}", reason.name()),
