@@ -156,8 +156,8 @@ pub trait Bearer: Send {
     /// That moment has come. `cx.now` is the deadline or later; the model uses its own deadlines. A call before the
     /// deadline changes nothing.
     fn handle_timeout(&mut self, cx: &mut Cx);
-    /// What was not sent yet.
-    fn backlog(&self, dir: Direction, station: Station) -> Backlog;
+    /// What is not sent yet at `now`.
+    fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
     /// A change of `part` (`[3]` = member 3 of a bundle; empty = the link itself).
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported>;
     /// How it treats what real hosts send, as it is set at the moment.

@@ -234,6 +234,17 @@ impl std::str::FromStr for QueueLimit {
     }
 }
 
+impl QueueLimit {
+    /// Does a queue that holds so many packets of so many octets refuse one of `len` octets?
+    #[inline]
+    pub fn refuses(self, packets: usize, octets: u64, len: u64) -> bool {
+        match self {
+            QueueLimit::Packets(limit) => packets >= limit as usize,
+            QueueLimit::Octets(limit) => octets + len > limit,
+        }
+    }
+}
+
 impl fmt::Display for QueueLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -93,7 +93,7 @@ impl Bearer for Rough {
         }
     }
 
-    fn backlog(&self, _dir: Direction, _station: Station) -> Backlog {
+    fn backlog(&self, _now: Instant, _dir: Direction, _station: Station) -> Backlog {
         Backlog::default()
     }
 

@@ -107,7 +107,7 @@ fn it_falls_idle_and_an_idle_bearer_has_no_deadline() {
         traffic(&mut bench, 1);
         assert_eq!(bench.bearer.poll_timeout(), None, "{name} after the last datagram");
         for direction in Direction::BOTH {
-            assert_eq!(bench.bearer.backlog(direction, Station(0)).sdus, 0, "{name}");
+            assert_eq!(bench.bearer.backlog(bench.now, direction, Station(0)).sdus, 0, "{name}");
         }
     });
 }

@@ -57,7 +57,7 @@ impl Bearer for Mangler {
     fn handle_timeout(&mut self, cx: &mut Cx) {
         self.due = cx.now;
     }
-    fn backlog(&self, _: Direction, _: Station) -> Backlog {
+    fn backlog(&self, _: Instant, _: Direction, _: Station) -> Backlog {
         Backlog::default()
     }
     fn apply(&mut self, _: &mut Cx, _: &[u16], _: &Change) -> Result<(), Unsupported> {

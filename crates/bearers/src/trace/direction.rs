@@ -84,12 +84,7 @@ impl OneWay {
             self.losses += 1;
             return self.record(cx, Event::Drop, &packet, Some("link down"));
         }
-        let full = match self.limit {
-            None => false,
-            Some(QueueLimit::Packets(n)) => self.waiting >= n as usize,
-            Some(QueueLimit::Octets(n)) => self.waiting_octets + len > n,
-        };
-        if full {
+        if self.limit.is_some_and(|limit| limit.refuses(self.waiting, self.waiting_octets, len)) {
             self.drops += 1;
             return self.record(cx, Event::Drop, &packet, Some("queue full"));
         }
@@ -148,8 +143,13 @@ impl OneWay {
         self.loss.set_loss(loss)
     }
 
-    pub(super) fn backlog(&self) -> Backlog {
-        Backlog { sdus: self.waiting as u32, octets: self.waiting_octets }
+    pub(super) fn backlog(&self, now: Instant) -> Backlog {
+        // Some of those counted as waiting may have been sent since the last packet came.
+        let waiting = self.flight.iter().skip(self.flight.len() - self.waiting).filter(|f| f.sent > now);
+        waiting.fold(Backlog::default(), |sum, f| Backlog {
+            sdus: sum.sdus + 1,
+            octets: sum.octets + f.packet.wire_len() as u64,
+        })
     }
 
     pub(super) fn lost(&self) -> u64 {

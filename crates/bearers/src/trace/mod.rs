@@ -90,8 +90,8 @@ impl Bearer for Trace {
         }
     }
 
-    fn backlog(&self, dir: Direction, _station: Station) -> Backlog {
-        self.ways[dir as usize].backlog()
+    fn backlog(&self, now: Instant, dir: Direction, _station: Station) -> Backlog {
+        self.ways[dir as usize].backlog(now)
     }
 
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {

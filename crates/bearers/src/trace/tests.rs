@@ -125,7 +125,7 @@ fn a_short_burst_meets_the_light_trace_and_a_backlog_the_heavy_one() {
 fn a_full_queue_drops_and_a_cut_link_loses_everything() {
     let mut b = make(&json!({ "up": [10], "queue": "2 packets" })).unwrap();
     (1..=3).for_each(|id| b.send(1_000, id, 1500));
-    assert_eq!(b.link.backlog(Direction::Uplink, Station(0)).sdus, 2);
+    assert_eq!(b.link.backlog(b.now, Direction::Uplink, Station(0)).sdus, 2);
     let mut cx = Cx { now: b.now, records: &mut b.records };
     b.link.apply(&mut cx, &[], &Change::State(LinkState::Down)).unwrap();
     assert!(b.link.apply(&mut cx, &[], &Change::Delay(None, Duration::from_millis(1))).is_ok());

@@ -137,7 +137,7 @@ impl Bearer for UmtsDch {
         self.catch_up(cx.records, cx.now);
     }
 
-    fn backlog(&self, dir: Direction, station: Station) -> Backlog {
+    fn backlog(&self, _now: Instant, dir: Direction, station: Station) -> Backlog {
         let (sdus, octets) = self.mobiles.get(usize::from(station.0)).map_or((0, 0), |m| m.backlog(dir));
         Backlog { sdus, octets }
     }

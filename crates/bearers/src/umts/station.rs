@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::units::QueueLimit;
 use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox, Packet, Point, Station};
 
 use super::config::UmtsDchConfig;
@@ -230,10 +229,7 @@ impl Mobile {
         let way = &mut self.ways[direction as usize];
         let (sdus, octets) = way.sdus.backlog();
         let len = packet.wire_len() as u64;
-        let fits = match common.config.queue.get(direction) {
-            QueueLimit::Packets(n) => sdus < n,
-            QueueLimit::Octets(n) => octets + len <= n,
-        };
+        let fits = !common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         if !fits || len == 0 {
             way.was_full |= !fits;
             common.totals[direction as usize].queue_drops += 1;
@@ -527,11 +523,7 @@ impl Mobile {
     fn room_again(&mut self, common: &mut Common, direction: Direction) {
         let way = &mut self.ways[direction as usize];
         let (sdus, octets) = way.sdus.backlog();
-        let has_room = match common.config.queue.get(direction) {
-            QueueLimit::Packets(n) => sdus < n,
-            QueueLimit::Octets(n) => octets < n,
-        };
-        if has_room {
+        if !common.config.queue.get(direction).refuses(sdus as usize, octets, 1) {
             way.was_full = false;
             common.events.push_back(BearerEvent::Room(direction, self.station));
         }
