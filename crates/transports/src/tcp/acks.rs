@@ -6,7 +6,8 @@ use airloom_base::{CloseReason, Duration, Instant};
 
 use super::config::{LossWindow, PartialAck, RttSampling, SackAfterRto};
 use super::congestion::{Ack, Event, Recovery};
-use super::connection::{Connection, Mode, pending, widen};
+use super::connection::{Connection, Mode, hold, pending, widen};
+use super::frto::Frto;
 use super::recovery::{Arrived, TimerKind};
 use super::rtt;
 use super::sack::DUP_THRESH;
@@ -71,8 +72,12 @@ impl Connection {
             } else {
                 len == 0 && self.snd.wnd == old_window && !h.flags.has(Flags::SYN)
             };
+            if self.frto != Frto::Off {
+                let repeated = len == 0 && self.snd.wnd == old_window && !h.flags.has(Flags::SYN);
+                self.frto_hears(now, news, repeated, reported);
+            }
             if duplicate {
-                self.duplicate_ack(now);
+                self.duplicate_ack(now, news);
             } else if self.mode != Mode::Open {
                 self.pending |= pending::DATA;
             }
@@ -121,9 +126,11 @@ impl Connection {
             if i == 0 && left < right && (right <= ack || inside_second) {
                 covered = Some((left, right));
                 self.eifel.note_dsack();
+                self.dsack_arrives(now, left, right);
                 continue;
             }
-            if left < right && left > una && right <= self.snd.nxt {
+            let sensible = left < right && left > una && right <= self.snd.nxt;
+            if sensible && self.board.has_room(self.snd.sent.len()) {
                 let (fresh, _) = self.board.next_gap(left);
                 if fresh < right {
                     lowest = lowest.min(fresh);
@@ -135,7 +142,9 @@ impl Connection {
             self.facts.spurious += 1;
         }
         if news > 0 {
+            let lost_edge = self.board.lost_edge();
             self.board.update(self.snd.una, self.snd.mss);
+            self.further_loss |= self.board.lost_edge() > lost_edge;
             self.sample_sacked(now, lowest);
         }
         news
@@ -173,7 +182,7 @@ impl Connection {
         self.snd.release();
         let (segments, rtt) = self.take_times(now, echo, una, ack);
         self.stalled_since = now;
-        self.mtu_hold = false;
+        self.hold &= !hold::MTU;
         self.pending |= pending::DATA;
         let mut spurious = false;
         if self.config.eifel {
@@ -181,7 +190,7 @@ impl Connection {
             spurious = self.eifel_ends(now, echo, octets, ece);
         }
         let delivered = octets + sacked - arrived_before;
-        let brought = Ack { octets, segments, delivered, rtt, ..self.brought(now) };
+        let brought = Ack { octets, segments, delivered, rtt, ece, ..self.brought(now) };
         if self.watched {
             self.controller.observe(&mut self.window, &brought);
         }
@@ -199,16 +208,22 @@ impl Connection {
             }
             Mode::Loss => {
                 self.dupacks = 0;
-                //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
-                self.controller.on_ack(&mut self.window, &brought, &self.config);
-                if ack >= self.recover {
-                    self.mode = Mode::Open;
-                    self.controller.on_event(&mut self.window, now, Event::Open);
+                if self.frto == Frto::Off || !self.frto_advances(now, ack, octets, ece) {
+                    self.ack_after_timeout(now, ack, &brought);
                 }
             }
-            Mode::Recovery => restart = self.ack_in_recovery(now, ack, octets),
+            Mode::Recovery => {
+                restart = self.ack_in_recovery(now, ack, octets);
+                if self.reduces_in_proportion() {
+                    let news =
+                        if self.recovers_by_sack() { delivered } else { self.news_without_sack(octets) };
+                    //= RFC 9937: a safe acknowledgement shows progress and no further loss; without SACK a partial one shows one.
+                    let safe = self.recovers_by_sack() && !self.further_loss;
+                    self.prr_ack(news, safe);
+                }
+            }
         }
-        if self.snd.una == self.snd.nxt {
+        if self.snd.una == self.snd.nxt && self.hold & hold::ECN == 0 {
             //= RFC 6298 (5.2): all is acknowledged: off.
             self.timers.retransmission.stop();
             self.timers.settle();
@@ -222,6 +237,20 @@ impl Connection {
         }
         if self.snd.fin_acked() {
             self.step(now, Step::FinAcked);
+        }
+    }
+
+    /// New data acknowledged in the loss state.
+    fn ack_after_timeout(&mut self, now: Instant, ack: u64, brought: &Ack) {
+        //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
+        //= RFC 3168 (6.1.2): but does not grow on an acknowledgement that reports congestion.
+        if !brought.ece {
+            self.controller.on_ack(&mut self.window, brought, &self.config);
+        }
+        if ack >= self.recover {
+            self.frto = Frto::Off;
+            self.mode = Mode::Open;
+            self.controller.on_event(&mut self.window, now, Event::Open);
         }
     }
 
@@ -326,11 +355,13 @@ impl Connection {
         }
         //= RFC 6582 (3.2, step 3): partial acknowledgement: resend, deflate, add a segment back.
         self.pending |= pending::HEAD;
-        self.window.cwnd = self.window.cwnd.saturating_sub(octets);
-        if octets >= mss {
-            self.window.cwnd += mss;
+        if !self.reduces_in_proportion() {
+            self.window.cwnd = self.window.cwnd.saturating_sub(octets);
+            if octets >= mss {
+                self.window.cwnd += mss;
+            }
+            self.window.cwnd = self.window.cwnd.max(mss);
         }
-        self.window.cwnd = self.window.cwnd.max(mss);
         self.partial_acks += 1;
         self.partial_acks == 1 || self.config.partial_ack == PartialAck::SlowButSteady
     }
@@ -343,16 +374,20 @@ impl Connection {
         self.controller.on_event(&mut self.window, now, Event::Open);
     }
 
-    fn duplicate_ack(&mut self, now: Instant) {
+    fn duplicate_ack(&mut self, now: Instant, news: u64) {
         self.pending |= pending::DATA;
         match self.mode {
             Mode::Open | Mode::Disorder | Mode::Cwr => {}
             //= RFC 5681 (3.2, step 4): a segment has left the network for each duplicate.
-            Mode::Recovery if !self.recovers_by_sack() => {
+            Mode::Recovery if !self.recovers_by_sack() && !self.reduces_in_proportion() => {
                 self.window.cwnd += self.snd.mss;
                 return;
             }
-            Mode::Recovery | Mode::Loss => return,
+            Mode::Recovery => {
+                self.prr_duplicate(news);
+                return;
+            }
+            Mode::Loss => return,
         }
         self.dupacks += 1;
         let by_sack = self.recovers_by_sack();
@@ -362,6 +397,10 @@ impl Connection {
             let fresh = by_sack || self.recovery() == Recovery::Reno || self.snd.una > self.recover;
             if fresh && (by_sack || self.dupacks == enough) {
                 self.enter_recovery(now);
+                if self.reduces_in_proportion() {
+                    self.prr_begins(news);
+                    self.prr_duplicate(news);
+                }
             }
         }
     }
@@ -386,6 +425,8 @@ impl Connection {
         } else {
             self.controller.ssthresh(&self.window, self.loss_base())
         };
+        self.dsack_undo_begins();
+        self.frto = Frto::Off;
         self.ecn.cwr_due = true;
         self.recover = nxt;
         self.partial_acks = 0;
@@ -417,6 +458,11 @@ impl Connection {
     /// The retransmission timer expired.
     pub fn retransmission_timeout(&mut self, now: Instant) {
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        if self.hold & hold::ECN != 0 {
+            //= RFC 3168 (6.1.2): with a window of one segment a report of congestion costs a timeout.
+            self.hold &= !hold::ECN;
+            self.pending |= pending::DATA;
+        }
         if !handshake && self.snd.una == self.snd.nxt {
             return;
         }
@@ -452,6 +498,10 @@ impl Connection {
         }
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
         self.eifel_begins(true);
+        self.frto_begins();
+        if matches!(self.mode, Mode::Open) {
+            self.dsack_undo_begins();
+        }
         //= RFC 5681 (3.1): the threshold falls once for a segment, however often its timer expires.
         let ssthresh = if self.timed_out_at == una {
             self.window.ssthresh
@@ -524,7 +574,7 @@ impl Connection {
         if self.facts.established.is_some() && self.snd.una < self.snd.nxt {
             if self.repair.on {
                 self.resend_in_smaller_segments(mss);
-                self.mtu_hold = true;
+                self.hold |= hold::MTU;
                 return;
             }
             //= RFC 1191 (6.4): what was too large is sent again, one segment until it is acknowledged, and this is no congestion.
@@ -532,7 +582,7 @@ impl Connection {
             self.board.time_out(una, nxt, mss, false);
             self.mode = Mode::Loss;
             self.recover = nxt;
-            self.mtu_hold = true;
+            self.hold |= hold::MTU;
             self.pending |= pending::DATA;
         }
     }

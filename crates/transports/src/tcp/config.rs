@@ -5,6 +5,7 @@ use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::combine::{Given, combine};
 use super::congestion::cubic::CubicConfig;
 use super::congestion::vegas::VegasConfig;
 use super::profile::Profile;
@@ -221,11 +222,11 @@ pub enum LossDetection {
     /// By duplicate acknowledgements: RFC 5681 and 6582 without SACK, RFC 6675 with it; counted in octets.
     DupAcks,
     /// By time with SACK (RACK, RFC 8985), by duplicate acknowledgements without; counted in segments, as Linux does.
-    /// Not with Tahoe and Reno, which have a recovery of their own.
+    /// Not with Tahoe and Reno, which have a recovery of their own: there a profile's `rack` becomes `dup-acks`.
     Rack,
 }
 
-/// How the window follows the threshold in recovery, where segments are counted (`loss_detection = "rack"`).
+/// How the window follows the threshold in recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProportionalReduction {
@@ -297,7 +298,7 @@ macro_rules! settings {
             fn try_from(table: Table) -> Result<Config, String> {
                 let mut config = table.profile.settings();
                 $( if let Some(value) = table.$name { config.$name = value; } )*
-                config.checked()
+                combine(config, given)?.checked()
             }
         }
     };
@@ -327,24 +328,27 @@ settings! {
     abc_limit: u8,
     /// From what half the window is taken after a loss.
     loss_window: LossWindow,
-    /// How a sender finds out that a segment is lost.
+    /// How a sender finds out that a segment is lost. The profile's `prr`, `tlp`, `frto`, `undo_by_dsack` and
+    /// `undo_by_timestamps` belong to the profile's `loss_detection`: with another one they are off unless set.
     loss_detection: LossDetection,
-    /// Proportional rate reduction: how the window follows the threshold in recovery.
+    /// Proportional rate reduction: how the window follows the threshold in recovery. Not with Tahoe.
     prr: ProportionalReduction,
-    /// Send a tail loss probe (RFC 8985 section 7)? With `loss_detection = "rack"`.
+    /// Send a tail loss probe (RFC 8985 section 7)? Needs `loss_detection = "rack"` and `sack`.
     tlp: bool,
-    /// Detect spurious timeouts by F-RTO (RFC 5682)? With `loss_detection = "rack"`.
+    /// Detect spurious timeouts by F-RTO (RFC 5682: with SACK section 3, without section 2)? With `loss_detection = "rack"`
+    /// the window is then what it was (Linux); with `"dup-acks"` the answer is that of `eifel` if it is on, else the reduced
+    /// window stays (RFC 5682 section 4).
     frto: bool,
-    /// Undo a reduction when D-SACKs report everything that was sent again (RFC 3708)? With `loss_detection = "rack"`.
+    /// Undo a reduction when D-SACKs report everything that was sent again (RFC 3708)? Needs `sack`.
     undo_by_dsack: bool,
-    /// Undo a reduction when a timestamp shows that the original had arrived (RFC 3522)? With
-    /// `loss_detection = "rack"`.
+    /// Undo a reduction when a timestamp shows that the original had arrived (RFC 3522)? Needs
+    /// `loss_detection = "rack"` and `timestamps`.
     undo_by_timestamps: bool,
-    /// Duplicate acknowledgements that mean a loss where there is no SACK (RFC 5681: 3). With `loss_detection = "dup-acks"`.
+    /// Duplicate acknowledgements that mean a loss where there is no SACK (RFC 5681: 3). Needs `loss_detection = "dup-acks"`.
     dup_acks: u8,
     /// Tell spurious retransmissions by timestamps (Eifel detection, RFC 3522), and go on after a spurious timeout with the
-    /// old threshold and a more careful timeout (Eifel response, RFC 4015)? With `loss_detection = "dup-acks"`; with `"rack"` see
-    /// `undo_by_timestamps`.
+    /// old threshold and a more careful timeout (Eifel response, RFC 4015)? Needs `loss_detection = "dup-acks"`, and
+    /// `timestamps` or, for the response alone, `frto`; with `"rack"` see `undo_by_timestamps`.
     eifel: bool,
     /// Do the first two duplicate acknowledgements let new segments out (RFC 3042)?
     limited_transmit: bool,
@@ -553,4 +557,6 @@ mod tests {
         let shift = |n| Config { receive_buffer: Octets(n), ..Config::default() }.window_shift();
         assert_eq!((shift(65_535), shift(65_536), shift(400_000), shift(1 << 30)), (0, 1, 3, 14));
     }
+        // It goes by them.
+        expected.undo_by_timestamps = false;
 }

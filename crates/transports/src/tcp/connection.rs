@@ -16,8 +16,10 @@ use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
 use super::congestion::{self, Controller, Recovery, Window};
 use super::ecn::{self, Ecn};
+use super::dsack_undo::DsackUndo;
 use super::eifel::Eifel;
 use super::pace::Pace;
+use super::frto::Frto;
 use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
 use super::rtt::Rtt;
@@ -58,6 +60,14 @@ pub(super) mod pending {
 }
 
 /// What waits to be told: bits of `events`.
+/// Why data waits, beside the windows: bits of [`Connection::hold`].
+pub(super) mod hold {
+    /// The path takes smaller datagrams: one segment only until it is acknowledged.
+    pub const MTU: u8 = 1;
+    /// Congestion was reported for a window of one segment: nothing new until the retransmission timer expires.
+    pub const ECN: u8 = 2;
+}
+
 mod event {
     pub const OPENED: u8 = 1;
     pub const READABLE: u8 = 2;
@@ -120,8 +130,8 @@ pub(super) struct Connection {
     pub timed_out_at: u64,
     /// Something was sent since nothing more could be.
     pub sent_something: bool,
-    /// A path MTU reduction: one segment only until it is acknowledged.
-    pub mtu_hold: bool,
+    /// Why data waits, beside the windows.
+    pub hold: u8,
     pub partial_acks: u32,
     pub snd: Send,
     pub rcv: Receive,
@@ -139,6 +149,12 @@ pub(super) struct Connection {
     pub ecn: Ecn,
     pub eifel: Eifel,
     pub usage: Usage,
+    pub frto: Frto,
+    pub dsack_undo: DsackUndo,
+    /// With PRR and without SACK: octets that duplicates stand for.
+    pub duplicate_octets: u64,
+    /// SACK blocks have shown more to be lost than before.
+    pub further_loss: bool,
     pub rtt: Rtt,
     pub acks: AckState,
     pub timers: Timers,
@@ -209,7 +225,7 @@ impl Connection {
             recover: iss,
             timed_out_at: 0,
             sent_something: false,
-            mtu_hold: false,
+            hold: 0,
             partial_acks: 0,
             snd: Send::new(iss, default_mss, config.send_buffer.0),
             rcv,
@@ -226,6 +242,10 @@ impl Connection {
             usage: Usage::new(now),
             rtt: Rtt::new(&config),
             acks: AckState::new(),
+            frto: Frto::default(),
+            dsack_undo: DsackUndo::default(),
+            duplicate_octets: 0,
+            further_loss: false,
             timers: Timers::default(),
             last_sent: now,
             last_resent: now,

@@ -5,7 +5,7 @@ use airloom_base::Instant;
 
 use super::config::EcnUse;
 use super::congestion::Event;
-use super::connection::{Connection, Mode};
+use super::connection::{Connection, Mode, hold};
 use super::wire::{Flags, Header};
 
 /// ECT(0): the codepoint of packets that may be marked.
@@ -94,9 +94,16 @@ impl Connection {
     /// An acknowledgement of `ack` reports congestion, where recovery does not count segments. Says whether the window was
     /// reduced for it, or had been in this round trip.
     pub fn reduce_for_ecn(&mut self, now: Instant, ack: u64) {
-        //= RFC 3168 (6.1.2): at most once per window of data, and not beside a reduction for a loss.
-        if self.mode != Mode::Open || ack <= self.ecn.recover {
+        //= RFC 3168 (6.1.2): at most once per window of data, and not beside a reduction for a loss in it.
+        if self.mode != Mode::Open || ack <= self.ecn.recover || ack <= self.recover {
             return;
+        }
+        if self.window.cwnd <= self.snd.mss {
+            //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing
+            //= new is sent before it expires (MUST). Linux does not do this; it never goes below two here.
+            self.hold |= hold::ECN;
+            let at = self.rtt.deadline(&self.config, now);
+            self.timers.arm_retransmission(at);
         }
         let ssthresh = self.threshold_after_report();
         self.window.cut(ssthresh.min(self.window.cwnd), ssthresh);

@@ -6,7 +6,8 @@
 use airloom_base::{Duration, Instant};
 
 use super::congestion::Event;
-use super::connection::{Connection, Mode};
+use super::connection::{Connection, Mode, pending};
+use super::frto::Frto;
 
 /// State of one connection. Names are the standards'.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,10 +38,10 @@ impl Eifel {
 impl Connection {
     /// A recovery begins, before window and threshold change. Says nothing while another one goes on.
     pub fn eifel_begins(&mut self, by_timeout: bool) {
-        if !self.config.eifel || !self.timestamps_ok || self.mode != Mode::Open {
+        if !self.config.eifel || self.mode != Mode::Open {
             return;
         }
-        self.eifel.waiting = true;
+        self.eifel.waiting = self.timestamps_ok;
         self.eifel.retransmit_ts = None;
         //= RFC 4015 (3.1, step 0): what was in flight, or the threshold if that is more.
         let pipe = self.snd.outstanding().max(self.window.ssthresh);
@@ -77,14 +78,32 @@ impl Connection {
             return false;
         }
         self.facts.spurious += 1;
-        let Some(pipe_prev) = self.eifel.pipe_prev.take() else { return false };
-        //= RFC 4015 (3.1, step 5): what was declared lost is on its way; new data goes on from SND.MAX.
+        if self.eifel.pipe_prev.is_none() {
+            return false;
+        }
+        self.resume_after_spurious(now);
+        self.eifel_responds(octets, ece);
+        true
+    }
+
+    /// What was declared lost is on its way: nothing is repaired any more, new data goes on.
+    pub fn resume_after_spurious(&mut self, now: Instant) {
+        //= RFC 4015 (3.1, step 5): new data goes on from SND.MAX.
         self.board.forgive(self.snd.una, self.snd.mss);
         self.mode = Mode::Open;
+        self.frto = Frto::Off;
         self.dupacks = 0;
-        //= RFC 4015 (4), RFC 6582 (3.2): fast retransmit is possible again.
+        self.limited_octets = 0;
+        self.pending = (self.pending & !pending::HEAD) | pending::DATA;
+        //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
         self.recover = self.snd.una.saturating_sub(1);
         self.controller.on_event(&mut self.window, now, Event::Open);
+    }
+
+    /// The response to a spurious timeout (RFC 4015), if there is one to answer to; `octets` were acknowledged just now.
+    pub fn eifel_responds(&mut self, octets: u64, ece: bool) {
+        let Some(pipe_prev) = self.eifel.pipe_prev.take() else { return };
+        self.eifel.retransmit_ts = None;
         self.eifel.adapt_above = Some(self.snd.nxt);
         if !ece {
             //= RFC 4015 (3.1, step 6): the flight and what was acknowledged, at most an initial window of it.
@@ -92,7 +111,6 @@ impl Connection {
             let cwnd = self.snd.outstanding() + octets.min(initial);
             self.window.cut(cwnd.max(self.snd.mss), pipe_prev);
         }
-        true
     }
 
     /// A round-trip time of an acknowledgement of `ack`.

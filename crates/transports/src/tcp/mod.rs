@@ -30,6 +30,7 @@
 //! RFC 4015 to spurious timeouts (`eifel.rs`) goes with RFC 6675; where recovery counts segments it is Linux's undo.
 
 mod ack_policy;
+//! Which settings go together is in `combine.rs`.
 mod acks;
 mod arrival;
 pub mod config;
@@ -39,13 +40,16 @@ mod ecn;
 mod eifel;
 mod output;
 mod pace;
+mod dsack_undo;
 pub mod profile;
 mod protocol;
+mod frto;
 mod ranges;
 mod recovery;
 mod recv;
 mod rtt;
 mod sack;
+mod prr;
 mod send;
 pub mod state;
 mod time_wait;

@@ -149,13 +149,17 @@ impl Connection {
             Mode::Open | Mode::Disorder | Mode::Cwr => None,
             Mode::Recovery if self.recovers_by_sack() => return self.transmit_in_sack_recovery(now),
             Mode::Recovery => None,
-            Mode::Loss => match self.next_lost() {
-                Ok(Some((start, end))) => {
-                    self.board.resend(start, end);
-                    return Some(self.resend(now, start, end));
-                }
-                Ok(None) => None,
-                Err(held) => Some(held),
+            Mode::Loss => match self.frto_next(now) {
+                Some(Ok(len)) => return Some(self.send_more(now, len)),
+                Some(Err(held)) => Some(held),
+                None => match self.next_lost() {
+                    Ok(Some((start, end))) => {
+                        self.board.resend(start, end);
+                        return Some(self.resend(now, start, end));
+                    }
+                    Ok(None) => None,
+                    Err(held) => Some(held),
+                },
             },
         };
         match held.map_or_else(|| self.next_new(now), Err) {
@@ -177,7 +181,7 @@ impl Connection {
         if start > self.snd.una && start >= self.snd.window_edge() && start < self.snd.resent_below {
             return Err(Held::Window);
         }
-        let held = pipe > 0 && (self.mtu_hold || pipe + (end - start) > self.window.cwnd);
+        let held = pipe > 0 && (self.hold != 0 || pipe + (end - start) > self.window.cwnd);
         if held { Err(Held::Congestion) } else { Ok(Some((start, end))) }
     }
 
@@ -242,7 +246,7 @@ impl Connection {
         if !snd.has_unsent() {
             return Err(Held::Nothing);
         }
-        if self.mtu_hold {
+        if self.hold != 0 {
             return Err(Held::Congestion);
         }
         if snd.una == snd.nxt && self.facts.app_sent > 0 {
@@ -320,8 +324,11 @@ impl Connection {
         if len < self.room() && len > 0 {
             self.snd.short_end = end;
         }
-        if self.dupacks > 0 && self.mode == Mode::Open {
-            self.limited_octets += len;
+        if self.dupacks > 0 {
+            if self.mode == Mode::Open {
+                self.limited_octets += len;
+            }
+            self.prr_sent(len);
         }
         self.snd.sent.push_back(Sent { end: next, at: now, marks: 0 });
         self.snd.nxt = next;
@@ -365,6 +372,8 @@ impl Connection {
         self.last_resent = now;
         self.sent_something = true;
         self.eifel_resends(now);
+        self.prr_sent(end - start);
+        self.dsack_undo.resent(start, end);
         if self.pace.on {
             self.paced_out(now, end - start);
             if let Some(rate) = &mut self.rate {

@@ -293,6 +293,7 @@ fn linux_classic() -> Config {
         quick_ack_window: Octets(65_535 + 192 * 2 * 1460),
         ..linux()
     }
+        undo_by_timestamps: false,
 }
 
 fn bsd_reno() -> Config {

@@ -43,7 +43,6 @@ impl Scoreboard {
     }
 
     /// Octets SACKed.
-    #[cfg(test)]
     pub fn sacked(&self) -> u64 {
         self.sacked.total()
     }
@@ -69,6 +68,16 @@ impl Scoreboard {
     }
 
     /// A SACK block arrived; returns how many octets are news.
+    /// Everything below this that is not SACKed is lost.
+    pub fn lost_edge(&self) -> u64 {
+        self.lost_edge
+    }
+
+    /// One past the highest octet sent again since recovery or the loss state began.
+    pub fn resent_up_to(&self) -> u64 {
+        self.rxt
+    }
+
     pub fn sack(&mut self, start: u64, end: u64) -> u64 {
         //= RFC 6675 (3): octets resent that arrive leave the pipe once.
         let below = if start < self.rxt { self.sacked.insert(start, end.min(self.rxt)) } else { 0 };

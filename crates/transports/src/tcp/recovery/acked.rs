@@ -4,7 +4,7 @@ use airloom_base::{Duration, Instant};
 
 use super::super::config::RttSampling;
 use super::super::congestion::{Ack, Flow};
-use super::super::connection::{Connection, Mode, pending};
+use super::super::connection::{Connection, Mode, hold, pending};
 use super::super::send::mark;
 use super::super::state::Step;
 
@@ -167,7 +167,7 @@ impl Connection {
         }
         self.stalled_since = now;
         self.repair.timeouts = 0;
-        self.mtu_hold = false;
+        self.hold &= !hold::MTU;
         if news.acked > 0 {
             news.restart_timer = true;
             if !self.sack_ok {

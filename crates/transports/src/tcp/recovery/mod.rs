@@ -45,7 +45,7 @@ use super::connection::Connection;
 use super::ranges::Ranges;
 use super::sack::DUP_THRESH;
 pub(super) use acked::Arrived;
-pub(super) use prr::Prr;
+pub(super) use prr::{Delivery, Prr};
 use rack::Rack;
 use tlp::Probe;
 use undo::Undo;

@@ -1,6 +1,6 @@
 //! Proportional rate reduction: how much may leave in answer to each acknowledgement while the window shrinks.
 //!
-//! The arithmetic is in whole segments, and knows nothing of a connection.
+//! The arithmetic is in whole segments here, in octets in `../prr.rs`, and knows nothing of a connection.
 
 use airloom_base::Instant;
 use serde::{Deserialize, Serialize};
@@ -36,8 +36,10 @@ impl Prr {
         Prr { recover_fs, delivered: 0, out: 0 }
     }
 
-    /// How many segments may leave now (sndcnt).
-    pub fn on_ack(&mut self, rule: ProportionalReduction, d: Delivery) -> u64 {
+    /// How many segments or octets may leave now (sndcnt).
+    ///
+    /// `unit`: one, or the octets of a segment where everything is in octets.
+    pub fn on_ack(&mut self, rule: ProportionalReduction, d: Delivery, unit: u64) -> u64 {
         self.delivered += d.delivered;
         let owed = self.delivered.saturating_sub(self.out);
         let allowed = if d.in_flight > d.ssthresh {
@@ -48,14 +50,14 @@ impl Prr {
                 //= RFC 6937 (3): conservative bound: what was delivered and not yet answered.
                 ProportionalReduction::Off | ProportionalReduction::Conservative => owed,
                 //= RFC 6937 (3): slow start bound: as slow start would, at most.
-                ProportionalReduction::SlowStart => owed.max(d.delivered) + 1,
+                ProportionalReduction::SlowStart => owed.max(d.delivered) + unit,
                 //= RFC 9937: the slow start bound only when the acknowledgement is a good sign.
-                ProportionalReduction::Safe => owed.max(d.delivered) + u64::from(d.safe),
+                ProportionalReduction::Safe => owed.max(d.delivered) + if d.safe { unit } else { 0 },
             };
             limit.min(d.ssthresh - d.in_flight)
         };
         //= RFC 9937: the first retransmission leaves whatever the sum says (Linux likewise).
-        if rule == ProportionalReduction::Safe && self.out == 0 { allowed.max(1) } else { allowed }
+        if rule == ProportionalReduction::Safe && self.out == 0 { allowed.max(unit) } else { allowed }
     }
 }
 
@@ -113,10 +115,11 @@ impl Connection {
         }
         let in_flight = self.segments_in_flight();
         let ssthresh = self.ssthresh_segments();
-        let allowed = self
-            .repair
-            .prr
-            .on_ack(rule, Delivery { delivered, in_flight, ssthresh, safe: advanced && lost == 0 });
+        let allowed = self.repair.prr.on_ack(
+            rule,
+            Delivery { delivered, in_flight, ssthresh, safe: advanced && lost == 0 },
+            1,
+        );
         self.set_cwnd_segments((in_flight + allowed).max(1));
     }
 
@@ -143,7 +146,8 @@ mod tests {
         let mut sent = Vec::new();
         for _ in 0..acks {
             flight -= 1;
-            let n = prr.on_ack(rule, Delivery { delivered: 1, in_flight: flight, ssthresh: 10, safe: false });
+            let n =
+                prr.on_ack(rule, Delivery { delivered: 1, in_flight: flight, ssthresh: 10, safe: false }, 1);
             prr.out += n;
             flight += n;
             sent.push(n);
@@ -177,15 +181,19 @@ mod tests {
     fn rfc_9937_the_first_retransmission_is_forced_and_a_safe_acknowledgement_adds_one() {
         let mut prr = Prr::begin(20);
         let d = Delivery { delivered: 1, in_flight: 10, ssthresh: 10, safe: false };
-        assert_eq!(prr.on_ack(ProportionalReduction::Safe, d), 1);
+        assert_eq!(prr.on_ack(ProportionalReduction::Safe, d, 1), 1);
         prr.out += 1;
-        assert_eq!(prr.on_ack(ProportionalReduction::Safe, Delivery { in_flight: 5, ..d }), 1);
+        assert_eq!(prr.on_ack(ProportionalReduction::Safe, Delivery { in_flight: 5, ..d }, 1), 1);
         prr.out += 1;
-        assert_eq!(prr.on_ack(ProportionalReduction::Safe, Delivery { in_flight: 5, safe: true, ..d }), 2);
+        assert_eq!(prr.on_ack(ProportionalReduction::Safe, Delivery { in_flight: 5, safe: true, ..d }, 1), 2);
         // Never beyond the threshold.
         prr.out += 2;
         assert_eq!(
-            prr.on_ack(ProportionalReduction::Safe, Delivery { in_flight: 9, delivered: 5, safe: true, ..d }),
+            prr.on_ack(
+                ProportionalReduction::Safe,
+                Delivery { in_flight: 9, delivered: 5, safe: true, ..d },
+                1
+            ),
             1
         );
     }

@@ -54,7 +54,7 @@ impl Connection {
         }
         if self.repair.next == Next::Lost {
             if self.segments_in_flight() < self.cwnd_segments()
-                && !(self.mtu_hold && self.segments_in_flight() > 0)
+                && !(self.hold != 0 && self.segments_in_flight() > 0)
                 && let Some(index) = self.next_to_resend()
             {
                 //= RFC 9293 (3.8.6): beyond a window that shrank only the first segment is sent again.

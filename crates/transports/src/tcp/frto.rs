@@ -1,0 +1,118 @@
+//! F-RTO where recovery counts octets (RFC 5682: section 2 without SACK, section 3 with it): was a retransmission timeout
+//! spurious? Two acknowledgements tell: the first one lets two new segments out instead of what the timeout declared lost,
+//! the second one is for them, or for the originals.
+//!
+//! `recovery/frto.rs` is the same where recovery counts segments. The answer to a spurious timeout is that of RFC 4015 if
+//! `eifel` is on (`eifel.rs`); else the window stays reduced, and only what is not needed is not sent again (RFC 5682 4).
+
+use airloom_base::Instant;
+
+use super::connection::{Connection, Mode, pending};
+use super::output::Held;
+
+/// Where the algorithm stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Frto {
+    /// The timeout is taken for what it seems to be.
+    #[default]
+    Off,
+    /// Step 2: the first segment was sent again; its acknowledgement is waited for.
+    First,
+    /// Step 3: so many new segments have left; the second acknowledgement is waited for.
+    Second { sent: u8 },
+}
+
+impl Connection {
+    /// Step 1: the retransmission timer has expired; the mode is what it was before.
+    pub fn frto_begins(&mut self) {
+        let fits = match self.mode {
+            //= RFC 5682 (2.1, 3.1): a timeout in loss recovery is no question, unless the same segment timed out again.
+            Mode::Loss => self.frto == Frto::First,
+            //= RFC 5682 (2.1): nor in fast recovery, unless it is Reno's or NewReno's.
+            Mode::Recovery => !self.recovers_by_sack(),
+            _ => true,
+        };
+        self.frto = if self.config.frto && fits { Frto::First } else { Frto::Off };
+    }
+
+    /// In the loss state SND.UNA has moved to `ack`, by `octets`. Says whether the timeout was spurious and is answered.
+    pub fn frto_advances(&mut self, now: Instant, ack: u64, octets: u64, ece: bool) -> bool {
+        match self.frto {
+            Frto::Off => false,
+            Frto::First => {
+                //= RFC 5682 (2.1, 3.1, step 2): not if it covers everything, or less than what was sent again; and not if
+                //= nothing new can be sent.
+                let part = ack < self.board.resent_up_to();
+                let new = self.snd.has_unsent() && self.snd.window_edge() > self.snd.nxt;
+                self.frto = if ack >= self.recover || part || !new {
+                    Frto::Off
+                } else {
+                    self.recover = self.snd.nxt;
+                    Frto::Second { sent: 0 }
+                };
+                false
+            }
+            Frto::Second { .. } if self.recovers_by_sack() && self.frto_heard_of_new(ack) => {
+                self.frto_fails();
+                false
+            }
+            //= RFC 5682 (2.1, 3.1, step 3b): what was not sent again has arrived.
+            Frto::Second { .. } => {
+                self.frto_tells(now, octets, ece);
+                true
+            }
+        }
+    }
+
+    /// In the loss state an acknowledgement came that does not move SND.UNA; it reports `news` octets for the first time,
+    /// and is otherwise a duplicate or not.
+    pub fn frto_hears(&mut self, now: Instant, news: u64, duplicate: bool, ece: bool) {
+        match self.frto {
+            //= RFC 5682 (2.1, step 2a): a duplicate: conventional. (3.1, step 2): with SACK it is only noted.
+            Frto::First if duplicate && !self.recovers_by_sack() => self.frto = Frto::Off,
+            Frto::Second { .. } if self.recovers_by_sack() => {
+                if news > 0 && !self.frto_heard_of_new(self.snd.una) {
+                    self.frto_tells(now, 0, ece);
+                } else if news > 0 || duplicate {
+                    self.frto_fails();
+                }
+            }
+            Frto::Second { .. } if duplicate => self.frto_fails(),
+            _ => {}
+        }
+    }
+
+    /// Does the peer have some of what was sent since the timeout?
+    fn frto_heard_of_new(&self, ack: u64) -> bool {
+        ack.max(self.board.high_sacked().unwrap_or(0)) > self.recover
+    }
+
+    //= RFC 5682 (2.1, 3.1, step 3a): the loss was real; two round trips have passed, so three segments may be in flight.
+    fn frto_fails(&mut self) {
+        self.frto = Frto::Off;
+        self.window.cwnd = 3 * self.snd.mss;
+        self.pending |= pending::DATA;
+    }
+
+    /// The timeout was spurious.
+    fn frto_tells(&mut self, now: Instant, octets: u64, ece: bool) {
+        self.facts.spurious += 1;
+        self.resume_after_spurious(now);
+        self.eifel_responds(octets, ece);
+    }
+
+    /// Step 2: what leaves instead of what the timeout declared lost, if it is so.
+    #[inline]
+    pub fn frto_next(&mut self, now: Instant) -> Option<Result<u64, Held>> {
+        let Frto::Second { sent } = self.frto else { return None };
+        //= RFC 5682 (2.1, step 2b): up to two new segments.
+        let next = if sent < 2 { self.next_new(now) } else { Err(Held::Congestion) };
+        if next.is_ok() {
+            self.frto = Frto::Second { sent: sent + 1 };
+        } else if sent == 0 {
+            self.frto = Frto::Off;
+            return None;
+        }
+        Some(next)
+    }
+}
