@@ -40,7 +40,7 @@ mod ecn;
 mod eifel;
 mod output;
 mod pace;
-mod dsack_undo;
+mod pieces;
 pub mod profile;
 mod protocol;
 mod frto;

@@ -43,7 +43,7 @@ impl Ranges {
         self.total = 0;
     }
     /// Number of ranges.
-    #[cfg(test)]
+    #[inline]
     pub fn count(&self) -> usize {
         self.list.len()
     }

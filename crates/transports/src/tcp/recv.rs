@@ -4,11 +4,17 @@ use std::collections::VecDeque;
 
 use airloom_base::{Body, Instant};
 
+use super::pieces::join;
 use super::ranges::{Range, Ranges};
 use super::wire::SackBlocks;
 
 /// How many blocks are remembered: as many as fit into an option.
 const BLOCKS: usize = 4;
+
+/// Octets of the receive buffer for each piece that is held out of order, and pieces that are held in any case. A flood of
+/// octets with holes between them would cost fifty times what it carries.
+const PIECE: u64 = 64;
+const PIECES: u64 = 64;
 
 /// What a data segment did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,6 +186,10 @@ impl Receive {
     }
 
     fn hold(&mut self, seq: u64, end: u64, body: Body) -> Arrival {
+        if seq > self.nxt && self.held.len() as u64 >= PIECES + self.limit / PIECE {
+            //= RFC 2018 (8): what was not reported may be dropped; the next octet expected is always taken.
+            return Arrival::OutOfOrder;
+        }
         let mut at = seq;
         let mut fresh = 0;
         while at < end {
@@ -214,8 +224,9 @@ impl Receive {
             Some((last, _)) if *last < start => self.held.len(),
             _ => self.held.partition_point(|(s, _)| *s < start),
         };
+        let before = self.held.len();
         let body = match at.checked_sub(1).and_then(|i| self.held.get_mut(i)) {
-            Some((s, before)) if *s + before.len() as u64 == start => match before.try_join(body) {
+            Some((s, last)) if *s + last.len() as u64 == start => match join(last, before, body) {
                 Ok(()) => return,
                 Err(body) => body,
             },
@@ -229,9 +240,10 @@ impl Receive {
         let len = body.len() as u64;
         self.nxt += len;
         self.ready_octets += len;
+        let before = self.ready.len();
         match self.ready.back_mut() {
             Some(last) => {
-                if let Err(body) = last.try_join(body) {
+                if let Err(body) = join(last, before, body) {
                     self.ready.push_back(body);
                 }
             }

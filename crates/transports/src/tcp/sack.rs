@@ -52,6 +52,12 @@ impl Scoreboard {
         self.sacked.containing(at).is_some()
     }
 
+    /// May a block be taken in with `segments` outstanding? A peer that reports what arrived has at most one range for each;
+    /// one that invents octets in between would make the list as long as it likes.
+    pub fn has_room(&self, segments: usize) -> bool {
+        self.sacked.count() <= segments
+    }
+
     /// The lowest octet not below `from` that is not SACKed, and the next one above it that is.
     pub fn next_gap(&self, from: u64) -> (u64, u64) {
         self.sacked.next_gap(from)

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use airloom_base::{Body, Filler, Instant};
 use bytes::BytesMut;
 
+use super::pieces::join;
+
 /// What is known of a segment: bits of [`Sent::marks`], kept where recovery counts segments.
 pub(super) mod mark {
     /// The peer reported it.
@@ -156,11 +158,11 @@ impl Send {
             return 0;
         }
         let piece = if len < body.len() { body.split_to(len) } else { body };
-        let at = self.end;
+        let (at, before) = (self.end, self.pieces.len());
         self.end += len as u64;
         match self.pieces.back_mut() {
             Some((_, last)) => {
-                if let Err(piece) = last.try_join(piece) {
+                if let Err(piece) = join(last, before, piece) {
                     self.pieces.push_back((at, piece));
                 }
             }

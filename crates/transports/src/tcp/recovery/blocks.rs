@@ -22,7 +22,8 @@ impl Connection {
                 continue;
             }
             let left = left.max(prior_una);
-            if left < right {
+            // An honest peer has at most one range for each segment; see `Scoreboard::has_room`.
+            if left < right && self.repair.sacked.count() <= self.snd.sent.len() {
                 self.take_block(now, left, right, news);
             }
         }
