@@ -148,6 +148,8 @@ fn settings(random: &mut Stream) -> Config {
         c.receive_buffer = Octets(1 + [0, 7, 600, 3000, 70_000, 4_000_000][bits as usize % 6]);
         c.initial_receive_window = Octets((c.receive_buffer.0 >> ((bits >> 8) % 2)).max(1));
         c.send_buffer = Octets([1, 500, 5000, 100_000][(bits >> 16) as usize % 4]);
+        // As it comes with autotuning: a largest window whose steps the first one can be told in.
+        c.receive_buffer_max = Octets(c.receive_buffer.0 << ((bits >> 24) % 5));
     }
     if let Some(bits) = change(0.3) {
         c.mss = [88, 100, 536, 1000, 1460][bits as usize % 5];

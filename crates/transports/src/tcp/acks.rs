@@ -232,8 +232,8 @@ impl Connection {
             let at = self.rtt.deadline(&self.config, now);
             self.timers.arm_retransmission(at);
         }
-        if self.snd.take_room() {
-            self.tell_writable();
+        if self.snd.wants_room() {
+            self.room_for_more();
         }
         if self.snd.fin_acked() {
             self.step(now, Step::FinAcked);

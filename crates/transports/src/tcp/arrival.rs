@@ -60,6 +60,9 @@ impl Connection {
             self.new_ack(now, echo, ack, 0, false);
         } else {
             self.snd.wl1 = seq;
+            if self.right_size.is_some() {
+                self.right_size_by_arrival(now, echo, octets);
+            }
             self.take_data(now, h.flags, seq, packet.take_body());
             if self.rcv.fin == Some(self.rcv.nxt) {
                 self.take_fin(now);
@@ -298,6 +301,9 @@ impl Connection {
     #[inline(never)]
     fn take_text(&mut self, now: Instant, h: &Header, seq: u64, body: Body) {
         let len = body.len() as u64;
+        if self.right_size.is_some() && len > 0 {
+            self.right_size_by_arrival(now, h.options.timestamps.map(|(_, echo)| echo), len);
+        }
         if !self.state.can_receive() {
             // The peer sent its FIN already: a repetition, or data after it.
             if len > 0 || h.flags.has(Flags::FIN) {

@@ -296,6 +296,19 @@ macro_rules! settings {
         impl TryFrom<Table> for Config {
             type Error = String;
             fn try_from(table: Table) -> Result<Config, String> {
+                let given = Given {
+                    loss_detection: table.loss_detection.is_some(),
+                    prr: table.prr.is_some(),
+                    tlp: table.tlp.is_some(),
+                    frto: table.frto.is_some(),
+                    undo_by_dsack: table.undo_by_dsack.is_some(),
+                    undo_by_timestamps: table.undo_by_timestamps.is_some(),
+                    dup_acks: table.dup_acks.is_some(),
+                    receive_buffer: table.receive_buffer.is_some(),
+                    receive_autotuning: table.receive_autotuning.is_some(),
+                    send_buffer: table.send_buffer.is_some(),
+                    send_autotuning: table.send_autotuning.is_some(),
+                };
                 let mut config = table.profile.settings();
                 $( if let Some(value) = table.$name { config.$name = value; } )*
                 combine(config, given)?.checked()
@@ -380,16 +393,27 @@ settings! {
     delayed_ack: AckPolicy,
     /// Longest time an acknowledgement waits; below 500 ms.
     ack_delay: Duration,
-    /// Receive buffer: the largest window announced.
+    /// Receive buffer: the largest window announced; with `receive_autotuning` where it begins. If it is set, the
+    /// profile's autotuning is off unless set too (Linux: `SO_RCVBUF`).
     receive_buffer: Octets,
+    /// Does the receive buffer grow with what the application reads in a round trip (dynamic right-sizing, Fisk and Feng 2001;
+    /// as Linux adjusts it with `tcp_moderate_rcvbuf`)?
+    receive_autotuning: bool,
+    /// With `receive_autotuning`: how large it becomes at most (Linux: the window that `tcp_rmem` allows).
+    receive_buffer_max: Octets,
     /// Window announced at the beginning. If it is smaller than the receive buffer it grows by two segments with each
     /// full segment received.
     initial_receive_window: Octets,
     /// With `delayed_ack = "linux"`: acknowledgements are quick while the window grows that Linux is ready to offer. It
     /// begins with 65,535 octets and grows by two segments with each full segment received, up to this.
     quick_ack_window: Octets,
-    /// Send buffer: how much the application can write ahead.
+    /// Send buffer: how much the application can write ahead; with `send_autotuning` where it begins. If it is
+    /// set, the profile's autotuning is off unless set too (Linux: `SO_SNDBUF`).
     send_buffer: Octets,
+    /// Does the send buffer grow to twice the congestion window (as in Linux, where it is not fixed)?
+    send_autotuning: bool,
+    /// With `send_autotuning`: how large it becomes at most (Linux: `tcp_wmem`).
+    send_buffer_max: Octets,
     /// Which short segments wait for an acknowledgement.
     nagle: Nagle,
 
@@ -478,8 +502,22 @@ impl Config {
         if self.receive_buffer.0 == 0 || self.send_buffer.0 == 0 || self.initial_receive_window.0 == 0 {
             return wrong("receive_buffer", "buffers and windows must be above zero");
         }
-        if self.receive_buffer.0 > 1 << 30 || self.send_buffer.0 > 1 << 30 {
+        let largest = self.receive_buffer.0.max(self.receive_buffer_max.0).max(self.send_buffer.0);
+        if largest.max(self.send_buffer_max.0) > 1 << 30 {
             return wrong("receive_buffer", "buffers must not be larger than 1 GiB");
+        }
+        if self.receive_autotuning && self.receive_buffer_max.0 < self.receive_buffer.0 {
+            return wrong("receive_buffer_max", "not below receive_buffer, from which it grows");
+        }
+        let step = 1 << if self.window_scaling { self.window_shift() } else { 0 };
+        if self.receive_buffer.0.min(self.initial_receive_window.0) < step {
+            let why = format!(
+                "buffer and first window must be at least {step} octets, the step in which the largest window is told"
+            );
+            return wrong("receive_buffer", &why);
+        }
+        if self.send_autotuning && self.send_buffer_max.0 < self.send_buffer.0 {
+            return wrong("send_buffer_max", "not below send_buffer, from which it grows");
         }
         if !(1..=16).contains(&self.dup_acks) {
             return wrong("dup_acks", "between 1 and 16");
@@ -492,9 +530,14 @@ impl Config {
         Ok(self)
     }
 
+    /// The largest the receive buffer ever becomes.
+    pub(super) fn largest_receive_buffer(&self) -> u64 {
+        if self.receive_autotuning { self.receive_buffer_max.0 } else { self.receive_buffer.0 }
+    }
+
     /// The shift that lets the window field describe the whole receive buffer.
     pub(super) fn window_shift(&self) -> u8 {
-        (0..14).find(|s| self.receive_buffer.0 >> s <= 65_535).unwrap_or(14)
+        (0..14).find(|s| self.largest_receive_buffer() >> s <= 65_535).unwrap_or(14)
     }
 }
 
@@ -514,6 +557,8 @@ mod tests {
         let mut expected = Profile::Linux.settings();
         expected.initial_window = InitialWindow::Segments(3);
         expected.timestamps = false;
+        // It goes by them.
+        expected.undo_by_timestamps = false;
         expected.min_rto = Duration::from_millis(300);
         assert_eq!(config, expected);
     }
@@ -557,6 +602,4 @@ mod tests {
         let shift = |n| Config { receive_buffer: Octets(n), ..Config::default() }.window_shift();
         assert_eq!((shift(65_535), shift(65_536), shift(400_000), shift(1 << 30)), (0, 1, 3, 14));
     }
-        // It goes by them.
-        expected.undo_by_timestamps = false;
 }

@@ -11,15 +11,16 @@ use airloom_base::{
 };
 
 use super::ack_policy::AckState;
+use super::autotuning::RightSize;
 use super::config::{Config, LossDetection};
 use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
 use super::congestion::{self, Controller, Recovery, Window};
-use super::ecn::{self, Ecn};
 use super::dsack_undo::DsackUndo;
+use super::ecn::{self, Ecn};
 use super::eifel::Eifel;
-use super::pace::Pace;
 use super::frto::Frto;
+use super::pace::Pace;
 use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
 use super::rtt::Rtt;
@@ -59,7 +60,6 @@ pub(super) mod pending {
     pub const REFUSE: u8 = 128;
 }
 
-/// What waits to be told: bits of `events`.
 /// Why data waits, beside the windows: bits of [`Connection::hold`].
 pub(super) mod hold {
     /// The path takes smaller datagrams: one segment only until it is acknowledged.
@@ -68,6 +68,7 @@ pub(super) mod hold {
     pub const ECN: u8 = 2;
 }
 
+/// What waits to be told: bits of `events`.
 mod event {
     pub const OPENED: u8 = 1;
     pub const READABLE: u8 = 2;
@@ -148,15 +149,17 @@ pub(super) struct Connection {
     pub pace: Pace,
     pub ecn: Ecn,
     pub eifel: Eifel,
-    pub usage: Usage,
     pub frto: Frto,
     pub dsack_undo: DsackUndo,
     /// With PRR and without SACK: octets that duplicates stand for.
     pub duplicate_octets: u64,
     /// SACK blocks have shown more to be lost than before.
     pub further_loss: bool,
+    pub usage: Usage,
     pub rtt: Rtt,
     pub acks: AckState,
+    /// With receive buffer autotuning.
+    pub right_size: Option<RightSize>,
     pub timers: Timers,
     /// When data (or a probe) was sent last, and when something was received last.
     pub last_sent: Instant,
@@ -202,6 +205,7 @@ impl Connection {
                 u64::from(local_mss),
             );
         }
+        let right_size = config.receive_autotuning.then(|| RightSize::new(&config));
         let iss = ORIGIN + u64::from(iss);
         let default_mss = u64::from(local_mss);
         let controller = congestion::build(&config, iss);
@@ -238,14 +242,15 @@ impl Connection {
             pace: Pace::new(config.pacing, controls),
             ecn: Ecn::default(),
             eifel: Eifel::default(),
-            controller,
-            usage: Usage::new(now),
-            rtt: Rtt::new(&config),
-            acks: AckState::new(),
             frto: Frto::default(),
             dsack_undo: DsackUndo::default(),
             duplicate_octets: 0,
             further_loss: false,
+            controller,
+            usage: Usage::new(now),
+            rtt: Rtt::new(&config),
+            acks: AckState::new(),
+            right_size,
             timers: Timers::default(),
             last_sent: now,
             last_resent: now,
@@ -353,6 +358,8 @@ impl Connection {
             self.config.initial_window.octets(self.snd.mss)
         };
         self.window.cwnd = initial;
+        self.expand_send_buffer();
+        self.right_size_begins(now);
         if self.syns_lost > 0 {
             //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
             self.rtt.restart_at_least(&self.config, self.config.rto_after_lost_syn);
@@ -640,9 +647,12 @@ impl Transport for Connection {
         taken
     }
 
-    fn read(&mut self, _cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {
+    fn read(&mut self, cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {
         let body = self.rcv.read(max)?;
         self.facts.app_received += body.len() as u64;
+        if self.right_size.is_some() {
+            self.right_size_by_reading(cx.now);
+        }
         if self.rcv.readable() == 0 && self.acks.on_drained(&self.config) || self.rcv.wants_update() {
             self.pending |= pending::ACK;
         }

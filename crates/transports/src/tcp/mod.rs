@@ -15,7 +15,9 @@
 //! | states, segment arrival | `state.rs`, `arrival.rs` | RFC 9293 3.3.2, 3.10.7; 5961 |
 //! | what is sent | `output.rs`, `send.rs` | RFC 9293 3.7, 3.8; 896; 3042 |
 //! | acknowledging | `recv.rs`, `ack_policy.rs` | RFC 5681 4.2; 2018; 2883 |
-//! | loss and recovery by the octet | `acks.rs`, `sack.rs` | RFC 5681, 6582, 6675 |
+//! | buffers that grow | `autotuning.rs` | Linux |
+//! | loss and recovery by the octet | `acks.rs`, `sack.rs`, `prr.rs` | RFC 5681, 6582, 6675, 6937, 9937 |
+//! | was it a loss? | `eifel.rs`, `frto.rs`, `dsack_undo.rs` | RFC 3522, 4015, 5682, 3708 |
 //! | the same by the segment | `recovery/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
 //! | timeouts | `rtt.rs`, `timers.rs` | RFC 6298, 7323 |
@@ -28,28 +30,31 @@
 //!
 //! Left out: the urgent mechanism (read over, not delivered: no application here uses it) and TCP Fast Open. The response of
 //! RFC 4015 to spurious timeouts (`eifel.rs`) goes with RFC 6675; where recovery counts segments it is Linux's undo.
+//! Which settings go together is in `combine.rs`.
 
 mod ack_policy;
-//! Which settings go together is in `combine.rs`.
 mod acks;
 mod arrival;
+mod autotuning;
+mod combine;
 pub mod config;
 pub mod congestion;
 mod connection;
+mod dsack_undo;
 mod ecn;
 mod eifel;
+mod frto;
 mod output;
 mod pace;
 mod pieces;
 pub mod profile;
 mod protocol;
-mod frto;
+mod prr;
 mod ranges;
 mod recovery;
 mod recv;
 mod rtt;
 mod sack;
-mod prr;
 mod send;
 pub mod state;
 mod time_wait;

@@ -199,9 +199,13 @@ fn rfc() -> Config {
         delayed_ack: AckPolicy::Timer,
         ack_delay: Duration::from_millis(200),
         receive_buffer: Octets(256 * 1024),
+        receive_autotuning: false,
+        receive_buffer_max: Octets(3 * 1024 * 1024),
         initial_receive_window: Octets(256 * 1024),
         quick_ack_window: Octets(0),
         send_buffer: Octets(1024 * 1024),
+        send_autotuning: false,
+        send_buffer_max: Octets(4 * 1024 * 1024),
         nagle: Nagle::Nagle,
         initial_rto: Duration::from_secs(1),
         rto_after_lost_syn: Duration::from_secs(3),
@@ -289,11 +293,11 @@ fn linux_classic() -> Config {
         dsack: false,
         tlp: false,
         frto: false,
+        undo_by_timestamps: false,
         // As above, after 208 segments of 1460 octets.
         quick_ack_window: Octets(65_535 + 192 * 2 * 1460),
         ..linux()
     }
-        undo_by_timestamps: false,
 }
 
 fn bsd_reno() -> Config {

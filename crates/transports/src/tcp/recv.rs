@@ -103,7 +103,7 @@ impl Receive {
             recent_count: 0,
             duplicate: None,
             reports: false,
-            step: (limit / 2).min(mss),
+            step: (window.min(limit) / 2).min(mss),
             announced: Announced::default(),
         }
     }
@@ -278,6 +278,13 @@ impl Receive {
         }
     }
 
+    /// The buffer takes `limit` octets; the window grows into it with full segments that come in order. It never shrinks, so
+    /// nothing that was announced is taken back.
+    pub fn raise_limit(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+        self.step = (self.window / 2).min(self.mss);
+    }
+
     /// The right edge that could be announced now.
     #[inline]
     fn possible_edge(&self) -> u64 {
@@ -319,7 +326,7 @@ impl Receive {
     pub fn wants_update(&self) -> bool {
         let possible = self.possible_edge();
         // Two segments: one is on its way to be acknowledged anyway.
-        possible >= self.edge + (self.limit / 2).min(2 * self.mss) && possible - self.nxt >= 2 * self.wnd()
+        possible >= self.edge + (self.window / 2).min(2 * self.mss) && possible - self.nxt >= 2 * self.wnd()
     }
 
     fn remember(&mut self, seq: u64) {

@@ -68,12 +68,6 @@ impl Scoreboard {
         self.sacked.end()
     }
 
-    /// What a timeout declared lost ends here.
-    pub fn timeout_mark(&self) -> u64 {
-        self.timeout_mark
-    }
-
-    /// A SACK block arrived; returns how many octets are news.
     /// Everything below this that is not SACKed is lost.
     pub fn lost_edge(&self) -> u64 {
         self.lost_edge
@@ -84,6 +78,12 @@ impl Scoreboard {
         self.rxt
     }
 
+    /// What a timeout declared lost ends here.
+    pub fn timeout_mark(&self) -> u64 {
+        self.timeout_mark
+    }
+
+    /// A SACK block arrived; returns how many octets are news.
     pub fn sack(&mut self, start: u64, end: u64) -> u64 {
         //= RFC 6675 (3): octets resent that arrive leave the pipe once.
         let below = if start < self.rxt { self.sacked.insert(start, end.min(self.rxt)) } else { 0 };

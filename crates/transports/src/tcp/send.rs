@@ -171,6 +171,17 @@ impl Send {
         len
     }
 
+    /// Does the application wait for room?
+    #[inline]
+    pub fn wants_room(&self) -> bool {
+        self.wants_room
+    }
+
+    /// Room for `octets` at least.
+    pub fn raise_limit(&mut self, octets: u64) {
+        self.limit = self.limit.max(octets);
+    }
+
     /// Forgets what lies below `una`.
     #[inline]
     pub fn release(&mut self) {

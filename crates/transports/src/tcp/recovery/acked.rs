@@ -107,8 +107,8 @@ impl Connection {
         }
         self.pending |= pending::DATA;
         if news.advanced {
-            if self.snd.take_room() {
-                self.tell_writable();
+            if self.snd.wants_room() {
+                self.room_for_more();
             }
             if self.snd.fin_acked() {
                 self.step(now, Step::FinAcked);

@@ -1,0 +1,166 @@
+//! Buffers that grow with the path: dynamic right-sizing at the receiver, twice the congestion window at the sender.
+//!
+//! The receiver measures what the application reads in a round trip. A sender in slow start doubles its window in each, so
+//! twice that is needed in the next one, and more where what is read grows from one to the next. The idea is that of Fisk
+//! and Feng ("Dynamic Right-Sizing in TCP", 2001), the numbers are those of Linux (`tcp_rcv_space_adjust`, up to 6.15).
+//! Linux counts the memory that segments take; here it is the octets they carry, and the limit is a window.
+
+use airloom_base::{Duration, Instant};
+
+use super::config::Config;
+use super::connection::Connection;
+
+/// Linux adds so many segments to what the next round trip needs.
+const SPARE_SEGMENTS: u64 = 16;
+/// So much is taken for read in the round trip before the first: an initial window (Linux: TCP_INIT_CWND).
+const FIRST_SEGMENTS: u64 = 10;
+
+/// What the receiver measures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RightSize {
+    /// The buffer is not raised above this.
+    max: u64,
+    /// The round-trip time as this side sees it; none yet.
+    rtt: Option<Duration>,
+    /// Without timestamps: when this window began to arrive, and where it ends.
+    window: Option<(Instant, u64)>,
+    /// The echo that gave the last time: each gives one.
+    echo: Option<u32>,
+    /// What the application had read when this round trip began, and when that was.
+    read: u64,
+    since: Instant,
+    /// What it read in the round trip before.
+    space: u64,
+}
+
+impl RightSize {
+    /// For a connection that is not open yet.
+    pub fn new(config: &Config) -> Self {
+        let max = config.receive_buffer_max.0;
+        let max = if config.window_scaling { max } else { max.min(65_535) };
+        RightSize { max, rtt: None, window: None, echo: None, read: 0, since: Instant::ZERO, space: 0 }
+    }
+
+    /// A round-trip time. `of_window`: it is the time that a whole window took, which may be too long.
+    fn sample(&mut self, rtt: Duration, of_window: bool) {
+        self.rtt = Some(match self.rtt {
+            None => rtt,
+            Some(old) if of_window => old.min(rtt),
+            Some(old) => old * 7 / 8 + rtt / 8,
+        });
+    }
+}
+
+impl Connection {
+    /// The connection is open.
+    pub fn right_size_begins(&mut self, now: Instant) {
+        let (read, space) = (self.octets_read(), self.rcv.wnd().min(FIRST_SEGMENTS * self.rcv.mss));
+        if let Some(r) = &mut self.right_size {
+            (r.since, r.read, r.space) = (now, read, space.max(1));
+        }
+    }
+
+    fn octets_read(&self) -> u64 {
+        self.rcv.nxt - self.rcv.readable()
+    }
+
+    /// `len` octets arrived, echoing `echo`.
+    #[cold]
+    pub fn right_size_by_arrival(&mut self, now: Instant, echo: Option<u32>, len: u64) {
+        let (stamp, tick, nxt, wnd) =
+            (self.timestamp(now), self.config.timestamp_tick, self.rcv.nxt, self.rcv.wnd());
+        let full = len >= self.rcv.mss.min(536);
+        let timestamps = self.timestamps_ok;
+        let Some(r) = &mut self.right_size else { return };
+        if timestamps {
+            if full && let Some(echo) = echo.filter(|e| r.echo != Some(*e)) {
+                r.echo = Some(echo);
+                let ticks = stamp.wrapping_sub(echo);
+                if ticks.cast_signed() >= 0 {
+                    // A time below a tick is one.
+                    r.sample(tick * u64::from(ticks.max(1)), false);
+                }
+            }
+            return;
+        }
+        match r.window {
+            Some((_, end)) if nxt < end => {}
+            last => {
+                if let Some((began, _)) = last {
+                    r.sample(now.since(began), true);
+                }
+                r.window = Some((now, nxt + wnd.max(1)));
+            }
+        }
+    }
+
+    /// The application has read something.
+    #[cold]
+    pub fn right_size_by_reading(&mut self, now: Instant) {
+        let (read, mss) = (self.octets_read(), self.rcv.mss);
+        let Some(r) = &mut self.right_size else { return };
+        let Some(rtt) = r.rtt else { return };
+        if now.since(r.since) < rtt {
+            return;
+        }
+        let copied = read - r.read.min(read);
+        if copied > r.space {
+            let needed = 2 * copied + SPARE_SEGMENTS * mss;
+            // Twice as much again as what is read has grown by, in proportion.
+            let growth = u128::from(needed) * u128::from(copied - r.space) / u128::from(r.space);
+            let limit = u128::from(needed) + 2 * growth;
+            let limit = u64::try_from(limit).unwrap_or(u64::MAX).min(r.max);
+            r.space = copied;
+            self.rcv.raise_limit(limit);
+        }
+        (r.read, r.since) = (read, now);
+    }
+
+    /// The application waits for room and something was acknowledged.
+    #[inline(never)]
+    pub fn room_for_more(&mut self) {
+        // Linux: only if the window would take more than what is there.
+        if self.config.send_autotuning && self.in_flight() + self.snd.unsent() < self.window.cwnd {
+            self.expand_send_buffer();
+        }
+        if self.snd.take_room() {
+            self.tell_writable();
+        }
+    }
+
+    /// The send buffer becomes twice the congestion window, counted in whole segments.
+    pub fn expand_send_buffer(&mut self) {
+        if !self.config.send_autotuning {
+            return;
+        }
+        let mss = self.snd.mss;
+        let segments = (self.window.cwnd / mss).max(FIRST_SEGMENTS).max(self.repair.reordering + 1);
+        let max = self.config.send_buffer_max.0;
+        self.snd.raise_limit((2 * segments * mss).min(max - max % mss));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::Profile;
+    use super::*;
+
+    #[test]
+    fn times_of_whole_windows_only_become_shorter_and_echoes_are_smoothed() {
+        let ms = Duration::from_millis;
+        let mut r = RightSize::new(&Profile::Rfc.settings());
+        r.sample(ms(200), true);
+        r.sample(ms(400), true);
+        assert_eq!(r.rtt, Some(ms(200)));
+        r.sample(ms(100), true);
+        assert_eq!(r.rtt, Some(ms(100)));
+        r.sample(ms(180), false);
+        assert_eq!(r.rtt, Some(ms(110)));
+    }
+
+    #[test]
+    fn without_window_scaling_the_field_is_the_limit() {
+        let config = Config { window_scaling: false, ..Profile::Rfc.settings() };
+        assert_eq!(RightSize::new(&config).max, 65_535);
+    }
+}
