@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -210,6 +211,18 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(transfer: Path, tmp_path: Pa
     assert done.stderr.startswith("airloom: ")
     assert "File too large" in done.stderr
     assert list(tmp_path.iterdir()) == [transfer]
+
+
+@pytest.mark.parametrize("size", ["4k", "12k", "60k", "200k", "300k", "400k"])
+def test_a_disk_that_is_full_at_any_file_is_one_line_and_leaves_nothing(transfer: Path, size: str) -> None:
+    unshare = needs("unshare")
+    words = [sys.executable, "-m", "airloom", "run", str(transfer), "--plot", "--out", "disk/result"]
+    script = f"mkdir disk && mount -t tmpfs -o size={size} none disk && {{ {shlex.join(words)}; echo $?; ls -A disk; }}"
+    done = subprocess.run([unshare, "--map-root-user", "--mount", "sh", "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["4"], done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("airloom: ")
+    assert "No space left on device" in line
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

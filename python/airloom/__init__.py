@@ -13,21 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 from airloom._core import ScenarioError, __version__
 from airloom.errors import AirloomError, Interrupted, LabError, RunError, Unsupported
-from airloom.laboratory import Lab, lab
 from airloom.reexec import pytest_addoption as pytest_addoption  # for `pytest -p airloom`
-from airloom.run import Run
-from airloom.scenario import Scenario, load, shipped
 
 if TYPE_CHECKING:
+    from airloom.laboratory import Lab, lab
+    from airloom.run import Run
+    from airloom.scenario import Scenario, load, shipped
     from airloom.sweep import Sweep, SweepResults
+
+#: Where each name is. Imported when it is first named, so that the command line and the workers of a sweep start
+#: quickly: behind some of them stand polars and scipy.
+_PLACES = {
+    "Lab": "laboratory",
+    "Run": "run",
+    "Scenario": "scenario",
+    "Sweep": "sweep",
+    "SweepResults": "sweep",
+    "lab": "laboratory",
+    "load": "scenario",
+    "shipped": "scenario",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # With polars behind them: imported when they are first named, so that the command line starts quickly.
-    if name in ("Sweep", "SweepResults"):
-        from airloom import sweep
+    from importlib import import_module
 
-        return getattr(sweep, name)
+    if name in _PLACES:
+        return getattr(import_module(f"airloom.{_PLACES[name]}"), name)
     raise AttributeError(f"module 'airloom' has no attribute {name!r}")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -53,16 +54,27 @@ def _nothing(dtype: pl.DataType, length: int) -> pl.Series:
 
 def write(tables: Mapping[str, pl.DataFrame], folder: Path, metadata: Mapping[str, str]) -> None:
     """Writes each table as `<name>.parquet`, sorted by time; the same tables give the same octets."""
-    # Polars writes in threads of its own, whose current directory need not be this thread's: one that was in a lab
-    # has its own.
-    folder = folder.absolute()
     for name, rows in tables.items():
-        rows.sort(SORTED_BY[name], maintain_order=True).write_parquet(
-            folder / f"{name}.parquet",
-            compression="zstd",
-            row_group_size=_ROWS_PER_GROUP,
-            metadata=dict(metadata),
-        )
+        sorted_rows = rows.sort(SORTED_BY[name], maintain_order=True)
+        write_one(sorted_rows, folder / f"{name}.parquet", metadata=metadata)
+
+
+def write_one(
+    rows: pl.DataFrame,
+    path: Path,
+    compression: Literal["uncompressed", "zstd"] = "zstd",
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a table. A full disk is an `OSError` with the file's name, which it is not if polars writes the file."""
+    octets = BytesIO()
+    rows.write_parquet(
+        octets, compression=compression, row_group_size=_ROWS_PER_GROUP, metadata=dict(metadata) if metadata else None
+    )
+    try:
+        path.write_bytes(octets.getbuffer())
+    except OSError as error:
+        error.filename = str(path)  # `write` does not know it
+        raise
 
 
 def read(path: Path) -> pl.DataFrame:

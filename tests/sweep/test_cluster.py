@@ -1,11 +1,14 @@
 """The same sweep on a real Dask cluster: a scheduler and two workers of this machine, started from the command line."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ import pytest
 from airloom.cli import call
 from airloom.errors import RunError
 from airloom.scenario import Scenario
+from airloom.sweep.runner import State
 from tests.sweep.test_sweep import octets
 
 LOSS = "links.wire.loss"
@@ -83,6 +87,61 @@ def test_a_cluster_makes_the_same_octets_by_address_and_by_file(
     assert call([*words, "--on", f"scheduler-file:{scheduler_file}"]) == 0
     assert f"on scheduler-file:{scheduler_file}" in capsys.readouterr().err
     assert octets(Path("by-file")) == expected
+
+
+def test_a_worker_killed_in_the_middle_loses_nothing_and_changes_no_octet(
+    cluster: tuple[str, Path], fetch: Scenario
+) -> None:
+    address = cluster[0]
+    wait_for_workers(address, 2)
+    sweep = fetch.with_keys({"hosts.mobile.app.http-client.pages": "[['/100kB']]"}).sweep(
+        {LOSS: [0, 0.02, 0.05, 0.1]}, seeds="1..700"
+    )
+    expected = octets(sweep.run(out="here").folder)
+    killed: list[int] = []
+
+    def kill_once(_: State) -> None:
+        # As soon as something is finished and the others are at work.
+        if not killed and list(Path("there").glob("parts/*/runs.parquet")):
+            killed.append(kill_a_worker(address))
+
+    # What is killed is one of three: the fixture's two stay for the other tests.
+    with another_worker(address) as extra:
+        wait_for_workers(address, 3)
+        done = sweep.run(on=address, out="there", progress=kill_once)
+        assert killed == [extra.pid]
+        assert extra.wait(60) == -signal.SIGKILL
+    assert octets(done.folder) == expected
+
+
+@contextmanager
+def another_worker(address: str) -> Iterator[subprocess.Popen[bytes]]:
+    words = ["-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--name", "extra"]
+    words += ["--host", "127.0.0.1", "--no-dashboard", address.replace("dask", "tcp")]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([sys.executable, *words], stdout=quiet, stderr=quiet)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def kill_a_worker(address: str) -> int:
+    """Kills the worker called `extra` while it has a task; its process number."""
+    from distributed import Client
+
+    with Client(address.replace("dask", "tcp"), timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            known = client.scheduler_info(n_workers=-1)["workers"]
+            (where,) = [name for name, worker in known.items() if worker["id"] == "extra"]
+            if client.processing()[where]:
+                pid: int = client.run(os.getpid, workers=[where])[where]
+                os.kill(pid, signal.SIGKILL)
+                return pid
+            time.sleep(0.01)
+    raise AssertionError("the worker never had a task")
 
 
 def test_a_worker_of_another_version_is_refused(

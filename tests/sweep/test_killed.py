@@ -169,6 +169,37 @@ def start_plain(words: list[str], out: str) -> int:
     return subprocess.run([*words[:-1], out], stdout=quiet, stderr=quiet, check=False).returncode
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_sweep_that_is_interrupted_keeps_what_it_has_and_leaves_no_worker(number: int, code: int) -> None:
+    Path("fetch.toml").write_text(FETCH)
+    assert start(Path("undisturbed")).wait() == 0
+    out = Path("stopped")
+    words = ["sweep", "fetch.toml", "--vary", f"links.wire.loss={LOSSES}", "--seeds", SEEDS, "--out", str(out)]
+    words += ["--set", "hosts.mobile.app.http-client.pages=[['/100kB']]"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "airloom", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not parts(out):
+        assert process.poll() is None
+        time.sleep(0.005)
+    at_work = workers(process.pid)
+    assert at_work
+    process.send_signal(number)
+    said, why = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert said == ""
+    if number == signal.SIGINT:
+        (line,) = why.splitlines()
+        found = re.fullmatch(r"airloom: interrupted: (\d+) of 2800 runs are kept, the same command goes on .*", line)
+        assert found, line
+        assert 0 < int(found[1]) < 2800
+        tables = [pl.read_parquet(p) for p in out.glob("parts/*/runs.parquet")]
+        assert sum(table.height for table in tables) == int(found[1])
+    gone(at_work)
+    assert start(out).wait() == 0
+    assert octets(out) == octets(Path("undisturbed"))
+
+
 def test_a_second_process_is_refused_while_one_is_at_the_sweep(fetch: Scenario) -> None:
     import fcntl
 

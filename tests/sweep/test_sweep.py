@@ -10,7 +10,8 @@ import pytest
 
 import airloom as al
 from airloom.errors import UsageError
-from airloom.scenario import Scenario
+from airloom.scenario import Scenario, for_bearer
+from airloom.sweep.axes import COLUMNS
 
 LOSS = "links.wire.loss"
 
@@ -102,6 +103,7 @@ def test_tables_are_levels_by_their_label(fetch: Scenario) -> None:
         ({LOSS: [0, "0"]}, "links.wire.loss has the value 0 twice.*"),
         ({LOSS: [0, 7]}, ".*7.*"),
         ({"run.seed": [1, 2]}, "run.seed is not varied.*"),
+        *(({name: [{"label": 1, "set": {}}]}, f"an axis cannot be called '{name}': .*") for name in COLUMNS),
     ],
 )
 def test_what_cannot_be_varied_is_said_in_one_line_before_anything_runs(
@@ -135,9 +137,71 @@ def test_a_failed_run_keeps_its_error_and_its_seed(fetch: Scenario) -> None:
     assert results.mean("page_load_s")["seeds"].to_list() == [3]
 
 
-def test_with_folders_each_run_can_be_opened(fetch: Scenario) -> None:
-    scenario = fetch.with_keys({"run.record": ["packets"]})
-    results = scenario.sweep({LOSS: [0, 0.1]}, seeds="1..2", folders=True).run()
-    run = al.Run(results.folder / "runs" / "point-1-seed-2")
-    assert run.manifest["run_id"] == results.runs["run_id"][3]
+@pytest.mark.parametrize("name", ["page_load_s", "bytes", "proto"])
+def test_an_axis_cannot_be_called_as_something_that_runs_measure(fetch: Scenario, name: str) -> None:
+    said = f"^an axis cannot be called '{name}': runs measure something of that name; rename the axis$"
+    with pytest.raises(UsageError, match=said):
+        fetch.sweep({name: [{"label": 1, "set": {}}]}, seeds=[1]).run(out="s")
+
+
+def test_with_folders_each_run_can_be_opened_and_the_tables_are_the_same(
+    fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = fetch.with_keys({"run.record": ["packets", "pcapng", "congestion"]})
+    wanted = ("pages", "flows", "states", "congestion")
+    vary: dict[str, list[Any]] = {LOSS: [0, 0.3], "run.limit": ["1h", "90ms"]}
+    results = scenario.sweep(vary, seeds="1..3", folders=True, tables=wanted).run(out="whole")
+    without = scenario.sweep(vary, seeds="1..3", tables=wanted).run(out="plain")
+    assert {name: pl.read_parquet(path).rows() for name, path in parquet(results.folder)} == {
+        name: pl.read_parquet(path).rows() for name, path in parquet(without.folder)
+    }
+    assert octets(results.folder) == octets(without.folder)
+    assert results.failures.height == 6
+    run = al.Run(results.folder / "runs" / "point-2-seed-2")
+    assert run.manifest["run_id"] == results.runs.filter((pl.col("point") == 2) & (pl.col("seed") == 2))["run_id"][0]
     assert run.packets.height > 0
+    alone = scenario.with_keys({LOSS: 0.3}).run(seed=2, out="alone")
+    for file in ("packets.parquet", "trace.pcapng", "summary.json"):
+        assert (run.folder / file).read_bytes() == (alone.folder / file).read_bytes()
+    # A run that failed has no folder, and nothing half-made is left.
+    assert not list((results.folder / "runs").glob("point-1-*"))
+    assert not list((results.folder / "runs").glob(".*"))
+
+
+def parquet(folder: Path) -> list[tuple[str, Path]]:
+    return [(path.stem, path) for path in sorted(folder.glob("*.parquet"))]
+
+
+def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airloom import _core
+    from airloom.sweep import whole
+    from airloom.sweep.work import Group, Job
+
+    made: list[int] = []
+
+    def counted(wanted: list[tuple[_core.Scenario, list[int], int | None]], *rest: Any) -> dict[str, Any]:
+        made.extend(seed for _, seeds, _ in wanted for seed in seeds)
+        return _core.simulate_many(wanted, *rest)
+
+    monkeypatch.setattr(whole, "simulate_many", counted)
+    job = Job(0, fetch.sweep(seeds="1..4").variant(0), (1, 2, 3, 4))
+    group = Group(al.__version__, (job,), ("pages",), 1, 60.0, folders=str(Path("s").resolve()))
+    assert whole.simulate_whole(group)["outcome"] == ["complete"] * 4
+    assert made == [1], "only the first seed's rate over time takes packets, which the folder does not keep"
+    assert sorted(p.name for p in Path("s/runs").iterdir()) == [f"point-0-seed-{n}" for n in (1, 2, 3, 4)]
+
+
+def test_a_bearer_alone_can_be_swept() -> None:
+    # Its host is real and does nothing in virtual time: each run ends with the scenario's own limit of time.
+    scenario = for_bearer("umts-dch", {"rate": "384kbit/s"}).with_keys({"run.until": "1s"})
+    results = scenario.sweep({"links.link.loss": [0, 0.1]}, seeds="1..2").run(out="s")
+    assert results.runs.height == 4
+
+
+def test_a_worker_starts_without_what_only_tables_need() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; import airloom.sweep.worker, airloom.sweep.work; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"polars", "numpy", "scipy", "matplotlib", "typer", "subprocess", "pathlib"} & set(said)

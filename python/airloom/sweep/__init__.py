@@ -19,8 +19,24 @@ Everything that runs is a `concurrent.futures.Executor`. Running the same sweep 
 the runs that are missing, and the tables are the same octets however often it was interrupted.
 """
 
-from airloom.sweep.axes import Axis, Level, Point
-from airloom.sweep.results import SweepResults
-from airloom.sweep.sweep import Sweep
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airloom.sweep.axes import Axis, Level, Point
+    from airloom.sweep.results import SweepResults
+    from airloom.sweep.sweep import Sweep
+
+#: Where each name is. A worker imports this package for `work` alone and must not wait for polars: names are imported
+#: when they are first asked for.
+_PLACES = {"Axis": "axes", "Level": "axes", "Point": "axes", "Sweep": "sweep", "SweepResults": "results"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _PLACES:
+        return getattr(import_module(f"airloom.sweep.{_PLACES[name]}"), name)
+    raise AttributeError(f"module 'airloom.sweep' has no attribute {name!r}")
+
 
 __all__ = ["Axis", "Level", "Point", "Sweep", "SweepResults"]

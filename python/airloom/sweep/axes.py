@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from airloom.errors import UsageError
 from airloom.scenario import toml_value
 
+#: Columns that every table of a sweep has besides the axes.
+COLUMNS = ("point", "seed", "run_id", "run", "status", "error")
+
 #: What a level is called in tables: a number where the level is one, else a text.
 Label = str | int | float | bool
 
@@ -56,6 +59,8 @@ def axis(key: str, values: Iterable[Any]) -> Axis:
     >>> axis("hosts.mobile.transport", [{"label": "NewReno", "tcp": {"congestion": "newreno"}}]).levels[0].label
     'NewReno'
     """
+    if key in COLUMNS:
+        raise UsageError(f"an axis cannot be called {key!r}: the tables of a sweep have a column of that name")
     levels = tuple(_level(key, value) for value in values)
     if not levels:
         raise UsageError(f"{key} has no values to vary over: give at least one")

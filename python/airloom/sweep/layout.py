@@ -8,7 +8,7 @@ runs/2026-11-21-umts-page-7f3c02ab91/
   rate.parquet      octets received over time, for the first seed of every point
   sessions.json     one entry per time the command ran: when, how long, how much of it inside the simulation
   runs/             whole run folders, only if they were asked for
-  parts/            results of groups of runs while the sweep is unfinished; gone afterwards
+  parts/            results of groups of runs while the sweep is unfinished, a file each (`parts`); gone afterwards
 ```
 
 All tables begin with `point`, the axes and `seed`, and are sorted by point and seed: however often the sweep was
@@ -22,17 +22,20 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airloom.errors import UsageError
+from airloom.sweep import parts
+from airloom.sweep.parts import Part
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from airloom.sweep.axes import Axis, Label
 
 #: Version of `sweep.json` and of the tables.
 SCHEMA = 1
@@ -106,70 +109,83 @@ class SweepFolder:
         temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         temporary.rename(self.place / name)
 
-    def write_part(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Keeps what a group of runs gave: a folder that has its name once everything in it is whole."""
+    def write_part(self, part: Part) -> None:
+        """Keeps what a group of runs gave: a file that has its name once everything in it is written."""
         name = uuid.uuid4().hex
         partial = self.place / "parts" / f"{name}.partial"
-        partial.mkdir()
         try:
-            for table, rows in tables.items():
-                _write(rows, partial / f"{table}.parquet", "uncompressed")
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
+            partial.write_bytes(parts.encode(part))
+        except OSError as error:
+            error.filename = str(partial)  # `write` does not know it
+            partial.unlink(missing_ok=True)
             raise
         partial.rename(self.place / "parts" / name)
 
-    def done(self) -> pl.DataFrame | None:
-        """The runs that are there already, from the finished table and from parts."""
-        return self._gather("runs")
+    def done(self) -> dict[tuple[int, int], str]:
+        """Status of each (point, seed) that is there already, from the finished table and from parts."""
+        found: dict[tuple[int, int], str] = {}
+        table = self.place / "runs.parquet"
+        if table.exists():
+            import polars as pl
 
-    def finish(self, names: Sequence[str], axes: Sequence[str]) -> None:
+            rows = pl.read_parquet(table.absolute(), columns=["point", "seed", "status"])
+            found.update({(point, seed): status for point, seed, status in rows.iter_rows()})
+        for part in self._parts():
+            for run, status in zip(part.runs, part.statuses, strict=True):
+                if found.get(run, "lost") == "lost":
+                    found[run] = status
+        return found
+
+    def runs(self, axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> pl.DataFrame:
+        """The table of all runs that are there."""
+        return self._gather(["runs"], axes, points)["runs"]
+
+    def finish(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> None:
         """Puts the tables together and drops the parts."""
-        for name in names:
-            rows = self._gather(name)
-            if rows is None:
-                continue
-            head = ["point", *axes, "seed", *(LEADING if name == "runs" else ("run_id",))]
+        from airloom import tables
+
+        for name, rows in self._gather(names, axes, points).items():
+            head = ["point", *(axis.key for axis in axes), "seed", *(LEADING if name == "runs" else ("run_id",))]
             rest = [c for c in rows.columns if c not in head]
             # The summary's names in alphabetical order; the columns of other tables as they come from a run.
             rest = sorted(rest) if name == "runs" else rest
             order = ["point", "seed", *([_ORDER[name]] if name in _ORDER else [])]
             rows = rows.select(*head, *rest).sort(order, maintain_order=True).rechunk()
             temporary = self.place / f"{name}.parquet.part"
-            _write(rows, temporary, "zstd")
+            tables.write_one(rows, temporary)
             temporary.rename(self.place / f"{name}.parquet")
         shutil.rmtree(self.place / "parts")
 
-    def _gather(self, name: str) -> pl.DataFrame | None:
-        """The rows of a table from everywhere, each run once."""
+    def _parts(self) -> list[Part]:
+        return [parts.decode(path.read_bytes()) for path in sorted(self.place.glob("parts/*"))]
+
+    def _gather(
+        self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]
+    ) -> dict[str, pl.DataFrame]:
+        """The rows of each table from everywhere, each run once."""
         import polars as pl
 
-        files = [self.place / f"{name}.parquet", *sorted(self.place.glob(f"parts/*/{name}.parquet"))]
-        found = [pl.read_parquet(f.absolute()) for f in files if f.exists()]
-        if not found:
-            return None
-        if len(found) == 1:
-            return found[0]
-        # A run can be there twice if the process was killed between writing a table and dropping the parts: the first
-        # source that has it counts, with all its rows.
-        marked = [rows.with_columns(pl.lit(n).alias("_source")) for n, rows in enumerate(found)]
-        rows = pl.concat(marked, how="diagonal_relaxed")
-        first = pl.col("_source").min().over("point", "seed")
-        if name == "runs":  # what was lost with its worker gives way to the same run made later
-            lost = pl.col("status") == "lost"
-            rows = rows.filter(~lost | lost.all().over("point", "seed"))
-        return rows.filter(pl.col("_source") == first).drop("_source")
+        from airloom.sweep import plain
 
-
-def _write(rows: pl.DataFrame, path: Path, compression: Literal["uncompressed", "zstd"]) -> None:
-    """Writes a table; a full disk is an `OSError` with the file's name, which it is not if polars writes the file."""
-    octets = BytesIO()
-    rows.write_parquet(octets, compression=compression, row_group_size=1_000_000)
-    try:
-        path.write_bytes(octets.getbuffer())
-    except OSError as error:
-        error.filename = str(path)  # `write` does not know it
-        raise
+        read = self._parts()
+        new = plain.tables(read, axes, points) if read else {}
+        found: dict[str, pl.DataFrame] = {}
+        for name in names:
+            path = self.place / f"{name}.parquet"
+            rows = new.get(name)
+            if path.exists():
+                old = pl.read_parquet(path.absolute()).with_columns(pl.lit(-1, pl.Int64).alias(plain.SOURCE))
+                rows = old if rows is None else pl.concat((old, rows), how="diagonal_relaxed")
+            if rows is None:
+                continue
+            # A run can be there twice if the process was killed between writing a table and dropping the parts: the
+            # first source that has it counts, with all its rows.
+            first = pl.col(plain.SOURCE).min().over("point", "seed")
+            if name == "runs":  # what was lost with its worker gives way to the same run made later
+                lost = pl.col("status") == "lost"
+                rows = rows.filter(~lost | lost.all().over("point", "seed"))
+            found[name] = rows.filter(pl.col(plain.SOURCE) == first).drop(plain.SOURCE)
+        return found
 
 
 def give_back(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from airloom.analysis import quantile_interval
+from airloom.analysis import Interval, quantile_interval
 from airloom.analysis.stop import usual_measure
 from airloom.analysis.units import titled
 from airloom.errors import UsageError
@@ -67,13 +67,15 @@ def points(results: SweepResults, names: list[str]) -> list[dict[str, Any]]:
                 "levels": point,
                 "seeds": good.height,
                 "failed": rows.height - good.height,
-                "medians": {
-                    name: {"value": _finite(v.value), "low": _finite(v.low), "high": _finite(v.high), "ci": _CI}
-                    for name, v in values.items()
-                },
+                "medians": {name: _plain(value) for name, value in values.items()},
             }
         )
     return found
+
+
+def _plain(found: Interval) -> dict[str, Any]:
+    """An interval as JSON has it: what is not known is null."""
+    return {"value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high), "ci": found.ci}
 
 
 def overview(results: SweepResults, names: list[str]) -> Overview:
@@ -86,7 +88,7 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
     columns += [f"{titled(_scaled(name)[0])} (median, 95 % CI)" for name in names]
     if resent:
         layers = " / ".join({"resent": "TCP", "rlc_resent": "RLC"}[name] for name in resent)
-        columns.append(f"resent {layers} (median count)")
+        columns.append(f"resent {layers} (count, median, 95 % CI)")
     columns.append("seeds")
     failed = not results.failures.is_empty()
     columns += ["failed"] if failed else []
@@ -97,8 +99,8 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
         cells = [number(label) if isinstance(label, float) else str(label) for label in point["levels"].values()]
         cells += [_interval(point["medians"][name], _scaled(name)[1]) for name in names]
         if resent:
-            medians = [good[name].median() for name in resent]
-            cells.append(" / ".join("-" if m is None else number(float(m)) for m in medians))  # type: ignore[arg-type]
+            counts = [quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in resent]
+            cells.append(" / ".join(_interval(_plain(count), 1.0) for count in counts))
         cells.append(str(point["seeds"]))
         cells += [str(point["failed"])] if failed else []
         cells += [rates.get(point["point"], "")] if rates else []

@@ -12,16 +12,15 @@ import contextlib
 import os
 import pickle
 import queue
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-_LENGTH = struct.Struct("<Q")
+from airloom.sweep.worker import receive, send
 
 
 class WorkerDied(Exception):
@@ -32,7 +31,7 @@ class Processes(Executor):
     """`workers` processes; tasks start in the order in which they were submitted."""
 
     def __init__(self, workers: int, *, pinned: bool = False) -> None:
-        """Starts nothing yet: a process starts with its first task. `pinned`: each to a core of its own."""
+        """The processes start at once, and get ready while the caller does too. `pinned`: each to a core of its own."""
         self._tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
         self._closed = False
         cores = sorted(os.sched_getaffinity(0)) if pinned else []
@@ -83,6 +82,8 @@ class _Worker(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        with contextlib.suppress(OSError):  # the first task tries again, and says what is wrong
+            self.process = self._spawn()
         while (task := self._tasks.get()) is not None:
             future, call = task
             if future.set_running_or_notify_cancel():
@@ -108,8 +109,8 @@ class _Worker(threading.Thread):
                 self.process = self._spawn()
             assert self.process.stdin is not None
             assert self.process.stdout is not None
-            _send(self.process.stdin, call)
-            is_good, value = pickle.loads(_receive(self.process.stdout))
+            send(self.process.stdin, call)
+            is_good, value = pickle.loads(receive(self.process.stdout))
         except (EOFError, OSError, WorkerDied) as error:
             future.set_exception(WorkerDied(f"worker process ended: {self._reap() or error}"))
         except BaseException as error:  # what a task returned could not be read: the task's failure, not ours
@@ -122,7 +123,7 @@ class _Worker(threading.Thread):
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).parent.parent.parent)
-        code = f"import sys; sys.path.insert(0, {package!r}); from airloom.sweep.processes import serve; serve()"
+        code = f"import sys; sys.path.insert(0, {package!r}); from airloom.sweep.worker import serve; serve()"
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -141,49 +142,3 @@ class _Worker(threading.Thread):
                     pipe.close()
         code = process.wait()
         return f"by signal {-code}" if code < 0 else f"with exit code {code}"
-
-
-def _send(pipe: IO[bytes], octets: bytes) -> None:
-    pipe.write(_LENGTH.pack(len(octets)))
-    pipe.write(octets)
-    pipe.flush()
-
-
-def _receive(pipe: IO[bytes]) -> bytes:
-    length = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))[0]
-    return _exactly(pipe, length)
-
-
-def _exactly(pipe: IO[bytes], count: int) -> bytes:
-    octets = pipe.read(count)
-    if len(octets) < count:
-        raise EOFError("the other side closed the pipe")
-    return octets
-
-
-def serve() -> None:
-    """The worker's side: calls what comes in on stdin and answers on stdout, until stdin closes."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a task prints is no answer
-    calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-
-    def read() -> None:
-        try:
-            while True:
-                calls.put(_receive(sys.stdin.buffer))
-        except EOFError:
-            # Nobody waits for the answer any more, also in the middle of a task.
-            os._exit(0)
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        call = calls.get()
-        try:
-            fn, args, kwargs = pickle.loads(call)
-            answer = pickle.dumps((True, fn(*args, **kwargs)), protocol=5)
-        except Exception as error:
-            answer = pickle.dumps((False, error), protocol=5)
-        try:
-            _send(answers, answer)
-        except OSError:
-            os._exit(0)

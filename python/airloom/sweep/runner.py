@@ -1,12 +1,13 @@
 """Carries out the runs of a sweep that are still missing: groups go out, parts come in, then the tables are made.
 
 A group is so large that it takes about `longest_s` of its place (`executors.Place`), by the measured time of the runs
-before it, and a worker begins no run long after that; towards the end groups shrink, down to `shortest_s`, so that all
-workers end together. What a group left over goes out again.
+before it, and a worker begins no run long after that; towards the end groups are equal shares of what is left, of
+`shortest_s` or more, so that all workers end together. What a group left over goes out again.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,7 +15,8 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airloom._core import __version__
-from airloom.errors import AirloomError, RunError
+from airloom.errors import AirloomError, RunError, UsageError
+from airloom.sweep import parts
 from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.processes import WorkerDied
@@ -109,10 +111,8 @@ class Runner:
         self.failed = 0
         self.times = Times()
         found = folder.done()
-        if found is not None:
-            kept = found.filter(found["status"] != "lost")
-            self.done.update(zip(kept["point"].to_list(), kept["seed"].to_list(), strict=True))
-            self.failed = int((kept["status"] == "failed").sum())
+        self.done.update(run for run, status in found.items() if status != "lost")
+        self.failed = sum(status == "failed" for status in found.values())
 
     def run(self, seeds: Sequence[int]) -> None:
         """Makes the runs of all points with these seeds that are not there yet."""
@@ -139,8 +139,7 @@ class Runner:
         """The runs with these seeds that came to their end."""
         import polars as pl
 
-        found = self._folder.done()
-        assert found is not None, "asked after runs were made"
+        found = self._folder.runs(self._sweep.axes, self._sweep.labels)
         return found.filter((pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
 
     def _refill(self, todo: deque[Key], alone: deque[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
@@ -150,17 +149,23 @@ class Runner:
             self._submit([alone.popleft()], flying)
         # One group more than there are workers: nobody waits for us.
         while todo and len(flying) < slots + 1:
-            self._submit([todo.popleft() for _ in range(min(self._size(len(todo), slots), len(todo)))], flying)
+            busy = sum(len(group.runs) > _FIRST for group in flying.values())
+            size = min(self._size(len(todo), slots, busy), len(todo))
+            self._submit([todo.popleft() for _ in range(size)], flying)
 
-    def _size(self, left: int, slots: int) -> int:
-        """How many runs the next group has."""
+    def _size(self, left: int, slots: int, flying: int) -> int:
+        """How many runs the next group has, with `flying` groups of more than the first ones' size under way."""
         if self._sweep.real_time:
             return 1
         if self.times.runs == 0:
             return _FIRST
         one = max(self.times.in_tasks / self.times.runs, 1e-6)
-        wanted = min(max(left * one / (2 * slots), self._place.shortest_s), self._place.longest_s)
-        return max(round(wanted / one), 1)
+        if left * one > 2 * slots * self._place.longest_s:
+            return max(round(self._place.longest_s / one), 1)
+        # Towards the end: as many equal groups as are long enough, together with those under way some for each worker.
+        groups = int(left * one / self._place.shortest_s)
+        groups = max(groups - (groups + flying) % slots, slots - flying, 1)
+        return max(math.ceil(left / groups), 1)
 
     def _submit(self, keys: list[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
         seeds: dict[int, list[int]] = {}
@@ -185,9 +190,6 @@ class Runner:
 
     def _take(self, future: Future[dict[str, Any]], group: Group, alone: deque[Key]) -> list[Key]:
         """Keeps what a group gave; the runs that are still to be made."""
-        from airloom.sweep import plain
-
-        axes, points = self._sweep.axes, self._sweep.points
         try:
             done = future.result()
         except (Stale, AirloomError) as error:
@@ -198,19 +200,21 @@ class Runner:
             if not _worker_ended(error):
                 raise
             return self._blame(group, str(error) or type(error).__name__, alone)
-        made = group.runs[: len(done["took_ns"])]
-        tables = plain.part(done, group, axes, points)
-        self._folder.write_part(tables)
+        part = parts.part(group.runs, done)
+        if taken := part.names & {axis.key for axis in self._sweep.axes}:
+            raise UsageError(
+                f"an axis cannot be called {min(taken)!r}: runs measure something of that name; rename the axis"
+            )
+        self._folder.write_part(part)
+        made = part.runs
         self._in_vain = 0
         self.times.take(done)
         self.done.update(made)
-        self.failed += int((tables["runs"]["status"] == "failed").sum())
+        self.failed += part.statuses.count("failed")
         return group.runs[len(made) :]
 
     def _blame(self, group: Group, why: str, alone: deque[Key]) -> list[Key]:
         """A group whose worker died: its runs go out again one by one, and one that does it again is lost."""
-        from airloom.sweep import plain
-
         self._in_vain += 1
         if self._in_vain > _PATIENCE + self.times.slots:
             raise RunError(f"task after task failed, the last one so: {why}; {len(self.done)} runs are kept")
@@ -226,7 +230,7 @@ class Runner:
         if self._tries[key] <= _TRIES:
             alone.append(key)
             return []
-        self._folder.write_part(plain.lost(group, why, self._sweep.axes, self._sweep.points))
+        self._folder.write_part(parts.lost(group.runs, why))
         self.done.add(key)
         self.failed += 1
         return []

@@ -18,7 +18,7 @@ from airloom.errors import Interrupted, RunError, UsageError
 from airloom.scenario import Scenario, _toml
 from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
-from airloom.sweep.axes import Axis, Point
+from airloom.sweep.axes import Axis, Label, Point
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.work import Variant
 
@@ -101,6 +101,11 @@ class Sweep:
             for a in self.axes
         ]
 
+    @property
+    def labels(self) -> list[list[Label]]:
+        """The labels of each point, by its number."""
+        return [[level.label for level in point.levels] for point in self.points]
+
     def variant(self, point: int) -> Variant:
         """The scenario at a point, as a worker gets it."""
         settings = {**self.scenario.overrides, **self.points[point].settings}
@@ -155,13 +160,15 @@ class Sweep:
         >>> results.runs.height
         6
         """
-        from airloom.sweep.results import SweepResults
-        from airloom.sweep.runner import Runner, TooManyFailures
-
         place = Path(out) if out is not None else layout.default_place(self.name, self.sweep_id)
         folder = SweepFolder(place)
         # The cluster is looked for first: without one, no folder is made.
         with self._executor(workers, on, executor) as where, folder.open(self.manifest()):
+            # After the workers were started: they get ready while these are imported.
+            from airloom.sweep import plain  # noqa: F401  # for the end, when nobody else is at work
+            from airloom.sweep.results import SweepResults
+            from airloom.sweep.runner import Runner, TooManyFailures
+
             runner = Runner(self, folder, where, max_failures, progress)
             try:
                 if until_ci is None:
@@ -182,7 +189,7 @@ class Sweep:
         return SweepResults(place)
 
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
-        folder.finish(["runs", *self.tables, "rate"], [axis.key for axis in self.axes])
+        folder.finish(["runs", *self.tables, "rate"], self.axes, self.labels)
         path = folder.place / "sessions.json"
         before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from airloom._core import Scenario, __version__, simulate_many
@@ -55,7 +54,8 @@ class Stale(Exception):
 
 
 @lru_cache(maxsize=64)
-def _scenario(variant: Variant) -> Scenario:
+def scenario(variant: Variant) -> Scenario:
+    """The scenario at a point: read once by each worker."""
     return Scenario(variant.text, variant.file, list(variant.settings), list(variant.real))
 
 
@@ -70,29 +70,11 @@ def work(group: Group) -> dict[str, Any]:
 
         done = emulate_all(group)
     elif group.folders is not None:
-        done = _into_folders(group, Path(group.folders))
+        from airloom.sweep.whole import simulate_whole
+
+        done = simulate_whole(group)
     else:
-        wanted = [(_scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
+        wanted = [(scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
         done = simulate_many(wanted, list(group.tables), group.budget_s)
     done["task_ns"] = time.perf_counter_ns() - start
     return done
-
-
-def _into_folders(group: Group, place: Path) -> dict[str, Any]:
-    """Each run in a folder of its own, as `airloom run` makes it, besides the results for the tables."""
-    from airloom.run import simulate
-    from airloom.sweep.layout import run_folder
-
-    wanted = [(_scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
-    done = simulate_many(wanted, list(group.tables), group.budget_s)
-    variants = [job.variant for job in group.jobs for _ in job.seeds]
-    for variant, (point, seed), outcome in zip(variants, group.runs, done["outcome"], strict=False):
-        if outcome == "complete":
-            simulate(_whole(variant), seed, out=run_folder(place, point, seed))
-    return done
-
-
-def _whole(variant: Variant) -> Any:
-    from airloom.scenario import Scenario as Whole
-
-    return Whole(_scenario(variant), variant.text, variant.file, dict(variant.settings), variant.real)

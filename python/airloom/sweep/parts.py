@@ -1,0 +1,104 @@
+"""What a group of runs gave, as a file: plain data and octets, written without a table library and read in one go.
+
+A file is a line of JSON, then blobs. In the JSON a blob is the pair of its place and its length.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+#: Lists with an entry per run.
+_LISTS = ("outcome", "error", "run_id", "rate")
+
+
+class Part(NamedTuple):
+    """Runs and what they gave: `done` is what `simulate_many` returns."""
+
+    #: (point, seed) of each run.
+    runs: list[tuple[int, int]]
+    done: dict[str, Any]
+    #: Did they end with their worker, so that there is nothing but an error?
+    is_lost: bool = False
+
+    @property
+    def names(self) -> set[str]:
+        """Everything that these runs measure: columns of the tables."""
+        columns = (column[0] for columns in self.done["tables"].values() for column in columns)
+        return {*self.done["keys"], *columns}
+
+    @property
+    def statuses(self) -> list[str]:
+        """`ok`, `failed` or `lost` for each run."""
+        good = [
+            error is None and outcome == "complete"
+            for error, outcome in zip(self.done["error"], self.done["outcome"], strict=True)
+        ]
+        return ["lost" if self.is_lost else "ok" if is_good else "failed" for is_good in good]
+
+
+def part(runs: Sequence[tuple[int, int]], done: Mapping[str, Any]) -> Part:
+    """What a worker sent: lists are as long as it got."""
+    count = len(done["took_ns"])
+    kept = {name: list(done[name][:count]) for name in _LISTS}
+    return Part(list(runs[:count]), {**kept, "keys": done["keys"], "values": done["values"], "tables": done["tables"]})
+
+
+def lost(runs: Sequence[tuple[int, int]], why: str) -> Part:
+    """Runs that took their worker with them."""
+    nothing = {name: [None] * len(runs) for name in _LISTS}
+    done = {**nothing, "error": [why] * len(runs), "run_id": [""] * len(runs), "keys": [], "values": b"", "tables": {}}
+    return Part(list(runs), done, is_lost=True)
+
+
+def encode(one: Part) -> bytes:
+    """The octets of a file."""
+    blobs: list[bytes] = []
+    length = 0
+
+    def blob(octets: bytes | None) -> list[int] | None:
+        nonlocal length
+        if octets is None:
+            return None
+        blobs.append(octets)
+        length += len(octets)
+        return [length - len(octets), len(octets)]
+
+    tables = {
+        name: [
+            [title, kind, values if kind == "text" else blob(values), names, blob(valid)]
+            for title, kind, values, names, valid in columns
+        ]
+        for name, columns in one.done["tables"].items()
+    }
+    head = {
+        "runs": one.runs,
+        "lost": one.is_lost,
+        **{name: one.done[name] for name in _LISTS},
+        "keys": one.done["keys"],
+        "values": blob(one.done["values"]),
+        "tables": tables,
+    }
+    text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
+    return b"".join((text, b"\n", *blobs))
+
+
+def decode(octets: bytes) -> Part:
+    """The part in a file."""
+    text, _, rest = octets.partition(b"\n")
+    head = json.loads(text)
+
+    def blob(place: list[int] | None) -> bytes | None:
+        return None if place is None else rest[place[0] : place[0] + place[1]]
+
+    tables = {
+        name: [
+            (title, kind, values if kind == "text" else blob(values), names, blob(valid))
+            for title, kind, values, names, valid in columns
+        ]
+        for name, columns in head["tables"].items()
+    }
+    done = {name: head[name] for name in _LISTS}
+    done |= {"keys": head["keys"], "values": blob(head["values"]), "tables": tables}
+    return Part([(point, seed) for point, seed in head["runs"]], done, head["lost"])

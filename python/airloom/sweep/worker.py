@@ -1,0 +1,66 @@
+"""The worker's side of `Processes`: what a process does that makes runs of a sweep.
+
+It is started for every sweep, so it imports as little as there is.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import sys
+import threading
+from queue import SimpleQueue
+from typing import IO
+
+_LENGTH = struct.Struct("<Q")
+
+
+def send(pipe: IO[bytes], octets: bytes) -> None:
+    """Writes a message: its length, then the octets."""
+    pipe.write(_LENGTH.pack(len(octets)))
+    pipe.write(octets)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> bytes:
+    """Reads a message. Raises `EOFError` if the other side ended first."""
+    length = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))[0]
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], count: int) -> bytes:
+    octets = pipe.read(count)
+    if len(octets) < count:
+        raise EOFError("the other side closed the pipe")
+    return octets
+
+
+def serve() -> None:
+    """The worker's side: calls what comes in on stdin and answers on stdout, until stdin closes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a task prints is no answer
+    calls: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        try:
+            while True:
+                calls.put(receive(sys.stdin.buffer))
+        except EOFError:
+            # Nobody waits for the answer any more, also in the middle of a task.
+            os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    import airloom.sweep.work  # noqa: F401  # ready before the first call is there
+
+    while True:
+        call = calls.get()
+        try:
+            fn, args, kwargs = pickle.loads(call)
+            answer = pickle.dumps((True, fn(*args, **kwargs)), protocol=5)
+        except Exception as error:
+            answer = pickle.dumps((False, error), protocol=5)
+        try:
+            send(answers, answer)
+        except OSError:
+            os._exit(0)
