@@ -51,6 +51,23 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(what: str) -> None
     assert hits >= 0.95 * samples - 4 * 1.7 - 2
 
 
+@pytest.mark.parametrize(("count", "q"), [(2, 0.5), (9, 0.5), (10, 0.5), (60, 0.9), (301, 0.25), (40, 1.0), (40, 0.0)])
+def test_the_interval_of_a_quantile_is_that_of_a_bootstrap(count: int, q: float) -> None:
+    from scipy import stats
+
+    # Values are their own ranks: the intervals are compared in ranks, which 10,000 resamples know to a few.
+    x = np.random.default_rng(count).permutation(count).astype(float)
+    theirs = stats.bootstrap(
+        (x,), lambda a, axis: np.quantile(a, q, axis=axis), method="percentile", n_resamples=10_000,
+        rng=np.random.default_rng(1),
+    ).confidence_interval  # fmt: skip
+    ours = analysis.quantile_interval(x, q)
+    assert ours.value == np.quantile(x, q)
+    # Four standard deviations of a 2.5 % quantile of 10,000 draws, in units of the spread of what is drawn.
+    reach = 4 * 0.027 * max(np.sqrt(count * q * (1 - q)), 0.5) + 0.5
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=reach)
+
+
 def test_the_mean_of_a_skewed_sample_has_a_bootstrap_interval() -> None:
     x = np.random.default_rng(1).pareto(1.5, 60)
     skewed = analysis.mean_interval(x)
