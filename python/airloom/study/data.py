@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,20 @@ class NotSwept(Exception):
     """A claim needs a sweep that was not made at this reading."""
 
 
+class NotMade(NotSwept):
+    """A sweep in real time was not made: this depth, or this machine, has none; or its runs are not valid."""
+
+
 class Data:
     """The tables of a study at one reading. At the default these are the large sweeps, elsewhere the smaller ones."""
 
-    def __init__(self, place: Path, reading: str | None = None) -> None:
-        """`place` holds one folder per sweep; without `reading`, the sweeps that were made at the default only."""
+    def __init__(self, place: Path, reading: str | None = None, real_time: frozenset[str] = frozenset()) -> None:
+        """`place` holds one folder per sweep; without `reading`, the sweeps that were made at the default only.
+
+        `real_time` names the sweeps by the second clock, which need not be there.
+        """
         self._place = place
+        self._real_time = real_time
         self._reading = reading
         self._tables: dict[tuple[str, str], pl.DataFrame] = {}
 
@@ -39,12 +47,14 @@ class Data:
     @cached_property
     def default(self) -> Data:
         """The same study at the default, with the seeds that the large sweeps have."""
-        return self if self._reading is None else Data(self._place)
+        return self if self._reading is None else Data(self._place, None, self._real_time)
 
     def results(self, sweep: str) -> SweepResults:
         """The sweep itself."""
         folder = self._place / (sweep if self._reading is None else f"{sweep}-readings")
         if not folder.is_dir():
+            if sweep in self._real_time:
+                raise NotMade("made in real time, by the full study, on a machine that allows it")
             raise NotSwept(f"{sweep} was not made at {self.reading}")
         return SweepResults(folder)
 
@@ -55,7 +65,13 @@ class Data:
             results = self.results(sweep)
             rows = results.runs if name == "runs" else results.table(name)
             failed = results.failures.height
-            if failed:
+            if failed and sweep in self._real_time:
+                # A machine that was busy otherwise: what it made in time counts, if that is most of it.
+                if 2 * failed > results.all_runs.height:
+                    said = results.failures["error"][0]
+                    raise NotMade(f"{failed} of {results.all_runs.height} runs in real time failed: {said}")
+                rows = rows.join(results.runs.select("point", "seed"), on=["point", "seed"], how="semi")
+            elif failed:
                 raise UsageError(f"{failed} runs of {results.folder} failed: see its report (airloom report DIR)")
             if self._reading is not None:
                 rows = rows.filter(pl.col(READING) == self._reading)
@@ -79,6 +95,12 @@ class Data:
             )
         found = rows.group_by("seed").agg(pl.col(column).cast(pl.Float64).mean()).sort("seed")
         return found[column].to_numpy()
+
+    def runs(self, sweep: str, **where: Any) -> Iterator[tuple[int, Run]]:
+        """Seed and run of each with these labels, whole; only of a sweep that keeps folders."""
+        home = self.results(sweep).folder / "runs"
+        for row in self.table(sweep, "runs", **where).sort("point", "seed").iter_rows(named=True):
+            yield row["seed"], Run(home / f"point-{row['point']}-seed-{row['seed']}")
 
     def run(self, sweep: str, **where: Any) -> Run:
         """The first run with these labels, whole; only of a sweep that keeps folders."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from airloom._core import capabilities
 from airloom.study.folder import Study
 from airloom.sweep import Sweep
 from airloom.sweep.runner import State
@@ -23,8 +25,10 @@ def planned(study: Study, depth: str) -> dict[str, Sweep]:
     readings = study.readings(depth)
     found = {}
     for plan in study.plans.values():
+        if depth not in plan.seeds:
+            continue
         found[plan.name] = plan.sweep(study.folder, readings[0], depth)
-        if plan.reading_seeds is not None:
+        if plan.reading_seeds is not None and depth in plan.reading_seeds:
             found[f"{plan.name}-readings"] = plan.reading_sweep(study.folder, readings, depth)
     return found
 
@@ -42,11 +46,24 @@ def run(
     on: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Makes the runs that are not there yet, in `place`, one folder per sweep."""
+    """Makes the runs that are not there yet, in `place`, one folder per sweep.
+
+    Runs in real time are left out on a machine that allows none: their claims are then not covered, and say so. They
+    are made here also when all others go to a cluster.
+    """
     before = 0
     for name, sweep in sweeps.items():
-        sweep.run(out=place / name, workers=workers, on=on, progress=_after(before, progress))
+        if not sweep.real_time:
+            sweep.run(out=place / name, workers=workers, on=on, progress=_after(before, progress))
+        elif can_emulate():
+            cores = min(workers or 1, len(os.sched_getaffinity(0)))
+            sweep.run(out=place / name, workers=cores, progress=_after(before, progress))
         before += size({name: sweep})
+
+
+def can_emulate() -> bool:
+    """May this process make laboratories?"""
+    return not any(missing and name != "tun" for name, missing in capabilities())
 
 
 def _after(before: int, progress: Progress | None) -> Callable[[State], None] | None:

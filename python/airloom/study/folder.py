@@ -68,6 +68,11 @@ class Study:
                     raise UsageError(f"{folder}: {assumption_.id} was fitted to {claim_id!r}, which is no claim")
 
     @property
+    def real_time(self) -> frozenset[str]:
+        """Names of the sweeps that are made by the second clock."""
+        return frozenset(name for name, plan in self.plans.items() if plan.is_real_time)
+
+    @property
     def title(self) -> str:
         """The first heading of its page."""
         for line in (self.folder / "README.md").read_text(encoding="utf-8").splitlines():

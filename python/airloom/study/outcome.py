@@ -14,7 +14,7 @@ from airloom.errors import UsageError
 from airloom.study import rules, statistics
 from airloom.study.assumptions import DEFAULT, NULL, Assumption
 from airloom.study.claims import SCORED, Claim
-from airloom.study.data import Data, NotSwept
+from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.folder import Study
 from airloom.study.rules import DIFFERS, FITTED, HOLDS, NOT_COVERED, VERDICTS, Evidence, Pair, Result
 
@@ -82,9 +82,9 @@ def evaluate(study: Study, place: Path, depth: str) -> Outcome:
     if not any(place.glob("*/runs.parquet")):
         flag = " --quick" if depth == "quick" else ""
         raise UsageError(f"{place} holds no results of {study.name}: airloom study run {study.name}{flag}")
-    data = Data(place)
-    evidence = _evidence(study, data)
-    results = _results(study, evidence)
+    data = Data(place, None, study.real_time)
+    evidence, missing = _evidence(study, data)
+    results = _results(study, evidence, missing)
     rows, null, compared = _map(study, place, depth)
     outcome = Outcome(
         study=study,
@@ -101,18 +101,22 @@ def evaluate(study: Study, place: Path, depth: str) -> Outcome:
     return outcome
 
 
-def _evidence(study: Study, data: Data, *, whole: bool = True) -> dict[str, Evidence]:
+def _evidence(study: Study, data: Data, *, whole: bool = True) -> tuple[dict[str, Evidence], dict[str, str]]:
+    """What is held against each claim; and why there is nothing for those that need real time."""
     found: dict[str, Evidence] = {}
+    missing: dict[str, str] = {}
     for claim, compute in study.computations.items():
         try:
             found[claim] = compute(data)
+        except NotMade as error:
+            missing[claim] = str(error)
         except NotSwept as error:
             if whole:
                 raise UsageError(f"{study.name}: {claim}: {error}") from None
-    return found
+    return found, missing
 
 
-def _results(study: Study, evidence: dict[str, Evidence]) -> dict[str, Result]:
+def _results(study: Study, evidence: dict[str, Evidence], missing: dict[str, str]) -> dict[str, Result]:
     """Claims and controls are corrected for their number apart: a control is no claim of the paper."""
     found: dict[str, Result] = {}
     calibrated = {claim for a in study.assumptions for claim in a.fitted_to}
@@ -120,6 +124,8 @@ def _results(study: Study, evidence: dict[str, Evidence]) -> dict[str, Result]:
         leaves = [leaf for claim in group for leaf in (claim.parts or (claim,))]
         judged = rules.judge(leaves, [evidence.get(leaf.id) for leaf in leaves])
         for leaf, result in zip(leaves, judged, strict=True):
+            if leaf.id in missing:
+                result = rules.nothing(missing[leaf.id])
             found[leaf.id] = rules.fitted(result) if leaf.id in calibrated else result
         for claim in group:
             if claim.parts:
@@ -132,9 +138,9 @@ def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[
     if not any(place.glob("*-readings/runs.parquet")):
         return (), (), 0
     readings = study.readings(depth)
-    at = {r.name: _evidence(study, Data(place, r.name), whole=False) for r in readings}
+    at = {r.name: _evidence(study, Data(place, r.name, study.real_time), whole=False)[0] for r in readings}
     differences, compared = _null(at)
-    verdicts = {name: _results(study, evidence) for name, evidence in at.items() if name != NULL}
+    verdicts = {name: _results(study, evidence, {}) for name, evidence in at.items() if name != NULL}
     changes = {r.name: len(r.changed) for r in readings}
     rows = []
     for leaf in (leaf for claim in study.claims.claims for leaf in (claim.parts or (claim,))):
@@ -227,7 +233,8 @@ def document(outcome: Outcome) -> dict[str, Any]:
     return {
         "study": outcome.study.name,
         "version": __version__,
-        "seeds": next(iter(outcome.seeds.values()), 0),
+        # Those of the study's main sweep, which stands first in its file.
+        "seeds": outcome.seeds.get(next(iter(outcome.study.plans)), 0),
         "claims": rows(outcome),
     }
 

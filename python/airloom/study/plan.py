@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ class Plan(NamedTuple):
     #: Keys that this sweep sets in every run.
     settings: dict[str, Any]
     vary: dict[str, list[Any]]
+    #: By depth; a sweep without seeds for `quick` belongs to the full study only.
     seeds: dict[str, str]
     #: Tables that are kept of every run.
     tables: tuple[str, ...]
@@ -36,11 +38,26 @@ class Plan(NamedTuple):
     reading_seeds: dict[str, str] | None
     #: What is varied there, where that is less.
     reading_vary: dict[str, list[Any]]
+    #: For runs in real time: the hosts that are real, and the program in the first of them.
+    real: tuple[str, ...]
+    command: tuple[str, ...]
+
+    @property
+    def is_real_time(self) -> bool:
+        """Is it made by the second clock, with real programs?"""
+        return bool(self.command)
 
     def sweep(self, folder: Path, default: Reading, depth: str) -> Sweep:
         """The sweep at the default reading."""
+        # `{study}` is the study's folder, for programs that belong to it; `{python}` is this interpreter.
+        words = [word.replace("{study}", str(folder)).replace("{python}", sys.executable) for word in self.command]
         return self._scenario(folder, default).sweep(
-            self.vary, self.seeds[depth], tables=self.tables, folders=self.folders
+            self.vary,
+            self.seeds[depth],
+            tables=self.tables,
+            folders=self.folders,
+            real_time=self.is_real_time,
+            command=words or None,
         )
 
     def reading_sweep(self, folder: Path, readings: Sequence[Reading], depth: str) -> Sweep:
@@ -54,10 +71,10 @@ class Plan(NamedTuple):
         )
 
     def _scenario(self, folder: Path, default: Reading) -> Scenario:
-        return load(folder / "scenarios" / f"{self.scenario}.toml", {**default.settings, **self.settings})
+        return load(folder / "scenarios" / f"{self.scenario}.toml", {**default.settings, **self.settings}, self.real)
 
 
-_KEYS = {"scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds", "reading_vary"}
+_KEYS = {"scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds", "reading_vary", "real", "command"}
 
 
 def read(path: Path) -> dict[str, Plan]:
@@ -78,6 +95,8 @@ def _plan(name: str, entry: Any, where: str) -> Plan:
     if "scenario" not in entry:
         raise UsageError(f"{where}: no 'scenario'")
     vary = dict(entry.get("vary", {}))
+    if "command" in entry and "reading_seeds" in entry:
+        raise UsageError(f"{where}: what runs in real time is made at the default reading only")
     return Plan(
         name=name,
         scenario=str(entry["scenario"]),
@@ -88,10 +107,12 @@ def _plan(name: str, entry: Any, where: str) -> Plan:
         folders=bool(entry.get("folders", False)),
         reading_seeds=_seeds(entry["reading_seeds"], where) if "reading_seeds" in entry else None,
         reading_vary={**vary, **entry.get("reading_vary", {})},
+        real=tuple(entry.get("real", ())),
+        command=tuple(entry.get("command", ())),
     )
 
 
 def _seeds(given: Any, where: str) -> dict[str, str]:
-    if not isinstance(given, Mapping) or set(given) != set(DEPTHS):
+    if not isinstance(given, Mapping) or not {"full"} <= set(given) <= set(DEPTHS):
         raise UsageError(f'{where}: seeds are {{ quick = "1..5", full = "1..100" }}, not {given!r}')
     return {depth: str(seeds) for depth, seeds in given.items()}

@@ -97,7 +97,11 @@ class Result(NamedTuple):
     prediction: tuple[float, float] | None = None
 
 
-def nothing(why: str = "no computation") -> Result:
+#: Why most claims are not covered.
+NO_COMPUTATION = "no computation"
+
+
+def nothing(why: str = NO_COMPUTATION) -> Result:
     """What a claim has for which nothing is computed."""
     return Result(NOT_COVERED, None, None, None, "", 0, why)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from airloom.study.claims import SCORED, Claim
 from airloom.study.outcome import Outcome, covered, not_run
-from airloom.study.rules import DIFFERS, HOLDS, NOT_COVERED, UNCLEAR, VERDICTS, Result
+from airloom.study.rules import DIFFERS, HOLDS, NO_COMPUTATION, NOT_COVERED, UNCLEAR, VERDICTS, Result
 
 
 class Table(NamedTuple):
@@ -155,7 +155,9 @@ def _not_covered(outcome: Outcome) -> Table:
     for claim in outcome.study.claims.claims:
         leaves = claim.parts or (claim,)
         if all(outcome.results[leaf.id].verdict == NOT_COVERED for leaf in leaves):
-            rows.append([claim.id, claim.kind, claim.where, claim.says, claim.note])
+            why = outcome.results[claim.id].why if not claim.parts else ""
+            said = claim.note or (why if why != NO_COMPUTATION else "")
+            rows.append([claim.id, claim.kind, claim.where, claim.says, said])
     return Table("Not covered: nothing is computed for these", ["claim", "kind", "where", "paper", "remark"], rows)
 
 

@@ -321,7 +321,38 @@ def grows_with_errors(data: Data) -> Evidence:
     return pair(response(data, size=100, downlink=384, fer=10), response(data, size=100, downlink=384, fer=0), "s")
 
 
+def second_clock(data: Data) -> Evidence:
+    """U-emulated: per seed, how long real fetches took, in parts of the mean in virtual time, over all six cells."""
+    ratios: dict[int, list[float]] = {}
+    data.results("emulated")  # without it there is nothing to look at
+    for downlink in DOWNLINKS:
+        model = [
+            float(data.per_seed("emulated-model", "pages", "load_ns", page=page, downlink=downlink).mean())
+            for page in range(OBJECT, OBJECT + len(SIZES))
+        ]
+        for seed, run in data.runs("emulated", downlink=downlink):
+            shares = [took / mean for took, mean in zip(real_responses(run), model, strict=True)]
+            ratios.setdefault(seed, []).extend(shares)
+    whole = [float(np.mean(of_seed)) for of_seed in ratios.values() if len(of_seed) == len(DOWNLINKS) * len(SIZES)]
+    return value(whole, "of virtual time")
+
+
+def real_responses(run: Run) -> list[float]:
+    """From each request to the last octets of its response, ns, as seen where the mobile meets the link."""
+    seen = ip(run).filter(pl.col("point") == "mobile.radio.ip")
+    is_request = (pl.col("dir") == "ul") & (pl.col("event") == "tx") & (pl.col("len") > 200)
+    # A request that TCP sent again is one request.
+    asked = seen.filter(is_request).unique("seq", keep="first", maintain_order=True)["t_ns"].to_list()
+    came = seen.filter((pl.col("dir") == "dl") & (pl.col("event") == "rx") & (pl.col("len") > 60))["t_ns"].to_numpy()
+    # The first request opened the connection.
+    ends = [*asked[2:], math.inf]
+    return [
+        float(came[(came > begin) & (came < end)].max()) - begin for begin, end in zip(asked[1:], ends, strict=True)
+    ]
+
+
 COMPUTE = {
+    "U-emulated": second_clock,
     "U11.http-set-up": set_up,
     "U11.http-pull": persistent,
     "U12": bandwidth_delay,
