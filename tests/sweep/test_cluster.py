@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from airloom.cli import call
 from airloom.errors import RunError
 from airloom.scenario import Scenario
-from airloom.sweep.runner import State
+from tests.sweep.test_killed import parts
 from tests.sweep.test_sweep import octets
 
 LOSS = "links.wire.loss"
@@ -98,18 +99,12 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_changes_no_octet(
         {LOSS: [0, 0.02, 0.05, 0.1]}, seeds="1..700"
     )
     expected = octets(sweep.run(out="here").folder)
-    killed: list[int] = []
-
-    def kill_once(_: State) -> None:
-        # As soon as something is finished and the others are at work.
-        if not killed and list(Path("there").glob("parts/*/runs.parquet")):
-            killed.append(kill_a_worker(address))
-
     # What is killed is one of three: the fixture's two stay for the other tests.
-    with another_worker(address) as extra:
+    with another_worker(address) as extra, ThreadPoolExecutor(1) as aside:
         wait_for_workers(address, 3)
-        done = sweep.run(on=address, out="there", progress=kill_once)
-        assert killed == [extra.pid]
+        killed = aside.submit(kill_at_work, address, extra.pid, Path("there"))
+        done = sweep.run(on=address, out="there")
+        killed.result()
         assert extra.wait(60) == -signal.SIGKILL
     assert octets(done.folder) == expected
 
@@ -127,19 +122,17 @@ def another_worker(address: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(30)
 
 
-def kill_a_worker(address: str) -> int:
-    """Kills the worker called `extra` while it has a task; its process number."""
+def kill_at_work(address: str, pid: int, out: Path) -> None:
+    """Kills the worker with this process number while it has a task, and something is finished in `out`."""
     from distributed import Client
 
     with Client(address.replace("dask", "tcp"), timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        (where,) = [name for name, of_worker in client.run(os.getpid).items() if of_worker == pid]
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            known = client.scheduler_info(n_workers=-1)["workers"]
-            (where,) = [name for name, worker in known.items() if worker["id"] == "extra"]
-            if client.processing()[where]:
-                pid: int = client.run(os.getpid, workers=[where])[where]
+            if client.processing()[where] and parts(out):
                 os.kill(pid, signal.SIGKILL)
-                return pid
+                return
             time.sleep(0.01)
     raise AssertionError("the worker never had a task")
 

@@ -56,8 +56,8 @@ def run(
         if not sweep.real_time:
             sweep.run(out=place / name, workers=workers, on=on, progress=_after(before, progress))
         elif can_emulate():
-            cores = min(workers or 1, len(os.sched_getaffinity(0)))
-            sweep.run(out=place / name, workers=cores, progress=_after(before, progress))
+            cores = len(os.sched_getaffinity(0))
+            sweep.run(out=place / name, workers=min(workers or cores, cores), progress=_after(before, progress))
         before += size({name: sweep})
 
 

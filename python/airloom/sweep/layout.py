@@ -157,7 +157,13 @@ class SweepFolder:
         shutil.rmtree(self.place / "parts")
 
     def _parts(self) -> list[Part]:
-        return [parts.decode(path.read_bytes()) for path in sorted(self.place.glob("parts/*"))]
+        found = []
+        for path in sorted(self.place.glob("parts/*")):
+            try:
+                found.append(parts.decode(path.read_bytes()))
+            except UsageError as error:
+                raise UsageError(f"{path}: {error}; without this file its runs are made again") from None
+        return found
 
     def _gather(
         self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from airloom.errors import UsageError
+
 #: Lists with an entry per run.
 _LISTS = ("outcome", "error", "run_id", "rate")
 
@@ -85,9 +87,15 @@ def encode(one: Part) -> bytes:
 
 
 def decode(octets: bytes) -> Part:
-    """The part in a file."""
+    """The part in a file. Raises `UsageError` if there is none."""
     text, _, rest = octets.partition(b"\n")
-    head = json.loads(text)
+    try:
+        return _decoded(json.loads(text), rest)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise UsageError(f"a part cannot be read ({type(error).__name__}): {error}") from None
+
+
+def _decoded(head: Any, rest: bytes) -> Part:
 
     def blob(place: list[int] | None) -> bytes | None:
         return None if place is None else rest[place[0] : place[0] + place[1]]

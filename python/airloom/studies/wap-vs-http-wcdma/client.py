@@ -38,7 +38,8 @@ def _some(connection: socket.socket) -> bytes:
 def main(url: str, *paths: str) -> None:
     """Opens the connection with a fetch of one octet, then pauses and fetches, path by path."""
     host = url.removeprefix("http://").strip("/")
-    with socket.create_connection((host, 80), timeout=600) as connection:
+    # Over IPv4, as the simulated client: its headers are 20 octets shorter.
+    with socket.create_connection((socket.gethostbyname(host), 80), timeout=600) as connection:
         fetch(connection, host, "/open")
         for path in paths:
             time.sleep(PAUSE_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -340,15 +341,12 @@ def second_clock(data: Data) -> Evidence:
 def real_responses(run: Run) -> list[float]:
     """From each request to the last octets of its response, ns, as seen where the mobile meets the link."""
     seen = ip(run).filter(pl.col("point") == "mobile.radio.ip")
-    is_request = (pl.col("dir") == "ul") & (pl.col("event") == "tx") & (pl.col("len") > 200)
-    # A request that TCP sent again is one request.
-    asked = seen.filter(is_request).unique("seq", keep="first", maintain_order=True)["t_ns"].to_list()
-    came = seen.filter((pl.col("dir") == "dl") & (pl.col("event") == "rx") & (pl.col("len") > 60))["t_ns"].to_numpy()
-    # The first request opened the connection.
-    ends = [*asked[2:], math.inf]
-    return [
-        float(came[(came > begin) & (came < end)].max()) - begin for begin, end in zip(asked[1:], ends, strict=True)
-    ]
+    # A request follows on the client's pause; one that TCP sent again does not.
+    is_first = (pl.col("t_ns") - pl.col("t_ns").shift(1)) > 4_000_000_000
+    asked = seen.filter(is_first & (pl.col("dir") == "ul"))["t_ns"].to_list()
+    came = seen.filter((pl.col("dir") == "dl") & (pl.col("event") == "rx") & (pl.col("len") > 80))["t_ns"].to_numpy()
+    spans = itertools.pairwise([*asked, math.inf])
+    return [float(came[(came > begin) & (came < end)].max()) - begin for begin, end in spans]
 
 
 COMPUTE = {
