@@ -9,6 +9,7 @@ from airloom.analysis.intervals import Interval, mean_interval, quantile_interva
 from airloom.analysis.pairs import paired, unpaired
 from airloom.analysis.stop import is_precise
 from airloom.analysis.summary import summarise
+from airloom.analysis.tails import tails
 from airloom.analysis.units import unit_of
 from airloom.analysis.warm_up import cut_warm_up
 
@@ -22,6 +23,7 @@ __all__ = [
     "quantile_interval",
     "ratio_interval",
     "summarise",
+    "tails",
     "unit_of",
     "unpaired",
 ]

@@ -109,6 +109,22 @@ def _resampled_quantiles(ordered: NDArray[np.float64], q: float) -> NDArray[np.f
     return found
 
 
+def bootstrap_interval(values: ArrayLike, statistic: Callable[..., Any], ci: float = 0.95) -> Interval:
+    """Any statistic of a sample with its percentile bootstrap interval; `statistic(x, axis)` as numpy's functions.
+
+    >>> bootstrap_interval([1.0, 2.0, 3.0, 4.0], np.max).value
+    4.0
+    """
+    x = sample(values)
+    if len(x) < 2:
+        value = float(statistic(x, axis=0)) if len(x) else float("nan")
+        return Interval(value, float("nan"), float("nan"), ci, len(x), "none")
+    if is_constant(x):
+        value = float(statistic(x, axis=0))
+        return Interval(value, value, value, ci, len(x), "constant")
+    return _bootstrap(x, statistic, ci, "percentile")
+
+
 def ratio_interval(above: ArrayLike, below: ArrayLike, ci: float = 0.95) -> Interval:
     """The ratio of two means, from pairs in the same order, with its bootstrap interval over pairs.
 
