@@ -87,6 +87,7 @@ set = {{ "links.wire.delay" = "10ms" }}
         (["--table", "packets"], "valid: pages, flows, states, congestion"),
         (["--on", "ssh://there"], "expected dask://HOST:PORT or scheduler-file:PATH"),
         (["--on", "scheduler-file:gone.json"], "there is no file gone.json"),
+        (["--", "curl", "http://origin/"], "a command runs in real time only: add --emulate"),
     ],
 )
 def test_wrong_use_is_one_line_and_leaves_nothing(
@@ -106,6 +107,42 @@ def test_a_wrong_key_of_a_sweep_file_is_said_with_the_valid_ones(capsys: pytest.
     done = here(capsys, "sweep", "wrong.toml")
     assert done.code == 2
     assert done.err.startswith("airloom: wrong.toml: unknown key `seed` in a sweep file; valid: scenario, set, vary, ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('scenario = "gone"', "no scenario 'gone': "),
+        ('seeds = [1, "x"]', "a seed is a whole number, not 'x'"),
+        ("seeds = true", "bad.toml: `seeds` is a text or a whole number or a list, not True"),
+        ("workers = 0", "workers are 1 or more, not 0"),
+        ("set = 3", "bad.toml: `set` is a table, not 3"),
+        ('[vary]\n"links.radio.loss.downlink" = []', "links.radio.loss.downlink has no values to vary over"),
+        ('[vary]\nseed = [{ label = "a", set = {} }]', "an axis cannot be called 'seed': "),
+        ("vary.x = 3", "bad.toml: `vary.x` is a list of values"),
+    ],
+)
+def test_what_is_wrong_in_a_sweep_file_is_one_line(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    head = "" if text.startswith("scenario") else 'scenario = "umts-page"\n'
+    Path("bad.toml").write_text(head + text + "\n")
+    done = here(capsys, "sweep", "bad.toml")
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"airloom: {said}")
+    assert [p.name for p in Path().iterdir()] == ["bad.toml"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3", "{}"])
+def test_a_folder_whose_manifest_is_none_is_left_alone(
+    fetch_file: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("s").mkdir()
+    Path("s/sweep.json").write_text(text)
+    for words in (["sweep", fetch_file, "--seeds", "1", "--out", "s"], ["report", "s"]):
+        done = here(capsys, *words)
+        assert (done.code, done.out) == (2, "")
+        assert len(done.err.splitlines()) == 1
+    assert [p.name for p in Path("s").iterdir()] == ["sweep.json"]
 
 
 def test_failed_runs_are_told_and_make_the_exit_code(fetch_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

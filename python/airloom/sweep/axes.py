@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -166,7 +167,11 @@ def seeds(given: str | int | Iterable[int]) -> tuple[int, ...]:
     elif isinstance(given, int):
         found.append(given)
     else:
-        found.extend(int(seed) for seed in given)
+        for seed in given:
+            try:
+                found.append(operator.index(seed))
+            except TypeError:
+                raise UsageError(f"a seed is a whole number, not {seed!r}") from None
     once = tuple(dict.fromkeys(found))
     if not once:
         raise UsageError("no seeds: give at least one")

@@ -97,6 +97,8 @@ class SweepFolder:
             found = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise UsageError(f"{path} cannot be read ({error}): move {self.place} away") from None
+        if not isinstance(found, dict):
+            raise UsageError(f"{path} is not what a sweep writes: move {self.place} away")
         if found.get("sweep_id") != identity:
             raise UsageError(
                 f"{self.place} holds another sweep ({found.get('name')}, {found.get('sweep_id')}): choose another "

@@ -27,6 +27,8 @@ class SweepResults:
             manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(f"{folder} is not the folder of a sweep: {error}") from None
+        if not isinstance(manifest, dict) or "axes" not in manifest:
+            raise UsageError(f"{folder} is not the folder of a sweep: its {MANIFEST} says nothing about axes")
         if not (self.folder / "runs.parquet").exists():
             raise UsageError(f"{folder}: this sweep is unfinished; the command that began it goes on with it")
         #: What `sweep.json` says: scenario, axes, seeds, version, command.

@@ -61,6 +61,8 @@ class Sweep:
         self.folders = folders
         self.real_time = real_time
         self.command = None if command is None else tuple(command)
+        if self.command and not real_time:
+            raise UsageError("a command runs in real time only: add --emulate, or leave the command out")
         for point in self.points:
             self._check(point)
 
@@ -160,6 +162,8 @@ class Sweep:
         >>> results.runs.height
         6
         """
+        if workers is not None and workers < 1:
+            raise UsageError(f"workers are 1 or more, not {workers}")
         place = Path(out) if out is not None else layout.default_place(self.name, self.sweep_id)
         folder = SweepFolder(place)
         # The cluster is looked for first: without one, no folder is made.
