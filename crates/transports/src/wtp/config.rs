@@ -1,0 +1,129 @@
+//! Settings of WTP: timers and counters of a bearer, sizes of packets and groups, limits.
+
+use airloom_base::units::Octets;
+use airloom_base::{ConfigError, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Reliable transactions over datagrams: class 0, 1 and 2, with segmentation and re-assembly (WAP-201, WAP-224).
+///
+/// The values are those for bearers that carry IP, as two independent implementations have them; for other bearers
+/// (GSM SMS, USSD) the intervals are longer. WTP measures no round-trip time and backs off from nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Payload octets of a packet of a segmented message.
+    pub segment: Octets,
+    /// Packets that a sender puts into a group if the other side has not said how many octets it takes.
+    pub group_packets: u8,
+    /// Octets of a packet group that we say we take (option Maximum Group) in transactions that we begin; none: not said.
+    pub maximum_group: Option<Octets>,
+    /// A sender obeys the Maximum Group of the other side. Kannel 1.4.5 does not.
+    pub obeys_maximum_group: bool,
+    /// Messages are segmented and re-assembled; otherwise each goes in one datagram, whatever its size.
+    pub sar: bool,
+    /// The largest message that is taken.
+    pub message_limit: Octets,
+    /// Acknowledgement interval while a class 2 responder waits for its user: the hold-on acknowledgement.
+    pub ack_base: Duration,
+    /// Acknowledgement interval of the last acknowledgement of class 1.
+    pub ack_short: Duration,
+    /// Acknowledgement interval of an initiator that waits for its user before it acknowledges a result.
+    pub ack_long: Duration,
+    /// Repetition interval of an Invoke of class 2.
+    pub retry_base: Duration,
+    /// Repetition interval of an Invoke of class 1.
+    pub retry_short: Duration,
+    /// Repetition interval of a Result.
+    pub retry_long: Duration,
+    /// Repetition interval of the last packet of a group.
+    pub retry_group: Duration,
+    /// How long a transaction that is over is remembered, to answer repetitions.
+    pub wait: Duration,
+    /// How long a receiver waits for packets that overtook each other before it says that some are missing.
+    pub negative_ack_delay: Duration,
+    /// Repetitions at most (RCR).
+    pub max_repetitions: u8,
+    /// Expirations of the acknowledgement interval at most while the user is waited for (AEC).
+    pub max_ack_expirations: u8,
+    /// Verify the first transaction of a peer nothing is known of: a round trip, and proof that it is where it says.
+    pub verify_unknown: bool,
+    /// Transactions at a time that others may have begun here.
+    pub max_transactions: u32,
+    /// Octets of messages that are being re-assembled, of all peers together.
+    pub reassembly_limit: Octets,
+    /// Peers whose last TID is remembered.
+    pub max_peers: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            segment: Octets(1_400),
+            group_packets: 3,
+            maximum_group: None,
+            obeys_maximum_group: true,
+            sar: true,
+            // 256 packets: more cannot be numbered.
+            message_limit: Octets(256 * 1_400),
+            ack_base: Duration::from_secs(2),
+            ack_short: Duration::from_secs(1),
+            ack_long: Duration::from_secs(4),
+            retry_base: Duration::from_secs(5),
+            retry_short: Duration::from_secs(4),
+            retry_long: Duration::from_secs(7),
+            retry_group: Duration::from_secs(3),
+            wait: Duration::from_secs(40),
+            negative_ack_delay: Duration::ZERO,
+            max_repetitions: 8,
+            max_ack_expirations: 6,
+            verify_unknown: false,
+            max_transactions: 10_000,
+            reassembly_limit: Octets(64_000_000),
+            max_peers: 10_000,
+        }
+    }
+}
+
+impl Config {
+    /// Says what no provider can work with: intervals of nothing would repeat for ever in one moment.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for (key, interval) in [
+            ("ack_base", self.ack_base),
+            ("ack_short", self.ack_short),
+            ("ack_long", self.ack_long),
+            ("retry_base", self.retry_base),
+            ("retry_short", self.retry_short),
+            ("retry_long", self.retry_long),
+            ("retry_group", self.retry_group),
+            ("wait", self.wait),
+        ] {
+            if interval.is_zero() {
+                return Err(ConfigError::at(key, "must be longer than nothing"));
+            }
+        }
+        for (key, size) in [("segment", self.segment.0), ("message_limit", self.message_limit.0)] {
+            if size == 0 {
+                return Err(ConfigError::at(key, "must be at least 1B"));
+            }
+        }
+        if self.group_packets == 0 {
+            return Err(ConfigError::at("group_packets", "must be at least 1"));
+        }
+        Ok(())
+    }
+
+    /// As Kannel 1.4.5 has them, as far as they are settings.
+    pub fn kannel() -> Config {
+        Config {
+            obeys_maximum_group: false,
+            ack_base: Duration::from_secs(4),
+            ack_short: Duration::from_secs(4),
+            retry_base: Duration::from_secs(3),
+            retry_short: Duration::from_secs(3),
+            retry_group: Duration::from_secs(7),
+            wait: Duration::from_secs(30),
+            ..Config::default()
+        }
+    }
+}

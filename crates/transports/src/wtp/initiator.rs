@@ -1,0 +1,259 @@
+//! The initiator of a transaction of class 1 or 2 (WAP-224, state tables of the initiator).
+
+use airloom_base::Instant;
+use airloom_base::timer::{self, Timer};
+use bytes::Bytes;
+
+use super::sar::{Received, Receiving, Sending};
+use super::transfer::{Act, Head, Indication, Progress, Transfer};
+use super::wire::{Abort, Class, Kind, Pdu, Reason, Trailer};
+
+/// State of an initiator, with the standard's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is over.
+    Null,
+    /// The Invoke is under way, or the result is waited for.
+    ResultWait,
+    /// The result is here; the user has not acknowledged it.
+    ResultRespWait,
+    /// The result was acknowledged; the acknowledgement may have to be repeated.
+    WaitTimeout,
+}
+
+/// One transaction that we began.
+#[derive(Debug)]
+pub struct Initiator {
+    tid: u16,
+    class: Class,
+    user_ack: bool,
+    state: State,
+    /// The Invoke, until it has arrived.
+    invoke: Option<Transfer>,
+    confirmed: bool,
+    /// The verification was answered; repeat that rather than the Invoke.
+    tok_sent: bool,
+    result: Receiving,
+    /// The packet that the last acknowledgement named.
+    last_psn: Option<u8>,
+    /// AEC: expirations of A while the user is waited for.
+    expirations: u8,
+    /// R, A or W, as the state says.
+    timer: Timer,
+    /// Before a negative acknowledgement.
+    missing: Timer,
+}
+
+impl Initiator {
+    /// TR-Invoke.req of class 1 or 2.
+    pub fn invoke(tid: u16, head: Head, message: Sending, act: &mut Act) -> Initiator {
+        let (class, user_ack) = match head {
+            Head::Invoke { class, user_ack, .. } => (class, user_ack),
+            Head::Result => (Class::WithResult, false),
+        };
+        let invoke = Transfer::begin(head, tid, message, act);
+        let mut timer = Timer::default();
+        timer.arm_after(act.now, invoke.interval(act.config));
+        Initiator {
+            tid,
+            class,
+            user_ack,
+            state: State::ResultWait,
+            invoke: Some(invoke),
+            confirmed: false,
+            tok_sent: false,
+            result: Receiving::default(),
+            last_psn: None,
+            expirations: 0,
+            timer,
+            missing: Timer::default(),
+        }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Octets of an incomplete result.
+    pub fn held(&self) -> usize {
+        self.result.octets()
+    }
+
+    /// When to call `handle_timeout`.
+    pub fn deadline(&self) -> Option<Instant> {
+        timer::earliest(&[self.timer, self.missing])
+    }
+
+    /// A PDU of the responder. `room`: octets that an incomplete result may have.
+    pub fn handle(&mut self, pdu: Pdu, room: usize, act: &mut Act) {
+        let (repeated, psn) = (pdu.repeated, pdu.psn());
+        match pdu.kind {
+            Kind::Ack { verify: true } => self.verify(act),
+            Kind::Ack { verify: false } => self.acknowledged(psn, act),
+            Kind::NegativeAck(named) => {
+                if let Some(invoke) = &self.invoke {
+                    invoke.repeat_missing(&named, act);
+                    self.timer.arm_after(act.now, invoke.interval(act.config));
+                }
+            }
+            Kind::Result { trailer, data } => self.packet(0, trailer, data, repeated, room, act),
+            Kind::SegmentedResult { trailer, psn, data } => {
+                self.packet(psn, trailer, data, repeated, room, act);
+            }
+            Kind::Abort(why) => self.end(act, Indication::Aborted(why)),
+            Kind::Invoke { .. } | Kind::SegmentedInvoke { .. } => {}
+        }
+    }
+
+    /// The responder asks whether this transaction is ours.
+    fn verify(&mut self, act: &mut Act) {
+        let Some(invoke) = self.invoke.as_mut().filter(|_| self.state == State::ResultWait) else { return };
+        let (tid, repeated) = (self.tid, self.tok_sent);
+        let again = invoke.timed_out(act, |_, act| {
+            act.send(&Pdu::new(tid, repeated, Kind::Ack { verify: true }));
+        });
+        if again {
+            self.tok_sent = true;
+            self.timer.arm_after(act.now, invoke.interval(act.config));
+        }
+    }
+
+    fn acknowledged(&mut self, psn: Option<u8>, act: &mut Act) {
+        let Some(invoke) = &mut self.invoke else { return };
+        match invoke.acknowledged(psn, act) {
+            Progress::None => {}
+            Progress::NextGroup => {
+                self.tok_sent = false;
+                self.timer.arm_after(act.now, invoke.interval(act.config));
+            }
+            Progress::Done if self.class == Class::Reliable => self.end(act, Indication::InvokeConfirmed),
+            Progress::Done => {
+                self.confirm(act);
+                // Nobody repeats anything now: a responder that vanished must not be waited for without an end.
+                self.timer.arm_after(act.now, act.config.wait);
+            }
+        }
+    }
+
+    fn confirm(&mut self, act: &mut Act) {
+        self.invoke = None;
+        if !std::mem::replace(&mut self.confirmed, true) {
+            act.told.push(Indication::InvokeConfirmed);
+        }
+    }
+
+    fn packet(&mut self, psn: u8, trailer: Trailer, data: Bytes, repeated: bool, room: usize, act: &mut Act) {
+        match self.state {
+            State::ResultWait if self.class == Class::WithResult => {}
+            // The last acknowledgement was lost.
+            State::WaitTimeout if repeated && trailer.wants_answer() => {
+                return act.acknowledge(self.tid, Some(psn).filter(|_| self.last_psn.is_some()), true);
+            }
+            _ => return,
+        }
+        // A result acknowledges the Invoke.
+        self.confirm(act);
+        let Some(received) = self.result.packet(psn, trailer, data, room) else {
+            act.abort(self.tid, Reason::MessageTooLarge);
+            return self.stop();
+        };
+        self.timer.arm_after(act.now, act.config.wait);
+        match received {
+            Received::Quiet => {}
+            Received::GroupComplete(end) => {
+                self.missing.stop();
+                act.acknowledge(self.tid, Some(end), repeated);
+            }
+            Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(act),
+            Received::Missing(_) => self.missing.arm_after(act.now, act.config.negative_ack_delay),
+            Received::Complete(end) => {
+                self.missing.stop();
+                self.last_psn = Some(end).filter(|end| *end > 0);
+                act.told.push(Indication::Result(std::mem::take(&mut self.result).into_message()));
+                self.state = State::ResultRespWait;
+                self.expirations = 0;
+                self.timer.arm_after(act.now, act.config.ack_long);
+            }
+        }
+    }
+
+    fn ask(&mut self, act: &mut Act) {
+        if let Some(missing) = self.result.missing_now() {
+            act.send(&Pdu::new(self.tid, false, Kind::NegativeAck(missing)));
+        }
+    }
+
+    /// TR-Result.res: the user has taken the result.
+    pub fn acknowledge(&mut self, act: &mut Act) {
+        if self.state == State::ResultRespWait {
+            act.acknowledge(self.tid, self.last_psn, false);
+            self.state = State::WaitTimeout;
+            self.timer.arm_after(act.now, act.config.wait);
+        }
+    }
+
+    /// TR-Abort.req.
+    pub fn abort(&mut self, code: u8, act: &mut Act) {
+        if !matches!(self.state, State::Null | State::WaitTimeout) {
+            act.send(&Pdu::new(self.tid, false, Kind::Abort(Abort::User(code))));
+        }
+        self.stop();
+    }
+
+    /// A deadline has come.
+    pub fn handle_timeout(&mut self, act: &mut Act) {
+        if self.missing.take_due(act.now) {
+            self.ask(act);
+        }
+        if !self.timer.take_due(act.now) {
+            return;
+        }
+        match self.state {
+            State::ResultWait => self.no_answer(act),
+            State::ResultRespWait if !self.user_ack => self.acknowledge(act),
+            State::ResultRespWait if self.expirations < act.config.max_ack_expirations => {
+                self.expirations += 1;
+                self.timer.arm_after(act.now, act.config.ack_long);
+            }
+            State::ResultRespWait => {
+                act.abort(self.tid, Reason::NoResponse);
+                self.stop();
+            }
+            State::WaitTimeout | State::Null => self.stop(),
+        }
+    }
+
+    fn no_answer(&mut self, act: &mut Act) {
+        let (tid, tok) = (self.tid, self.tok_sent);
+        if let Some(invoke) = &mut self.invoke {
+            let again = invoke.timed_out(act, |invoke, act| {
+                if tok {
+                    act.send(&Pdu::new(tid, true, Kind::Ack { verify: true }));
+                } else {
+                    invoke.repeat_last(act);
+                }
+            });
+            if again {
+                return self.timer.arm_after(act.now, invoke.interval(act.config));
+            }
+        }
+        self.end(act, Indication::Aborted(Abort::Provider(Reason::NoResponse)));
+    }
+
+    fn end(&mut self, act: &mut Act, last: Indication) {
+        // What was told as a result is not taken back.
+        if matches!(self.state, State::ResultWait | State::ResultRespWait) {
+            act.told.push(last);
+        }
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.state = State::Null;
+        self.invoke = None;
+        self.result = Receiving::default();
+        self.timer.stop();
+        self.missing.stop();
+    }
+}

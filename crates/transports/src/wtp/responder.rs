@@ -1,0 +1,331 @@
+//! The responder of a transaction of class 1 or 2 (WAP-224, state tables of the responder).
+
+use airloom_base::Instant;
+use airloom_base::timer::{self, Timer};
+use bytes::Bytes;
+
+use super::sar::{Cut, Received, Receiving, Sending};
+use super::transfer::{Act, Head, Indication, Progress, Transfer};
+use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi, Trailer};
+
+/// Octets that are held for a peer whose transaction is not verified yet.
+const UNVERIFIED: usize = 65_536;
+
+/// State of a responder, with the standard's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The Invoke is not complete; or, after it was, the transaction is over.
+    Listen,
+    /// The initiator was asked whether the transaction is its own.
+    TidOkWait,
+    /// The user has the Invoke and has not acknowledged it.
+    InvokeRespWait,
+    /// The user's result is waited for.
+    ResultWait,
+    /// The result is under way.
+    ResultRespWait,
+    /// Class 1: acknowledged; the acknowledgement may have to be repeated.
+    WaitTimeout,
+}
+
+/// One transaction that a peer began.
+#[derive(Debug)]
+pub struct Responder {
+    /// With the bit of direction.
+    tid: u16,
+    class: Class,
+    user_ack: bool,
+    state: State,
+    over: bool,
+    invoke: Receiving,
+    /// The last packet of an Invoke with several.
+    last_psn: Option<u8>,
+    /// The initiator can re-assemble, and takes so many octets in a group.
+    sar: bool,
+    maximum_group: Option<u32>,
+    /// A hold-on acknowledgement was sent.
+    held_on: bool,
+    result: Option<Transfer>,
+    /// AEC: expirations of A while the user is waited for.
+    expirations: u8,
+    /// R, A or W, as the state says.
+    timer: Timer,
+    /// Before a negative acknowledgement.
+    missing: Timer,
+}
+
+impl Responder {
+    /// For an Invoke of class 1 or 2 with this PDU, which is fed afterwards. `verify` asks its initiator first.
+    pub fn new(pdu: &Pdu, verify: bool) -> Option<Responder> {
+        let Kind::Invoke { trailer, user_ack, class, .. } = pdu.kind else { return None };
+        let maximum_group = pdu.items.iter().find_map(|item| match item {
+            Tpi::Option(OptionItem::MaximumGroup(octets)) => Some(*octets),
+            _ => None,
+        });
+        Some(Responder {
+            tid: pdu.tid | RESPONDER,
+            class,
+            user_ack,
+            state: if verify { State::TidOkWait } else { State::Listen },
+            over: false,
+            invoke: Receiving::default(),
+            last_psn: None,
+            sar: trailer != Trailer::NoSar,
+            maximum_group,
+            held_on: false,
+            result: None,
+            expirations: 0,
+            timer: Timer::default(),
+            missing: Timer::default(),
+        })
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Nothing is left to do.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Octets of an incomplete Invoke.
+    pub fn held(&self) -> usize {
+        self.invoke.octets()
+    }
+
+    /// When to call `handle_timeout`.
+    pub fn deadline(&self) -> Option<Instant> {
+        timer::earliest(&[self.timer, self.missing])
+    }
+
+    /// A PDU of the initiator. `room`: octets that an incomplete Invoke may have.
+    pub fn handle(&mut self, pdu: Pdu, room: usize, act: &mut Act) {
+        let (repeated, psn) = (pdu.repeated, pdu.psn());
+        match pdu.kind {
+            Kind::Invoke { trailer, data, .. } => self.packet(0, trailer, data, repeated, room, act),
+            Kind::SegmentedInvoke { trailer, psn, data } => {
+                self.packet(psn, trailer, data, repeated, room, act);
+            }
+            Kind::Ack { verify: true } => self.verified(act),
+            Kind::Ack { verify: false } => self.acknowledged(psn, act),
+            Kind::NegativeAck(named) => {
+                if let Some(result) = &self.result {
+                    result.repeat_missing(&named, act);
+                    self.timer.arm_after(act.now, result.interval(act.config));
+                }
+            }
+            Kind::Abort(why) => {
+                if self.user_knows() {
+                    act.told.push(Indication::Aborted(why));
+                }
+                self.stop();
+            }
+            Kind::Result { .. } | Kind::SegmentedResult { .. } => {}
+        }
+    }
+
+    fn user_knows(&self) -> bool {
+        matches!(self.state, State::InvokeRespWait | State::ResultWait | State::ResultRespWait)
+    }
+
+    fn packet(&mut self, psn: u8, trailer: Trailer, data: Bytes, repeated: bool, room: usize, act: &mut Act) {
+        match self.state {
+            State::TidOkWait => {
+                // Kept without an answer, so that nothing has to come twice once the initiator has said yes.
+                let asked = self.timer.is_armed();
+                let fits = self.invoke.packet(psn, trailer, data, room.min(UNVERIFIED));
+                if psn == 0 && (repeated || !asked) {
+                    act.send(&Pdu::new(self.tid, repeated, Kind::Ack { verify: true }));
+                    self.timer.arm_after(act.now, act.config.wait);
+                }
+                if fits.is_none() {
+                    self.refuse(Reason::MessageTooLarge, act);
+                }
+            }
+            State::Listen => match self.invoke.packet(psn, trailer, data, room) {
+                Some(received) => self.received(received, repeated, act),
+                None => self.refuse(Reason::MessageTooLarge, act),
+            },
+            State::InvokeRespWait | State::ResultWait | State::WaitTimeout => {
+                let known = self.last_psn.is_some() || self.held_on || self.state == State::WaitTimeout;
+                if repeated && trailer.wants_answer() && known {
+                    act.acknowledge(self.tid, Some(psn).filter(|_| self.last_psn.is_some()), true);
+                }
+            }
+            State::ResultRespWait => {}
+        }
+    }
+
+    fn received(&mut self, received: Received, repeated: bool, act: &mut Act) {
+        // An initiator that vanishes in the middle is forgotten.
+        self.timer.arm_after(act.now, act.config.wait);
+        match received {
+            Received::Quiet => {}
+            Received::GroupComplete(end) => {
+                self.missing.stop();
+                act.acknowledge(self.tid, Some(end), repeated);
+            }
+            Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(act),
+            Received::Missing(_) => self.missing.arm_after(act.now, act.config.negative_ack_delay),
+            Received::Complete(end) => {
+                self.missing.stop();
+                self.last_psn = Some(end).filter(|end| *end > 0);
+                if self.last_psn.is_some() {
+                    act.acknowledge(self.tid, self.last_psn, repeated);
+                }
+                let message = std::mem::take(&mut self.invoke).into_message();
+                let (class, user_ack) = (self.class, self.user_ack);
+                act.told.push(Indication::Invoke { class, user_ack, message });
+                self.state = State::InvokeRespWait;
+                self.expirations = 0;
+                self.arm_ack(act);
+            }
+        }
+    }
+
+    /// Ends it before the user has heard of it.
+    fn refuse(&mut self, reason: Reason, act: &mut Act) {
+        act.send(&Pdu::new(self.tid, false, Kind::Abort(Abort::Provider(reason))));
+        self.stop();
+    }
+
+    fn arm_ack(&mut self, act: &Act) {
+        let config = act.config;
+        let interval = if self.class == Class::Reliable { config.ack_short } else { config.ack_base };
+        self.timer.arm_after(act.now, interval);
+    }
+
+    fn ask(&mut self, act: &mut Act) {
+        if let Some(missing) = self.invoke.missing_now() {
+            act.send(&Pdu::new(self.tid, false, Kind::NegativeAck(missing)));
+        }
+    }
+
+    /// The initiator says that the transaction is its own.
+    fn verified(&mut self, act: &mut Act) {
+        if self.state != State::TidOkWait {
+            return;
+        }
+        self.state = State::Listen;
+        self.timer.arm_after(act.now, act.config.wait);
+        if let Some(received) = self.invoke.standing() {
+            self.received(received, false, act);
+        }
+    }
+
+    fn acknowledged(&mut self, psn: Option<u8>, act: &mut Act) {
+        let Some(result) = &mut self.result else { return };
+        match result.acknowledged(psn, act) {
+            Progress::None => {}
+            Progress::NextGroup => self.timer.arm_after(act.now, result.interval(act.config)),
+            Progress::Done => {
+                act.told.push(Indication::ResultConfirmed);
+                self.stop();
+            }
+        }
+    }
+
+    /// TR-Invoke.res: the user has taken the Invoke.
+    pub fn accept(&mut self, act: &mut Act) {
+        if self.state != State::InvokeRespWait {
+            return;
+        }
+        if self.class == Class::Reliable {
+            act.acknowledge(self.tid, self.last_psn, false);
+            self.state = State::WaitTimeout;
+            self.timer.arm_after(act.now, act.config.wait);
+        } else {
+            self.state = State::ResultWait;
+            self.arm_ack(act);
+        }
+    }
+
+    /// TR-Result.req: the user's result, of class 2. A message that cannot be numbered ends the transaction.
+    pub fn result(&mut self, message: Bytes, act: &mut Act) {
+        let waits = matches!(self.state, State::InvokeRespWait | State::ResultWait);
+        if !waits || self.class != Class::WithResult {
+            return;
+        }
+        let cut = self.cut(act);
+        let Some(sending) = Sending::new(message, cut) else {
+            // What Kannel answers, too.
+            act.abort(self.tid, Reason::NoExtendedSar);
+            return self.stop();
+        };
+        let result = Transfer::begin(Head::Result, self.tid, sending, act);
+        self.timer.arm_after(act.now, result.interval(act.config));
+        self.result = Some(result);
+        self.state = State::ResultRespWait;
+    }
+
+    fn cut(&self, act: &Act) -> Cut {
+        let segment = act.config.segment.0 as usize;
+        let taken = self.maximum_group.filter(|_| act.config.obeys_maximum_group);
+        let group = taken.map_or(usize::from(act.config.group_packets), |o| o as usize / segment.max(1));
+        Cut { segment, group, sar: self.sar && act.config.sar }
+    }
+
+    /// TR-Abort.req.
+    pub fn abort(&mut self, why: Abort, act: &mut Act) {
+        if !self.over {
+            act.send(&Pdu::new(self.tid, false, Kind::Abort(why)));
+        }
+        self.stop();
+    }
+
+    /// A deadline has come.
+    pub fn handle_timeout(&mut self, act: &mut Act) {
+        if self.missing.take_due(act.now) {
+            self.ask(act);
+        }
+        if !self.timer.take_due(act.now) {
+            return;
+        }
+        match self.state {
+            State::InvokeRespWait if !self.user_ack => {
+                act.acknowledge(self.tid, self.last_psn, false);
+                if self.class == Class::Reliable {
+                    self.state = State::WaitTimeout;
+                    self.timer.arm_after(act.now, act.config.wait);
+                } else {
+                    self.held_on = true;
+                    self.state = State::ResultWait;
+                }
+            }
+            State::InvokeRespWait if self.expirations < act.config.max_ack_expirations => {
+                self.expirations += 1;
+                self.arm_ack(act);
+            }
+            State::InvokeRespWait => {
+                act.abort(self.tid, Reason::NoResponse);
+                self.stop();
+            }
+            State::ResultWait => {
+                act.acknowledge(self.tid, self.last_psn, false);
+                self.held_on = true;
+            }
+            State::ResultRespWait => self.no_answer(act),
+            State::Listen | State::TidOkWait | State::WaitTimeout => self.stop(),
+        }
+    }
+
+    fn no_answer(&mut self, act: &mut Act) {
+        let Some(result) = &mut self.result else { return };
+        if result.timed_out(act, Transfer::repeat_last) {
+            return self.timer.arm_after(act.now, result.interval(act.config));
+        }
+        act.abort(self.tid, Reason::NoResponse);
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.over = true;
+        self.state = State::Listen;
+        self.invoke = Receiving::default();
+        self.result = None;
+        self.timer.stop();
+        self.missing.stop();
+    }
+}

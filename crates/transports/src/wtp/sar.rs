@@ -1,0 +1,294 @@
+//! Segmentation and re-assembly (WAP-224 section 7.14): a message goes in packets, packets go in groups, and one group
+//! at a time is outstanding.
+
+use bytes::{Bytes, BytesMut};
+
+use super::wire::Trailer;
+
+/// How many packets can be numbered.
+pub const MAX_PACKETS: usize = 256;
+
+/// One packet of a message, ready for a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Packet sequence number.
+    pub psn: u8,
+    /// Place in its group.
+    pub trailer: Trailer,
+    /// Its part of the message.
+    pub data: Bytes,
+}
+
+/// How a message is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Octets of a packet.
+    pub segment: usize,
+    /// Packets of a group.
+    pub group: usize,
+    /// Can the other side re-assemble, and we segment?
+    pub sar: bool,
+}
+
+/// A message on its way out.
+#[derive(Debug)]
+pub struct Sending {
+    message: Bytes,
+    cut: Cut,
+    /// First packet of the group that is outstanding, and of the one after it.
+    group: usize,
+    next: usize,
+}
+
+impl Sending {
+    /// Ready to send the first group; `None` if the message has more packets than can be numbered.
+    pub fn new(message: Bytes, cut: Cut) -> Option<Sending> {
+        let cut = Cut { segment: cut.segment.max(1), group: cut.group.max(1), ..cut };
+        let mut sending = Sending { message, cut, group: 0, next: 0 };
+        sending.next = sending.group_end(0);
+        (sending.packets() <= MAX_PACKETS).then_some(sending)
+    }
+
+    /// Packets of the message.
+    pub fn packets(&self) -> usize {
+        if self.cut.sar { self.message.len().div_ceil(self.cut.segment).max(1) } else { 1 }
+    }
+
+    fn group_end(&self, from: usize) -> usize {
+        (from + self.cut.group).min(self.packets())
+    }
+
+    fn segment(&self, psn: usize) -> Segment {
+        if !self.cut.sar {
+            return Segment { psn: 0, trailer: Trailer::NoSar, data: self.message.clone() };
+        }
+        let from = psn * self.cut.segment;
+        let to = (from + self.cut.segment).min(self.message.len());
+        let trailer = if psn + 1 == self.packets() {
+            Trailer::Message
+        } else if psn + 1 == self.next {
+            Trailer::Group
+        } else {
+            Trailer::None
+        };
+        Segment { psn: psn as u8, trailer, data: self.message.slice(from..to) }
+    }
+
+    /// The packets of the group that is outstanding.
+    pub fn group(&self) -> impl Iterator<Item = Segment> {
+        (self.group..self.next).map(|psn| self.segment(psn))
+    }
+
+    /// Its last packet, which is repeated when no answer comes.
+    pub fn last(&self) -> Segment {
+        self.segment(self.next - 1)
+    }
+
+    /// Those of its packets that are missing; all if none is named.
+    pub fn missing<'a>(&'a self, named: &'a [u8]) -> impl Iterator<Item = Segment> + 'a {
+        self.group().filter(|s| named.is_empty() || named.contains(&s.psn))
+    }
+
+    /// An acknowledgement that names `psn` (none: of a message in one packet). Does it concern the group that is
+    /// outstanding?
+    pub fn is_acknowledged_by(&self, psn: Option<u8>) -> bool {
+        match psn {
+            Some(psn) => usize::from(psn) + 1 == self.next,
+            None => self.is_last(),
+        }
+    }
+
+    /// Is the group that is outstanding the last one?
+    pub fn is_last(&self) -> bool {
+        self.next == self.packets()
+    }
+
+    /// The group was acknowledged: on to the next one.
+    pub fn advance(&mut self) {
+        self.group = self.next;
+        self.next = self.group_end(self.group);
+    }
+}
+
+/// What a packet of a message brought about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Nothing to answer.
+    Quiet,
+    /// The group that ends with this packet is complete: acknowledge it.
+    GroupComplete(u8),
+    /// These packets of the group are missing.
+    Missing(Vec<u8>),
+    /// The message is complete, its last packet is this one.
+    Complete(u8),
+}
+
+/// A message on its way in.
+#[derive(Debug, Default)]
+pub struct Receiving {
+    packets: Vec<Option<Bytes>>,
+    octets: usize,
+    /// The last packet of the latest group, where it is known.
+    group_end: Option<(u8, Trailer)>,
+}
+
+impl Receiving {
+    /// Octets held.
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// A packet arrived. `None` if it would make the message larger than `limit`.
+    pub fn packet(&mut self, psn: u8, trailer: Trailer, data: Bytes, limit: usize) -> Option<Received> {
+        let place = usize::from(psn);
+        if self.packets.len() <= place {
+            self.packets.resize(place + 1, None);
+        }
+        if self.packets[place].is_none() {
+            if self.octets + data.len() > limit {
+                return None;
+            }
+            self.octets += data.len();
+            self.packets[place] = Some(data);
+        }
+        if trailer.wants_answer() && self.group_end.is_none_or(|(end, _)| psn >= end) {
+            self.group_end = Some((psn, trailer));
+        }
+        Some(match self.group_end {
+            // An earlier group was repeated, since its acknowledgement was lost.
+            Some((end, _)) if trailer.wants_answer() && psn < end => Received::GroupComplete(psn),
+            Some((end, _)) if trailer.wants_answer() || psn < end => match self.standing() {
+                // Asked for once when the group ended; what then fills one of several holes is no reason to ask again.
+                Some(Received::Missing(_)) if !trailer.wants_answer() => Received::Quiet,
+                standing => standing.unwrap_or(Received::Quiet),
+            },
+            _ => Received::Quiet,
+        })
+    }
+
+    /// What is to be said of all that was received so far, if a group has ended.
+    pub fn standing(&self) -> Option<Received> {
+        let (end, last) = self.group_end?;
+        let missing = self.missing(end);
+        Some(match (missing.is_empty(), last.ends_message()) {
+            (true, true) => Received::Complete(end),
+            (true, false) => Received::GroupComplete(end),
+            (false, _) => Received::Missing(missing),
+        })
+    }
+
+    fn missing(&self, end: u8) -> Vec<u8> {
+        (0..=end).filter(|psn| self.packets.get(usize::from(*psn)).is_none_or(Option::is_none)).collect()
+    }
+
+    /// What is missing up to the end of the latest group.
+    pub fn missing_now(&self) -> Option<Vec<u8>> {
+        let (end, _) = self.group_end?;
+        Some(self.missing(end)).filter(|m| !m.is_empty())
+    }
+
+    /// The whole message, when it is complete.
+    pub fn into_message(self) -> Bytes {
+        let mut packets = self.packets.into_iter().flatten();
+        match (packets.next(), packets.next()) {
+            (Some(only), None) => only,
+            (first, second) => {
+                let mut whole = BytesMut::with_capacity(self.octets);
+                for packet in first.into_iter().chain(second).chain(packets) {
+                    whole.extend_from_slice(&packet);
+                }
+                whole.freeze()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUT: Cut = Cut { segment: 10, group: 3, sar: true };
+
+    fn message(len: usize) -> Bytes {
+        (0..len).map(|n| n as u8).collect::<Vec<u8>>().into()
+    }
+
+    fn shape(segments: impl Iterator<Item = Segment>) -> Vec<(u8, Trailer, usize)> {
+        segments.map(|s| (s.psn, s.trailer, s.data.len())).collect()
+    }
+
+    #[test]
+    fn a_message_goes_in_groups_of_packets() {
+        let mut s = Sending::new(message(65), CUT).unwrap();
+        assert_eq!(
+            shape(s.group()),
+            [(0, Trailer::None, 10), (1, Trailer::None, 10), (2, Trailer::Group, 10)]
+        );
+        assert!(!s.is_acknowledged_by(Some(1)) && s.is_acknowledged_by(Some(2)));
+        s.advance();
+        assert_eq!(shape(s.missing(&[4])), [(4, Trailer::None, 10)]);
+        assert_eq!(shape(s.missing(&[])).len(), 3);
+        s.advance();
+        assert_eq!(shape(s.group()), [(6, Trailer::Message, 5)]);
+        assert!(s.is_last());
+    }
+
+    #[test]
+    fn small_messages_and_those_for_peers_without_sar_are_one_packet() {
+        assert_eq!(shape(Sending::new(message(10), CUT).unwrap().group()), [(0, Trailer::Message, 10)]);
+        assert_eq!(shape(Sending::new(Bytes::new(), CUT).unwrap().group()), [(0, Trailer::Message, 0)]);
+        let whole = Cut { sar: false, ..CUT };
+        assert_eq!(shape(Sending::new(message(5000), whole).unwrap().group()), [(0, Trailer::NoSar, 5000)]);
+    }
+
+    #[test]
+    fn no_more_packets_than_can_be_numbered() {
+        assert!(Sending::new(message(2560), CUT).is_some());
+        assert!(Sending::new(message(2561), CUT).is_none());
+    }
+
+    #[test]
+    fn packets_in_any_order_become_the_message() {
+        let mut sending = Sending::new(message(65), CUT).unwrap();
+        let mut r = Receiving::default();
+        let mut last = Received::Quiet;
+        loop {
+            let mut group: Vec<Segment> = sending.group().collect();
+            group.reverse();
+            for s in group {
+                last = r.packet(s.psn, s.trailer, s.data, 1000).unwrap();
+            }
+            if sending.is_last() {
+                break;
+            }
+            sending.advance();
+        }
+        assert_eq!(last, Received::Complete(6));
+        assert_eq!(r.into_message(), message(65));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_a_repeated_group_is_acknowledged_again() {
+        let s = Sending::new(message(65), CUT).unwrap();
+        let packets: Vec<Segment> = s.group().collect();
+        let mut r = Receiving::default();
+        let mut take = |n: usize| {
+            let p = &packets[n];
+            r.packet(p.psn, p.trailer, p.data.clone(), 1000).unwrap()
+        };
+        assert_eq!(take(2), Received::Missing(vec![0, 1]));
+        assert_eq!(take(0), Received::Quiet);
+        assert_eq!(take(1), Received::GroupComplete(2));
+        assert_eq!(take(2), Received::GroupComplete(2));
+    }
+
+    #[test]
+    fn a_message_beyond_the_limit_is_refused() {
+        let mut r = Receiving::default();
+        assert!(r.packet(0, Trailer::None, message(10), 15).is_some());
+        assert_eq!(r.packet(1, Trailer::None, message(10), 15), None);
+        // Repetitions cost nothing.
+        assert!(r.packet(0, Trailer::None, message(10), 15).is_some());
+        assert_eq!(r.octets(), 10);
+    }
+}
