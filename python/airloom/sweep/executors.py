@@ -29,6 +29,8 @@ class Place(NamedTuple):
     #: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
     shortest_s: float = 0.5
     longest_s: float = 1.0
+    #: Does each worker have a task waiting beside it? Else one waits for whoever is free first.
+    queues: bool = False
 
 
 @contextmanager
@@ -65,9 +67,10 @@ def on(address: str) -> Iterator[Place]:
         raise Unsupported("--on needs Dask, which is not installed: pip install 'airloom[cluster]'") from None
     client = _client(Client, address, kind, rest)
     try:
-        # A task costs Dask some milliseconds: longer tasks keep that below a hundredth.
+        # A task costs Dask some milliseconds, and a way to the scheduler and back: longer tasks keep the one below a
+        # hundredth, and a task that is there already when its worker is free hides the other.
         executor = client.get_executor(pure=False)
-        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, longest_s=2.0)
+        yield Place(executor, lambda: sum(client.nthreads().values()), address, 1.0, 2.0, queues=True)
     finally:
         client.close(timeout=2)
 

@@ -147,8 +147,8 @@ class Runner:
         self.times.slots = max(self.times.slots, slots)
         while alone and len(flying) < slots:
             self._submit([alone.popleft()], flying)
-        # One group more than there are workers: nobody waits for us.
-        while todo and len(flying) < slots + 1:
+        # More groups than there are workers: nobody waits for us.
+        while todo and len(flying) < slots + (slots if self._place.queues else 1):
             busy = sum(len(group.runs) > _FIRST for group in flying.values())
             size = min(self._size(len(todo), slots, busy), len(todo))
             self._submit([todo.popleft() for _ in range(size)], flying)
