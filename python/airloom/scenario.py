@@ -63,7 +63,7 @@ def parse(
     _log.info("reading %s, %d octets", file, len(octets))
     for key, value in (overrides or {}).items():
         _log.debug("set %s = %s", key, value)
-    settings = [(key, _toml(value)) for key, value in (overrides or {}).items()]
+    settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
     core = _core.Scenario(octets, file, settings, list(real))
     return Scenario(core, octets, file, dict(overrides or {}), tuple(real))
 
@@ -73,7 +73,7 @@ def for_bearer(bearer: str, overrides: Mapping[str, object] | None = None, name:
 
     `overrides` sets keys of the bearer; `name` is what the scenario is called, if not by its bearer.
     """
-    settings = [(key, _toml(value)) for key, value in (overrides or {}).items()]
+    settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
     core = _core.Scenario.for_bearer(bearer, settings)
     return Scenario(core, core.understood.encode(), (name or bearer).replace("/", "-"), {}, ())
 
@@ -91,7 +91,7 @@ def _find(name: str) -> tuple[bytes, str]:
     raise UsageError(f"no scenario {name!r}: neither a file nor a shipped scenario; valid: {', '.join(shipped())}")
 
 
-def _toml(value: object) -> str:
+def as_toml(value: object) -> str:
     """A Python value as it would stand in a scenario file; text stays as it is."""
     return value if isinstance(value, str) else toml_value(value)
 

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,8 +12,10 @@ import pytest
 
 import airloom as al
 from airloom import report
+from airloom.cli import call
 from airloom.errors import UsageError
 from airloom.report import events
+from airloom.report.page import command_line
 from tests.cli.shell import airloom
 from tests.report.browser import COLOURED, Open, drag
 
@@ -37,6 +41,27 @@ def test_command_writes_one_file_that_says_what_it_is_about(folder: Path) -> Non
     assert not re.search(r"<(link|img|iframe|script)[^>]+(href|src)=", text)
     assert "default-src 'none'" in text
     assert "Permission is hereby granted" in text
+
+
+def test_a_run_made_from_python_says_a_command_that_makes_it_again(tmp_path: Path) -> None:
+    scenario = al.load("umts-page", {"links.radio.loss.downlink": 0.1, "title": "Two words"})
+    run = scenario.run(seed=3, out="one")
+    command = command_line({**run.manifest, "command": ["thesis.py"]})
+    assert command == "airloom run umts-page --seed 3 --set links.radio.loss.downlink=0.1 --set 'title=Two words'"
+    assert call([*shlex.split(command)[1:], "--out", "two"]) == 0
+    assert al.Run("two").manifest["run_id"] == run.manifest["run_id"]
+
+
+def test_a_sweep_made_from_python_says_a_command_or_the_script(tmp_path: Path) -> None:
+    vary: dict[str, list[Any]] = {"links.radio.loss.downlink": [0, 0.1], "hosts.origin.transport": ["tcp"]}
+    results = al.load("umts-page").sweep(vary, seeds=range(1, 4)).run(out="one")
+    command = command_line({**results.manifest, "command": ["-c"]})
+    assert call([*shlex.split(command)[1:], "--out", "two"]) == 0
+    assert al.SweepResults("two").manifest["sweep_id"] == results.manifest["sweep_id"]
+    assert al.SweepResults("two").runs.height == 6
+    named = {"loss": [{"label": "none", "set": {"links.radio.loss.downlink": 0}}]}
+    manifest = al.load("umts-page").sweep(named, seeds=[1]).manifest()
+    assert command_line({**manifest, "command": ["thesis.py", "7"]}) == "python thesis.py 7"
 
 
 def test_report_opens_without_complaint_and_draws(folder: Path, look: Open) -> None:

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from playwright.sync_api import Browser
 from airloom.errors import UsageError
 from airloom.study import execute, names, open_study, outcome, text
 from airloom.study.outcome import Outcome, evaluate
+from airloom.sweep.work import Group
 from tests.cli.shell import airloom
 from tests.report.browser import opened
 
@@ -196,6 +199,82 @@ def test_every_claim_has_a_verdict_and_what_is_not_computed_shows(found: Outcome
         "X5": "holds",
         "itself": "holds",
     }
+
+
+SECOND_CLOCK = """
+[real]
+scenario = "wire"
+seeds = { full = "1..4" }
+real = ["mobile"]
+command = ["{python}", "{study}/client.py", "http://origin"]
+"""
+
+
+@pytest.fixture
+def with_second_clock(folder: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "second-clock"
+    shutil.copytree(folder, copy)
+    (copy / "sweep.toml").write_text(SWEEP + SECOND_CLOCK)
+    compute = 'value(data.table("real", "runs")["simulated_s"].to_numpy(), "s")'
+    text = STUDY.replace('"X5":', f'"X4": lambda data: {compute},\n    "X5":').replace(
+        "exact, pair", "exact, pair, value"
+    )
+    (copy / "study.py").write_text(text)
+    (copy / "claims.toml").write_text(CLAIMS.replace('says = "nobody looked"', 'says = "some time"\nat_least = 0.5'))
+    return copy
+
+
+def test_a_claim_by_the_second_clock_is_not_covered_where_there_is_none(
+    with_second_clock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = open_study(with_second_clock)
+    sweeps = execute.planned(study, "full")
+    assert "real" not in execute.planned(study, "quick")
+    assert sweeps["real"].real_time
+    assert sweeps["real"].command == (sys.executable, f"{with_second_clock}/client.py", "http://origin")
+    assert sweeps["real"].scenario.real == ("mobile",)
+    monkeypatch.setattr(execute, "can_emulate", lambda: False)
+    execute.run(sweeps, tmp_path / "full", workers=1)
+    found = evaluate(study, tmp_path / "full", "full").results["X4"]
+    assert (found.verdict, found.why) == (
+        "not-covered",
+        "made in real time, by the full study, on a machine that allows it",
+    )
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(1, "holds"), (3, "not-covered")])
+def test_runs_in_real_time_that_were_too_late_do_not_count(
+    with_second_clock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed: int, verdict: str
+) -> None:
+    import struct
+
+    def made(group: Group) -> dict[str, Any]:
+        # What a machine that is too busy gives for some seeds.
+        (seed,) = group.jobs[0].seeds
+        error = "not valid: packets left too late" if seed <= failed else None
+        done = {
+            "outcome": ["complete"],
+            "error": [error],
+            "took_ns": [1],
+            "task_ns": 1,
+            "run_id": ["x"],
+            "rate": [None],
+        }
+        return {**done, "keys": ["simulated_s"], "values": struct.pack("<d", float(seed)), "tables": {}}
+
+    study = open_study(with_second_clock)
+    sweeps = execute.planned(study, "full")
+    real = sweeps.pop("real")
+    execute.run(sweeps, tmp_path / "full", workers=1)
+    monkeypatch.setattr("airloom.sweep.runner.work", made)
+    with ThreadPoolExecutor(1) as executor:
+        real.run(executor=executor, out=tmp_path / "full" / "real")
+    found = evaluate(study, tmp_path / "full", "full").results["X4"]
+    assert found.verdict == verdict
+    if verdict == "holds":
+        assert found.seeds == 3
+    else:
+        assert found.why == "3 of 4 runs in real time failed: not valid: packets left too late"
 
 
 def test_score_counts_claims_apart_from_parts_and_procedures(found: Outcome) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airloom.errors import UsageError
+from airloom.scenario import as_toml, shipped
 
 
 class Section(NamedTuple):
@@ -74,13 +75,44 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
     return "<dl>" + "".join(f"<div><dt>{escaped(k)}</dt><dd>{escaped(v)}</dd></div>" for k, v in pairs) + "</dl>"
 
 
-def command_line(arguments: Sequence[str]) -> str:
-    """A command as one can paste it into a shell: the program by its name, whatever its place was."""
-    words = list(arguments)
-    if words:
-        first = os.path.basename(words[0])
-        words[0] = "airloom" if first in ("__main__.py", "airloom") else words[0]
-    return shlex.join(words)
+def command_line(manifest: Mapping[str, Any]) -> str:
+    """A command that makes this again and can be pasted into a shell: the one that made it, if that was airloom's."""
+    words: list[str] = list(manifest["command"])
+    program = os.path.basename(words[0]) if words else ""
+    if program in ("__main__.py", "airloom"):
+        return shlex.join(["airloom", *words[1:]])
+    # Python made it. A command says the same where every value can stand in one.
+    is_sweep = "axes" in manifest
+    verb, *seeds = (
+        ["sweep", "--seeds", _seeds(manifest["seeds"])] if is_sweep else ["run", "--seed", str(manifest["seed"])]
+    )
+    varied = [_plain_axis(axis) for axis in manifest.get("axes", [])]
+    if manifest["clock"] == "virtual" and None not in varied:
+        scenario = manifest["name"] if manifest["name"] in shipped() else manifest["file"]
+        settings = [
+            word for key, value in manifest["overrides"].items() for word in ("--set", f"{key}={as_toml(value)}")
+        ]
+        vary = [word for axis in varied for word in ("--vary", str(axis))]
+        return shlex.join(["airloom", verb, scenario, *seeds, *settings, *vary])
+    return shlex.join(["python", *words] if program.endswith(".py") else words)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    whole = len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
+    return f"{seeds[0]}..{seeds[-1]}" if whole else ",".join(map(str, seeds))
+
+
+def _plain_axis(axis: Mapping[str, Any]) -> str | None:
+    """`KEY=A,B,C`, if the levels of an axis are plain values of its key."""
+    values = []
+    for level in axis["levels"]:
+        value = level["set"].get(axis["key"])
+        if len(level["set"]) != 1 or value is None or (isinstance(value, str) and set(value) & set(",[]{}\"'")):
+            return None
+        if str(value) != str(level["label"]):
+            return None
+        values.append(as_toml(value))
+    return f"{axis['key']}={','.join(values)}"
 
 
 def packed(values: NDArray[Any]) -> dict[str, str]:

@@ -60,7 +60,7 @@ def _intro(run: Run) -> str:
     )
     return (
         f"<h1>{escaped(scenario.get('title') or manifest['name'])}</h1>{said}"
-        f'<p>To repeat it:</p><pre tabindex="0"><code>{escaped(page.command_line(manifest["command"]))}</code></pre>'
+        f'<p>To repeat it:</p><pre tabindex="0"><code>{escaped(page.command_line(manifest))}</code></pre>'
     )
 
 

@@ -77,7 +77,7 @@ def _intro(results: SweepResults) -> str:
     )
     varied = f"<p>Varied:</p><ul>{axes}</ul>" if axes else "<p>Nothing was varied but the seed.</p>"
     title = manifest["scenario"].get("title") or manifest["name"]
-    command = escaped(page.command_line(manifest["command"]))
+    command = escaped(page.command_line(manifest))
     return f'<h1>{escaped(title)}</h1>{said}{varied}<p>To repeat it:</p><pre tabindex="0"><code>{command}</code></pre>'
 
 

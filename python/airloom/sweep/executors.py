@@ -28,7 +28,7 @@ class Place(NamedTuple):
     name: str
     #: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
     shortest_s: float = 0.5
-    longest_s: float = 1.0
+    longest_s: float = 2.0
     #: Does each worker have a task waiting beside it? Else one waits for whoever is free first.
     queues: bool = False
 
@@ -70,7 +70,7 @@ def on(address: str) -> Iterator[Place]:
         # A task costs Dask some milliseconds, and a way to the scheduler and back: longer tasks keep the one below a
         # hundredth, and a task that is there already when its worker is free hides the other.
         executor = client.get_executor(pure=False)
-        yield Place(executor, lambda: sum(client.nthreads().values()), address, 1.0, 2.0, queues=True)
+        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, queues=True)
     finally:
         client.close(timeout=2)
 

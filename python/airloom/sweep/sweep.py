@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airloom._core import ScenarioError, __version__
 from airloom.errors import Interrupted, RunError, UsageError
-from airloom.scenario import Scenario, _toml
+from airloom.scenario import Scenario, as_toml
 from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
 from airloom.sweep.axes import Axis, Label, Point
@@ -82,7 +82,11 @@ class Sweep:
     @cached_property
     def sweep_id(self) -> str:
         """Ten hexadecimal digits that follow from scenario, axes, version and clock; not from the seeds."""
-        inputs = [self._scenario, self._axes, self.tables, self.folders, self.clock, self.command, __version__]
+        # A number means the same whether Python gave it or the command line did, as a text.
+        axes = [
+            [a.key, [[lv.label, {key: as_toml(v) for key, v in lv.settings}] for lv in a.levels]] for a in self.axes
+        ]
+        inputs = [self._scenario, axes, self.tables, self.folders, self.clock, self.command, __version__]
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:10]
 
     @property
@@ -111,7 +115,7 @@ class Sweep:
     def variant(self, point: int) -> Variant:
         """The scenario at a point, as a worker gets it."""
         settings = {**self.scenario.overrides, **self.points[point].settings}
-        texts = tuple((key, _toml(value)) for key, value in settings.items())
+        texts = tuple((key, as_toml(value)) for key, value in settings.items())
         return Variant(self.scenario.text, self.scenario.file, texts, self.scenario.real)
 
     def manifest(self) -> dict[str, Any]:
