@@ -3,7 +3,8 @@
 use airloom_base::record::{Event, PacketFacts};
 use airloom_base::service::Described;
 use airloom_base::{Bearer, Cx, Direction, Grade, Instant, Packet, Point, Protocol};
-use airloom_wire::ip::Ip;
+use airloom_transports::tcp::wire::{Flags, Header};
+use airloom_wire::ip::{Ip, protocol};
 
 use crate::agenda::{Agenda, Key, Wakeup};
 
@@ -64,7 +65,8 @@ fn record_slowly(
         let protocol = ip.map_or(0, |ip| ip.protocol);
         let known = protocols.iter().find(|p| p.ip_protocol() == protocol);
         let unit = ip.and_then(|ip| packet.head().get(ip.header_len..)).unwrap_or_default();
-        let Described { seq, ack } = known.map(|p| p.describe(unit)).unwrap_or_default();
+        let Described { seq, ack } =
+            known.map_or_else(|| between_real_hosts(protocol, unit), |p| p.describe(unit));
         PacketFacts {
             event,
             direction,
@@ -80,6 +82,17 @@ fn record_slowly(
         }
     };
     cx.records.packet(cx.now, point, facts, |out| airloom_wire::edge::egress(packet, out));
+}
+
+/// Where only real hosts speak a protocol, the world has none of it to ask.
+fn between_real_hosts(number: u8, unit: &[u8]) -> Described {
+    match Header::parse(unit) {
+        Ok((header, _)) if number == protocol::TCP => Described {
+            seq: Some(u64::from(header.seq)),
+            ack: header.flags.has(Flags::ACK).then_some(u64::from(header.ack)),
+        },
+        _ => Described::default(),
+    }
 }
 
 fn name(protocol: u8) -> &'static str {
