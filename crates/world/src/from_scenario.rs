@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use airloom_base::ConfigError;
 use airloom_base::units::Octets;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::builder::{BuildError, Builder, End, HostId, LinkId};
 use crate::port::RealTcp;
@@ -122,20 +122,47 @@ impl Scenario {
     }
 }
 
-/// What a real host's kernel is told: those of its TCP's buffers and congestion control that are not what plain
-/// `"tcp"` means.
+/// What a real host's kernel is told: its congestion control, whatever the machine's default is, and of the other settings
+/// those that are not what plain `"tcp"` means.
 fn real_tcp(transport: &Component) -> RealTcp {
     let usual = airloom_transports::find("tcp").and_then(|t| (t.understood)(&json!({})).ok());
     let Some(usual) = usual.filter(|_| transport.name == "tcp") else { return RealTcp::default() };
-    let other = |key: &str| {
-        let value = transport.config.get(key)?;
-        (usual.get(key) != Some(value)).then_some(value)?.as_str().map(str::to_owned)
-    };
-    let octets = |key: &str| other(key)?.parse::<Octets>().ok().map(|o| o.0);
+    let value = |key: &str| transport.config.get(key);
+    let other = |key: &str| value(key).filter(|v| usual.get(key) != Some(v));
+    let octets = |key: &str| other(key)?.as_str()?.parse::<Octets>().ok().map(|o| o.0);
+    let switch = |key: &str| other(key)?.as_bool();
     RealTcp {
         receive_buffer: octets("receive_buffer"),
+        initial_receive_window: octets("initial_receive_window"),
         send_buffer: octets("send_buffer"),
-        congestion: other("congestion"),
+        congestion: value("congestion").and_then(Value::as_str).map(str::to_owned),
+        initial_window: other("initial_window").and_then(segments),
+        sack: switch("sack"),
+        dsack: switch("dsack"),
+        tlp: switch("tlp"),
+        frto: switch("frto"),
+        timestamps: switch("timestamps"),
+        window_scaling: switch("window_scaling"),
+        ecn: other("ecn").and_then(Value::as_str).map(|ecn| match ecn {
+            "off" => 0,
+            "on" => 1,
+            _ => 2,
+        }),
+    }
+}
+
+/// A kernel counts the initial window in segments: for a standard's name those that it means with segments of 1460
+/// octets.
+fn segments(window: &Value) -> Option<u32> {
+    match window.as_str() {
+        Some("rfc2001") => Some(1),
+        Some("rfc2581") => Some(2),
+        //= RFC 3390 (1): min(4 MSS, max(2 MSS, 4380)).
+        Some("rfc3390") => Some(3),
+        //= RFC 5681 (3.1): 3 segments between 1095 and 2190 octets.
+        Some("rfc5681") => Some(3),
+        Some("rfc6928") => Some(10),
+        _ => window.as_u64()?.try_into().ok(),
     }
 }
 
@@ -183,5 +210,49 @@ mod tests {
             captured("points = [\"*.ip\"]"),
             ["mobile.radio.ip", "gateway.radio.ip", "gateway.internet.ip", "origin.internet.ip"]
         );
+    }
+
+    fn told(transport: &str) -> RealTcp {
+        let text = format!(
+            r#"
+            path = ["a", "wire", "b"]
+            hosts = {{ a = {{ transport = {transport} }}, b = {{}} }}
+            links.wire = {{ bearer = "wireline" }}
+            "#
+        );
+        let scenario = Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
+        let host = scenario.hosts.iter().find(|h| h.name == "a").unwrap();
+        real_tcp(&host.settings.transport)
+    }
+
+    #[test]
+    fn a_kernel_is_told_its_congestion_control_and_what_is_not_usual() {
+        let plain = RealTcp { congestion: Some("cubic".to_owned()), ..RealTcp::default() };
+        assert_eq!(told("\"tcp\""), plain);
+        assert_eq!(
+            told("{ tcp = { profile = \"linux\", sack = true, receive_buffer = \"576KiB\" } }"),
+            plain
+        );
+        let all = "{ tcp = { congestion = \"newreno\", receive_buffer = \"2MB\", send_buffer = \"100kB\", \
+                   initial_receive_window = \"1MB\", initial_window = 3, sack = false, dsack = false, tlp = false, frto = false, \
+                   timestamps = false, window_scaling = false, ecn = \"off\" } }";
+        let expected = RealTcp {
+            receive_buffer: Some(2_000_000),
+            initial_receive_window: Some(1_000_000),
+            send_buffer: Some(100_000),
+            congestion: Some("newreno".to_owned()),
+            initial_window: Some(3),
+            sack: Some(false),
+            dsack: Some(false),
+            tlp: Some(false),
+            frto: Some(false),
+            timestamps: Some(false),
+            window_scaling: Some(false),
+            ecn: Some(0),
+        };
+        assert_eq!(told(all), expected);
+        let windows = ["rfc2001", "rfc2581", "rfc3390", "rfc5681"]
+            .map(|name| told(&format!("{{ tcp = {{ initial_window = \"{name}\" }} }}")).initial_window);
+        assert_eq!(windows, [Some(1), Some(2), Some(3), Some(3)]);
     }
 }

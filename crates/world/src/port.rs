@@ -70,10 +70,28 @@ pub struct PortInfo {
 pub struct RealTcp {
     /// Largest window to announce, in octets.
     pub receive_buffer: Option<u64>,
+    /// Window announced at the beginning, in octets.
+    pub initial_receive_window: Option<u64>,
     /// Send buffer, in octets.
     pub send_buffer: Option<u64>,
     /// Congestion control.
     pub congestion: Option<String>,
+    /// Segments of the congestion window at the beginning.
+    pub initial_window: Option<u32>,
+    /// Offer selective acknowledgements?
+    pub sack: Option<bool>,
+    /// Report duplicates in them?
+    pub dsack: Option<bool>,
+    /// Send tail loss probes?
+    pub tlp: Option<bool>,
+    /// Detect spurious timeouts?
+    pub frto: Option<bool>,
+    /// Offer timestamps?
+    pub timestamps: Option<bool>,
+    /// Offer window scaling?
+    pub window_scaling: Option<bool>,
+    /// Explicit congestion notification: 0 never, 1 ask for it, 2 grant it.
+    pub ecn: Option<u8>,
 }
 
 /// Numbers for the flows of real programs; both directions, and all ports, agree.

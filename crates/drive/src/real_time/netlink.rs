@@ -28,6 +28,9 @@ const IFA_LOCAL: u16 = 2;
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
+const RTA_METRICS: u16 = 8;
+const RTAX_INITCWND: u16 = 11;
+const RTAX_CC_ALGO: u16 = 16;
 
 const IFINFOMSG: usize = 16;
 /// The index of `lo` in every network namespace.
@@ -55,6 +58,15 @@ impl Prefix {
     pub(super) const fn exactly(address: IpAddr) -> Prefix {
         Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } }
     }
+}
+
+/// What TCP connections over a route are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Metrics {
+    /// Name of the congestion control, as the kernel calls it.
+    pub(super) congestion: Option<String>,
+    /// Segments of the congestion window at the beginning.
+    pub(super) initial_window: Option<u32>,
 }
 
 fn octets(address: IpAddr) -> Vec<u8> {
@@ -213,7 +225,7 @@ impl Netlink {
     }
 
     /// Routes `destination` through a device. There is no next hop: the other end of the pair takes everything.
-    pub(super) fn add_route(&mut self, index: u32, destination: Prefix) -> io::Result<()> {
+    pub(super) fn add_route(&mut self, index: u32, destination: Prefix, metrics: &Metrics) -> io::Result<()> {
         let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         message.octets.extend_from_slice(&[
             family(destination.address),
@@ -233,6 +245,16 @@ impl Netlink {
             message.attribute(RTA_DST, &octets(destination.address));
         }
         message.attribute(RTA_OIF, &index.to_ne_bytes());
+        if *metrics != Metrics::default() {
+            message.nest(RTA_METRICS, |m| {
+                if let Some(name) = &metrics.congestion {
+                    m.attribute(RTAX_CC_ALGO, format!("{name}\0").as_bytes());
+                }
+                if let Some(segments) = metrics.initial_window {
+                    m.attribute(RTAX_INITCWND, &segments.to_ne_bytes());
+                }
+            });
+        }
         self.request(message)
     }
 }

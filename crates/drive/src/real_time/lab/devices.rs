@@ -25,6 +25,8 @@ use crate::real_time::port::{DeviceTable, PacketSocket, Port};
 use crate::real_time::sys;
 use crate::real_time::tun::Tun;
 
+use super::tcp;
+
 /// Indexes of our devices begin here: a fresh namespace may have devices of its own.
 const FIRST_INDEX: u32 = 100;
 
@@ -136,8 +138,9 @@ pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
     for address in &port.addresses {
         netlink.add_address(index, Prefix::exactly(*address))?;
     }
+    let metrics = tcp::metrics(&port.tcp)?;
     for (network, bits) in &port.routes {
-        netlink.add_route(index, Prefix { address: *network, bits: *bits })?;
+        netlink.add_route(index, Prefix { address: *network, bits: *bits }, &metrics)?;
     }
     Ok(())
 }

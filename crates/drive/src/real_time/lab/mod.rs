@@ -9,6 +9,7 @@
 //! | `rights` | by which rights: one's own, or a user namespace |
 //! | `warden`, `keeper` | the two processes, see there |
 //! | `devices` | cables, addresses, routes |
+//! | `tcp` | what the hosts' kernels are told of TCP |
 //! | `names` | `/etc/hosts` and `/etc/resolv.conf` |
 //! | `plan` | what is to be made |
 //! | `messages` | between the engine and the keeper |
@@ -21,6 +22,7 @@ mod messages;
 mod names;
 mod plan;
 mod rights;
+mod tcp;
 mod warden;
 
 use std::ffi::OsString;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use airloom_world::PortInfo;
 
 use super::names::Names;
+use super::tcp;
 
 /// A real host.
 pub(super) struct HostPlan {
@@ -36,7 +37,7 @@ impl Plan {
                     names: Names::new(&port.host_name, &port.names, &[]),
                     has_v6: false,
                     forwards: port.forwards,
-                    settings: settings(port),
+                    settings: tcp::settings(&port.tcp),
                 });
                 hosts.len() - 1
             });
@@ -45,29 +46,4 @@ impl Plan {
         }
         Plan { hosts, ports: of_ports }
     }
-}
-
-/// Smallest buffer, and the one that autotuning begins with, as a kernel has them by default.
-const SMALLEST: u64 = 4096;
-const FIRST_RECEIVE: u64 = 131_072;
-const FIRST_SEND: u64 = 16_384;
-
-/// What the scenario says about the host's TCP, in the kernel's words.
-fn settings(port: &PortInfo) -> Vec<(&'static str, String)> {
-    let mut settings = Vec::new();
-    if let Some(window) = port.tcp.receive_buffer {
-        // Half of a receive buffer is for bookkeeping, the other half is announced as window (tcp_adv_win_scale 1).
-        let largest = (2 * window).max(SMALLEST);
-        settings.push(("ipv4/tcp_rmem", format!("{SMALLEST} {} {largest}", FIRST_RECEIVE.min(largest))));
-    }
-    if let Some(buffer) = port.tcp.send_buffer {
-        let largest = buffer.max(SMALLEST);
-        settings.push(("ipv4/tcp_wmem", format!("{SMALLEST} {} {largest}", FIRST_SEND.min(largest))));
-    }
-    if let Some(name) = &port.tcp.congestion {
-        // What is called NewReno in the standards is `reno` in a kernel.
-        let name = if name == "newreno" { "reno" } else { name };
-        settings.push(("ipv4/tcp_congestion_control", name.to_owned()));
-    }
-    settings
 }
