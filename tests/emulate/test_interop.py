@@ -6,6 +6,7 @@ import random
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,13 +71,22 @@ def test_curl_speaks_http_1_and_http_2_with_nginx(tmp_path: Path) -> None:
 
 
 def test_iperf3_measures_what_the_channel_carries() -> None:
+    def measured(rate: str) -> Any:
+        done = link.run(f"iperf3 -u -J -c origin -b {rate} -t 3 -l 500 -R", capture_output=True, text=True)
+        answer = json.loads(done.stdout)
+        assert done.returncode == 0, answer.get("error")
+        return answer
+
     with serve(needs("iperf3"), "-s") as link:
-        done = link.run("iperf3 -u -J -c origin -b 100k -t 2 -l 500 -R", capture_output=True, text=True)
-    answer = json.loads(done.stdout)
-    assert done.returncode == 0, answer.get("error")
-    assert answer["end"]["sum"]["lost_percent"] < 5
+        within, beyond = measured("100k"), measured("1M")
     # Over a channel of 384 kbit/s that repeats what it loses, 100 kbit/s arrive.
-    assert answer["end"]["sum"]["bits_per_second"] == pytest.approx(100_000, rel=0.1)
+    assert within["end"]["sum"]["lost_percent"] < 5
+    assert within["end"]["sum"]["bits_per_second"] == pytest.approx(100_000, rel=0.1)
+    # Of 1 Mbit/s no more arrives than it carries: what the receiving end counted, second by second.
+    counted = [interval["sum"] for interval in beyond["intervals"]]
+    arrived = sum(c["bytes"] for c in counted) * 8 / sum(c["seconds"] for c in counted)
+    assert 200_000 < arrived < 384_000
+    assert link.summary["rlc_resent"] > 0
 
 
 def test_ssh_opens_a_session_and_ping6_answers(tmp_path: Path) -> None:
@@ -99,6 +109,10 @@ def test_ssh_opens_a_session_and_ping6_answers(tmp_path: Path) -> None:
         # One at a time: ping waits for a last answer no longer than twice the round trip, RLC may take more.
         ping = link.run("ping -6 -n -c 1 -W 20 origin", capture_output=True, text=True)
     assert "1 received" in ping.stdout
+    # Radio and core network take 50 ms each way, and nobody is there sooner.
+    assert float(ping.stdout.partition("time=")[2].split()[0]) > 100
+    # The session's keys alone are more than this.
+    assert link.summary["uplink.delivered_bytes"] > 2000
 
 
 QUIC_SERVER = """
@@ -140,6 +154,7 @@ def test_quic_carries_a_stream_between_two_real_hosts(tmp_path: Path) -> None:
     with serve(sys.executable, "-c", QUIC_SERVER, tmp_path / "cert", tmp_path / "key") as link:
         done = link.run([sys.executable, "-c", QUIC_CLIENT], capture_output=True, text=True, timeout=60)
     assert done.stdout == "10000\n", done.stderr
+    assert link.summary["downlink.delivered_bytes"] > 10_000
 
 
 @pytest.mark.slow
