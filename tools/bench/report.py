@@ -99,19 +99,45 @@ def side_by_side(numbers: dict[str, float]) -> str:
     return "\n".join(lines)
 
 
+# What stands beside a number of real time: a bare pair of devices, and mm-delay without delay.
+BESIDE = {
+    "emu.tcp_gbps": ("emu.veth_gbps", "emu.mahimahi_gbps"),
+    "emu.transparent_gbps": ("emu.veth_gbps", "emu.mahimahi_gbps"),
+    "emu.udp_kpps": ("emu.veth_udp_kpps", "emu.mahimahi_udp_kpps"),
+    "emu.delay_p50_us": ("emu.veth_delay_p50_us", ""),
+    "emu.delay_p99_us": ("emu.veth_delay_p99_us", ""),
+}
+
+
+def beside(numbers: dict[str, float]) -> str:
+    """The goals of real time with the others beside them."""
+    with_mahimahi = "emu.mahimahi_gbps" in numbers
+    lines = [
+        f"| what | airloom | bare veth |{' Mahimahi |' if with_mahimahi else ''} must | aim | |",
+        f"|---|---|---|{'---|' if with_mahimahi else ''}---|---|---|",
+    ]
+    for name, what, must, aim, less in EMULATION:
+        veth, mahimahi = BESIDE.get(name, ("", ""))
+        cells = [what, number(numbers.get(name)), number(numbers.get(veth)) if veth else ""]
+        if with_mahimahi:
+            cells.append(number(numbers.get(mahimahi)) if mahimahi else "")
+        cells += [number(must), number(aim), verdict(numbers.get(name), must, aim, less)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def emulation(numbers: dict[str, float]) -> str:
     """Goals of real time, and what a bare pair of devices gave at the same time."""
 
     def of(name: str) -> str:
         return number(numbers.get(name))
 
-    return f"""{goals(numbers, EMULATION)}
+    return f"""{beside(numbers)}
 
-A bare veth pair beside it: TCP {of("emu.veth_gbps")} Gbit/s, 100-octet UDP {of("emu.veth_udp_kpps")} thousand
-packets/s, one-way delay p50 {of("emu.veth_delay_p50_us")} us, p99 {of("emu.veth_delay_p99_us")} us, largest
-{of("emu.veth_delay_max_us")} us: the bias of the tool, not subtracted above. The largest delay error was
-{of("emu.delay_max_us")} us. Cost: {of("emu.transparent_cpu_s_per_gb")} CPU s/GB with super-packets whole,
-{of("emu.udp_us_per_packet")} us for a small packet. The load average was {of("emu.load_before")} before it began."""
+The delay of a bare pair is the bias of the tool; it is not subtracted. Its largest was
+{of("emu.veth_delay_max_us")} us, the largest delay error {of("emu.delay_max_us")} us. Cost:
+{of("emu.transparent_cpu_s_per_gb")} CPU s/GB with super-packets whole, {of("emu.udp_us_per_packet")} us for a small
+packet. The load average was {of("emu.load_before")} before it began."""
 
 
 def table(numbers: dict[str, float]) -> str:

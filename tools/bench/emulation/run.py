@@ -7,6 +7,7 @@ in the other. What the engine used of the processor it says itself.
 import json
 import os
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -21,6 +22,8 @@ from typing import Any
 
 OWD = str(Path(__file__).with_name("owd.py"))
 SERVER = "10.77.0.1"
+#: A user without rights.
+NOBODY = "65534"
 #: Longest a measurement may take, in seconds.
 PATIENCE = 120
 PROBES = 1000
@@ -95,6 +98,34 @@ def bare_pair() -> Iterator[Run]:
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+@contextmanager
+def mahimahi() -> Iterator[Run]:
+    """The same through Mahimahi's mm-delay without any delay, as an ordinary user: it refuses to run as root."""
+    name = f"airloom-bench-{os.getpid()}-mahimahi"
+    inside = ["ip", "netns", "exec", name]
+
+    def run(server: list[str], client: list[str]) -> Ran:
+        serving = subprocess.Popen([*inside, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        try:
+            # The other end has an address that only the shell inside knows.
+            line = " ".join("$MAHIMAHI_BASE" if word == SERVER else shlex.quote(word) for word in client)
+            user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
+            command = [*inside, *user, "mm-delay", "0", "sh", "-c", line]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        finally:
+            serving.terminate()
+            serving.wait()
+        return Ran(done.stdout, {})
+
+    try:
+        subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
+        subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True, capture_output=True)
+        yield run
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 def iperf(run: Run, *words: str) -> tuple[dict[str, Any], Ran]:
@@ -210,6 +241,16 @@ def measure(program: str, quick: bool) -> dict[str, float]:
             delay(run, 0, results, "emu.veth_delay")
 
     attempt("bare veth", veth)
+
+    def mm_delay() -> None:
+        with mahimahi() as run:
+            both("emu.mahimahi_gbps", None, tcp(run, seconds))
+            both("emu.mahimahi_udp_kpps", None, udp(run, seconds))
+
+    if shutil.which("mm-delay"):
+        attempt("Mahimahi", mm_delay)
+    else:
+        print("  Mahimahi       mm-delay is not installed")
     plain = emulate(program, 'bearer = "wireline"')
     shaped = 'bearer = "wireline", rate = "10Gbit/s", delay = "100us", loss = { downlink = 1e-5, uplink = 1e-5 }'
     attempt("transparent", lambda: both("emu.transparent_gbps", "emu.transparent_cpu_s_per_gb", tcp(plain, seconds)))
