@@ -1,8 +1,10 @@
-"""`airloom validate`: the model against records of the real thing."""
+"""`airloom validate`: the model against records of the real thing, and against this machine's kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,24 +15,51 @@ from airloom.cli.terminal import interruptible, print_json, print_table, quoted,
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
-    from airloom.validate.linux_tcp import Bar
+    from airloom.validate.linux_tcp import Bar, Record
 
-HELP = "Compare the model with records of real transfers: linux-tcp DIR."
-
-_WHAT = ("linux-tcp",)
+HELP = "Compare the model with real transfers: linux-tcp DIR, linux-lab DIR, both-clocks."
 
 
 def validate(
-    what: Annotated[str, typer.Argument(help="What to compare: linux-tcp.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with one JSON file per recorded case.")],
+    what: Annotated[str, typer.Argument(help="What to compare: linux-tcp, linux-lab or both-clocks.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="Folder with one JSON file per recorded case.")
+    ] = None,
+    only: Annotated[str, typer.Option("--only", metavar="NAME", help="Cases of this name, * for any text.")] = "*",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="both-clocks: so many seeds, from 1.")] = 10,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Transfers in real time that go on at once.")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
-    """Prints theirs, ours and the error per case; exit code 1 if a bar is missed."""
-    if what not in _WHAT:
-        raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(_WHAT)}")
-    from airloom.validate.linux_tcp import compare, records
+    """Prints theirs, ours and the error per case; exit code 1 if a bar is missed.
 
-    found = records(folder)
+    linux-tcp compares the simulated TCP with recorded transfers of Linux, linux-lab this machine's TCP through the
+    emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one.
+    """
+    kinds: dict[str, Callable[[], list[str]]] = {
+        "linux-tcp": lambda: _linux_tcp(_records(what, folder, only), as_json),
+        "linux-lab": lambda: _linux_lab(_records(what, folder, only), jobs, as_json),
+        "both-clocks": lambda: _both_clocks(folder, only, seeds, jobs, as_json),
+    }
+    if what not in kinds:
+        raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
+    if kinds[what]():
+        raise typer.Exit(1)
+
+
+def _records(what: str, folder: Path | None, only: str) -> list[Record]:
+    from airloom.validate.linux_tcp import records
+
+    if folder is None:
+        raise UsageError(f"validate {what}: which folder holds the records? airloom validate {what} DIR")
+    found = [record for record in records(folder) if fnmatch(str(record.case["id"]), only)]
+    if not found:
+        raise UsageError(f"{folder}: no case is called {only!r}")
+    return found
+
+
+def _linux_tcp(found: list[Record], as_json: bool) -> list[str]:
+    from airloom.validate.linux_tcp import compare
+
     with interruptible(), steps("comparing", len(found)) as done:
         verdicts = compare(found, done)
     missed = [v.case for v in verdicts if not v.met]
@@ -38,17 +67,126 @@ def validate(
         print_json({"cases": [{**asdict(v), "error": v.error, "met": v.met} for v in verdicts], "missed": missed})
     else:
         rows = [
-            [v.case, b.what, f"{b.theirs:.5g}", f"{b.ours:.5g}", *_errors(b), "met" if b.met else "MISSED"]
+            [v.case, b.what, f"{b.theirs:.5g}", f"{b.ours:.5g}", *_errors(b), _met(b.met)]
             for v in verdicts
             for b in v.bars
         ]
         columns = ["case", "what", "theirs", "ours", "error", "bar", "met?"]
         print_table(columns, rows, right=(2, 3, 4, 5))
     bars = [b.met for v in verdicts for b in v.bars]
-    met = f"{sum(bars)} of {len(bars)} bars met, {len(verdicts)} cases in {quoted(folder)}"
-    say(f"{met}   next: airloom list transports tcp")
-    if missed:
-        raise typer.Exit(1)
+    say(f"{sum(bars)} of {len(bars)} bars met, {len(verdicts)} cases   next: airloom list transports tcp")
+    return missed
+
+
+def _linux_lab(found: list[Record], jobs: int, as_json: bool) -> list[str]:
+    from airloom.validate import linux_lab
+
+    with interruptible(), steps("transferring", len(linux_lab.suitable(found))) as done:
+        verdicts = linux_lab.compare(found, jobs, done)
+    missed = [v.case for v in verdicts if not v.met]
+    if as_json:
+        cases = [
+            {
+                "case": v.case,
+                "recorded_s": v.recorded_s,
+                "recorded_least_s": v.least_s,
+                "recorded_largest_s": v.largest_s,
+                "ours_s": v.ours.seconds,
+                "error": v.error,
+                "bar": linux_lab.BAR,
+                "recorded_resent": v.recorded_resent,
+                "ours_resent": v.ours.resent,
+                "verdict": v.ours.verdict,
+                "verdict_reasons": v.ours.reasons,
+                "met": v.met,
+            }
+            for v in verdicts
+        ]
+        print_json({"cases": cases, "missed": missed})
+    else:
+        rows = [
+            [
+                v.case,
+                f"{v.recorded_s:.3f}",
+                f"{v.ours.seconds:.3f}",
+                f"{v.error:+.2%}",
+                f"{v.recorded_resent:g}",
+                f"{v.ours.resent}",
+                v.ours.verdict or "",
+                _met(v.met),
+            ]
+            for v in verdicts
+        ]
+        columns = ["case", "recorded s", "ours s", "error", "resent", "ours", "verdict", "met?"]
+        print_table(columns, rows, right=(1, 2, 3, 4, 5))
+    met = len(verdicts) - len(missed)
+    say(f"{met} of {len(verdicts)} cases within {linux_lab.BAR:.0%}   next: airloom doctor")
+    return missed
+
+
+def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
+    from airloom.validate import both_clocks
+
+    if folder is not None:
+        raise UsageError(f"validate both-clocks compares with this machine, not with records in {quoted(folder)}")
+    cells = both_clocks.chosen(only)
+    with interruptible(), steps("transferring", len(cells) * seeds) as done:
+        verdicts = both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
+    missed = [v.cell.name for v in verdicts if not v.met]
+    if as_json:
+        found = [
+            {
+                "cell": v.cell.name,
+                "real_s": v.real_s,
+                "simulated_s": v.simulated_s,
+                "error": v.error,
+                "bar": v.cell.bar,
+                "errors": v.errors,
+                "decisions": v.decided[0],
+                "decided_differently": v.decided[1],
+                "real_resent": [t.resent for t in v.real],
+                "simulated_resent": [t.resent for t in v.simulated],
+                "verdicts": [t.verdict for t in v.real],
+                "repeated": v.repeated,
+                "met": v.met,
+            }
+            for v in verdicts
+        ]
+        print_json({"cells": found, "missed": missed})
+    else:
+        rows = [
+            [
+                v.cell.name,
+                f"{v.real_s:.3f}",
+                f"{v.simulated_s:.3f}",
+                f"{v.error:+.2%}",
+                f"{v.cell.bar:.1%}",
+                f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}",
+                f"{v.decided[1]} of {v.decided[0]}",
+                str(v.invalid),
+                _met(v.met),
+            ]
+            for v in verdicts
+        ]
+        columns = [
+            "cell",
+            "real s",
+            "simulated s",
+            "error",
+            "bar",
+            "seed by seed",
+            "decided differently",
+            "late",
+            "met?",
+        ]
+        print_table(columns, rows, right=(1, 2, 3, 4, 6, 7))
+    met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
+    say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")
+    return missed
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "MISSED"
 
 
 def _errors(bar: Bar) -> tuple[str, str]:

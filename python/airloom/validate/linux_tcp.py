@@ -199,10 +199,10 @@ def window_bars(record: Record, congestion: pl.DataFrame) -> list[Bar]:
     ]
 
 
-def scenario(case: dict[str, Any], seed: int | None) -> Scenario:
-    """The scenario that repeats a case; `seed` is that of its random losses."""
+def transport(case: dict[str, Any]) -> dict[str, Any]:
+    """The settings of TCP with which a case was recorded."""
     controllers = {"reno": "newreno"}  # Linux calls NewReno reno
-    transport = {
+    return {
         "profile": "linux-classic" if case["profile"] == "classic" else "linux",
         "congestion": controllers.get(case["cc"], case["cc"]),
         "hystart": "linux" if case["cc"] == "cubic" else "off",
@@ -213,25 +213,35 @@ def scenario(case: dict[str, Any], seed: int | None) -> Scenario:
         "initial_receive_window": "2MiB",
         "send_buffer": "4MiB",
     }
-    link: dict[str, Any] = {
+
+
+def link(case: dict[str, Any]) -> dict[str, Any]:
+    """The link of a case, but for its random losses."""
+    return {
         "bearer": "wireline",
         "rate": f"{case['rate']}bit/s",
         "delay": f"{case['rtt_ms'] * 500}us",
         "queue": f"{case['queue']} packets",
     }
+
+
+def scenario(case: dict[str, Any], seed: int | None) -> Scenario:
+    """The scenario that repeats a case; `seed` is that of its random losses."""
+    wire = link(case)
     if seed is not None:
-        link["loss"] = {"uplink": {"loss": case["loss"], "seed": seed, "of": "payload"}, "downlink": 0}
+        wire["loss"] = {"uplink": {"loss": case["loss"], "seed": seed, "of": "payload"}, "downlink": 0}
+    tcp = {"tcp": transport(case)}
     whole = {
         "title": f"Linux transfer {case['id']}",
         "path": ["sender", "link", "receiver"],
         "hosts": {
             "sender": {
                 "app": {"bulk": {"mode": "put", "size": f"{case['bytes'] - _REQUEST}B", "request": f"{_REQUEST}B"}},
-                "transport": {"tcp": transport},
+                "transport": tcp,
             },
-            "receiver": {"app": "bulk-server", "transport": {"tcp": transport}},
+            "receiver": {"app": "bulk-server", "transport": tcp},
         },
-        "links": {"link": link},
+        "links": {"link": wire},
         "run": {"record": ["congestion"]},
     }
     return parse(json.dumps(whole), str(case["id"]))

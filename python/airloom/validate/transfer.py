@@ -1,0 +1,213 @@
+"""One transfer over TCP in both clocks: between this machine's kernel and itself in real time, and simulated.
+
+The scenario has two hosts, `source` and `sink`, that are real in real time and run `bulk` in virtual time: the same
+octets over the same link from the same settings of TCP. In real time two programs of a few lines take the part of
+`bulk`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from airloom import _core, tables
+from airloom.errors import LabError, RunError
+from airloom.laboratory import Program
+from airloom.run import measure
+from airloom.scenario import Scenario, parse
+
+# Transfers go on in several threads, and polars looks for numpy when it first meets an array, in a way that two threads
+# must not do at once: it looks now.
+pl.Series(np.zeros(1))
+
+#: Octets that `bulk` sends before the data; they are part of the transfer.
+_REQUEST = 16
+
+_PORT = 5001
+
+#: Both programs ask to run before others, as the engine does: on a busy machine a program that waits for its turn
+#: delays its kernel's answers, which is not what is compared here.
+_FIRST = """\
+import os, socket, sys
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+except PermissionError:
+    pass
+"""
+
+#: Takes so many octets of one connection.
+_SINK = """\
+with socket.create_server(("", int(sys.argv[1]))) as server:
+    print("ready", flush=True)
+    connection, _ = server.accept()
+left = int(sys.argv[2])
+while left > 0:
+    taken = connection.recv(1 << 20)
+    if not taken:
+        sys.exit(f"{left} octets are missing")
+    left -= len(taken)
+"""
+
+#: Sends a request and the data behind it, and stays until everything has arrived.
+_SOURCE = """\
+request, data = bytes(int(sys.argv[3])), bytes(int(sys.argv[4]))
+with socket.socket() as connection:
+    connection.connect((sys.argv[1], int(sys.argv[2])))
+    connection.sendall(request)
+    connection.sendall(data)
+    connection.shutdown(socket.SHUT_WR)
+    connection.recv(1)
+"""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One of them."""
+
+    #: From when the SYN came to the link until the last octet of the data left it, in the model's time.
+    seconds: float
+    #: When the SYN came to the link, in the model's time.
+    began_ns: int
+    #: Segments with data that came to the link again.
+    resent: int
+    packets: pl.DataFrame
+    #: Of real time: `valid`, `suspect` or `invalid`, and why.
+    verdict: str | None = None
+    reasons: tuple[str, ...] = ()
+
+
+def scenario(
+    title: str,
+    link: Mapping[str, Any],
+    size: int,
+    tcp: Mapping[str, Any],
+    *,
+    seed: int = 1,
+    begin_ns: int = 0,
+    downlink: bool = False,
+) -> Scenario:
+    """`size` octets from `source` over `link` to `sink`; the source is the near end unless the data goes down."""
+    bulk = {
+        "mode": "put",
+        "server": "sink",
+        "port": _PORT,
+        "size": f"{size - _REQUEST}B",
+        "request": f"{_REQUEST}B",
+        "start": f"{begin_ns}ns",
+    }
+    ends = ["source", "sink"]
+    near, far = reversed(ends) if downlink else ends
+    whole = {
+        "title": title,
+        "path": [near, "link", far],
+        "hosts": {
+            "source": {"app": {"bulk": bulk}, "transport": {"tcp": dict(tcp)}, "real": True},
+            "sink": {"app": {"bulk-server": {"port": _PORT}}, "transport": {"tcp": dict(tcp)}, "real": True},
+        },
+        "links": {"link": dict(link)},
+        "run": {"seed": seed, "record": ["packets"]},
+    }
+    return parse(json.dumps(whole), title)
+
+
+def simulated(scenario: Scenario) -> Transfer:
+    """The transfer in virtual time."""
+    _, rows = measure(scenario)
+    return _transfer(scenario, rows["packets"])
+
+
+def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -> Transfer:
+    """The transfer in real time, by this machine's kernel; `RunError` if it is not over after `patience_s`.
+
+    The source sends the request that `bulk` sends, unless told otherwise, by itself and before the data.
+    """
+    from airloom.reference import addresses
+
+    size = _octets(scenario)
+    first = _REQUEST if request else 0
+    address = addresses(scenario.understood, "sink")[0]
+    lab = _core.Lab(scenario._core)
+    try:
+        sink = _python(lab, "sink", _SINK, str(_PORT), str(size))
+        with sink:
+            assert sink.stdout is not None
+            if sink.stdout.readline() != "ready\n":
+                raise LabError(f"{scenario.title}: the receiving program did not start")
+            with _python(lab, "source", _SOURCE, address, str(_PORT), str(first), str(size - first)) as source:
+                try:
+                    sink.wait(patience_s)
+                    source.wait(patience_s)
+                except subprocess.TimeoutExpired:
+                    raise RunError(f"{scenario.title}: not done after {patience_s:g} s") from None
+        if sink.returncode or source.returncode:
+            raise RunError(f"{scenario.title}: the transfer did not complete")
+    finally:
+        results = lab.stop()
+    packets = tables.table(results.tables["packets"]).sort("t_ns", maintain_order=True)
+    return _transfer(scenario, packets, results.verdict, tuple(results.verdict_reasons))
+
+
+#: No segment without data is longer.
+_LONGEST_HEADERS = 120
+
+
+def _transfer(
+    scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None, reasons: tuple[str, ...] = ()
+) -> Transfer:
+    def rows(host: str, event: str) -> pl.DataFrame:
+        here = pl.col("point").cast(pl.String) == f"{host}.link.ip"
+        return packets.filter(here & (pl.col("event").cast(pl.String) == event))
+
+    began = rows("source", "tx")["t_ns"].min()
+    has_data = pl.col("len") > _LONGEST_HEADERS
+    sent = rows("source", "tx").filter(has_data)["seq"]
+    # When each segment was there for the first time: the last of these completes the stream.
+    ended = rows("sink", "rx").filter(has_data).group_by("seq").agg(pl.col("t_ns").min())["t_ns"].max()
+    if not isinstance(began, int) or not isinstance(ended, int):
+        raise RunError(f"{scenario.title}: nothing was transferred")
+    return Transfer((ended - began) / 1e9, began, len(sent) - sent.n_unique(), packets, verdict, reasons)
+
+
+def _octets(scenario: Scenario) -> int:
+    (app,) = (a for a in scenario.understood["hosts"]["source"]["app"] if "bulk" in a)
+    return int(app["bulk"]["size"].removesuffix("B")) + _REQUEST
+
+
+def _python(lab: _core.Lab, host: str, text: str, *arguments: str) -> Program:
+    words = [sys.executable, "-c", _FIRST + text, *arguments]
+    return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, None), None, True)
+
+
+def decisions(packets: pl.DataFrame) -> dict[tuple[str, int, int], bool]:
+    """What the link decided: whether the packet or block at a position is lost.
+
+    A position is a point, and on a wire the number of the packet among those that the queue took; on a radio channel
+    the time of the transmission interval and the block's place in it.
+    """
+    found: dict[tuple[str, int, int], bool] = {}
+    columns = packets.select(
+        "t_ns", pl.col("point").cast(pl.String), pl.col("event").cast(pl.String), pl.col("reason").cast(pl.String)
+    )
+    places: dict[tuple[str, int], int] = {}
+    for time, point, event, reason in columns.iter_rows():
+        if point.endswith(".ip") or not point.endswith(".tx"):
+            continue
+        if reason == "queue full":
+            continue
+        if ".queue." in point:
+            number = places[point, 0] = places.get((point, 0), -1) + 1
+            found[point, number, 0] = event == "drop"
+        elif event == "drop":
+            # The row of a lost block follows the block's own.
+            found[point, time, places[point, time]] = True
+        else:
+            place = places[point, time] = places.get((point, time), -1) + 1
+            found[point, time, place] = False
+    return found

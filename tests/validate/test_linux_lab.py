@@ -1,0 +1,88 @@
+"""This machine's kernel over an emulated wire against recorded transfers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+
+from airloom.cli.validate import validate
+from airloom.doctor import examine
+from airloom.errors import UsageError
+from airloom.validate import linux_lab, transfer
+from airloom.validate.linux_tcp import Record, records
+from airloom.validate.transfer import Transfer
+from tests.validate.test_both_clocks import fake
+
+DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
+
+CLEAN = "2M_100ms_0-default-cubic-sack1-iw10-q1000"
+CLASSIC = "2M_100ms_0-classic-reno-sack1-iw2-q20"
+
+
+@pytest.fixture
+def found() -> list[Record]:
+    return records(DATA)
+
+
+@pytest.mark.emulate
+def test_the_kernel_takes_as_long_through_our_wire_as_it_did_through_another(found: list[Record]) -> None:
+    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
+        pytest.skip(broken[0])
+    verdicts = {v.case: v for v in linux_lab.compare(found, jobs=2)}
+    # Without timestamps and with Reno and two segments at first, 38 segments are sent again.
+    assert verdicts.keys() == {CLEAN, CLASSIC}
+    for verdict in verdicts.values():
+        assert abs(verdict.error) <= linux_lab.BAR, verdict.case
+        assert verdict.ours.resent == verdict.recorded_resent
+
+
+def test_cases_with_random_loss_are_left_out(found: list[Record]) -> None:
+    assert [record.case["id"] for record in linux_lab.suitable(found)] == [CLASSIC, CLEAN]
+    lossy = [record for record in found if record.case["loss"]]
+    with pytest.raises(UsageError, match="no case without loss"):
+        linux_lab.suitable(lossy)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict", "met"),
+    [(4.3, "valid", True), (4.39, "valid", False), (4.25, "valid", False), (4.34, "invalid", False)],
+)
+def test_a_hundredth_decides_and_lateness(
+    found: list[Record], monkeypatch: pytest.MonkeyPatch, seconds: float, verdict: str, met: bool
+) -> None:
+    monkeypatch.setattr(transfer, "real", lambda _, **__: fake(seconds, verdict=verdict))
+    (clean,) = (record for record in found if record.case["id"] == CLEAN)
+    (ours,) = linux_lab.compare([clean], jobs=1)
+    assert ours.met is met
+
+
+def test_where_the_records_end_in_two_ways_ours_may_lie_between(
+    found: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean,) = (record for record in found if record.case["id"] == CLEAN)
+    runs = [{**run, "completion_s": seconds} for run, seconds in zip(clean.runs, [4, 4, 5, 5, 5], strict=True)]
+    for seconds, error in [(4.5, 0.0), (5.1, 0.02), (3.9, 0.02)]:
+        monkeypatch.setattr(transfer, "real", lambda _, s=seconds, **__: fake(s))
+        (verdict,) = linux_lab.compare([replace(clean, runs=runs)], jobs=1)
+        assert verdict.error == pytest.approx(error)
+
+
+def test_the_command_says_which_case_was_missed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def real(planned: object, *, request: bool) -> Transfer:
+        del planned
+        assert not request
+        return fake(4.34, verdict="valid")
+
+    monkeypatch.setattr(transfer, "real", real)
+    # The other one takes 4.51 s.
+    with pytest.raises(typer.Exit):
+        validate("linux-lab", DATA, "*", 10, 1, True)
+    assert json.loads(capsys.readouterr().out)["missed"] == [CLASSIC]
+    validate("linux-lab", DATA, CLEAN, 10, 1, False)
+    assert capsys.readouterr().out.splitlines()[1].split()[-1] == "met"
+    with pytest.raises(UsageError, match="no case is called 'nothing'"):
+        validate("linux-lab", DATA, "nothing", 10, 1, False)
