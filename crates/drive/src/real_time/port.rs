@@ -109,12 +109,24 @@ const FEW: usize = 8;
 /// Above this average size frames count as super-packets.
 const LARGE: usize = 4096;
 
+/// How many frames a port reads at a time. Each port has its own: an empty one beside a flooded one must not make that
+/// one's portions small.
+struct Portion(usize);
+
+impl Portion {
+    /// The last portion had `count` frames with so many `octets`.
+    fn learn(&mut self, count: usize, octets: usize) {
+        let is_busy = count >= FEW && octets <= count * LARGE;
+        // Each place costs a little even when it stays empty: no more than twice what came.
+        self.0 = if is_busy { (2 * count).min(FRAMES) } else { FEW };
+    }
+}
+
 /// What reading takes: shared by all ports of a laboratory.
 pub struct Intake {
     batch: ReceiveBatch,
     frames: Vec<BytesMut>,
     memory: Buffers,
-    limit: usize,
 }
 
 impl Intake {
@@ -122,12 +134,12 @@ impl Intake {
     pub(super) fn new(memory: usize) -> Intake {
         let mut memory = Buffers::new(memory);
         let frames = std::iter::from_fn(|| memory.fresh()).take(FRAMES).collect();
-        Intake { batch: ReceiveBatch::new(FRAMES), frames, memory, limit: FEW }
+        Intake { batch: ReceiveBatch::new(FRAMES), frames, memory }
     }
 
-    /// Reads frames of `socket`: how many, and whether there may be more.
-    fn read(&mut self, socket: BorrowedFd) -> io::Result<(usize, bool)> {
-        let limit = self.limit.min(self.frames.len());
+    /// Reads a portion of the frames of `socket`: how many, and whether there may be more.
+    fn read(&mut self, socket: BorrowedFd, portion: &mut Portion) -> io::Result<(usize, bool)> {
+        let limit = portion.0.min(self.frames.len());
         let count = match self.batch.receive(socket, &mut self.frames[..limit]) {
             Ok(count) => count,
             Err(error) => match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
@@ -137,8 +149,7 @@ impl Intake {
             },
         };
         let octets: usize = (0..count).filter_map(|n| self.batch.len(n)).sum();
-        let is_busy = count >= FEW && octets <= count * LARGE;
-        self.limit = if is_busy { FRAMES } else { FEW };
+        portion.learn(count, octets);
         Ok((count, count == limit))
     }
 
@@ -196,6 +207,7 @@ pub(super) struct PacketSocket {
     socket: OwnedFd,
     departing: Departing,
     batch: SendBatch,
+    portion: Portion,
     counters: PortCounters,
     /// Both ends of the cable.
     devices: Vec<DeviceTable>,
@@ -232,6 +244,7 @@ impl PacketSocket {
             socket,
             departing: Departing::new(Some(addresses)),
             batch: SendBatch::default(),
+            portion: Portion(FEW),
             counters: PortCounters::default(),
             devices: Vec::new(),
         }
@@ -254,7 +267,7 @@ impl Port for PacketSocket {
         stamps: Stamps,
         arrivals: &mut VecDeque<Arrival>,
     ) -> io::Result<bool> {
-        let (count, more) = match intake.read(self.socket.as_fd()) {
+        let (count, more) = match intake.read(self.socket.as_fd(), &mut self.portion) {
             // A frame that the offload header cannot describe: the kernel has thrown it away.
             Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => {
                 self.counters.overflow += 1;
@@ -376,6 +389,21 @@ mod tests {
         }
         assert_eq!(classify(&frame(0x0806, &[0; 28])), Kind::NotIp);
         assert_eq!(classify(&frame(ETHERTYPE_IPV4, &[0x45])), Kind::Datagram);
+    }
+
+    #[test]
+    fn portions_grow_with_what_comes_but_not_for_super_packets() {
+        let mut portion = Portion(FEW);
+        let mut sizes = Vec::new();
+        for (count, octets) in
+            [(3, 300), (8, 800), (16, 1600), (32, 3200), (64, 6400), (20, 2000), (8, 8 * 64_000)]
+        {
+            portion.learn(count, octets);
+            sizes.push(portion.0);
+        }
+        assert_eq!(sizes, [8, 16, 32, 64, 64, 40, 8]);
+        portion.learn(0, 0);
+        assert_eq!(portion.0, FEW);
     }
 
     #[test]
