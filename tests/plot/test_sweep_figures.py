@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 import airloom as al
 from airloom import analysis, plot
 from airloom.errors import UsageError
+from airloom.scenario import parse
 
 LOSS = "links.wire.loss"
 
@@ -101,11 +102,30 @@ def test_the_congestion_window_is_that_of_the_sender(run: al.Run) -> None:
 
 def test_a_backlog_ends_at_nothing_and_is_what_the_queue_and_the_wire_hold(run: al.Run) -> None:
     figure = plot.backlog(run.packets, "wire")
-    assert labels(figure) == [("time since the start of the run (s)", "waiting and on the way (octets)")]
+    assert labels(figure) == [("time since the start of the run (s)", "octets in the link")]
     level = np.asarray(figure.axes[0].get_lines()[0].get_ydata())
     assert level[-1] == 0
     assert level.min() == 0
     assert level.max() >= run.summary["wire.downlink.queue_max_bytes"]
+
+
+@pytest.mark.parametrize(("bearer", "point"), [("umts-dch", "radio.rlc.dl.tx"), ("wireline", "radio.queue.dl.tx")])
+def test_what_waits_in_a_links_queue_is_drawn_packet_by_packet(bearer: str, point: str) -> None:
+    text = f"""\
+path = ["mobile", "radio", "origin"]
+hosts = {{ mobile = {{ app = {{ bulk = {{ size = "100kB" }} }} }}, origin = {{ app = "bulk-server" }} }}
+links.radio = {{ bearer = "{bearer}", rate = "384kbit/s", queue = "60 packets" }}
+run = {{ record = ["packets"] }}
+"""
+    run = parse(text, "bulk.toml").run(seed=1)
+    entered = run.packets.filter((pl.col("event").cast(str) == "enq") & (pl.col("point").cast(str) == point))
+    assert entered.height == run.summary["radio.downlink.packets"]
+    assert entered["q_bytes"].max() == run.summary["radio.downlink.queue_max_bytes"]
+    assert entered["q_bytes"].to_numpy()[0] == entered["len"].to_numpy()[0]
+    figure = plot.backlog(run.packets, "radio")
+    level, queue, *_ = figure.axes[0].get_lines()
+    np.testing.assert_array_equal(queue.get_ydata(), entered["q_bytes"].to_numpy())
+    assert np.max(np.asarray(level.get_ydata())) >= np.max(np.asarray(queue.get_ydata()))
 
 
 def test_throughput_is_all_that_arrived(run: al.Run) -> None:

@@ -53,7 +53,8 @@ def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: s
 def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Figure:
     """Octets that a link was given and had not delivered yet: its queue, and what is on the way.
 
-    `packets` is the table of a run that recorded packets at both ends of `link` (`points = ["*.ip"]`).
+    `packets` is the table of a run that recorded packets at both ends of `link` (`points = ["*.ip"]`). If it recorded
+    the link's own points too, what waits in the queue is drawn apart, as each packet finds it with itself (`q_bytes`).
     """
     rows = _at(packets, link, direction)
     sent = rows.filter(pl.col("event").is_in(["tx", "retx"])).unique("pkt_id", keep="first", maintain_order=True)
@@ -72,15 +73,24 @@ def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Fi
     level = change.with_columns(pl.col("change").cum_sum().alias("level")).group_by("t_ns", maintain_order=True).last()
     with style():
         figure, axes = _one()
-        axes.step(level["t_ns"].to_numpy() / 1e9, level["level"].to_numpy(), where="post", color=LINES[0]["color"])
+        axes.step(
+            level["t_ns"].to_numpy() / 1e9,
+            level["level"].to_numpy(),
+            where="post",
+            color=LINES[0]["color"],
+            label="waiting and on the way",
+        )
+        queue = _queue(packets, link, direction)
+        if not queue.is_empty():
+            times, octets = queue["t_ns"].to_numpy() / 1e9, queue["q_bytes"].to_numpy()
+            axes.plot(times, octets, ".", color=LINES[1]["color"], markersize=3, label="in the queue, packet by packet")
         dropped = left.filter(pl.col("event") == "drop")
         if not dropped.is_empty():
             at = dropped["t_ns"].to_numpy() / 1e9
             axes.plot(at, np.zeros(len(at)), "x", color=LOST, clip_on=False, label=f"dropped ({len(at)})")
-            axes.legend(loc="upper right")
-        axes.set_ylabel("waiting and on the way (octets)")
+        axes.set_ylabel("octets in the link")
         axes.set_title(f"{link}, {direction}", loc="left")
-        _finish(axes, legend=False)
+        _finish(axes)
     return figure
 
 
@@ -104,6 +114,14 @@ def throughput(packets: pl.DataFrame, link: str, direction: str = "downlink", sp
         axes.set_title(f"{link}, {direction}, averages over {span_s:g} s", loc="left")
         _finish(axes, legend=False)
     return figure
+
+
+def _queue(packets: pl.DataFrame, link: str, direction: str) -> pl.DataFrame:
+    """Where a packet entered the link's queue: what waited there with it."""
+    rows = packets.with_columns(pl.col("point", "dir", "event").cast(pl.String))
+    short = {"uplink": "ul", "downlink": "dl"}[direction]
+    inside = pl.col("point").str.starts_with(f"{link}.") & pl.col("dir").is_in([direction, short])
+    return rows.filter(inside & (pl.col("event") == "enq") & pl.col("q_bytes").is_not_null())
 
 
 def _at(packets: pl.DataFrame, link: str, direction: str) -> pl.DataFrame:

@@ -239,6 +239,18 @@ impl Mobile {
         let looked_at = |p: Point| records.points().get(usize::from(p.0)).is_some_and(|info| info.octets);
         way.sdus.keep_copies = records.wants(way.points.tx) && looked_at(way.points.tx)
             || records.wants(way.points.rx) && looked_at(way.points.rx);
+        if records.wants(way.points.tx) {
+            // As on other links: what waits with this packet.
+            let queue = Some((octets + len).min(u64::from(u32::MAX)) as u32);
+            let facts = || PacketFacts {
+                packet: packet.id(),
+                flow: packet.flow(),
+                len: len as u32,
+                queue,
+                ..blank(Event::Enqueue, direction)
+            };
+            records.packet(now, way.points.tx, facts, |_| {});
+        }
         way.sdus.push(packet, arrived, now);
         let totals = &mut common.totals[direction as usize];
         totals.queue_max = totals.queue_max.max(octets + len);
