@@ -157,13 +157,32 @@ fn the_packet_delivered_is_the_packet_sent() {
     }
 }
 
+#[test]
+fn a_packet_that_enters_the_rlc_buffer_says_what_waits_there_with_it() {
+    let mut bench = Bench::new(json!({ "core_delay": "0s", "queue": "3 packets" }));
+    bench.records.ask(|p| (p.name == "radio.rlc.dl.tx", false));
+    for n in [100, 200, 300, 400] {
+        bench.send(DOWN, n);
+    }
+    let rows = bench.records.packets.iter().filter(|r| r.facts.queue.is_some());
+    let found: Vec<_> = rows.map(|r| (r.facts.event, r.facts.len, r.facts.queue)).collect();
+    let expected = [
+        (Event::Enqueue, 100, Some(100)),
+        (Event::Enqueue, 200, Some(300)),
+        (Event::Enqueue, 300, Some(600)),
+        (Event::Drop, 400, Some(600)),
+    ];
+    assert_eq!(found, expected);
+}
+
 /// What an independent receiver makes of a capture: headers read from octets, SDUs joined by number.
 fn reassemble_capture(bench: &Bench, point_name: &str, li: LiWidth) -> Vec<Vec<u8>> {
     let point = bench.records.points().iter().position(|p| p.name == point_name).unwrap();
     let mut pdus: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut wraps = 0u64;
     let mut newest = 0u64;
-    let rows = bench.records.packets.iter().filter(|r| r.facts.event != Event::Drop);
+    let rows =
+        bench.records.packets.iter().filter(|r| !matches!(r.facts.event, Event::Drop | Event::Enqueue));
     for row in rows.filter(|r| usize::from(r.point.0) == point) {
         let octets = &bench.records.octets[row.octets.clone()];
         assert_eq!(octets.len(), 42, "every PDU has its size");
