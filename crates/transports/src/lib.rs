@@ -1,6 +1,7 @@
 //! End-to-end protocols, one folder each, and their registry.
 
 pub mod tcp;
+pub mod wsp;
 pub mod wtp;
 
 use airloom_base::{ConfigError, Entry, Protocol, ProtocolParts};

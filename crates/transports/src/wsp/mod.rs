@@ -1,0 +1,12 @@
+//! WSP, the session protocol of WAP 1.x (WAP-203, WAP-230): HTTP's methods and headers in compact form, over WTP or in
+//! plain datagrams.
+//!
+//! [`client`] and [`server`] are the two ends of sessions, machines over datagrams with WTP inside; [`connectionless`] is
+//! the form without a session. Their PDUs are [`wire`], what they agree on [`capabilities`], their codes [`status`].
+
+pub mod capabilities;
+pub mod client;
+pub mod connectionless;
+pub mod server;
+pub mod status;
+pub mod wire;

@@ -1,0 +1,521 @@
+//! The server's half of connection-oriented WSP (WAP-230 section 7.1, server tables): sessions, methods, pushes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use airloom_base::Instant;
+use bytes::Bytes;
+
+use super::capabilities::{Agreed, Capability, option};
+use super::status::Reason;
+use super::wire::{Method, Pdu};
+use crate::wtp::wire::{Abort, Class};
+use crate::wtp::{self, Indication, Provider, Transaction};
+
+/// Settings of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Under it.
+    pub wtp: wtp::Config,
+    /// The most that a session is granted.
+    pub offer: Agreed,
+    /// Sessions at a time.
+    pub max_sessions: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let options = option::CONFIRMED_PUSH | option::PUSH | option::SESSION_RESUME;
+        let offer =
+            Agreed { client_sdu: 0, server_sdu: 0, options, method_mor: 8, push_mor: 4, methods: Vec::new() };
+        Config { wtp: wtp::Config::default(), offer, max_sessions: 10_000 }
+    }
+}
+
+/// The name of a session, as it goes over the air.
+pub type SessionId = u32;
+
+/// Something for the server's user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// S-Connect.ind: a client asks for a session. Answer with `accept` or `refuse`.
+    Connect {
+        /// The session to be.
+        session: SessionId,
+        /// The client.
+        peer: SocketAddr,
+        /// Headers of all its requests.
+        headers: Bytes,
+    },
+    /// S-MethodInvoke.ind: a request. Answer with `reply` or `abort`.
+    Request {
+        /// Its session.
+        session: SessionId,
+        /// Its name.
+        request: Transaction,
+        /// Method.
+        method: Method,
+        /// Absolute address.
+        uri: Bytes,
+        /// Headers, behind the content type if there is a body.
+        headers: Bytes,
+        /// Body.
+        data: Bytes,
+    },
+    /// S-MethodResult.cnf: the reply has arrived.
+    Replied(Transaction),
+    /// S-MethodAbort.ind: nobody waits for a reply any more.
+    RequestAborted(Transaction, Reason),
+    /// S-ConfirmedPush.cnf.
+    PushConfirmed(Transaction),
+    /// S-PushAbort.ind.
+    PushAborted(Transaction, Reason),
+    /// S-Suspend.ind.
+    Suspended(SessionId),
+    /// S-Resume.ind: it goes on, from this address.
+    Resumed(SessionId, SocketAddr),
+    /// S-Disconnect.ind.
+    Disconnected(SessionId, Reason),
+}
+
+/// States of a session, with the standard's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The user decides.
+    Connecting,
+    /// The answer is under way.
+    Connecting2,
+    /// It is open.
+    Connected,
+    /// It rests.
+    Suspended,
+    /// The answer to a resumption is under way.
+    Resuming2,
+}
+
+struct Session {
+    state: State,
+    peer: SocketAddr,
+    agreed: Agreed,
+    /// What the client is answered.
+    answer: Vec<Capability>,
+    /// Connect or Resume.
+    opening: Option<Transaction>,
+    /// Requests that are not answered, or whose replies have not arrived.
+    requests: u32,
+    pushes: u32,
+}
+
+/// What a transaction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Opening(SessionId),
+    Request(SessionId),
+    Push(SessionId),
+}
+
+/// All sessions of a server. Feed it, then take all of `poll_event` and `poll_transmit`, then look at `poll_timeout`.
+pub struct Server {
+    config: Config,
+    wtp: Provider,
+    sessions: BTreeMap<SessionId, Session>,
+    peers: BTreeMap<SocketAddr, SessionId>,
+    purposes: BTreeMap<Transaction, Purpose>,
+    next: SessionId,
+    events: VecDeque<Event>,
+}
+
+impl Server {
+    /// Without any session.
+    pub fn new(config: Config) -> Server {
+        Server {
+            wtp: Provider::new(config.wtp.clone(), 1),
+            config,
+            sessions: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            purposes: BTreeMap::new(),
+            next: 1,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The next datagram, and where to.
+    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)> {
+        self.wtp.poll_transmit()
+    }
+
+    /// The next thing for the user.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call `handle_timeout`.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.wtp.poll_timeout()
+    }
+
+    /// That moment has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.wtp.handle_timeout(now);
+        self.settle(now);
+    }
+
+    /// A datagram arrived.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &Bytes) {
+        self.wtp.handle_datagram(now, from, datagram);
+        self.settle(now);
+    }
+
+    /// What was counted below.
+    pub fn counters(&self) -> wtp::Counters {
+        self.wtp.counters()
+    }
+
+    /// Sessions, open or at rest.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// What a session goes by.
+    pub fn agreed(&self, session: SessionId) -> Option<&Agreed> {
+        self.sessions.get(&session).map(|s| &s.agreed)
+    }
+
+    /// Its state.
+    pub fn state(&self, session: SessionId) -> Option<State> {
+        self.sessions.get(&session).map(|s| s.state)
+    }
+
+    /// S-Connect.res: the session is granted, with headers of ours.
+    pub fn accept(&mut self, now: Instant, session: SessionId, headers: Bytes) {
+        let Some(s) = self.sessions.get_mut(&session).filter(|s| s.state == State::Connecting) else {
+            return;
+        };
+        s.state = State::Connecting2;
+        let capabilities = std::mem::take(&mut s.answer);
+        if let Some(opening) = s.opening {
+            let reply = Pdu::ConnectReply { session, capabilities, headers };
+            self.wtp.result(now, opening, reply.to_bytes());
+        }
+        self.settle(now);
+    }
+
+    /// The session is not granted.
+    pub fn refuse(&mut self, now: Instant, session: SessionId, reason: Reason) {
+        let waits = self.sessions.get(&session).filter(|s| s.state == State::Connecting);
+        if let Some(opening) = waits.and_then(|s| s.opening) {
+            self.wtp.abort(now, opening, reason.code());
+            self.forget(now, session, reason);
+        }
+        self.settle(now);
+    }
+
+    /// S-MethodResult.req. A reply that the client does not take is an abort (MRUEXCEEDED); false then, and if nobody
+    /// waits for it.
+    pub fn reply(
+        &mut self,
+        now: Instant,
+        request: Transaction,
+        status: u8,
+        headers: Bytes,
+        data: Bytes,
+    ) -> bool {
+        let Some(Purpose::Request(session)) = self.purposes.get(&request).copied() else { return false };
+        let reply = Pdu::Reply { status, headers, data }.to_bytes();
+        let fits = self.sessions.get(&session).is_some_and(|s| s.agreed.client_takes(reply.len()));
+        if fits {
+            self.wtp.result(now, request, reply);
+        } else {
+            self.abort(now, request, Reason::MruExceeded);
+        }
+        self.settle(now);
+        fits
+    }
+
+    /// S-MethodAbort.req, S-PushAbort.req.
+    pub fn abort(&mut self, now: Instant, transaction: Transaction, reason: Reason) {
+        if self.drop_purpose(transaction).is_some() {
+            self.wtp.abort(now, transaction, reason.code());
+        }
+    }
+
+    /// S-Push.req and S-ConfirmedPush.req. `None` if the session does not rest on such pushes, or has as many as agreed.
+    pub fn push(
+        &mut self,
+        now: Instant,
+        session: SessionId,
+        confirmed: bool,
+        headers: Bytes,
+        data: Bytes,
+    ) -> Option<Transaction> {
+        let s = self.sessions.get_mut(&session).filter(|s| s.state == State::Connected)?;
+        let wanted = if confirmed { option::CONFIRMED_PUSH } else { option::PUSH };
+        let pdu = Pdu::Push { confirmed, headers, data }.to_bytes();
+        if !s.agreed.has(wanted)
+            || confirmed && s.pushes >= u32::from(s.agreed.push_mor)
+            || !s.agreed.client_takes(pdu.len())
+        {
+            return None;
+        }
+        let class = if confirmed { Class::Reliable } else { Class::Unreliable };
+        let push = self.wtp.invoke(now, s.peer, class, confirmed, pdu)?;
+        if confirmed {
+            s.pushes += 1;
+            self.purposes.insert(push, Purpose::Push(session));
+        }
+        self.settle(now);
+        Some(push)
+    }
+
+    /// S-Disconnect.req.
+    pub fn disconnect(&mut self, now: Instant, session: SessionId) {
+        if let Some(s) = self.sessions.get(&session) {
+            let peer = s.peer;
+            self.end_transactions(now, session, Reason::Disconnect, false);
+            self.wtp.invoke(now, peer, Class::Unreliable, false, Pdu::Disconnect { session }.to_bytes());
+            self.remove(session);
+        }
+        self.settle(now);
+    }
+
+    fn settle(&mut self, now: Instant) {
+        while let Some(wtp::Event { transaction, what }) = self.wtp.poll_event() {
+            match what {
+                Indication::Invoke { class, message, .. } => self.invoked(now, transaction, class, &message),
+                // Of pushes; the result of a transaction that we began is never asked for.
+                Indication::InvokeConfirmed => {
+                    if let Some(Purpose::Push(_)) = self.drop_purpose(transaction) {
+                        self.events.push_back(Event::PushConfirmed(transaction));
+                    }
+                }
+                Indication::ResultConfirmed => self.confirmed(transaction),
+                Indication::Aborted(why) => self.aborted(now, transaction, why),
+                Indication::Result(_) => {}
+            }
+        }
+    }
+
+    fn invoked(&mut self, now: Instant, transaction: Transaction, class: Class, message: &Bytes) {
+        let pdu = match Pdu::parse(message) {
+            Ok(pdu) => pdu,
+            Err(_) if class == Class::Unreliable => return,
+            Err(_) => return self.wtp.abort(now, transaction, Reason::ProtocolError.code()),
+        };
+        let peer = transaction.peer;
+        match (class, pdu) {
+            (Class::WithResult, Pdu::Connect { version, capabilities, headers }) => {
+                self.connect(now, transaction, version, &capabilities, headers);
+            }
+            (Class::WithResult, Pdu::Resume { session, .. }) => self.resume(now, transaction, session),
+            (Class::WithResult, Pdu::Get { method, uri, headers }) => {
+                self.request(now, transaction, message.len(), method, uri, headers, Bytes::new());
+            }
+            (Class::WithResult, Pdu::Post { method, uri, headers, data }) => {
+                self.request(now, transaction, message.len(), method, uri, headers, data);
+            }
+            (Class::Unreliable, Pdu::Disconnect { session }) if self.is_of(session, peer) => {
+                self.forget(now, session, Reason::Disconnect);
+            }
+            (Class::Unreliable, Pdu::Suspend { session }) if self.is_of(session, peer) => {
+                self.suspend(now, session);
+            }
+            (Class::Unreliable, _) => {}
+            _ => self.wtp.abort(now, transaction, Reason::ProtocolError.code()),
+        }
+    }
+
+    fn is_of(&self, session: SessionId, peer: SocketAddr) -> bool {
+        self.peers.get(&peer) == Some(&session)
+    }
+
+    fn connect(
+        &mut self,
+        now: Instant,
+        opening: Transaction,
+        version: u8,
+        capabilities: &[Capability],
+        headers: Bytes,
+    ) {
+        let peer = opening.peer;
+        if version >> 4 != super::wire::VERSION >> 4 {
+            return self.wtp.abort(now, opening, Reason::ConnectError.code());
+        }
+        //= WAP-230 7.1.5: a client that connects again has forgotten its session, and so does the server.
+        if let Some(old) = self.peers.get(&peer).copied() {
+            self.forget(now, old, Reason::Disconnect);
+        }
+        if self.sessions.len() >= self.config.max_sessions as usize {
+            return self.wtp.abort(now, opening, Reason::Congestion.code());
+        }
+        let session = self.next;
+        self.next = self.next.checked_add(1).unwrap_or(1);
+        let (answer, agreed) = Agreed::answer(capabilities, &self.config.offer);
+        let opened = Session {
+            state: State::Connecting,
+            peer,
+            agreed,
+            answer,
+            opening: Some(opening),
+            requests: 0,
+            pushes: 0,
+        };
+        self.sessions.insert(session, opened);
+        self.peers.insert(peer, session);
+        self.purposes.insert(opening, Purpose::Opening(session));
+        self.wtp.accept(now, opening);
+        self.events.push_back(Event::Connect { session, peer, headers });
+    }
+
+    fn resume(&mut self, now: Instant, opening: Transaction, session: SessionId) {
+        let resumable = self.sessions.get(&session).is_some_and(|s| s.agreed.has(option::SESSION_RESUME));
+        if !resumable {
+            return self.wtp.abort(now, opening, Reason::Disconnect.code());
+        }
+        self.end_transactions(now, session, Reason::Resume, true);
+        // Whatever session another client had from this address is over.
+        if let Some(other) = self.peers.get(&opening.peer).copied().filter(|other| *other != session) {
+            self.forget(now, other, Reason::Disconnect);
+        }
+        let Some(s) = self.sessions.get_mut(&session) else { return };
+        self.peers.remove(&s.peer);
+        s.peer = opening.peer;
+        s.state = State::Resuming2;
+        s.opening = Some(opening);
+        self.peers.insert(opening.peer, session);
+        self.purposes.insert(opening, Purpose::Opening(session));
+        let reply = Pdu::Reply { status: 0x20, headers: Bytes::new(), data: Bytes::new() };
+        self.wtp.result(now, opening, reply.to_bytes());
+        self.events.push_back(Event::Resumed(session, opening.peer));
+    }
+
+    fn request(
+        &mut self,
+        now: Instant,
+        request: Transaction,
+        len: usize,
+        method: Method,
+        uri: Bytes,
+        headers: Bytes,
+        data: Bytes,
+    ) {
+        let session = self.peers.get(&request.peer).copied();
+        let found = session.and_then(|id| Some((id, self.sessions.get_mut(&id)?)));
+        let refusal = match &found {
+            None => Some(Reason::Disconnect),
+            Some((_, s)) if s.state == State::Suspended => Some(Reason::Suspend),
+            Some((_, s)) if s.requests >= u32::from(s.agreed.method_mor) => Some(Reason::MorExceeded),
+            Some((_, s)) if s.agreed.server_sdu != 0 && len > s.agreed.server_sdu as usize => {
+                Some(Reason::MruExceeded)
+            }
+            Some(_) => None,
+        };
+        match (found, refusal) {
+            (Some((session, s)), None) => {
+                s.requests += 1;
+                self.purposes.insert(request, Purpose::Request(session));
+                self.wtp.accept(now, request);
+                self.events.push_back(Event::Request { session, request, method, uri, headers, data });
+            }
+            (_, refusal) => {
+                self.wtp.abort(now, request, refusal.unwrap_or(Reason::Disconnect).code());
+            }
+        }
+    }
+
+    fn suspend(&mut self, now: Instant, session: SessionId) {
+        let Some(s) = self.sessions.get_mut(&session) else { return };
+        if !s.agreed.has(option::SESSION_RESUME) {
+            return self.forget(now, session, Reason::Disconnect);
+        }
+        s.state = State::Suspended;
+        self.end_transactions(now, session, Reason::Suspend, true);
+        self.events.push_back(Event::Suspended(session));
+    }
+
+    fn confirmed(&mut self, transaction: Transaction) {
+        match self.drop_purpose(transaction) {
+            Some(Purpose::Opening(session)) => {
+                if let Some(s) = self.sessions.get_mut(&session) {
+                    s.state = State::Connected;
+                    s.opening = None;
+                }
+            }
+            Some(Purpose::Request(_)) => self.events.push_back(Event::Replied(transaction)),
+            Some(Purpose::Push(_)) | None => {}
+        }
+    }
+
+    fn aborted(&mut self, now: Instant, transaction: Transaction, why: Abort) {
+        let reason = match why {
+            Abort::User(code) => Reason::of(code),
+            Abort::Provider(wtp::wire::Reason::NoResponse) => Reason::NetworkError,
+            Abort::Provider(_) => Reason::ProtocolError,
+        };
+        match self.drop_purpose(transaction) {
+            Some(Purpose::Opening(session)) => self.forget(now, session, reason),
+            Some(Purpose::Request(_)) => self.events.push_back(Event::RequestAborted(transaction, reason)),
+            Some(Purpose::Push(_)) => self.events.push_back(Event::PushAborted(transaction, reason)),
+            None => {}
+        }
+    }
+
+    /// A transaction is over, and counts no more.
+    fn drop_purpose(&mut self, transaction: Transaction) -> Option<Purpose> {
+        let purpose = self.purposes.remove(&transaction)?;
+        match purpose {
+            Purpose::Request(session) => {
+                if let Some(s) = self.sessions.get_mut(&session) {
+                    s.requests -= 1;
+                }
+            }
+            Purpose::Push(session) => {
+                if let Some(s) = self.sessions.get_mut(&session) {
+                    s.pushes -= 1;
+                }
+            }
+            Purpose::Opening(_) => {}
+        }
+        Some(purpose)
+    }
+
+    /// Aborts all that is outstanding in a session.
+    fn end_transactions(&mut self, now: Instant, session: SessionId, reason: Reason, tell: bool) {
+        let of_session = |p: &Purpose| match p {
+            Purpose::Opening(s) | Purpose::Request(s) | Purpose::Push(s) => *s == session,
+        };
+        let peer = self.sessions.get(&session).map(|s| s.peer);
+        let all: Vec<(Transaction, Purpose)> = self
+            .purposes
+            .iter()
+            .filter(|(t, p)| Some(t.peer) == peer && of_session(p))
+            .map(|(t, p)| (*t, *p))
+            .collect();
+        for (transaction, purpose) in all {
+            self.drop_purpose(transaction);
+            self.wtp.abort(now, transaction, reason.code());
+            match purpose {
+                Purpose::Request(_) if tell => {
+                    self.events.push_back(Event::RequestAborted(transaction, reason));
+                }
+                Purpose::Push(_) if tell => self.events.push_back(Event::PushAborted(transaction, reason)),
+                _ => {}
+            }
+        }
+    }
+
+    /// A session ends, and the user hears of it and of what was outstanding.
+    fn forget(&mut self, now: Instant, session: SessionId, reason: Reason) {
+        self.end_transactions(now, session, Reason::Disconnect, true);
+        if self.remove(session) {
+            self.events.push_back(Event::Disconnected(session, reason));
+        }
+    }
+
+    fn remove(&mut self, session: SessionId) -> bool {
+        let Some(s) = self.sessions.remove(&session) else { return false };
+        if self.peers.get(&s.peer) == Some(&session) {
+            self.peers.remove(&s.peer);
+        }
+        true
+    }
+}
