@@ -438,6 +438,36 @@ mod tests {
     }
 
     #[test]
+    fn octets_with_holes_between_them_are_bounded_in_pieces_and_the_next_one_is_still_taken() {
+        let mut r = Receive::new(65_535, 65_535, 100);
+        r.synchronise(999);
+        r.announce(0);
+        for seq in (1002..66_000).step_by(2) {
+            r.data(seq, Body::Real(piece(seq, 1).to_bytes()));
+        }
+        let most = (PIECES + 65_535 / PIECE) as usize;
+        assert_eq!((r.held.len(), r.ranges.count()), (most, most));
+        // What could not be kept was not reported, and comes again; nothing that was reported is dropped.
+        let reported = r.ranges.total();
+        assert_eq!(r.data(1000, piece(1000, 60_000)), Arrival::Filling);
+        assert_eq!((r.nxt, r.readable(), r.held.len()), (61_000, 60_000, 0));
+        assert_eq!((reported, r.ranges.total()), (most as u64, 0));
+        assert_eq!(read_all(&mut r), piece(1000, 60_000).to_bytes());
+    }
+
+    #[test]
+    fn octets_that_come_one_at_a_time_and_are_not_read_cost_no_block_each() {
+        let mut r = Receive::new(65_535, 65_535, 100);
+        r.synchronise(999);
+        r.announce(0);
+        for seq in 1000..60_000 {
+            assert_eq!(r.data(seq, Body::Real(piece(seq, 1).to_bytes())), Arrival::InOrder);
+        }
+        assert!(r.ready.len() < 100, "{} pieces", r.ready.len());
+        assert_eq!(read_all(&mut r), piece(1000, 59_000).to_bytes());
+    }
+
+    #[test]
     fn rfc_2018_4_blocks_are_reported_latest_first() {
         let mut r = receive();
         for seq in [1200, 1400, 1600, 1800, 2000] {

@@ -52,6 +52,12 @@ impl Scoreboard {
         self.sacked.containing(at).is_some()
     }
 
+    /// How many separate ranges the peer has reported.
+    #[cfg(test)]
+    pub fn ranges(&self) -> usize {
+        self.sacked.count()
+    }
+
     /// May a block be taken in with `segments` outstanding? A peer that reports what arrived has at most one range for each;
     /// one that invents octets in between would make the list as long as it likes.
     pub fn has_room(&self, segments: usize) -> bool {
