@@ -18,7 +18,7 @@ use airloom_base::{
 use airloom_drive::real_time;
 use airloom_drive::virtual_time::{Outcome, Until};
 use airloom_world::{Builder, End, HostId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use support::{Folder, laboratory};
 
@@ -164,9 +164,9 @@ fn hosts(path: Path) -> (Builder, HostId, HostId) {
     (b, mobile, origin)
 }
 
-/// One transfer of `size` octets; every octet must arrive.
-fn transfer(kernel: Kernel, verb: &str, size: u32, path: Path) {
-    let what = format!("the kernel is the {kernel:?}, {verb} {size}, {path:?}");
+/// One transfer of `size` octets with our TCP as `tcp` says; every octet must arrive.
+fn transfer(tcp: &Value, kernel: Kernel, verb: &str, size: u32, path: Path) {
+    let what = format!("{tcp}, the kernel is the {kernel:?}, {verb} {size}, {path:?}");
     let folder = Folder::new("tcp-linux");
     let (script, file) = (folder.file("peer.py"), folder.file("octets"));
     fs::write(&script, PEER).unwrap();
@@ -177,12 +177,11 @@ fn transfer(kernel: Kernel, verb: &str, size: u32, path: Path) {
         fs::write(&file, &octets).unwrap();
     }
     let (mut b, mobile, origin) = hosts(path);
-    let tcp = json!({ "profile": "linux" });
     let words = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
     let report = match kernel {
         Kernel::Client => {
             b.real(mobile, None);
-            b.transport(origin, "tcp", &tcp).unwrap();
+            b.transport(origin, "tcp", tcp).unwrap();
             b.app(origin, "bulk-server", &json!({}), None).unwrap();
             let mut world = b.build().unwrap();
             let command = words(&["python3", &script, verb, &ORIGIN.to_string(), &size.to_string(), &file]);
@@ -196,7 +195,7 @@ fn transfer(kernel: Kernel, verb: &str, size: u32, path: Path) {
         }
         Kernel::Server => {
             b.real(origin, Some(words(&["python3", &script, "serve", &file])));
-            b.transport(mobile, "tcp", &tcp).unwrap();
+            b.transport(mobile, "tcp", tcp).unwrap();
             let config = json!({ "mode": verb, "size": format!("{size}B") });
             b.app(mobile, "bulk", &config, Some("origin")).unwrap();
             let mut world = b.build().unwrap();
@@ -217,9 +216,13 @@ fn transfer(kernel: Kernel, verb: &str, size: u32, path: Path) {
 }
 
 fn everything(size: u32, path: Path) {
+    everything_with(&json!({ "profile": "linux" }), size, path);
+}
+
+fn everything_with(tcp: &Value, size: u32, path: Path) {
     for kernel in [Kernel::Client, Kernel::Server] {
         for verb in ["get", "put"] {
-            transfer(kernel, verb, size, path);
+            transfer(tcp, kernel, verb, size, path);
         }
     }
 }
@@ -246,6 +249,34 @@ fn all_octets_arrive_although_three_of_a_hundred_packets_are_lost() {
     let Some(_guard) = laboratory("tcp_linux::loss", &["python3"]) else { return };
     for mtu in [576, 1500] {
         everything(rough_size(), Path { mtu, lose: 0.03, ..Path::default() });
+    }
+}
+
+#[test]
+fn each_option_can_be_missing() {
+    let Some(_guard) = laboratory("tcp_linux::options", &["python3"]) else { return };
+    for option in ["timestamps", "sack", "window_scaling", "dsack"] {
+        for loss_detection in ["rack", "dup-acks"] {
+            let mut tcp = json!({ "profile": "linux", "loss_detection": loss_detection });
+            tcp[option] = json!(false);
+            everything_with(&tcp, rough_size() / 4, Path { mtu: 1500, lose: 0.01, ..Path::default() });
+        }
+    }
+}
+
+#[test]
+fn what_can_be_added_to_recovery_and_buffers_loses_no_octet() {
+    let Some(_guard) = laboratory("tcp_linux::settings", &["python3"]) else { return };
+    for tcp in [
+        json!({ "profile": "rfc", "frto": true, "eifel": true, "undo_by_dsack": true, "prr": "safe" }),
+        json!({ "profile": "rfc", "sack": false, "frto": true, "prr": "conservative" }),
+        json!({ "profile": "linux", "receive_autotuning": true, "send_autotuning": true, "receive_buffer": "64KiB",
+                "send_buffer": "16KiB" }),
+        // The kernel does not know its option.
+        json!({ "profile": "rfc", "congestion": "probing" }),
+    ] {
+        let path = Path { mtu: 1500, lose: 0.01, repeat: 0.01, overtake: 0.01 };
+        everything_with(&tcp, rough_size() / 2, path);
     }
 }
 
