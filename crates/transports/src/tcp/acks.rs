@@ -5,7 +5,7 @@
 use airloom_base::{CloseReason, Duration, Instant};
 
 use super::config::{LossWindow, PartialAck, RttSampling, SackAfterRto};
-use super::congestion::{Ack, Event, Recovery};
+use super::congestion::{Ack, Event, Recovery, Suspicion};
 use super::connection::{Connection, Mode, hold, pending, widen};
 use super::frto::Frto;
 use super::recovery::{Arrived, TimerKind};
@@ -70,7 +70,11 @@ impl Connection {
             let duplicate = if self.sack_ok {
                 news > 0
             } else {
-                len == 0 && self.snd.wnd == old_window && !h.flags.has(Flags::SYN)
+                // A probe, or the answer to one, says nothing of what arrived.
+                h.options.probe.is_none()
+                    && len == 0
+                    && self.snd.wnd == old_window
+                    && !h.flags.has(Flags::SYN)
             };
             if self.frto != Frto::Off {
                 let repeated = len == 0 && self.snd.wnd == old_window && !h.flags.has(Flags::SYN);
@@ -417,6 +421,13 @@ impl Connection {
     }
 
     fn enter_recovery(&mut self, now: Instant) {
+        if !self.suspends(now, Suspicion::Duplicates) {
+            self.begin_recovery(now);
+        }
+    }
+
+    /// Fast retransmit: the window shrinks, and the first segment that is missing is sent again.
+    pub(super) fn begin_recovery(&mut self, now: Instant) {
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
         self.eifel_begins(false);
         //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
@@ -458,6 +469,10 @@ impl Connection {
     /// The retransmission timer expired.
     pub fn retransmission_timeout(&mut self, now: Instant) {
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        if self.hold & hold::PROBING != 0 {
+            // Probes have a timer of their own; this one starts again when sending goes on.
+            return;
+        }
         if self.hold & hold::ECN != 0 {
             //= RFC 3168 (6.1.2): with a window of one segment a report of congestion costs a timeout.
             self.hold &= !hold::ECN;
@@ -496,6 +511,13 @@ impl Connection {
             self.enter_loss(now);
             return;
         }
+        if !self.suspends(now, Suspicion::Timeout) {
+            self.time_out(now);
+        }
+    }
+
+    /// All that is outstanding is held for lost.
+    pub(super) fn time_out(&mut self, now: Instant) {
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
         self.eifel_begins(true);
         self.frto_begins();

@@ -120,6 +120,7 @@ impl Connection {
             self.rcv.ts_recent_at = now;
         }
         self.negotiate_ecn(h);
+        self.negotiate_probing(h);
         self.snd.mss = self.effective_mss(options.mss);
         self.window.mss = self.snd.mss;
         //= RFC 7323 (2.2): the window of a segment with SYN is not scaled.
@@ -258,6 +259,9 @@ impl Connection {
                 return;
             }
             self.ack_arrives(now, h, seq, ack, len);
+            if let Some(option) = h.options.probe {
+                self.probe_arrives(now, option);
+            }
             if self.state == State::Closed {
                 return;
             }

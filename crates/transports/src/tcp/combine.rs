@@ -24,10 +24,11 @@ pub(super) struct Given {
 pub(super) fn combine(mut config: Config, given: Given) -> Result<Config, String> {
     let c = &mut config;
     let (off, three) = (ProportionalReduction::Off, DUP_THRESH as u8);
-    if c.loss_detection == LossDetection::Rack && matches!(c.congestion, Congestion::Tahoe | Congestion::Reno)
+    if c.loss_detection == LossDetection::Rack
+        && matches!(c.congestion, Congestion::Tahoe | Congestion::Reno | Congestion::Probing)
     {
         if given.loss_detection {
-            return Err("loss_detection: \"rack\" does not go with congestion = \"tahoe\" or \"reno\", which repair losses in \
+            return Err("loss_detection: \"rack\" does not go with congestion = \"tahoe\", \"reno\" or \"probing\", which meet losses in \
                         ways of their own; what Linux calls reno is \"newreno\" here"
                 .to_owned());
         }

@@ -27,6 +27,9 @@ pub enum Congestion {
     Westwood,
     /// By the queue that the flow makes, told from the round-trip time; see `vegas`.
     Vegas,
+    /// As NewReno, but a loss suspends sending until two probes are answered; where the round trip is as before the window
+    /// stays (TCP-Probing, 2000). Between two hosts of ours; not with `loss_detection = "rack"`.
+    Probing,
     /// By a model of the path: bandwidth and least round-trip time (BBR version 1). Needs `loss_detection = "rack"`.
     Bbr,
 }

@@ -21,6 +21,7 @@ use super::ecn::{self, Ecn};
 use super::eifel::Eifel;
 use super::frto::Frto;
 use super::pace::Pace;
+use super::probing::Probing;
 use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
 use super::rtt::Rtt;
@@ -43,21 +44,23 @@ pub(super) fn widen(near: u64, wire: u32) -> u64 {
 /// What waits to be sent: bits of [`Connection::pending`].
 pub(super) mod pending {
     /// An acknowledgement, now.
-    pub const ACK: u8 = 1;
+    pub const ACK: u16 = 1;
     /// Data may be allowed out: try.
-    pub const DATA: u8 = 2;
+    pub const DATA: u16 = 2;
     /// The first segment not acknowledged, whatever the window says.
-    pub const HEAD: u8 = 4;
+    pub const HEAD: u16 = 4;
     /// SYN or SYN-ACK.
-    pub const SYN: u8 = 8;
+    pub const SYN: u16 = 8;
     /// A probe of a closed window.
-    pub const PROBE: u8 = 16;
+    pub const PROBE: u16 = 16;
     /// A keep-alive.
-    pub const KEEPALIVE: u8 = 32;
+    pub const KEEPALIVE: u16 = 32;
     /// RST of a connection that we end.
-    pub const RESET: u8 = 64;
+    pub const RESET: u16 = 64;
     /// RST in answer to a segment that cannot be meant for us.
-    pub const REFUSE: u8 = 128;
+    pub const REFUSE: u16 = 128;
+    /// A probe of a suspended sender, or the answer to one.
+    pub const PROBING: u16 = 256;
 }
 
 /// Why data waits, beside the windows: bits of [`Connection::hold`].
@@ -66,6 +69,8 @@ pub(super) mod hold {
     pub const MTU: u8 = 1;
     /// Congestion was reported for a window of one segment: nothing new until the retransmission timer expires.
     pub const ECN: u8 = 2;
+    /// A controller probes the path before it lets anything be repaired.
+    pub const PROBING: u8 = 4;
 }
 
 /// What waits to be told: bits of `events`.
@@ -110,7 +115,7 @@ impl Mode {
 pub(super) struct Connection {
     pub config: Arc<Config>,
     pub state: State,
-    pub pending: u8,
+    pub pending: u16,
     events: u8,
     /// Events that were told and are not told again.
     told: u8,
@@ -150,6 +155,7 @@ pub(super) struct Connection {
     pub ecn: Ecn,
     pub eifel: Eifel,
     pub frto: Frto,
+    pub probing: Probing,
     pub dsack_undo: DsackUndo,
     /// With PRR and without SACK: octets that duplicates stand for.
     pub duplicate_octets: u64,
@@ -211,8 +217,9 @@ impl Connection {
         let controller = congestion::build(&config, iss);
         let controls = controller.controls();
         // Tahoe and the Reno of 1990 have a recovery of their own.
-        let by_segments =
-            config.loss_detection == LossDetection::Rack && controller.recovery() == Recovery::NewReno;
+        let by_segments = config.loss_detection == LossDetection::Rack
+            && controller.recovery() == Recovery::NewReno
+            && !controller.probes();
         Connection {
             state: State::Listen,
             pending: 0,
@@ -243,6 +250,7 @@ impl Connection {
             ecn: Ecn::default(),
             eifel: Eifel::default(),
             frto: Frto::default(),
+            probing: Probing::default(),
             dsack_undo: DsackUndo::default(),
             duplicate_octets: 0,
             further_loss: false,
@@ -618,6 +626,9 @@ impl Transport for Connection {
         }
         if self.timers.pacing.take_due(now) {
             self.pending |= pending::DATA;
+        }
+        if self.timers.probe.take_due(now) {
+            self.probe_expires(now);
         }
         if self.timers.persist.take_due(now) {
             self.persist_timeout(now);

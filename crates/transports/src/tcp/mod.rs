@@ -20,6 +20,7 @@
 //! | was it a loss? | `eifel.rs`, `frto.rs`, `dsack_undo.rs` | RFC 3522, 4015, 5682, 3708 |
 //! | the same by the segment | `recovery/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
+//! | probes before anything is repaired | `probing.rs` | TCP-Probing |
 //! | timeouts | `rtt.rs`, `timers.rs` | RFC 6298, 7323 |
 //! | after the end | `time_wait.rs` | RFC 9293 3.6 |
 //! | settings | `config.rs`, `profile.rs` | |
@@ -47,6 +48,7 @@ mod frto;
 mod output;
 mod pace;
 mod pieces;
+mod probing;
 pub mod profile;
 mod protocol;
 mod prr;

@@ -5,10 +5,10 @@ use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
 use super::config::{IdleRestart, Nagle, WindowProbe};
 use super::congestion::Event;
 use super::congestion::validation::remembered;
-use super::connection::{Connection, Mode, pending};
+use super::connection::{Connection, Mode, hold, pending};
 use super::send::Sent;
 use super::state::State;
-use super::wire::{Flags, Header, Options, Plain, SackBlocks};
+use super::wire::{Flags, Header, Options, Plain, ProbeOption, ProbeStep, SackBlocks};
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Connection {
                 self.pending &= !(pending::HEAD | pending::DATA);
             }
         }
-        if self.pending & (pending::PROBE | pending::KEEPALIVE) != 0 {
+        if self.pending & (pending::PROBE | pending::KEEPALIVE | pending::PROBING) != 0 {
             return self.transmit_probe(now);
         }
         if self.pending & pending::ACK != 0 && self.state >= State::SynReceived {
@@ -100,6 +100,9 @@ impl Connection {
                 timestamps: timestamps
                     .then(|| (self.timestamp(now), if answer { self.rcv.ts_recent } else { 0 })),
                 sack: SackBlocks::default(),
+                probe: self
+                    .offers_probing(answer)
+                    .then_some(ProbeOption { step: ProbeStep::Permitted, cycle: 0 }),
             },
         };
         if self.snd.nxt > self.snd.una {
@@ -141,7 +144,7 @@ impl Connection {
         }
         if self.pending & pending::HEAD != 0 {
             self.pending &= !pending::HEAD;
-            if self.snd.una < self.snd.nxt {
+            if self.snd.una < self.snd.nxt && self.hold & hold::PROBING == 0 {
                 return Some(self.resend_head(now));
             }
         }
@@ -181,7 +184,8 @@ impl Connection {
         if start > self.snd.una && start >= self.snd.window_edge() && start < self.snd.resent_below {
             return Err(Held::Window);
         }
-        let held = pipe > 0 && (self.hold != 0 || pipe + (end - start) > self.window.cwnd);
+        let suspended = self.hold & hold::PROBING != 0;
+        let held = suspended || pipe > 0 && (self.hold != 0 || pipe + (end - start) > self.window.cwnd);
         if held { Err(Held::Congestion) } else { Ok(Some((start, end))) }
     }
 
@@ -189,7 +193,7 @@ impl Connection {
     #[inline(never)]
     fn transmit_in_sack_recovery(&mut self, now: Instant) -> Option<Outgoing> {
         let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
-        if self.window.cwnd < self.in_flight() + self.snd.mss {
+        if self.hold & hold::PROBING != 0 || self.window.cwnd < self.in_flight() + self.snd.mss {
             return self.nothing_more(now, Held::Congestion);
         }
         //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
@@ -487,6 +491,9 @@ impl Connection {
 
     #[inline(never)]
     fn transmit_probe(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.pending & pending::PROBING != 0 {
+            return self.transmit_probing(now);
+        }
         if self.pending & pending::KEEPALIVE != 0 {
             self.pending &= !pending::KEEPALIVE;
             //= RFC 9293 (3.8.4): below the window, so that the peer must answer.
@@ -562,7 +569,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
+    pub(super) fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
         self.count(Packet::build(|out| header.emit(out), body))
     }
 

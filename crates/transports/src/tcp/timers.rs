@@ -18,6 +18,8 @@ pub(super) struct Timers {
     pub time_wait: Timer,
     /// The next paced segment.
     pub pacing: Timer,
+    /// The answer to a probe of a suspended sender.
+    pub probe: Timer,
     /// Never later than the earliest timer. It may be earlier: a timer that was put off does not move it, so that
     /// one wake-up per timeout is enough where a timer moves with every packet.
     deadline: Instant,
@@ -32,6 +34,7 @@ impl Default for Timers {
             keepalive: Timer::default(),
             time_wait: Timer::default(),
             pacing: Timer::default(),
+            probe: Timer::default(),
             deadline: Instant::FAR_FUTURE,
         }
     }
@@ -76,6 +79,11 @@ impl Timers {
         self.armed(at);
     }
 
+    pub fn arm_probe(&mut self, at: Instant) {
+        self.probe.arm(at);
+        self.armed(at);
+    }
+
     /// Makes the deadline exact.
     pub fn settle(&mut self) {
         self.deadline = self
@@ -85,7 +93,8 @@ impl Timers {
             .min(self.persist.raw())
             .min(self.keepalive.raw())
             .min(self.time_wait.raw())
-            .min(self.pacing.raw());
+            .min(self.pacing.raw())
+            .min(self.probe.raw());
     }
 
     #[inline]

@@ -18,6 +18,9 @@ const KIND_WINDOW_SCALE: u8 = 3;
 const KIND_SACK_PERMITTED: u8 = 4;
 const KIND_SACK: u8 = 5;
 const KIND_TIMESTAMPS: u8 = 8;
+/// RFC 6994: experiments, told apart by an identifier of sixteen bits; this one is not registered.
+const KIND_EXPERIMENT: u8 = 253;
+const PROBE_EXID: [u8; 2] = [0x41, 0x50];
 
 /// The control bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +96,38 @@ pub struct Options {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// A probe, the answer to one, or in a SYN that both are known.
+    pub probe: Option<ProbeOption>,
+}
+
+/// What a probe option is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ProbeStep {
+    /// In a SYN: the others are known.
+    Permitted,
+    /// PROBE1.
+    Probe1,
+    /// PR1_ACK.
+    Answer1,
+    /// PROBE2.
+    Probe2,
+    /// PR2_ACK.
+    Answer2,
+}
+
+impl ProbeStep {
+    const ALL: [ProbeStep; 5] =
+        [ProbeStep::Permitted, ProbeStep::Probe1, ProbeStep::Answer1, ProbeStep::Probe2, ProbeStep::Answer2];
+}
+
+/// The option of TCP-Probing (see `probing.rs`), of the experimental kind and with an identifier of our own (RFC 6994 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeOption {
+    /// What it is.
+    pub step: ProbeStep,
+    /// The cycle that it belongs to.
+    pub cycle: u8,
 }
 
 /// A parsed header.
@@ -305,6 +340,10 @@ impl Options {
                 }
             }
             (KIND_TIMESTAMPS, 8) => self.timestamps = Some((be32(value, 0), be32(value, 4))),
+            (KIND_EXPERIMENT, 4) if value[..2] == PROBE_EXID => {
+                let step = ProbeStep::ALL.get(usize::from(value[2]));
+                self.probe = step.map(|step| ProbeOption { step: *step, cycle: value[3] });
+            }
             (KIND_MSS | KIND_WINDOW_SCALE | KIND_SACK_PERMITTED | KIND_SACK | KIND_TIMESTAMPS, _) => {
                 return Err(Error::Option(kind));
             }
@@ -335,6 +374,10 @@ impl Options {
         }
         if let Some(shift) = self.window_scale {
             put(&[KIND_NOP, KIND_WINDOW_SCALE, 3, shift]);
+        }
+        if let Some(probe) = self.probe {
+            let [high, low] = PROBE_EXID;
+            put(&[KIND_NOP, KIND_NOP, KIND_EXPERIMENT, 6, high, low, probe.step as u8, probe.cycle]);
         }
         if !self.sack.is_empty() {
             //= RFC 2018 (3): four blocks fit, three beside timestamps.

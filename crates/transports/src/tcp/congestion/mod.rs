@@ -8,6 +8,7 @@
 //! | `cubic` | RFC 9438, RFC 8312 or as Linux | as NewReno | as NewReno |
 //! | `westwood` | RFC 5681 | as NewReno, to what the path carried | as NewReno |
 //! | `vegas` | by the queue it makes | as NewReno | as NewReno |
+//! | `probing` | RFC 5681 | probes first, then as NewReno, perhaps with the old window | as NewReno |
 //! | `bbr` | by a model of the path | resends, window by the model | when all is repaired |
 //!
 //! When SACK was agreed on, recovery follows RFC 6675 whatever the controller; Tahoe has none either way. A controller
@@ -21,6 +22,7 @@ mod hystart;
 mod hystart_pp;
 mod newreno;
 pub mod pacing;
+mod probing;
 mod reno;
 pub mod slow_start;
 mod tahoe;
@@ -101,6 +103,38 @@ pub struct Flow {
     pub limit: bool,
 }
 
+/// Why a sender believes that something is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    /// Duplicate acknowledgements, or SACK blocks that mean the same.
+    Duplicates,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// What a controller wants done about it first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// The loss is repaired now: [`Controller::ssthresh`] and [`Controller::on_event`] say with which window.
+    Repair,
+    /// Sending is suspended, and a probe is sent; its answer is waited for so long.
+    Probe {
+        /// The time.
+        wait: Duration,
+    },
+}
+
+/// What is known of the round-trip time.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// SRTT (RFC 6298).
+    pub srtt: Duration,
+    /// RTTVAR.
+    pub rttvar: Duration,
+    /// The retransmission timeout, with its backoff.
+    pub rto: Duration,
+}
+
 /// How a sender repairs losses when there is no SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
@@ -148,6 +182,18 @@ pub trait Controller: Send {
             self.ssthresh(window, base)
         }
     }
+    /// Does it probe the path before it lets losses be repaired? Asked once; then the SYN offers the peer to.
+    fn probes(&self) -> bool {
+        false
+    }
+    /// Something seems to be lost and nothing was done about it yet. Only asked if the peer answers probes.
+    fn on_suspicion(&mut self, _window: &Window, _suspicion: Suspicion, _estimate: Estimate) -> Reaction {
+        Reaction::Repair
+    }
+    /// While sending is suspended: the last probe was answered after `rtt`, or (none) not in time.
+    fn on_probe(&mut self, _window: &Window, _rtt: Option<Duration>, _estimate: Estimate) -> Reaction {
+        Reaction::Repair
+    }
     /// Does it set window and rate itself, on every acknowledgement and in every state? Asked once. Then
     /// [`control`](Controller::control) takes the place of `observe`, `on_ack` and the reduction during recovery.
     fn controls(&self) -> bool {
@@ -176,6 +222,7 @@ pub(super) fn build(config: &Config, seed: u64) -> Box<dyn Controller> {
         Congestion::Cubic => cubic::build(config),
         Congestion::Westwood => Box::new(westwood::Westwood::new(config)),
         Congestion::Vegas => Box::new(vegas::Vegas::new(config)),
+        Congestion::Probing => Box::new(probing::Probing::new(config)),
         Congestion::Bbr => Box::new(bbr::Bbr::new(config, seed)),
     }
 }
