@@ -65,42 +65,43 @@ impl Connection {
     }
 
     /// `len` octets arrived, echoing `echo`.
-    #[cold]
+    #[inline(never)]
     pub fn right_size_by_arrival(&mut self, now: Instant, echo: Option<u32>, len: u64) {
-        let (stamp, tick, nxt, wnd) =
-            (self.timestamp(now), self.config.timestamp_tick, self.rcv.nxt, self.rcv.wnd());
-        let full = len >= self.rcv.mss.min(536);
-        let timestamps = self.timestamps_ok;
         let Some(r) = &mut self.right_size else { return };
-        if timestamps {
-            if full && let Some(echo) = echo.filter(|e| r.echo != Some(*e)) {
-                r.echo = Some(echo);
+        if self.timestamps_ok {
+            // Nearly all segments echo what the one before did.
+            if r.echo == echo || len < self.rcv.mss.min(536) {
+                return;
+            }
+            r.echo = echo;
+            let stamp = self.timestamp(now);
+            if let (Some(echo), Some(r)) = (echo, &mut self.right_size) {
                 let ticks = stamp.wrapping_sub(echo);
                 if ticks.cast_signed() >= 0 {
                     // A time below a tick is one.
-                    r.sample(tick * u64::from(ticks.max(1)), false);
+                    r.sample(self.config.timestamp_tick * u64::from(ticks.max(1)), false);
                 }
             }
             return;
         }
+        let nxt = self.rcv.nxt;
         match r.window {
             Some((_, end)) if nxt < end => {}
             last => {
                 if let Some((began, _)) = last {
                     r.sample(now.since(began), true);
                 }
-                r.window = Some((now, nxt + wnd.max(1)));
+                r.window = Some((now, nxt + self.rcv.wnd().max(1)));
             }
         }
     }
 
     /// The application has read something.
-    #[cold]
+    #[inline(never)]
     pub fn right_size_by_reading(&mut self, now: Instant) {
         let (read, mss) = (self.octets_read(), self.rcv.mss);
         let Some(r) = &mut self.right_size else { return };
-        let Some(rtt) = r.rtt else { return };
-        if now.since(r.since) < rtt {
+        if r.rtt.is_none_or(|rtt| now.since(r.since) < rtt) {
             return;
         }
         let copied = read - r.read.min(read);

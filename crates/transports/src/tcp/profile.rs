@@ -255,13 +255,19 @@ fn linux() -> Config {
         idle_restart: IdleRestart::Halve,
         lost_syns_forgiven: 1,
         delayed_ack: AckPolicy::Linux,
-        receive_buffer: Octets(576 * 1024),
+        // `tcp_rmem` is 128 KiB at first and 6 MiB at most, half of which is window (`tcp_adv_win_scale` 1); `tcp_wmem` 16 KiB
+        // and 4 MiB. Both adapt to the path.
+        receive_buffer: Octets(65_536),
+        receive_autotuning: true,
+        receive_buffer_max: Octets(3 * 1024 * 1024),
         // Quick acknowledgements last while the window grows. Transfers recorded between two hosts with Linux 6.18
         // and receive buffers of 4 MiB end that phase after 197 segments of 1448 octets: 181 steps of two segments
         // and sixteen more. (Where it stops depends on the memory that a segment takes there.)
         quick_ack_window: Octets(65_535 + 181 * 2 * 1448),
         initial_receive_window: Octets(65_535),
-        send_buffer: Octets(4 * 1024 * 1024),
+        send_buffer: Octets(16 * 1024),
+        send_autotuning: true,
+        send_buffer_max: Octets(4 * 1024 * 1024),
         nagle: Nagle::Minshall,
         rto_after_lost_syn: Duration::from_secs(1),
         min_rto: Duration::from_millis(200),
