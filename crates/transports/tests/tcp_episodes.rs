@@ -554,12 +554,20 @@ fn whatever_the_link_does_both_read_all_and_close_and_no_timer_is_left() {
     let lane = |lane: u64| {
         move || {
             let seeds = (lane..count).step_by(lanes as usize).map(|n| splitmix64(20_010_331, n));
-            seeds.filter(|seed| catch_unwind(AssertUnwindSafe(|| play(*seed))).is_err()).take(5).collect()
+            let fails = |seed: &u64| {
+                let fails = catch_unwind(AssertUnwindSafe(|| play(*seed))).is_err();
+                if fails {
+                    println!("AIRLOOM_EPISODE={seed} failed");
+                }
+                fails
+            };
+            seeds.filter(fails).take(5).collect()
         }
     };
     let threads: Vec<_> = (0..lanes).map(|n| std::thread::spawn(lane(n))).collect();
     let failed: Vec<Vec<u64>> = threads.into_iter().map(|t| t.join().expect("a lane ends")).collect();
     let failed = failed.concat();
+    println!("{count} episodes, {} of them failed (a lane stops after five)", failed.len());
     assert!(failed.is_empty(), "play again with AIRLOOM_EPISODE set to one of {failed:?}");
     println!("{count} episodes");
 }
