@@ -167,10 +167,12 @@ impl Connection {
         }
         self.timers.ack.stop();
         self.rcv.last_ack = self.rcv.nxt;
+        // Beyond the right edge (a FIN, a window that shrank) it would not be taken, and an answer never come.
+        let seq = self.snd.nxt.min(self.snd.window_edge()).max(self.snd.una);
         let header = Header {
             source: self.ports.0,
             destination: self.ports.1,
-            seq: self.snd.nxt as u32,
+            seq: seq as u32,
             ack: self.rcv.nxt as u32,
             flags: Flags::ACK.with(self.ecn.echo_flags()),
             window: self.rcv.announce(self.rcv.shift),
