@@ -230,7 +230,7 @@ mod tests {
         let plain = RealTcp { congestion: Some("cubic".to_owned()), ..RealTcp::default() };
         assert_eq!(told("\"tcp\""), plain);
         assert_eq!(
-            told("{ tcp = { profile = \"linux\", sack = true, receive_buffer = \"576KiB\" } }"),
+            told("{ tcp = { profile = \"linux\", sack = true, receive_buffer = \"64KiB\" } }"),
             plain
         );
         let all = "{ tcp = { congestion = \"newreno\", receive_buffer = \"2MB\", send_buffer = \"100kB\", \
