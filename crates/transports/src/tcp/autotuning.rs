@@ -60,6 +60,13 @@ impl Connection {
         }
     }
 
+    /// The next look at what was read: a round trip after the last one, once one is known.
+    fn right_size_next(&mut self) {
+        if let Some(RightSize { rtt: Some(rtt), since, .. }) = self.right_size {
+            self.right_size_due = since + rtt;
+        }
+    }
+
     fn octets_read(&self) -> u64 {
         self.rcv.nxt - self.rcv.readable()
     }
@@ -82,6 +89,7 @@ impl Connection {
                     r.sample(self.config.timestamp_tick * u64::from(ticks.max(1)), false);
                 }
             }
+            self.right_size_next();
             return;
         }
         let nxt = self.rcv.nxt;
@@ -92,6 +100,7 @@ impl Connection {
                     r.sample(now.since(began), true);
                 }
                 r.window = Some((now, nxt + self.rcv.wnd().max(1)));
+                self.right_size_next();
             }
         }
     }
@@ -101,9 +110,6 @@ impl Connection {
     pub fn right_size_by_reading(&mut self, now: Instant) {
         let (read, mss) = (self.octets_read(), self.rcv.mss);
         let Some(r) = &mut self.right_size else { return };
-        if r.rtt.is_none_or(|rtt| now.since(r.since) < rtt) {
-            return;
-        }
         let copied = read - r.read.min(read);
         if copied > r.space {
             let needed = 2 * copied + SPARE_SEGMENTS * mss;
@@ -115,10 +121,11 @@ impl Connection {
             self.rcv.raise_limit(limit);
         }
         (r.read, r.since) = (read, now);
+        self.right_size_next();
     }
 
     /// The application waits for room and something was acknowledged.
-    #[inline(never)]
+    #[inline]
     pub fn room_for_more(&mut self) {
         // Linux: only if the window would take more than what is there.
         if self.config.send_autotuning && self.in_flight() + self.snd.unsent() < self.window.cwnd {

@@ -166,6 +166,8 @@ pub(super) struct Connection {
     pub acks: AckState,
     /// With receive buffer autotuning.
     pub right_size: Option<RightSize>,
+    /// When it looks at what was read next; never without it.
+    pub right_size_due: Instant,
     pub timers: Timers,
     /// When data (or a probe) was sent last, and when something was received last.
     pub last_sent: Instant,
@@ -259,6 +261,7 @@ impl Connection {
             rtt: Rtt::new(&config),
             acks: AckState::new(),
             right_size,
+            right_size_due: Instant::FAR_FUTURE,
             timers: Timers::default(),
             last_sent: now,
             last_resent: now,
@@ -661,7 +664,7 @@ impl Transport for Connection {
     fn read(&mut self, cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {
         let body = self.rcv.read(max)?;
         self.facts.app_received += body.len() as u64;
-        if self.right_size.is_some() {
+        if cx.now >= self.right_size_due {
             self.right_size_by_reading(cx.now);
         }
         if self.rcv.readable() == 0 && self.acks.on_drained(&self.config) || self.rcv.wants_update() {
