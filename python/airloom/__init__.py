@@ -11,6 +11,7 @@ True
 
 from typing import TYPE_CHECKING, Any
 
+from airloom import _startup as _startup
 from airloom._core import ScenarioError, __version__
 from airloom.errors import AirloomError, Interrupted, LabError, RunError, Unsupported
 from airloom.reexec import pytest_addoption as pytest_addoption  # for `pytest -p airloom`

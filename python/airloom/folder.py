@@ -45,11 +45,16 @@ class Folder:
 
     def __enter__(self) -> Self:
         """Makes the hidden folder."""
-        for parent in [*reversed(self.place.parents)]:
-            if not parent.exists():
-                parent.mkdir()
-                self._made.append(parent)
-        self._partial.mkdir()
+        try:
+            for parent in [*reversed(self.place.parents)]:
+                if not parent.exists():
+                    self._made.append(parent)
+                    parent.mkdir()
+            self._partial.mkdir()
+        except BaseException:
+            # A signal may come at any moment, also when a folder was made and nobody knows of it yet.
+            self._remove()
+            raise
         return self
 
     def __exit__(
@@ -57,12 +62,15 @@ class Folder:
     ) -> None:
         """Removes what was not finished."""
         if self._partial.exists():
-            shutil.rmtree(self._partial, ignore_errors=True)
-            for parent in reversed(self._made):
-                try:
-                    parent.rmdir()
-                except OSError:
-                    break
+            self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self._partial, ignore_errors=True)
+        for parent in reversed(self._made):
+            try:
+                parent.rmdir()
+            except OSError:
+                break
 
     def path(self, name: str) -> Path:
         """Where to write the file `name`."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import NoReturn
 
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, emulate, python, report, run, study, validate
+from airloom.cli import check, doctor, emulate, python, report, run, signals, study, validate
 from airloom.cli import list as list_
 from airloom.cli import sweep as sweep_
 from airloom.cli.terminal import Manners, say_details, say_error
@@ -66,14 +65,12 @@ _WrongUse: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs a command line and ends the process with the documented exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    sys.exit(call(arguments))
-
-
-def _end(number: int, _: object) -> NoReturn:
-    # Like an exception, so that namespaces and half-written folders are cleared away on the way out.
-    sys.exit(128 + number)
+    signals.install()
+    try:
+        code = call(arguments)
+    finally:
+        signals.done()
+    sys.exit(code)
 
 
 def call(arguments: list[str] | None = None) -> int:
