@@ -1,6 +1,7 @@
 """Everything as root, as a plain user, and as one with three capabilities."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,26 @@ def test_pytest_enters_laboratories_also_from_its_workers(user: User) -> None:
     done = user.python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "airloom", "--rootdir", user.folder, test)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
+
+
+def test_workers_of_pytest_xdist_have_laboratories_side_by_side(user: User) -> None:
+    test = user.folder / "test_workers.py"
+    test.write_text(
+        "import os, urllib.request, airloom, pytest\n"
+        "@pytest.mark.parametrize('octets', range(1000, 1006))\n"
+        "def test_fetch(octets):\n"
+        "    open(os.environ['PYTEST_XDIST_WORKER'], 'w').close()\n"
+        "    with airloom.lab('wireline', overrides={'delay': '5ms'}) as link:\n"
+        "        assert len(urllib.request.urlopen(f'http://origin/{octets}').read()) == octets\n"
+    )
+    for worker in ("gw0", "gw1"):
+        (user.folder / worker).unlink(missing_ok=True)
+    options: list[str | Path] = ["-q", "-p", "no:cacheprovider", "-p", "airloom", "-n", "2", "--rootdir", user.folder]
+    done = user.python("-m", "pytest", *options, test)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 passed" in done.stdout
+    assert (user.folder / "gw0").exists()
+    assert (user.folder / "gw1").exists()
 
 
 def test_without_the_rights_to_enter_the_ways_are_named_and_run_works_all_the_same(user: User) -> None:
