@@ -76,12 +76,13 @@ pub struct Builder {
     mtu: u16,
     real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
     devices: Vec<(HostId, PortDevice)>,
+    exit: Option<HostId>,
 }
 
 impl Builder {
     /// An empty world whose random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {
-        Builder { seed, world: World::default(), mtu: MTU, real: Vec::new(), devices: Vec::new() }
+        Builder { seed, world: World::default(), mtu: MTU, real: Vec::new(), devices: Vec::new(), exit: None }
     }
 
     /// Adds a host.
@@ -275,6 +276,11 @@ impl Builder {
         self.devices.push((host, device));
     }
 
+    /// What is no host's address is sent to this host, which is real: the way to the outside world begins there.
+    pub fn exit(&mut self, host: HostId) {
+        self.exit = Some(host);
+    }
+
     /// Makes the ports of the real hosts, once all their links are there.
     fn make_ports(&mut self) {
         for (HostId(host), command, tcp) in std::mem::take(&mut self.real) {
@@ -294,6 +300,7 @@ impl Builder {
                     mtu: facts.mtu,
                     device,
                     forwards,
+                    is_exit: self.exit == Some(HostId(host)),
                     names: names.clone(),
                     tcp: tcp.clone(),
                     command: command.clone(),
@@ -336,6 +343,13 @@ impl Builder {
 
     /// The world, at rest at time zero.
     pub fn build(mut self) -> Result<World, BuildError> {
+        if let Some(HostId(exit)) = self.exit {
+            let interfaces = self.world.hosts[exit as usize].net.interfaces.iter();
+            let addresses = interfaces.flat_map(|i| i.addresses.iter().map(|a| ip::key(*a))).collect();
+            self.world.routes.exit = Some((exit, addresses));
+            // Its ports come last: the command of a run is for the others.
+            self.real.sort_by_key(|(host, ..)| host.0 == exit);
+        }
         self.make_ports();
         self.world.find_routes_of_ports();
         self.world.timeline.sort_by_key(|p| p.at);

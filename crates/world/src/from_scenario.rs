@@ -43,6 +43,9 @@ impl Scenario {
                 b.at(entry.at, LinkId(entry.link as u32), &entry.part, *change);
             }
         }
+        if let Some(exit) = self.hosts.iter().position(|h| h.settings.outside && h.real && real_time) {
+            b.exit(hosts[exit]);
+        }
         self.ask(&mut b);
         b.build()
     }

@@ -13,6 +13,7 @@ mod builder;
 mod fabric;
 mod from_scenario;
 mod host;
+mod observed;
 mod port;
 mod port_routes;
 mod routes;

@@ -55,6 +55,8 @@ pub struct PortInfo {
     pub device: PortDevice,
     /// Does the host pass on datagrams that are not for it?
     pub forwards: bool,
+    /// Does the way to the outside world begin at the host?
+    pub is_exit: bool,
     /// Addresses and names of all hosts, as this one should use them.
     pub names: Arc<[(IpAddr, String)]>,
     /// What the host's TCP is told.

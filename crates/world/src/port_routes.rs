@@ -1,7 +1,7 @@
 //! The routes of real hosts: what the model does with a datagram, told to a kernel.
 //!
-//! By its first interface, or where a given default route says, a real host reaches everything that has no better
-//! route. Given networks are routes of the kernel too. For every address of the network on which longest-prefix
+//! By its first interface, or the one that leads to the exit, or where a given default route says, a real host reaches
+//! everything that has no better route. Given networks are routes of the kernel too. For every address of the network on which longest-prefix
 //! matching over these would choose another interface than the model does, there is a route of its own.
 
 use std::net::IpAddr;
@@ -46,10 +46,16 @@ impl World {
                 entries.push((route.network, route.bits, interface as u16));
             }
         }
-        let interfaces = &self.hosts[host as usize].net.interfaces;
+        let is_exit = self.routes.exit.as_ref().is_some_and(|(exit, _)| *exit == host);
         for default in [IpAddr::from([0; 4]), IpAddr::from([0; 16])] {
             let same_family = |a: &IpAddr| a.is_ipv4() == default.is_ipv4();
+            let interfaces = &self.hosts[host as usize].net.interfaces;
             let first = interfaces.iter().position(|i| i.addresses.iter().any(same_family));
+            // Of everything else the exit knows more than the model.
+            let first = first.filter(|_| !is_exit).map(|first| {
+                let to_exit = self.routes.towards_the_exit(host, ip::key(default));
+                if let Some(Hop::Link { interface, .. }) = to_exit { usize::from(interface) } else { first }
+            });
             let given = entries.iter().any(|(network, bits, _)| *bits == 0 && same_family(network));
             if let (Some(first), false) = (first, given) {
                 entries.push((default, 0, first as u16));
@@ -119,6 +125,16 @@ mod tests {
         assert_eq!(routes[0], [v4("0.0.0.0", 0)]);
         assert_eq!(routes[1], [v4("10.0.1.2", 32)]);
         assert_eq!(routes[2], [v4("10.0.2.1", 32)]);
+    }
+
+    #[test]
+    fn a_real_gateway_sends_what_it_does_not_know_towards_the_exit_which_keeps_it() {
+        let routes = network(1, |b, hosts, _| b.exit(hosts[2]));
+        assert_eq!(routes[0], [v4("10.0.0.2", 32)]);
+        assert_eq!(routes[2], [v4("0.0.0.0", 0)]);
+        let routes = network(2, |b, hosts, _| b.exit(hosts[2]));
+        assert!(!routes[0].is_empty());
+        assert!(routes[0].iter().all(|(_, bits)| *bits == 32), "{routes:?}");
     }
 
     #[test]

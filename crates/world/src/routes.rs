@@ -62,6 +62,8 @@ pub(crate) struct Routes {
     /// May datagrams of others pass through the host?
     pub(crate) forwards: Vec<bool>,
     pub(crate) given: Vec<Vec<Route>>,
+    /// The host that gets what is for nobody in the network, and its addresses.
+    pub(crate) exit: Option<(u32, Vec<u128>)>,
     /// Where an address lives: host and link.
     places: Table<u128, (u32, u32)>,
     found: Table<(u32, u128), Hop>,
@@ -79,12 +81,30 @@ impl Routes {
         if let Some(hop) = self.found.get(&(host, address)) {
             return Some(*hop);
         }
-        let hop = self.find(host, address)?;
+        let Some(hop) = self.find(host, address) else { return self.towards_the_exit(host, address) };
         // Only what is in the network is remembered: real programs may try any number of addresses elsewhere.
         if self.places.contains(&address) {
             self.found.insert((host, address), hop);
         }
         Some(hop)
+    }
+
+    /// The host that gets what is for `address`: the one that has it, or the exit.
+    pub(crate) fn owner(&self, address: u128) -> Option<u32> {
+        let place = self.places.get(&address).map(|place| place.0);
+        place.or_else(|| self.exit.as_ref().map(|exit| exit.0))
+    }
+
+    /// The next hop for an address that nobody has.
+    #[cold]
+    pub(crate) fn towards_the_exit(&mut self, host: u32, address: u128) -> Option<Hop> {
+        let (exit, addresses) = self.exit.as_ref()?;
+        if *exit == host || self.places.contains(&address) {
+            return None;
+        }
+        let same_family = |a: &&u128| ip::is_v4_key(**a) == ip::is_v4_key(address);
+        let its = *addresses.iter().find(same_family)?;
+        self.lookup(host, its)
     }
 
     fn find(&self, host: u32, address: u128) -> Option<Hop> {
@@ -202,6 +222,21 @@ mod tests {
         assert_eq!(r.lookup(2, key("10.0.0.3")), Some(down));
         assert_eq!(r.lookup(2, key("10.0.1.1")), Some(Hop::Local));
         assert_eq!(r.lookup(0, key("192.0.2.1")), None);
+    }
+
+    #[test]
+    fn what_nobody_has_goes_to_the_exit_and_nobody_else_moves() {
+        let mut r = cell();
+        let before: Vec<_> = (0..4).map(|host| r.lookup(host, key("10.0.0.3"))).collect();
+        r.exit = Some((3, vec![key("10.0.1.2")]));
+        assert_eq!(r.lookup(0, key("192.0.2.1")), r.lookup(0, key("10.0.1.2")));
+        assert!(r.lookup(2, key("192.0.2.1")).is_some());
+        assert_eq!(r.lookup(3, key("192.0.2.1")), None, "what it sends back is for somebody");
+        assert_eq!(r.lookup(0, key("2001:db8::1")), None, "it has no address of that family");
+        assert_eq!((r.owner(key("192.0.2.1")), r.owner(key("10.0.0.2"))), (Some(3), Some(0)));
+        assert_eq!((0..4).map(|host| r.lookup(host, key("10.0.0.3"))).collect::<Vec<_>>(), before);
+        // Not remembered: a real program may try any number of addresses.
+        assert!(!r.found.contains(&(0, key("192.0.2.1"))));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::world::World;
 impl World {
     /// Reports the flows that are still open; call once, when the run ends.
     pub fn close_books(&mut self) {
+        self.observed.report(&mut self.records);
         for host in &mut self.hosts {
             let net = &mut host.net;
             for connection in net.slots.iter_mut().filter_map(|s| s.connection.as_deref_mut()) {

@@ -24,6 +24,7 @@ use airloom_wire::segment;
 use crate::agenda::{Agenda, Key};
 use crate::fabric::{LinkSlot, record};
 use crate::host::{Call, Fed, Host, Reception, Totals};
+use crate::observed::Observed;
 use crate::port::{FlowTable, PortId, PortInfo};
 use crate::routes::{Hop, Routes};
 
@@ -60,6 +61,8 @@ pub struct World {
     pub(crate) timeline: Vec<Planned>,
     pub(crate) ports: Vec<PortInfo>,
     flows: FlowTable,
+    /// Flows of which no end is simulated.
+    pub(crate) observed: Observed,
     fed: Fed,
     /// Datagrams that hosts sent to themselves.
     loopback: VecDeque<(u32, Packet)>,
@@ -144,6 +147,12 @@ impl World {
         let key = ip::destination_key(packet.head()).unwrap_or(0);
         match self.routes.lookup(host, key) {
             Some(hop @ Hop::Link { interface: out, .. }) if out == interface => {
+                let reader = self.routes.owner(key);
+                if self.records.wants_facts()
+                    && reader.is_some_and(|h| self.hosts[h as usize].ports.is_some())
+                {
+                    self.observed.sent(self.now, packet.flow(), &packet);
+                }
                 self.transmit(host, hop, packet)
             }
             // A real host's kernel chose this interface; the model knows no way over it.
@@ -161,6 +170,19 @@ impl World {
             Some((_, Key::Link(link))) => self.links[link as usize].bearer.grade() != Grade::Radio,
             _ => false,
         }
+    }
+
+    /// Octets that wait in the longest queue of all links.
+    pub fn longest_backlog(&self) -> u64 {
+        let now = self.now;
+        let links = self.links.iter().zip(&self.routes.ends);
+        let queues = links.flat_map(|(link, ends)| {
+            let stations = (0..ends.near.len()).map(|n| Station(n as u16));
+            stations.flat_map(move |s| {
+                [Direction::Uplink, Direction::Downlink].map(|d| link.bearer.backlog(now, d, s))
+            })
+        });
+        queues.map(|backlog| backlog.octets).max().unwrap_or(0)
     }
 
     /// The links by name, and how they treat the super-packets of real hosts at the moment.
@@ -364,6 +386,7 @@ impl World {
         record(cx, point, Event::Receive, direction, &packet, &here.net.protocols);
         if let Some(ports) = &here.ports {
             self.flows.learn(&packet);
+            self.observed.received(self.now, &packet);
             self.egress.push_back((PortId(ports[usize::from(interface)]), packet));
             return;
         }

@@ -84,6 +84,9 @@ impl Scenario {
         if settings.port != PortDevice::default() {
             table.insert("port".into(), settings.port.name().into());
         }
+        if settings.outside {
+            table.insert("outside".into(), true.into());
+        }
         let real = match members.iter().filter(|h| h.real).count() {
             n if n == 0 || n == members.len() => (n > 0).into(),
             _ => members.iter().filter(|h| h.real).filter_map(|h| h.index).collect(),

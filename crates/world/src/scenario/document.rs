@@ -114,6 +114,50 @@ impl Document {
         }
     }
 
+    /// Makes `--outside` part of the document: the real host `outside` behind the far end, unless a host is the way to
+    /// the outside world already. The far end is the last host of the path, or of the table of hosts.
+    pub fn set_outside(&mut self) -> Result<(), ScenarioError> {
+        const HOST: &str = "outside";
+        const LINK: &str = "way-out";
+        let number = self.options.len();
+        self.options.push("--outside".to_owned());
+        let place = Place::Option(number);
+        let node = |kind| Node::new(kind, place);
+        let entry = |key: &str, kind| Entry { key: key.to_owned(), key_place: place, value: node(kind) };
+        let text = |text: &str| Kind::String(text.to_owned());
+
+        let hosts = self.root.get("hosts").and_then(Node::entries).unwrap_or(&[]);
+        let links = self.root.get("links").and_then(Node::entries).unwrap_or(&[]);
+        let is_exit =
+            |e: &Entry| e.value.get("outside").is_some_and(|n| matches!(n.kind, Kind::Boolean(true)));
+        if hosts.iter().any(is_exit) {
+            return Ok(());
+        }
+        if let Some(taken) = hosts.iter().chain(links).find(|e| e.key == HOST || e.key == LINK) {
+            let message = format!("a host or link is called `{}` already", taken.key);
+            return Err(self.option_error(number, message, Vec::new()));
+        }
+        let far = hosts.last().map(|e| match e.value.get("count") {
+            Some(_) => format!("{}[0]", e.key),
+            None => e.key.clone(),
+        });
+        let mut link = vec![entry("bearer", text("wireline"))];
+        match self.root.step_mut("path") {
+            Some(Node { kind: Kind::List(path), .. }) => path.extend([node(text(LINK)), node(text(HOST))]),
+            _ => {
+                let ends = [far.as_deref().unwrap_or_default(), HOST].map(|n| node(text(n)));
+                link.push(entry("between", Kind::List(ends.to_vec())));
+            }
+        }
+        let host = vec![entry("real", Kind::Boolean(true)), entry("outside", Kind::Boolean(true))];
+        for (table, name, value) in [("hosts", HOST, host), ("links", LINK, link)] {
+            if let Some(Node { kind: Kind::Table(entries), .. }) = self.root.step_mut(table) {
+                entries.push(entry(name, Kind::Table(value)));
+            }
+        }
+        Ok(())
+    }
+
     /// Makes `--real HOST` part of the document; `HOST` may be one of a group: `mobile[2]`.
     pub fn set_real(&mut self, host: &str) -> Result<(), ScenarioError> {
         let number = self.options.len();

@@ -19,7 +19,7 @@ pub(super) const MOST_HOSTS: u64 = 4096;
 const MOST_APPS: usize = 64;
 
 pub(super) const HOST_KEYS: &[&str] =
-    &["app", "transport", "proxy", "count", "real", "command", "port", "forward", "routes"];
+    &["app", "transport", "proxy", "count", "real", "command", "port", "outside", "forward", "routes"];
 
 /// All hosts so far, and how the file calls them.
 pub(super) struct Directory<'a> {
@@ -108,6 +108,14 @@ pub(super) fn read<'a>(node: &'a Node, registries: &Registries) -> Result<Direct
         let members = count.and_then(|c| u32::try_from(c).ok());
         let real = group.get("real").map(|n| real(n, members)).transpose()?.unwrap_or(Real::None);
         let settings = Arc::new(settings(group, registries)?);
+        if let Some(node) = group.get("outside").filter(|_| settings.outside) {
+            if directory.hosts.iter().any(|h| h.settings.outside) {
+                return Err(Fault::at(node, "another host is the way to the outside world already"));
+            }
+            if count.is_some() {
+                return Err(Fault::at(node, "one host is the way to the outside world, not a group"));
+            }
+        }
         let host = |index: Option<u32>| Host {
             name: index.map_or_else(|| entry.key.clone(), |i| format!("{}[{i}]", entry.key)),
             group: entry.key.clone(),
@@ -195,7 +203,8 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
     };
     let command = host.get("command").map(command).transpose()?;
     let port = host.get("port").map(port).transpose()?.unwrap_or_default();
-    Ok(HostSettings { apps, proxy, transport, command, port })
+    let outside = host.get("outside").map(Node::boolean).transpose()?.unwrap_or(false);
+    Ok(HostSettings { apps, proxy, transport, command, port, outside })
 }
 
 fn apps<'a>(node: &'a Node, family: Family<'_>) -> Result<Vec<Component>, Fault<'a>> {

@@ -115,6 +115,7 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
             "count": { "type": "integer", "minimum": 1, "maximum": MOST_HOSTS, "description": "Makes so many hosts, `name[0]` and on." },
             "real": { "anyOf": real, "description": "In real time: a port to real programs instead of a simulated host." },
             "port": { "enum": ["veth", "tun"], "description": "What the host has at its ends of links when it is real." },
+            "outside": { "type": "boolean", "description": "Is it the way to the outside world when it is real? One host may be." },
             "command": { "type": "array", "items": { "type": "string" }, "minItems": 1, "description": "What runs in the host when it is real." },
             "forward": { "type": "boolean", "description": "Does it pass on datagrams that are not for it?" },
             "routes": { "type": "array", "items": route, "description": "Routes that win over the shortest paths." },

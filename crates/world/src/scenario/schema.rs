@@ -68,6 +68,8 @@ pub struct HostSettings {
     pub command: Option<Vec<String>>,
     /// What it has at its ends of links when it is real.
     pub port: PortDevice,
+    /// Is it the way to the outside world when it is real?
+    pub outside: bool,
 }
 
 /// A route the file gave.
