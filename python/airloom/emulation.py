@@ -16,14 +16,20 @@ if TYPE_CHECKING:
 
 
 #: What goes over the links: nanoseconds, octets sent and received so far, packets dropped, PDUs sent again, octets in
-#: the longest queue (if a link says), the radio's state.
-Meter = Callable[[int, int, int, int, int, int | None, str | None], None]
+#: the longest queue, the radio's state.
+Meter = Callable[[int, int, int, int, int, int, str | None], None]
 
 
-def find(name: str, overrides: Mapping[str, object] | None = None, real: Sequence[str] = ()) -> Scenario:
+def find(
+    name: str,
+    overrides: Mapping[str, object] | None = None,
+    real: Sequence[str] = (),
+    outside: bool = False,
+) -> Scenario:
     """A scenario (file or shipped), else a bearer or a preset with a simulated web server behind it.
 
-    `overrides` sets keys of the scenario, or of the bearer. The error names the choices of all three.
+    `overrides` sets keys of the scenario, or of the bearer; `outside` adds the way to the outside
+    world. The error names the choices of all three.
 
     >>> find("wpt/3g").understood["links"]["link"]["rate"]["downlink"]
     '1600kbit/s'
@@ -36,14 +42,14 @@ def find(name: str, overrides: Mapping[str, object] | None = None, real: Sequenc
     if Path(name).is_file() or name in shipped():
         if name in bearers or name in presets():
             raise UsageError(f"{name!r} is a scenario and a bearer or preset: rename the file, or say ./{name}")
-        return load(name, overrides, real)
+        return load(name, overrides, real, outside)
     if name in bearers or name in presets():
         if real:
             raise UsageError(f"--real: {name!r} is a link, its host `mobile` is real already")
         if name in bearers:
-            return for_bearer(name, overrides)
+            return for_bearer(name, overrides, outside=outside)
         preset = presets()[name]
-        return for_bearer(preset.bearer, {**preset.keys, **(overrides or {})}, name)
+        return for_bearer(preset.bearer, {**preset.keys, **(overrides or {})}, name, outside)
     raise UsageError(
         f"nothing called {name!r} to emulate: no such file; valid scenarios: {', '.join(shipped())}; "
         f"valid bearers: {', '.join(bearers)}; presets: airloom list presets"

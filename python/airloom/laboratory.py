@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from airloom import _core
-from airloom.errors import LabError, RunError
+from airloom.errors import LabError, RunError, UsageError
 
 if TYPE_CHECKING:
     from airloom.folder import Folder
@@ -43,14 +43,16 @@ def lab(
     real: Sequence[str] = (),
     host: str | None = None,
     enter: bool = True,
+    outside: bool = False,
     out: Path | str | None = None,
 ) -> Lab:
     """A laboratory for `with`: what `airloom emulate NAME` runs, while the block runs.
 
     `name` is a scenario (or its name or file), a bearer or a preset; `overrides` sets its keys. In the block this
     thread, and the threads and programs it starts, are in the real host `host` (the first one, unless told), unless
-    `enter` is false; `LabError` says so where that is not allowed. Afterwards `summary` has the figures of the run,
-    and there is a run folder if `out` names one.
+    `enter` is false; `LabError` says so where that is not allowed. With `outside` there is a way to the outside world
+    behind the far end, for IPv4 (root, or a plain user with slirp4netns; `DriveError` says what is missing).
+    Afterwards `summary` has the figures of the run, and there is a run folder if `out` names one.
 
     >>> import airloom
     >>> with airloom.lab("wireline", seed=7, enter=False) as link:
@@ -62,7 +64,12 @@ def lab(
     from airloom.emulation import find
     from airloom.scenario import Scenario
 
-    scenario = name if isinstance(name, Scenario) else find(str(name), overrides, real)
+    if isinstance(name, Scenario):
+        if outside:
+            raise UsageError("outside: give `lab` the scenario's name, or load it with `load(.., outside=True)`")
+        scenario = name
+    else:
+        scenario = find(str(name), overrides, real, outside)
     if seed is not None:
         scenario = scenario.with_seed(seed)
     return Lab(scenario, host, enter, None if out is None else Path(out))

@@ -34,14 +34,19 @@ def shipped() -> dict[str, str]:
     }
 
 
-def load(name: str | Path, overrides: Mapping[str, object] | None = None, real: Sequence[str] = ()) -> Scenario:
+def load(
+    name: str | Path,
+    overrides: Mapping[str, object] | None = None,
+    real: Sequence[str] = (),
+    outside: bool = False,
+) -> Scenario:
     """The scenario in the file `name`, or the shipped scenario of that name.
 
     `overrides` sets keys of the file: `{"links.radio.loss.downlink": 0.1}`; the hosts in `real` run real programs
-    when it is emulated.
+    when it is emulated. `outside` adds a real host `outside` behind the far end: the way to the outside world.
     """
     text, file = _find(str(name))
-    return parse(text, file, overrides, real)
+    return parse(text, file, overrides, real, outside)
 
 
 def parse(
@@ -49,6 +54,7 @@ def parse(
     file: str = "text",
     overrides: Mapping[str, object] | None = None,
     real: Sequence[str] = (),
+    outside: bool = False,
 ) -> Scenario:
     """The scenario in `text`; `file` is named in errors.
 
@@ -64,17 +70,22 @@ def parse(
     for key, value in (overrides or {}).items():
         _log.debug("set %s = %s", key, value)
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
-    core = _core.Scenario(octets, file, settings, list(real))
+    core = _core.Scenario(octets, file, settings, list(real), outside)
+    if outside:
+        # As understood, so that whoever reads it again finds the host that is in no file.
+        return Scenario(core, core.understood.encode(), file, {}, ())
     return Scenario(core, octets, file, dict(overrides or {}), tuple(real))
 
 
-def for_bearer(bearer: str, overrides: Mapping[str, object] | None = None, name: str | None = None) -> Scenario:
+def for_bearer(
+    bearer: str, overrides: Mapping[str, object] | None = None, name: str | None = None, outside: bool = False
+) -> Scenario:
     """A real host `mobile` behind a link with this bearer, and the simulated server `origin` at 10.77.0.1.
 
     `overrides` sets keys of the bearer; `name` is what the scenario is called, if not by its bearer.
     """
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
-    core = _core.Scenario.for_bearer(bearer, settings)
+    core = _core.Scenario.for_bearer(bearer, settings, outside)
     return Scenario(core, core.understood.encode(), (name or bearer).replace("/", "-"), {}, ())
 
 

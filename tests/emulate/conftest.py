@@ -1,3 +1,4 @@
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,3 +26,11 @@ def user(request: pytest.FixtureRequest, tmp_path: Path) -> rights.User:
         return rights.ourselves(tmp_path)
     place = request.getfixturevalue("copies")
     return rights.plain(place) if request.param == "plain" else rights.capable(place)
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_not_ignored() -> Iterator[None]:
+    """A job that a shell put into the background ignores SIGINT, and so would what it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

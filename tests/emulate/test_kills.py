@@ -1,7 +1,9 @@
 """Whatever kills a run, nothing of it is left: no process, namespace, device, route, table or changed setting."""
 
+import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -47,25 +49,52 @@ def _marked(mark: int) -> list[str]:
 
 
 def _network() -> list[str]:
-    """Devices, routes, addresses and settings of the machine."""
+    """Devices, routes, addresses, rules and settings of the machine."""
     state = sorted(os.listdir("/sys/class/net"))
     for table in ("route", "ipv6_route", "fib_trie", "if_inet6"):
         path = Path("/proc/net", table)
         # The counters of a route are not part of it.
         lines = path.read_text().splitlines() if path.exists() else []
         state += sorted(" ".join(w for i, w in enumerate(line.split()) if i not in (4, 5, 6)) for line in lines)
+    if shutil.which("nft"):
+        said = subprocess.run(["nft", "list", "tables"], capture_output=True, text=True, check=False)
+        state += said.stdout.splitlines()
     for setting in ("ip_forward", "tcp_congestion_control", "tcp_rmem", "ping_group_range"):
         state.append(Path("/proc/sys/net/ipv4", setting).read_text())
     return state
 
 
-def _left(mark: int, before: list[str]) -> list[str]:
-    return _marked(mark) + [line for line in _network() if line not in before]
+def _namespaces(pid: int | str) -> set[str]:
+    """Those of a process, as far as they can be looked at."""
+    found = set()
+    for kind in ("net", "pid", "mnt", "user"):
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+    return found
 
 
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
+def _inside(mark: int) -> set[str]:
+    """The namespaces that only processes of the run are in."""
+    pids = [line.split(":", 1)[0] for line in _marked(mark)]
+    return set().union(*map(_namespaces, pids)) - _namespaces("self")
+
+
+def _left(mark: int, before: list[str], inside: set[str]) -> list[str]:
+    processes = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()] if inside else []
+    still_there = [f"{pid} in {ns}" for pid in processes for ns in _namespaces(pid) & inside]
+    return _marked(mark) + still_there + [line for line in _network() if line not in before]
+
+
+def _wait_until_nothing_is_left(mark: int, before: list[str], inside: set[str], what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while (left := _left(mark, before, inside)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not left, f"{what}: {left}"
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT", "panic"])
 def test_nothing_is_left_after_a_kill_at_a_random_moment(user: User, how: str) -> None:
-    if user.name == "capable" and how != "SIGKILL":
+    if user.name == "capable" and how not in ("SIGKILL", "panic"):
         # It differs from the others in how namespaces are made, not in how they go.
         return
     rng = random.Random(f"{user.name} {how}")
@@ -84,22 +113,30 @@ def test_nothing_is_left_after_a_kill_at_a_random_moment(user: User, how: str) -
             "-c",
             COMMAND.format(mark=mark),
         ]
-        with user.popen(arguments) as process:
-            # From before the first namespace is made to when the command is busy.
-            time.sleep(rng.uniform(0.1, 2.5))
-            process.send_signal(getattr(signal, how))
+        # From before the first namespace is made to when the command is busy.
+        after_s = rng.uniform(0.1, 2.5)
+        panic = {"AIRLOOM_DEBUG_PANIC_AFTER_MS": str(round(after_s * 500))} if how == "panic" else {}
+        inside: set[str] = set()
+        with user._replace(environment={**user.environment, **panic}).popen(arguments) as process:
+            if how != "panic":
+                time.sleep(after_s)
+                inside = _inside(mark) - _namespaces(process.pid)
+                process.send_signal(getattr(signal, how))
             try:
-                process.communicate(timeout=60)
+                _, err = process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        end = time.monotonic() + PATIENCE_S
-        while (left := _left(mark, before)) and time.monotonic() < end:
-            time.sleep(0.02)
-        assert not left, f"kill {number} by {how}: {left}"
-        # Nobody can clear its own half-written folder away after SIGKILL; it stays hidden.
-        written = [p for p in user.folder.glob(f"runs/*{mark}*") if how != "SIGKILL" or not p.name.startswith(".")]
-        assert not written, "a run that was killed has no result"
+        _wait_until_nothing_is_left(mark, before, inside, f"kill {number} by {how} after {after_s:.3f} s")
+        if how == "panic":
+            assert process.returncode == 125, err
+            assert "the engine panicked" in err
+        # Nobody can clear its own half-written folder away after SIGKILL; it stays hidden, and looks unfinished.
+        written = list(user.folder.glob(f"runs/*{mark}*")) + list(user.folder.glob(f"runs/.*{mark}*"))
+        if how == "SIGKILL":
+            assert all(p.name.startswith(".") and not (p / "run.json").exists() for p in written)
+        else:
+            assert not written, "a run that was killed has no result"
 
 
 def test_a_killed_laboratory_of_a_python_thread_is_gone_too(user: User) -> None:
@@ -118,9 +155,8 @@ def test_a_killed_laboratory_of_a_python_thread_is_gone_too(user: User) -> None:
     with user.popen(["-c", script]) as process:
         assert process.stdout
         assert process.stdout.readline() == "running\n"
+        inside = _inside(mark) - _namespaces(process.pid)
         process.kill()
         process.communicate()
-    end = time.monotonic() + PATIENCE_S
-    while (left := _left(mark, before)) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not left
+    assert inside
+    _wait_until_nothing_is_left(mark, before, inside, "a thread's laboratory")

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -33,6 +33,9 @@ pub struct PyLab {
 /// A laboratory without a command lasts until it is stopped: longer than any machine is up.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
+/// How long Python may have to wait until it is asked about signals.
+const STEP: std::time::Duration = std::time::Duration::from_millis(100);
+
 #[pymethods]
 impl PyLab {
     /// Starts the scenario; returns when its real hosts and their services are there.
@@ -45,14 +48,27 @@ impl PyLab {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
         let (tell, told) = mpsc::channel();
+        let told = Mutex::new(told);
         let work = move || {
             let until = Until::Elapsed(FOR_EVER);
             let ready = move |hosts| drop(tell.send(hosts));
-            let go_on = |_, _: &_| !seen.load(Ordering::Relaxed);
+            let go_on = |_, _, _: &_| !seen.load(Ordering::Relaxed);
             real_time::emulate_and_tell(&understood, None, until, &run_id, capture.as_deref(), ready, go_on)
         };
         let engine = std::thread::Builder::new().name("airloom-engine".to_owned()).spawn(work)?;
-        match py.detach(move || told.recv()) {
+        // In steps, so that Ctrl-C is heard.
+        let hosts = loop {
+            match py.detach(|| told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STEP)) {
+                Err(RecvTimeoutError::Timeout) => {}
+                answer => break answer,
+            }
+            if let Err(raised) = py.check_signals() {
+                stop.store(true, Ordering::Relaxed);
+                let _ = py.detach(|| engine.join());
+                return Err(raised);
+            }
+        };
+        match hosts {
             Ok(hosts) => Ok(PyLab { hosts: Mutex::new(Some(hosts)), engine: Mutex::new(Some(engine)), stop }),
             // The sender is gone without a word: it failed.
             Err(_) => match py.detach(|| engine.join()) {

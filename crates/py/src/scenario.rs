@@ -22,15 +22,17 @@ pub struct PyScenario(pub(crate) Scenario);
 
 #[pymethods]
 impl PyScenario {
-    /// Reads the text of the file called `name`, with `KEY=VALUE` settings and hosts that are to be real.
+    /// Reads the text of the file called `name`, with `KEY=VALUE` settings and hosts that are to be real; `outside`
+    /// adds the way to the outside world.
     #[new]
-    #[pyo3(signature = (text, name, settings = Vec::new(), real = Vec::new()))]
+    #[pyo3(signature = (text, name, settings = Vec::new(), real = Vec::new(), outside = false))]
     fn new(
         py: Python<'_>,
         text: &[u8],
         name: &str,
         settings: Vec<(String, String)>,
         real: Vec<String>,
+        outside: bool,
     ) -> PyResult<Self> {
         let registries = Registries::built_in();
         let read = || {
@@ -41,6 +43,9 @@ impl PyScenario {
             for host in &real {
                 document.set_real(host)?;
             }
+            if outside {
+                document.set_outside()?;
+            }
             document.check()
         };
         read().map(PyScenario).map_err(|e| scenario_error(py, &e))
@@ -48,9 +53,21 @@ impl PyScenario {
 
     /// A real host behind a link with this bearer and these of its settings, and a simulated server.
     #[staticmethod]
-    fn for_bearer(py: Python<'_>, bearer: &str, settings: Vec<(String, String)>) -> PyResult<Self> {
+    #[pyo3(signature = (bearer, settings, outside = false))]
+    fn for_bearer(
+        py: Python<'_>,
+        bearer: &str,
+        settings: Vec<(String, String)>,
+        outside: bool,
+    ) -> PyResult<Self> {
         let registries = Registries::built_in();
-        let read = || Document::for_bearer(&registries, bearer, &settings)?.check();
+        let read = || {
+            let mut document = Document::for_bearer(&registries, bearer, &settings)?;
+            if outside {
+                document.set_outside()?;
+            }
+            document.check()
+        };
         read().map(PyScenario).map_err(|e| scenario_error(py, &e))
     }
 
@@ -125,9 +142,9 @@ impl PyScenario {
         let capture = self.capture(capture);
         let run_id = self.run_id("real");
         let results = py.detach(|| {
-            let look = |now: Instant, records: &Outbox| {
+            let look = |now: Instant, backlog: u64, records: &Outbox| {
                 if let Some(meter) = &meter {
-                    reading.look(records);
+                    reading.look(backlog, records);
                     watch.tell(meter, now, &reading);
                 }
                 watch.look(now)

@@ -48,6 +48,13 @@ def emulate(
         list[str] | None,
         typer.Option("--real", metavar="HOST", help="Make this host of the scenario real. May be repeated."),
     ] = None,
+    outside: Annotated[
+        bool,
+        typer.Option(
+            "--outside",
+            help="Give the laboratory a way to the outside world (IPv4), behind the far end.",
+        ),
+    ] = False,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,
     record: Annotated[
         str | None,
@@ -79,7 +86,7 @@ def emulate(
     from airloom.scenario import shipped
 
     bound_us = None if strict is None else _microseconds(strict)
-    read = find(name, common.overrides(settings or []), real or [])
+    read = find(name, common.overrides(settings or []), real or [], outside)
     if record:
         read = with_records(read, *(kind.strip() for kind in record.split(",")))
     label = _label(read)

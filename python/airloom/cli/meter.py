@@ -37,24 +37,21 @@ def _write(text: str) -> None:
 def _every(period_ns: int, show: Callable[[str], None]) -> Meter:
     """Calls `show` at most once per period, with rates over the time since the last call."""
     before = (0, 0, 0)
-    queue: int | None = None
+    queue = 0
 
-    def take(
-        t_ns: int, sent: int, received: int, dropped: int, resent: int, waiting: int | None, state: str | None
-    ) -> None:
+    def take(t_ns: int, sent: int, received: int, dropped: int, resent: int, waiting: int, state: str | None) -> None:
         nonlocal before, queue
-        if waiting is not None:
-            queue = max(queue or 0, waiting)
+        queue = max(queue, waiting)
         elapsed = t_ns - before[0]
         if elapsed < period_ns:
             return
         up, down = ((now - then) * 8e6 / elapsed for now, then in ((sent, before[1]), (received, before[2])))
         parts = [f"down {down:.0f} kbit/s", f"up {up:.0f} kbit/s"]
-        parts += [f"queue {queue / 1000:.1f} kB"] if queue is not None else []
+        parts += [f"queue {queue / 1000:.1f} kB"]
         parts += [f"lost {dropped}"] if dropped else []
         parts += [f"resent {resent}"] if resent else []
         parts += [state] if state else []
         show(", ".join(parts))
-        before, queue = (t_ns, sent, received), None
+        before, queue = (t_ns, sent, received), 0
 
     return take

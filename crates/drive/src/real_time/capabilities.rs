@@ -53,7 +53,7 @@ pub fn capabilities() -> Capabilities {
             found.veth = Err(format!("making a veth pair: {}", failure.0));
         }
         Stage::Sockets => found.af_packet = Err(format!("opening a packet socket: {}", failure.0)),
-        Stage::Hosts => found.namespaces = Err(format!("furnishing a host: {}", failure.0)),
+        Stage::Hosts | Stage::Outside => found.namespaces = Err(format!("furnishing a host: {}", failure.0)),
     }
     found
 }

@@ -3,9 +3,11 @@
 //! Deadlines are nominal times of the model: nanoseconds since the run began, on the monotonic clock. The kernel
 //! stamps frames with the time of day; [`Clock::stamps`] maps those, once per batch.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 
-use nix::poll::{PollFd, PollFlags};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
@@ -98,6 +100,22 @@ impl Stamps {
 /// Waiting for reading.
 pub(super) fn readable(fd: BorrowedFd) -> PollFd {
     PollFd::new(fd, PollFlags::POLLIN)
+}
+
+/// Waits until there is something to read, at most so long. A signal that comes meanwhile does not shorten it.
+pub(super) fn wait_readable(fd: BorrowedFd, time: Duration) -> io::Result<bool> {
+    let clock = Clock::start();
+    loop {
+        let left = time.saturating_sub(clock.now().since(Instant::ZERO));
+        // Rounded up: what is left never becomes a busy loop.
+        let milliseconds = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u64) as i32;
+        match poll(&mut [readable(fd)], PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX)) {
+            Ok(0) if left > Duration::ZERO => {}
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 #[cfg(test)]

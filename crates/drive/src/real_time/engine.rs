@@ -39,6 +39,10 @@ const ROWS: u64 = 20_000_000;
 /// would not give it more to do.
 const TOO_BUSY: f64 = 0.93;
 
+/// Makes the engine's thread panic when the run is so many milliseconds old; not in an optimised build.
+#[cfg(debug_assertions)]
+const PANIC: &str = "AIRLOOM_DEBUG_PANIC_AFTER_MS";
+
 /// What engine and caller share.
 struct Shared {
     stop: AtomicBool,
@@ -55,6 +59,7 @@ struct Exchange {
     /// Batches that were taken, for their memory.
     spare: Vec<Outbox>,
     at: Instant,
+    backlog: u64,
     ended: bool,
 }
 
@@ -86,6 +91,7 @@ pub(super) fn start(
         ready: VecDeque::new(),
         spare: vec![world.records().counterpart()],
         at: Instant::ZERO,
+        backlog: 0,
         ended: false,
     };
     let shared = Arc::new(Shared {
@@ -124,8 +130,8 @@ impl Handle {
     }
 
     /// Takes the next records into `records`, which is empty, if there are any. Says up to when the engine had come, and
-    /// whether it has ended and all was taken.
-    pub(super) fn take(&self, records: &mut Outbox) -> (Instant, bool) {
+    /// what waited in the links then, and whether it has ended and all was taken.
+    pub(super) fn take(&self, records: &mut Outbox) -> (Instant, u64, bool) {
         let mut exchange = self.shared.exchange();
         match exchange.ready.pop_front() {
             Some(mut batch) => {
@@ -136,7 +142,7 @@ impl Handle {
             None if !exchange.ended => drop(self.shared.told.read()),
             None => {}
         }
-        (exchange.at, exchange.ended && exchange.ready.is_empty() && records.is_empty())
+        (exchange.at, exchange.backlog, exchange.ended && exchange.ready.is_empty() && records.is_empty())
     }
 
     /// Asks the engine to end; its outcome is then [`Outcome::Stopped`].
@@ -283,6 +289,14 @@ impl Engine {
             Until::Done { limit } => (Instant::ZERO + limit, false),
             Until::Elapsed(time) => (Instant::ZERO + time, true),
         };
+        // For tests of what a panic leaves behind.
+        #[cfg(debug_assertions)]
+        let panic_at = {
+            let after = std::env::var(PANIC).ok().and_then(|ms| ms.parse().ok());
+            after.map_or(Instant::FAR_FUTURE, |ms| Instant::ZERO + Duration::from_millis(ms))
+        };
+        #[cfg(debug_assertions)]
+        let end = end.min(panic_at);
         let mut pace = Pace::start(&self.clock);
         let shared = Arc::clone(&self.shared);
         let mut next_look = Instant::ZERO + LOOK;
@@ -311,6 +325,8 @@ impl Engine {
                 self.lead = pace.lead.length();
                 return Ok(Outcome::Complete);
             }
+            #[cfg(debug_assertions)]
+            assert!(at < panic_at, "told to by {PANIC}");
             if at >= end {
                 self.lead = pace.lead.length();
                 return Ok(if end_is_success { Outcome::Complete } else { Outcome::LimitReached });
@@ -428,9 +444,11 @@ impl Engine {
 
     /// Offers the caller the records made since the last time.
     fn offer(&mut self, world: &mut World) {
+        let backlog = world.longest_backlog();
         let records = world.records();
         let mut exchange = self.shared.exchange();
         exchange.at = self.now;
+        exchange.backlog = backlog;
         let waiting: usize = exchange.ready.iter().map(|b| b.packets.len()).sum();
         let octets: usize = exchange.ready.iter().map(|b| b.octets.len()).sum();
         // The caller is slower than the network, or has more than it should keep.
@@ -577,8 +595,13 @@ mod tests {
             Box::new(port) as Box<dyn Port>
         });
         let event = || EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
-        let exchange =
-            Exchange { ready: VecDeque::new(), spare: Vec::new(), at: Instant::ZERO, ended: false };
+        let exchange = Exchange {
+            ready: VecDeque::new(),
+            spare: Vec::new(),
+            at: Instant::ZERO,
+            backlog: 0,
+            ended: false,
+        };
         let shared = Shared {
             stop: AtomicBool::new(false),
             wake: event(),

@@ -15,16 +15,16 @@ pub struct Meter {
     pub dropped: u64,
     /// PDUs that a link sent again.
     pub resent: u64,
-    /// The longest queue since the last look, in octets, if a link says.
-    pub queue: Option<u32>,
+    /// Octets in the longest queue: at the moment of the look, or before it where a link says.
+    pub queue: u64,
     /// The state of the last radio that changed it.
     pub state: Option<&'static str>,
 }
 
 impl Meter {
-    /// Takes note of the records made since the last look.
-    pub fn look(&mut self, records: &Outbox) {
-        self.queue = None;
+    /// Takes note of the records made since the last look, and of what waits in the longest queue now.
+    pub fn look(&mut self, backlog: u64, records: &Outbox) {
+        self.queue = backlog;
         for packet in &records.packets {
             let facts = &packet.facts;
             let point = records.points().get(usize::from(packet.point.0));
@@ -37,7 +37,7 @@ impl Meter {
                 (Event::Retransmit, _) => self.resent += 1,
                 _ => {}
             }
-            self.queue = self.queue.max(facts.queue);
+            self.queue = self.queue.max(facts.queue.map_or(0, u64::from));
         }
         for record in &records.facts {
             if let Record::State(state) = record
@@ -85,13 +85,10 @@ mod tests {
             cx.records.packet(cx.now, point, facts, |_| {});
         }
         let mut meter = Meter::default();
-        meter.look(&records);
-        assert_eq!(
-            meter,
-            Meter { sent: 1500, received: 1500, dropped: 1, queue: Some(4000), ..Meter::default() }
-        );
+        meter.look(700, &records);
+        assert_eq!(meter, Meter { sent: 1500, received: 1500, dropped: 1, queue: 4000, ..Meter::default() });
         records.clear();
-        meter.look(&records);
-        assert_eq!((meter.sent, meter.queue), (1500, None));
+        meter.look(700, &records);
+        assert_eq!((meter.sent, meter.queue), (1500, 700), "what no record says is what waits now");
     }
 }

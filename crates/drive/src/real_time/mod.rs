@@ -75,6 +75,8 @@ pub enum Error {
     NotAllowed(String),
     /// It should be allowed, but did not work.
     SetUp(String),
+    /// There is no way to the outside world for this user, or on this machine.
+    NoWayOut(String),
     /// No host is marked `real`.
     NothingReal,
     /// The command could not be started; 126: it cannot be executed, 127: there is no such program.
@@ -102,7 +104,7 @@ impl Error {
     pub fn exit_code(&self) -> i32 {
         match self {
             Error::NothingReal => 2,
-            Error::NotAllowed(_) => 3,
+            Error::NotAllowed(_) | Error::NoWayOut(_) => 3,
             Error::Command { code, .. } => *code,
             Error::SetUp(_) | Error::Service { .. } | Error::Device(_) => 4,
         }
@@ -116,6 +118,7 @@ impl fmt::Display for Error {
                 write!(f, "emulation is not possible here: {what}; {}", lab::what_helps())
             }
             Error::SetUp(what) => write!(f, "setting up the laboratory failed: {what}"),
+            Error::NoWayOut(what) => write!(f, "there is no way to the outside world: {what}"),
             Error::NothingReal => {
                 f.write_str("no host is real: mark one with `real = true`, or name it with --real")
             }
@@ -155,22 +158,24 @@ pub fn run(
     world: &mut World,
     command: Option<&[String]>,
     until: Until,
-    look: impl FnMut(Instant, &mut Outbox) -> bool,
+    mut look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
-    run_and_tell(world, command, until, |_| {}, look)
+    run_and_tell(world, command, until, |_| {}, |now, _, records| look(now, records))
 }
 
-/// The same, and `ready` is told of the real hosts when they and their services are there.
+/// The same, and `ready` is told of the real hosts when they and their services are there; `look` gets to know besides how
+/// many octets wait in the longest queue of a link.
 pub fn run_and_tell(
     world: &mut World,
     command: Option<&[String]>,
     until: Until,
     ready: impl FnOnce(Hosts),
-    look: impl FnMut(Instant, &mut Outbox) -> bool,
+    look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
     let called = clock::Clock::start();
     let ports = world.ports().to_vec();
-    if ports.is_empty() {
+    // The exit to the outside world is there for the others.
+    if ports.iter().all(|p| p.is_exit) {
         return Err(Error::NothingReal);
     }
     // Dropped in reverse order: programs end before the laboratory they live in.
@@ -209,7 +214,7 @@ fn watch(
     engine: &engine::Handle,
     command: Option<&process::Running>,
     records: &mut Outbox,
-    mut look: impl FnMut(Instant, &mut Outbox) -> bool,
+    mut look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
 ) -> Result<bool, Error> {
     let mut stopped = false;
     let mut asked = false;
@@ -217,8 +222,8 @@ fn watch(
         let ended = command.filter(|_| !asked).map(process::Running::ended);
         let mut descriptors: Vec<_> = [engine.told()].into_iter().chain(ended).map(clock::readable).collect();
         pace::sleep(&mut descriptors, LOOK).map_err(|e| Error::Device(e.to_string()))?;
-        let (now, over) = engine.take(records);
-        let go_on = look(now, records);
+        let (now, backlog, over) = engine.take(records);
+        let go_on = look(now, backlog, records);
         records.clear();
         if over {
             return Ok(stopped);
@@ -243,11 +248,11 @@ pub fn emulate(
         scenario::Until::Done => Until::Done { limit: scenario.run.limit },
         scenario::Until::After(time) => Until::Elapsed(time),
     };
-    emulate_and_tell(scenario, command, until, run_id, capture, |_| {}, |now, _| progress(now))
+    emulate_and_tell(scenario, command, until, run_id, capture, |_| {}, |now, _, _| progress(now))
 }
 
-/// The same until `until`; `ready` is told of the real hosts when they are there, and `look` gets to see the world
-/// ten times a second.
+/// The same until `until`; `ready` is told of the real hosts when they are there, and `look` gets to see the time, the
+/// octets in the longest queue and the records ten times a second.
 pub fn emulate_and_tell(
     scenario: &Scenario,
     command: Option<&[String]>,
@@ -255,13 +260,13 @@ pub fn emulate_and_tell(
     run_id: &str,
     capture: Option<&Path>,
     ready: impl FnOnce(Hosts),
-    mut look: impl FnMut(Instant, &Outbox) -> bool,
+    mut look: impl FnMut(Instant, u64, &Outbox) -> bool,
 ) -> Result<(Results, Report), DriveError> {
     let mut world = scenario.build(true)?;
     let mut recorder = run::recorder(scenario, run_id, capture)?;
     let mut failed = None;
-    let report = run_and_tell(&mut world, command, until, ready, |now, records| {
-        let go_on = look(now, records);
+    let report = run_and_tell(&mut world, command, until, ready, |now, backlog, records| {
+        let go_on = look(now, backlog, records);
         if let Err(e) = recorder.drain(records) {
             failed.get_or_insert(e);
         }

@@ -3,7 +3,7 @@
 //! Only what a laboratory of veth pairs needs. Every request is acknowledged before the next is sent.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::libc;
@@ -28,6 +28,7 @@ const IFA_LOCAL: u16 = 2;
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
 const RTA_METRICS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_CC_ALGO: u16 = 16;
@@ -81,12 +82,12 @@ fn family(address: IpAddr) -> u8 {
 }
 
 /// A request under construction.
-struct Message {
-    octets: Vec<u8>,
+pub(super) struct Message {
+    pub(super) octets: Vec<u8>,
 }
 
 impl Message {
-    fn new(kind: u16, flags: i32) -> Message {
+    pub(super) fn new(kind: u16, flags: i32) -> Message {
         let mut octets = vec![0; 16];
         octets[4..6].copy_from_slice(&kind.to_ne_bytes());
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
@@ -103,12 +104,12 @@ impl Message {
         self.octets.extend_from_slice(&info);
     }
 
-    fn attribute(&mut self, kind: u16, value: &[u8]) {
+    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nest(kind, |m| m.octets.extend_from_slice(value));
     }
 
     /// An attribute whose value `fill` appends.
-    fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Message)) {
+    pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Message)) {
         let at = self.octets.len();
         self.octets.extend_from_slice(&[0; 4]);
         fill(self);
@@ -116,6 +117,13 @@ impl Message {
         self.octets[at..at + 2].copy_from_slice(&len.to_ne_bytes());
         self.octets[at + 2..at + 4].copy_from_slice(&kind.to_ne_bytes());
         self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+    }
+
+    /// Fills in what is known at the end: the length, and the number by which the answer is recognised.
+    pub(super) fn seal(&mut self, sequence: u32) {
+        let len = self.octets.len() as u32;
+        self.octets[..4].copy_from_slice(&len.to_ne_bytes());
+        self.octets[8..12].copy_from_slice(&sequence.to_ne_bytes());
     }
 
     fn describe(&mut self, device: &Device) {
@@ -146,9 +154,7 @@ impl Netlink {
 
     fn request(&mut self, mut message: Message) -> io::Result<()> {
         self.sequence += 1;
-        let len = message.octets.len() as u32;
-        message.octets[..4].copy_from_slice(&len.to_ne_bytes());
-        message.octets[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+        message.seal(self.sequence);
         sendto(self.socket.as_raw_fd(), &message.octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
         let mut answer = [0; 4096];
         loop {
@@ -226,6 +232,22 @@ impl Netlink {
 
     /// Routes `destination` through a device. There is no next hop: the other end of the pair takes everything.
     pub(super) fn add_route(&mut self, index: u32, destination: Prefix, metrics: &Metrics) -> io::Result<()> {
+        self.route(index, destination, None, metrics)
+    }
+
+    /// Routes all of IPv4 through a device to `gateway`, which is a neighbour there.
+    pub(super) fn add_default_route(&mut self, index: u32, gateway: Ipv4Addr) -> io::Result<()> {
+        let everything = Prefix { address: Ipv4Addr::UNSPECIFIED.into(), bits: 0 };
+        self.route(index, everything, Some(gateway.into()), &Metrics::default())
+    }
+
+    fn route(
+        &mut self,
+        index: u32,
+        destination: Prefix,
+        gateway: Option<IpAddr>,
+        metrics: &Metrics,
+    ) -> io::Result<()> {
         let mut message = Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         message.octets.extend_from_slice(&[
             family(destination.address),
@@ -234,7 +256,7 @@ impl Netlink {
             0,
             libc::RT_TABLE_MAIN,
             libc::RTPROT_STATIC,
-            libc::RT_SCOPE_LINK,
+            if gateway.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK },
             libc::RTN_UNICAST,
             0,
             0,
@@ -245,6 +267,9 @@ impl Netlink {
             message.attribute(RTA_DST, &octets(destination.address));
         }
         message.attribute(RTA_OIF, &index.to_ne_bytes());
+        if let Some(gateway) = gateway {
+            message.attribute(RTA_GATEWAY, &octets(gateway));
+        }
         if *metrics != Metrics::default() {
             message.nest(RTA_METRICS, |m| {
                 if let Some(name) = &metrics.congestion {

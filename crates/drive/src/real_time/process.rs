@@ -5,19 +5,22 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use nix::poll::{PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
 
+use airloom_base::Duration;
+
 use super::Error;
-use super::clock::readable;
+use super::clock::wait_readable;
 use super::lab::{ENDED, Keeper, Start};
 
 /// How long a service may take until it listens.
-const READY_MS: u16 = 3_000;
+const READY: Duration = Duration::from_secs(3);
+/// How often it is asked whether it does.
+const STEP: Duration = Duration::from_millis(5);
 /// How long a program gets to end by itself when it is told to.
-const GRACE_MS: u16 = 2_000;
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A program that is running; it is told to end when this value goes, and what it left behind ends with the
 /// laboratory.
@@ -102,21 +105,20 @@ impl Running {
 
     /// Waits until a service listens on some port of its host, or was given time enough to.
     pub(super) fn wait_until_ready(&self) -> Result<(), Error> {
-        const STEP_MS: u16 = 5;
-        for _ in 0..READY_MS / STEP_MS {
+        for _ in 0..READY.as_nanos() / STEP.as_nanos() {
             if let Some(code) = self.exit_code() {
                 return Err(Error::Service { program: self.name.clone(), code });
             }
             if self.keeper.is_listening(self.host) {
                 return Ok(());
             }
-            self.wait(STEP_MS);
+            self.wait(STEP);
         }
         Ok(())
     }
 
-    fn wait(&self, milliseconds: u16) {
-        let _ = poll(&mut [readable(self.socket.as_fd())], PollTimeout::from(milliseconds));
+    fn wait(&self, time: Duration) {
+        let _ = wait_readable(self.socket.as_fd(), time);
     }
 
     /// Ends it and whatever is left of its process group.
@@ -126,7 +128,7 @@ impl Running {
                 break;
             }
             self.signal(signal as u8);
-            self.wait(GRACE_MS);
+            self.wait(GRACE);
         }
         if std::mem::take(&mut self.foreground) {
             take_terminal_back();

@@ -2,8 +2,8 @@
 //!
 //! The second of the two places with unsafe code. A copy of a process with several threads has only the thread that
 //! made it: what other threads held at that moment stays held. So the copy uses nothing that others may hold (no
-//! output of the standard library, no environment, no interpreter), only memory, which the C library keeps usable,
-//! and system calls.
+//! output of the standard library, no environment, no interpreter, no panic hook), only memory, which the C library
+//! keeps usable, and system calls.
 
 #![allow(unsafe_code)]
 
@@ -14,23 +14,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use nix::libc;
+use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use nix::unistd::{ForkResult, Pid, fork};
 
 /// Exit code of a copy that panicked.
 const PANICKED: i32 = 70;
 
 /// Runs `body` in a copy of this process, which ends with the code that it returns.
+///
+/// The copy begins with every signal blocked: handlers of the original (an interpreter's, say) never run in it, and a
+/// signal that was for the original's group has no effect on it.
 pub(super) fn in_copy(body: impl FnOnce() -> i32) -> io::Result<Pid> {
+    let mut before = SigSet::empty();
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     // SAFETY: the copy runs `body` only, under the rules at the top of this module, and never returns from here.
-    match unsafe { fork()? } {
-        ForkResult::Parent { child } => Ok(child),
-        ForkResult::Child => {
-            std::panic::set_hook(Box::new(|_| {}));
+    let forked = match unsafe { fork() } {
+        Ok(ForkResult::Child) => {
+            // The panic hook stays what it is: changing it takes a lock that another thread may have held. Whoever waits
+            // for an answer of the copy gives it a time, so that even a panic that cannot be told has an end.
             let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(PANICKED);
             // SAFETY: ends the process at once; nothing that belongs to the original is run.
             unsafe { libc::_exit(code) }
         }
-    }
+        Ok(ForkResult::Parent { child }) => Ok(child),
+        Err(error) => Err(error.into()),
+    };
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    forked
 }
 
 /// Closes every descriptor but those of standard input and output and `keep`, in a copy that will never use, or

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use airloom_world::{PortDevice, PortInfo};
 use nix::net::if_::if_nametoindex;
 
+use super::outside::UPLINK;
 use crate::real_time::netlink::{Device, LOOPBACK, Netlink, Prefix};
 use crate::real_time::port::{DeviceTable, PacketSocket, Port};
 use crate::real_time::sys;
@@ -149,7 +150,7 @@ pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
 fn device_name(link: &str, n: usize) -> String {
     let fits = (1..=15).contains(&link.len())
         && link.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        && !["lo", ".", "..", "all", "default"].contains(&link);
+        && !["lo", ".", "..", "all", "default", UPLINK].contains(&link);
     if fits { link.to_owned() } else { format!("link{n}") }
 }
 

@@ -22,7 +22,7 @@ use super::messages::{self, Reader};
 use super::names::Names;
 use super::plan::Plan;
 use super::rights::{self, Rights};
-use super::{child, devices};
+use super::{child, devices, listening, outside};
 use crate::real_time::clock::readable;
 
 /// What was being made when it failed.
@@ -32,10 +32,12 @@ pub(crate) enum Stage {
     Cables,
     Sockets,
     Hosts,
+    Outside,
 }
 
 impl Stage {
-    pub(super) const ALL: [Stage; 4] = [Stage::Namespaces, Stage::Cables, Stage::Sockets, Stage::Hosts];
+    pub(super) const ALL: [Stage; 5] =
+        [Stage::Namespaces, Stage::Cables, Stage::Sockets, Stage::Hosts, Stage::Outside];
 }
 
 /// First octet of the keeper's first message.
@@ -61,10 +63,16 @@ pub(super) fn failure(stage: Stage, error: &io::Error) -> Vec<u8> {
 }
 
 /// The keeper's whole life.
-pub(super) fn keeper(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> i32 {
+pub(super) fn keeper(
+    plan: &Plan,
+    rights: Rights,
+    socket: BorrowedFd,
+    engine: BorrowedFd,
+    warden: BorrowedFd,
+) -> i32 {
     let made = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .map_err(|e| (Stage::Namespaces, e.into()))
-        .and_then(|()| Keeper::make(plan, rights));
+        .and_then(|()| Keeper::make(plan, rights, warden));
     let mut keeper = match made {
         Ok((keeper, sockets)) => match keeper.hand_over(socket, sockets) {
             Ok(()) => keeper,
@@ -97,7 +105,11 @@ struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    fn make(plan: &'a Plan, rights: Rights) -> Result<(Keeper<'a>, Vec<OwnedFd>), (Stage, io::Error)> {
+    fn make(
+        plan: &'a Plan,
+        rights: Rights,
+        warden: BorrowedFd,
+    ) -> Result<(Keeper<'a>, Vec<OwnedFd>), (Stage, io::Error)> {
         let stage = |stage| move |error: io::Error| (stage, error);
         let namespaces = || -> io::Result<_> {
             unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)?;
@@ -132,6 +144,12 @@ impl<'a> Keeper<'a> {
         let sockets: io::Result<Vec<_>> = plan.ports.iter().enumerate().map(socket).collect();
         let mut sockets = sockets.map_err(stage(Stage::Sockets))?;
         keeper.furnish().map_err(stage(Stage::Hosts))?;
+        if let (Some(way), Some(exit)) = (&plan.way_out, plan.hosts.iter().position(|h| h.is_exit)) {
+            let namespace = keeper.hosts[exit].as_fd();
+            keeper
+                .inside(exit, || outside::furnish(way, warden, namespace))
+                .map_err(stage(Stage::Outside))?;
+        }
         // Behind the ports: the counters of the engine's devices, then those of each host's.
         sockets.push(devices::table().map_err(stage(Stage::Sockets))?);
         for host in 0..keeper.hosts.len() {
@@ -236,7 +254,8 @@ impl<'a> Keeper<'a> {
                 messages::send(socket, &code.to_le_bytes(), &[])
             }
             LISTENING => {
-                let listening = self.inside(host(1) as usize, || Ok(is_listening())).unwrap_or(false);
+                let listening =
+                    self.inside(host(1) as usize, || Ok(listening::is_listening())).unwrap_or(false);
                 messages::send(socket, &[u8::from(listening)], &[])
             }
             NAMESPACE => match self.hosts.get(host(1) as usize) {
@@ -335,14 +354,4 @@ const fn libc_einval() -> i32 {
 /// The calling process's network namespace.
 fn network_namespace() -> io::Result<OwnedFd> {
     Ok(File::open("/proc/self/ns/net")?.into())
-}
-
-/// Does anyone listen for TCP, or is a UDP socket open, in the calling process's namespace?
-fn is_listening() -> bool {
-    let table = |name: &str| fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default();
-    let listens = |text: &str| text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"));
-    listens(&table("tcp"))
-        || listens(&table("tcp6"))
-        || table("udp").lines().count() > 1
-        || table("udp6").lines().count() > 1
 }

@@ -10,7 +10,10 @@ use nix::sys::socket::{
     sendmsg, socketpair,
 };
 
+use airloom_base::Duration;
+
 use super::child;
+use crate::real_time::clock::wait_readable;
 
 /// Longest message.
 const LONGEST: usize = 4096;
@@ -63,6 +66,14 @@ pub(super) fn receive(socket: BorrowedFd) -> io::Result<(Vec<u8>, Vec<OwnedFd>)>
     };
     octets.truncate(len);
     Ok((octets, fds))
+}
+
+/// The same, but for no longer than `time`.
+pub(super) fn receive_within(socket: BorrowedFd, time: Duration) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    if wait_readable(socket, time)? {
+        return receive(socket);
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the laboratory gives no answer"))
 }
 
 /// Writes texts so that [`Texts`] finds them again.

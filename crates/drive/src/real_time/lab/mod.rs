@@ -10,7 +10,9 @@
 //! | `warden`, `keeper` | the two processes, see there |
 //! | `devices` | cables, addresses, routes |
 //! | `tcp` | what the hosts' kernels are told of TCP |
+//! | `listening` | does a service serve yet? |
 //! | `names` | `/etc/hosts` and `/etc/resolv.conf` |
+//! | `outside` | the way to the outside world, where there is to be one |
 //! | `plan` | what is to be made |
 //! | `messages` | between the engine and the keeper |
 //! | `child` | what no safe wrapper covers |
@@ -18,8 +20,10 @@
 mod child;
 mod devices;
 mod keeper;
+mod listening;
 mod messages;
 mod names;
+mod outside;
 mod plan;
 mod rights;
 mod tcp;
@@ -33,22 +37,32 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use airloom_base::Duration;
 use airloom_world::PortInfo;
+use nix::errno::Errno;
 use nix::sched::CloneFlags;
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
 use super::Error;
+use super::clock::wait_readable;
 use super::port::Port;
 pub(super) use keeper::Stage;
 use messages::Writer;
+use outside::Way;
 use plan::Plan;
 pub use rights::Rights;
 
 pub(super) use keeper::ENDED;
 use keeper::NOT_ENTERED;
 pub(super) use names::uninstall as uninstall_names;
+
+/// How long an answer of the laboratory may take: what takes longer will never come.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How long a laboratory may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// All namespaces of a run, and its ports in the order in which they were asked for.
 pub(super) struct Laboratory {
@@ -90,11 +104,14 @@ impl Laboratory {
     /// Builds namespaces, cables, addresses and routes for `ports`.
     pub(super) fn build(ports: &[PortInfo]) -> Result<Laboratory, Error> {
         Laboratory::try_build(ports).map_err(|failure| {
+            if failure.stage == Stage::Outside {
+                return Error::NoWayOut(failure.text);
+            }
             let what = match failure.stage {
                 Stage::Namespaces => "making namespaces",
                 Stage::Cables => "making veth pairs between the engine and the real hosts",
                 Stage::Sockets => "opening packet sockets",
-                Stage::Hosts => "furnishing the real hosts",
+                Stage::Hosts | Stage::Outside => "furnishing the real hosts",
             };
             let text = format!("{what}: {}", failure.text);
             if failure.denied { Error::NotAllowed(text) } else { Error::SetUp(text) }
@@ -104,7 +121,9 @@ impl Laboratory {
     /// The same, with the step that failed.
     pub(super) fn try_build(ports: &[PortInfo]) -> Result<Laboratory, Failure> {
         let rights = Rights::here();
-        let plan = Plan::new(ports);
+        let way_out = ports.iter().any(|p| p.is_exit).then(|| Way::find(rights)).transpose();
+        let way_out = way_out.map_err(|text| Failure { stage: Stage::Outside, text, denied: true })?;
+        let plan = Plan::new(ports, way_out);
         let failed = |error: io::Error| Failure {
             stage: Stage::Namespaces,
             denied: error.kind() == io::ErrorKind::PermissionDenied,
@@ -118,7 +137,9 @@ impl Laboratory {
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
             rights,
         };
-        let (answer, _) = messages::receive(socket.as_fd()).map_err(failed)?;
+        // Dropped before the keeper, which waits for the laboratory to see its end.
+        let socket = socket;
+        let (answer, _) = messages::receive_within(socket.as_fd(), plan.patience()).map_err(failed)?;
         match answer.split_first() {
             Some((&keeper::READY, _)) => {}
             Some((_, [stage, a, b, c, d, text @ ..])) => {
@@ -135,7 +156,7 @@ impl Laboratory {
         let mut sockets = Vec::new();
         // Sockets, and the tables of devices of the engine's namespace and of each host's.
         while sockets.len() < ports.len() + 1 + plan.hosts.len() {
-            let (_, more) = messages::receive(socket.as_fd()).map_err(failed)?;
+            let (_, more) = messages::receive_within(socket.as_fd(), ANSWER).map_err(failed)?;
             if more.is_empty() {
                 return Err(failed(io::Error::other("the laboratory's first process ended")));
             }
@@ -168,7 +189,7 @@ impl Keeper {
         let socket = self.socket.as_ref().ok_or_else(gone)?;
         let socket = socket.lock().unwrap_or_else(PoisonError::into_inner);
         messages::send(socket.as_fd(), request, fds)?;
-        let (answer, fds) = messages::receive(socket.as_fd())?;
+        let (answer, fds) = messages::receive_within(socket.as_fd(), ANSWER)?;
         if answer.is_empty() { Err(gone()) } else { Ok((answer, fds)) }
     }
 
@@ -199,7 +220,8 @@ impl Keeper {
         match answer.try_into().map(i32::from_le_bytes) {
             Ok(0) => Ok(Ok(own)),
             Ok(code) => {
-                let entered = messages::receive(own.as_fd()).is_ok_and(|(said, _)| said != [NOT_ENTERED]);
+                let entered = messages::receive_within(own.as_fd(), ANSWER)
+                    .is_ok_and(|(said, _)| said != [NOT_ENTERED]);
                 let error = io::Error::from_raw_os_error(code);
                 if entered { Ok(Err(error)) } else { Err(error) }
             }
@@ -237,7 +259,12 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         // The keeper sees the end of its socket and goes; the warden is gone when everything is.
         self.socket = None;
-        let _ = waitpid(self.warden, None);
+        let gone = child::pidfd(self.warden).and_then(|warden| wait_readable(warden.as_fd(), GRACE));
+        if !gone.unwrap_or(false) {
+            // Without it the keeper is killed, and with that everything else (PR_SET_PDEATHSIG).
+            let _ = kill(self.warden, Signal::SIGKILL);
+        }
+        while waitpid(self.warden, None) == Err(Errno::EINTR) {}
     }
 }
 

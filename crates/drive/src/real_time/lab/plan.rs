@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 
+use airloom_base::Duration;
 use airloom_world::PortInfo;
 
 use super::names::Names;
+use super::outside::Way;
 use super::tcp;
 
 /// A real host.
@@ -13,6 +15,8 @@ pub(super) struct HostPlan {
     pub(super) names: Names,
     pub(super) has_v6: bool,
     pub(super) forwards: bool,
+    /// Does the way to the outside world begin here?
+    pub(super) is_exit: bool,
     /// Kernel settings below `/proc/sys/net/`; the run fails where one cannot be made.
     pub(super) settings: Vec<(&'static str, String)>,
 }
@@ -22,11 +26,14 @@ pub(super) struct Plan {
     pub(super) hosts: Vec<HostPlan>,
     /// Each with the index of its host.
     pub(super) ports: Vec<(usize, PortInfo)>,
+    /// To the outside world, if a host is the exit.
+    pub(super) way_out: Option<Way>,
 }
 
 impl Plan {
     /// The laboratory for these ports. Hosts are in the order of their first ports.
-    pub(super) fn new(ports: &[PortInfo]) -> Plan {
+    pub(super) fn new(ports: &[PortInfo], way_out: Option<Way>) -> Plan {
+        let servers = way_out.as_ref().map(Way::name_servers).unwrap_or_default();
         let mut hosts: Vec<HostPlan> = Vec::new();
         let mut of_ports = Vec::new();
         for port in ports {
@@ -34,9 +41,10 @@ impl Plan {
             let host = known.unwrap_or_else(|| {
                 hosts.push(HostPlan {
                     name: port.host_name.clone(),
-                    names: Names::new(&port.host_name, &port.names, &[]),
+                    names: Names::new(&port.host_name, &port.names, &servers),
                     has_v6: false,
-                    forwards: port.forwards,
+                    forwards: port.forwards || port.is_exit,
+                    is_exit: port.is_exit,
                     settings: tcp::settings(&port.tcp),
                 });
                 hosts.len() - 1
@@ -44,6 +52,12 @@ impl Plan {
             hosts[host].has_v6 |= port.addresses.iter().any(IpAddr::is_ipv6);
             of_ports.push((host, port.clone()));
         }
-        Plan { hosts, ports: of_ports }
+        Plan { hosts, ports: of_ports, way_out }
+    }
+
+    /// How long it may take to make it. Milliseconds for each host are usual: what takes longer than this will never
+    /// be there.
+    pub(super) fn patience(&self) -> Duration {
+        Duration::from_secs(30 + self.hosts.len() as u64)
     }
 }

@@ -17,15 +17,16 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::poll::{PollTimeout, poll};
 use nix::sched::CloneFlags;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid, setpgid};
 
 use super::plan::Plan;
 use super::rights::{self, Rights};
-use super::{child, keeper, messages};
+use super::{child, keeper, messages, outside};
 use crate::real_time::clock::readable;
 
 /// Starts both processes; the engine's end of the keeper's socket, and the warden's number.
@@ -38,31 +39,37 @@ pub(super) fn start(plan: &Plan, rights: Rights) -> io::Result<(OwnedFd, Pid)> {
 
 fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> i32 {
     let keeper = match prepare(rights, socket, engine) {
-        Ok(()) => child::in_copy(|| keeper::keeper(plan, rights, socket, engine)),
+        Ok(()) => messages::pair().and_then(|(ours, theirs)| {
+            let keeper = child::in_copy(|| keeper::keeper(plan, rights, socket, engine, theirs.as_fd()))?;
+            Ok((keeper, ours))
+        }),
         Err(error) => Err(error),
     };
-    let keeper = match keeper {
-        Ok(keeper) => keeper,
+    let (keeper, ours) = match keeper {
+        Ok(started) => started,
         Err(error) => {
             let _ = messages::send(socket, &keeper::failure(keeper::Stage::Namespaces, &error), &[]);
             return 1;
         }
     };
     // The keeper has its own copy: when it is gone the engine must see the end.
-    let _ = child::close_all_but(&[engine.as_raw_fd()]);
+    let _ = child::close_all_but(&[engine.as_raw_fd(), ours.as_raw_fd()]);
+    // Kept until the laboratory is gone. What failed the keeper was told, who ends then.
+    let outside =
+        plan.way_out.as_ref().and_then(|way| outside::make(way, ours.as_fd(), plan.patience()).ok());
     if let Ok(ended) = child::pidfd(keeper) {
         while poll(&mut [readable(engine), readable(ended.as_fd())], PollTimeout::NONE).is_err() {}
     }
     let _ = kill(keeper, Signal::SIGKILL);
     // Returns when the whole PID namespace is empty.
-    let _ = waitpid(keeper, None);
+    while waitpid(keeper, None) == Err(Errno::EINTR) {}
+    drop(outside);
     0
 }
 
 fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result<()> {
     // The terminal's signals are for the programs; somebody who ends the engine's group ends the engine.
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
-    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for standard in 0..3 {
         child::become_standard(nothing.as_fd(), standard)?;

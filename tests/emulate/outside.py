@@ -1,0 +1,103 @@
+"""An outside world of our own: a machine in a network namespace, and a server in another one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import needs
+from tests.emulate.rights import User
+
+#: Addresses for documentation (RFC 5737): nobody has them.
+SERVER = "203.0.113.1"
+MACHINE = "203.0.113.2"
+OCTETS = 50_000
+
+#: A device node that everybody may open, as distributions have it; in this process's own mount namespace.
+TUN = 'mount -t tmpfs tun /dev/net && mknod -m {mode} /dev/net/tun c 10 200 && exec "$@"'
+
+
+class Machine:
+    """A namespace that stands for the machine."""
+
+    def __init__(self, name: str) -> None:
+        """Use `world`."""
+        self.name = name
+
+    def user(self, user: User, tun: str | None = "666") -> User:
+        """The user, on this machine."""
+        wrapper = ["unshare", "--mount", "sh", "-c", TUN.format(mode=tun), "sh"] if tun else []
+        return user._replace(prefix=["ip", "netns", "exec", self.name, *wrapper, *user.prefix])
+
+    def run(self, *words: str) -> str:
+        """What a program prints there."""
+        command = ["ip", "netns", "exec", self.name, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def state(self) -> list[str]:
+        """Devices, addresses, rules and the setting that lets it forward."""
+        # Whether an address has been looked for elsewhere changes by itself.
+        addresses = self.run("ip", "-o", "address").replace(" tentative", "").splitlines()
+        said = addresses + self.run("nft", "list", "ruleset").splitlines()
+        return [*sorted(said), self.run("cat", "/proc/sys/net/ipv4/ip_forward")]
+
+
+@contextmanager
+def world(place: Path) -> Iterator[Machine]:
+    """A machine with a way to a server that has a file `file`; both are gone afterwards."""
+    if os.geteuid() != 0:
+        pytest.skip("not root: a machine and a server of our own take two namespaces with names")
+    needs("ip")
+    needs("nft")
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare is not installed: apt-get install util-linux")
+    mark = uuid.uuid4().hex[:8]
+    machine, server = f"al-m-{mark}", f"al-s-{mark}"
+    commands = f"""
+netns add {machine}
+netns add {server}
+-n {machine} link add eth0 type veth peer name eth0 netns {server}
+-n {machine} address add {MACHINE}/24 dev eth0
+-n {server} address add {SERVER}/24 dev eth0
+"""
+    place.mkdir(exist_ok=True)
+    (place / "file").write_bytes(bytes(OCTETS))
+    try:
+        for line in commands.strip().splitlines():
+            subprocess.run(["ip", *line.split()], check=True, capture_output=True)
+        for name in (machine, server):
+            for device in ("lo", "eth0"):
+                subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
+        subprocess.run(["ip", "-n", machine, "route", "add", "default", "via", SERVER], check=True)
+        serve = [sys.executable, "-m", "http.server", "80", "--directory", str(place)]
+        command = ["ip", "netns", "exec", server, *serve]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                _wait_for_the_server(machine)
+                yield Machine(machine)
+            finally:
+                process.kill()
+    finally:
+        for name in (machine, server):
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+def _wait_for_the_server(machine: str) -> None:
+    script = f"""
+import socket, time
+for _ in range(1000):
+    try:
+        socket.create_connection(("{SERVER}", 80), timeout=5).close()
+        break
+    except OSError:
+        time.sleep(0.02)
+"""
+    subprocess.run(["ip", "netns", "exec", machine, sys.executable, "-c", script], check=True)

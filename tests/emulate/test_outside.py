@@ -1,0 +1,203 @@
+"""`--outside`: a way to the outside world, which here is a server in a namespace of its own."""
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from airloom._core import DriveError
+from tests.conftest import needs
+from tests.emulate.outside import MACHINE, OCTETS, SERVER, Machine, world
+from tests.emulate.rights import User
+from tests.emulate.test_kills import KILLS, PATIENCE_S
+
+pytestmark = pytest.mark.emulate
+
+FETCH = f"curl -sS -m 30 -o /dev/null -w '%{{size_download}} %{{time_total}}\\n' http://{SERVER}/file"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with world(tmp_path_factory.mktemp("served")) as made:
+        yield made
+
+
+@pytest.fixture
+def there(user: User, machine: Machine) -> User:
+    """The user, on the machine."""
+    needs("curl")
+    if user.name == "plain":
+        needs("slirp4netns")
+    return machine.user(user)
+
+
+def test_the_outside_is_reached_through_the_link_and_nothing_is_left(there: User, machine: Machine) -> None:
+    before = machine.state()
+    result = there.folder / "result-outside"
+    options: list[str | Path] = ["--outside", "--set", "delay=40ms", "--out", result]
+    # When the command ends so does the run: the last acknowledgement is to be part of it.
+    done = there.airloom("emulate", "wireline", *options, "--", "sh", "-c", f"{FETCH}; sleep 0.5")
+    assert done.returncode == 0, done.stderr
+    size, seconds = done.stdout.split()
+    # A handshake and at least one more round trip of 80 ms.
+    assert (int(size), float(seconds) >= 0.16) == (OCTETS, True)
+    rows = al.Run(result).flows.to_dicts()
+    flow = next(row for row in rows if row["dst"] == f"{SERVER}:80")
+    assert (flow["proto"], flow["end"]) == ("tcp", "finished")
+    assert flow["app_bytes_down"] >= OCTETS
+    assert machine.state() == before
+
+
+def test_without_the_option_there_is_no_way_out(there: User) -> None:
+    done = there.airloom("emulate", "wireline", "--", "sh", "-c", f"ping -n -c 1 -W 1 {SERVER}; {FETCH}")
+    assert done.returncode != 0
+    assert str(OCTETS) not in done.stdout
+    assert "0 received" in done.stdout
+
+
+def test_an_inner_laboratory_passes_through_the_outer_link(there: User) -> None:
+    inner = [there.prefix[-1], "-m", "airloom", "emulate", "wireline", "--outside", "--set", "delay=30ms", "--"]
+    words = ["sh", "-c", FETCH]
+    done = there.airloom("emulate", "wireline", "--outside", "--set", "delay=40ms", "--", *inner, *words)
+    assert done.returncode == 0, done.stderr
+    size, seconds = done.stdout.split()
+    # A handshake and at least one more round trip, of 60 ms in the inner link and 80 ms in the outer one.
+    assert (int(size), float(seconds) >= 0.28) == (OCTETS, True)
+
+
+def test_a_script_enters_a_laboratory_with_a_way_out(machine: Machine, user: User) -> None:
+    if user.name != "root":
+        # Those have a network of their own before they can enter anything, and nothing leads out of that.
+        return
+    script = (
+        "import urllib.request, airloom\n"
+        "with airloom.lab('wireline', outside=True, overrides={'delay': '10ms'}) as link:\n"
+        f"    print(len(urllib.request.urlopen('http://{SERVER}/file', timeout=30).read()))\n"
+        "    print(sorted(link.hosts))\n"
+    )
+    done = machine.user(user).python("-c", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{OCTETS}\n['mobile', 'origin', 'outside']\n"
+
+
+def test_the_last_of_several_laboratories_puts_the_setting_back(machine: Machine, user: User) -> None:
+    if user.name != "root":
+        return
+    before = machine.state()
+    there = machine.user(user)
+    words: list[str | Path] = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; cat"]
+    running: list[subprocess.Popen[str]] = []
+    try:
+        for number in range(2):
+            name = there.folder / f"two-{number}"
+            process = subprocess.Popen(
+                [*there.prefix, *map(str, [*words[:4], "--out", name, *words[4:]])],
+                cwd=there.folder,
+                env=there.environment,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            running.append(process)
+            assert process.stdout
+            assert process.stdout.readline() == "up\n"
+        assert machine.run("nft", "list", "tables").count("airloom") == 2
+        running[0].communicate(timeout=60)
+        assert machine.run("cat", "/proc/sys/net/ipv4/ip_forward") == "1\n", "the other one needs it"
+        running[1].communicate(timeout=60)
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    assert machine.state() == before
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_nothing_of_the_way_out_is_left_after_a_kill(there: User, machine: Machine, how: str) -> None:
+    if there.name == "capable" and how != "SIGKILL":
+        return
+    rng = random.Random(f"outside {there.name} {how}")
+    before = machine.state()
+    for number in range(KILLS):
+        with there.popen(["-m", "airloom", "emulate", "wireline", "--outside", "--", "sleep", "1000"]) as process:
+            time.sleep(rng.uniform(0.2, 2.0))
+            process.send_signal(getattr(signal, how))
+            process.communicate(timeout=60)
+        end = time.monotonic() + PATIENCE_S
+        while (left := machine.state()) != before and time.monotonic() < end:
+            time.sleep(0.05)
+        assert left == before, f"kill {number} by {how}"
+
+
+def test_a_plain_user_is_told_what_is_missing(user: User, machine: Machine) -> None:
+    if user.name != "plain":
+        return
+    words = ["emulate", "wireline", "--outside", "--", "true"]
+    without = machine.user(user)
+    without = without._replace(environment={**without.environment, "PATH": "/usr/bin/no-such-folder"})
+    # The wrapper still has to be found.
+    path = ["env", "PATH=/nowhere", *user.prefix[-1:]]
+    done = without._replace(prefix=[*without.prefix[:-1], *path], environment=machine.user(user).environment).airloom(
+        *words
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "slirp4netns" in done.stderr
+    needs("slirp4netns")
+    done = machine.user(user, tun="600").airloom(*words)
+    assert done.returncode == 3, done.stderr
+    assert "/dev/net/tun" in done.stderr
+
+
+def test_a_process_without_a_network_is_told_so(user: User) -> None:
+    alone = user._replace(prefix=["unshare", "--net", *user.prefix])
+    done = alone.airloom("emulate", "wireline", "--outside", "--", "true")
+    assert done.returncode == 3, done.stderr
+    assert "loopback" in done.stderr
+
+
+def test_name_servers_are_the_machines_where_there_is_a_way_out(user: User, machine: Machine) -> None:
+    if user.name != "root":
+        return
+    there = machine.user(user)
+    file = there.folder / "resolv.conf"
+    file.write_text(f"nameserver 127.0.0.53\nnameserver {MACHINE}\n")
+    wrapper = ["unshare", "--mount", "sh", "-c", f'mount --bind {file} /etc/resolv.conf && exec "$@"', "sh"]
+    there = there._replace(prefix=[*there.prefix[:4], *wrapper, *there.prefix[4:]])
+    said = there.airloom("emulate", "wireline", "--outside", "--", "cat", "/etc/resolv.conf")
+    assert said.stdout == f"nameserver {MACHINE}\n", said.stderr
+    assert there.airloom("emulate", "wireline", "--", "cat", "/etc/resolv.conf").stdout == ""
+
+
+def test_wrong_use(tmp_path: Path) -> None:
+    with pytest.raises(al.ScenarioError, match="way-out"):
+        al.load(_scenario(tmp_path, 'way-out = "wireline"', "way-out"), outside=True)
+    two = _scenario(tmp_path, 'cable = "wireline"', "cable", outside="real = true, outside = true")
+    with pytest.raises(al.ScenarioError, match="another host is the way"):
+        al.load(two)
+    only = _scenario(tmp_path, 'cable = "wireline"', "cable", real="false")
+    with pytest.raises(DriveError, match="no host is real"):
+        al.load(only, outside=True).emulate(["true"])
+
+
+def _scenario(folder: Path, link: str, name: str, real: str = "true", outside: str = "") -> Path:
+    path = folder / "scenario.toml"
+    path.write_text(
+        f'title = "t"\npath = ["a", "{name}", "b"]\n[hosts]\n'
+        f"a = {{ real = {real}{', outside = true' if outside else ''} }}\nb = {{ {outside} }}\n[links]\n{link}\n"
+    )
+    return path
+
+
+def test_the_exit_is_part_of_the_scenario_as_understood() -> None:
+    scenario = al.load("umts-page", outside=True)
+    understood = scenario.understood
+    assert understood["hosts"]["outside"]["outside"] is True
+    assert understood["links"]["way-out"]["addresses"].keys() >= {"outside"}
+    assert json.loads(json.dumps(understood)) == understood
