@@ -75,10 +75,14 @@ pub(super) fn keep(rights: Rights) -> io::Result<()> {
 
 /// Why a plain user may not do it here, and what helps.
 pub(super) fn what_helps() -> String {
-    let setting = |name: &str| {
+    what_helps_with(|name| {
         let text = fs::read_to_string(format!("/proc/sys/{name}")).ok()?;
-        text.trim().parse::<u64>().ok()
-    };
+        text.trim().parse().ok()
+    })
+}
+
+/// The same on a system with these settings.
+fn what_helps_with(setting: impl Fn(&str) -> Option<u64>) -> String {
     let mut reasons = Vec::new();
     if setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1) {
         reasons.push(
@@ -102,4 +106,28 @@ pub(super) fn what_helps() -> String {
         );
     }
     reasons.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_in_which_systems_forbid_it_is_recognised_by_its_setting() {
+        for (name, value, said) in [
+            (
+                "kernel/apparmor_restrict_unprivileged_userns",
+                1,
+                "kernel.apparmor_restrict_unprivileged_userns",
+            ),
+            ("kernel/unprivileged_userns_clone", 0, "kernel.unprivileged_userns_clone"),
+            ("user/max_user_namespaces", 0, "user.max_user_namespaces"),
+        ] {
+            let here = |asked: &str| (asked == name).then_some(value);
+            let text = what_helps_with(here);
+            assert!(text.contains(said) && text.contains("sudo"), "{text}");
+            assert!(!what_helps_with(|asked| here(asked).map(|v| 1 - v)).contains(said), "{name}");
+        }
+        assert!(what_helps_with(|_| None).contains("CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW"));
+    }
 }
