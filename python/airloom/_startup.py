@@ -6,14 +6,14 @@ modules are imported that happens.
 
 import signal
 import sys
-from pathlib import Path
+from os.path import basename
 
 
 def _is_the_program() -> bool:
     """Is this process `airloom` or `python -m airloom`, and not somebody else who imports the package?"""
     words = sys.orig_argv
     by_module = "-m" in words and words[words.index("-m") + 1 :][:1] == ["airloom"]
-    return by_module or (bool(sys.argv) and Path(sys.argv[0]).name == "airloom")
+    return by_module or (bool(sys.argv) and basename(sys.argv[0]) == "airloom")
 
 
 if _is_the_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
