@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 import airloom as al
 from airloom import analysis, plot
 from airloom.errors import UsageError
+from airloom.report import events
 from airloom.scenario import parse
 
 LOSS = "links.wire.loss"
@@ -126,6 +127,22 @@ run = {{ record = ["packets"] }}
     level, queue, *_ = figure.axes[0].get_lines()
     np.testing.assert_array_equal(queue.get_ydata(), entered["q_bytes"].to_numpy())
     assert np.max(np.asarray(level.get_ydata())) >= np.max(np.asarray(queue.get_ydata()))
+
+
+def test_what_a_link_drops_is_in_it_no_more() -> None:
+    text = """\
+path = ["mobile", "radio", "origin"]
+hosts = { mobile = { app = { bulk = { size = "200kB" } } }, origin = { app = "bulk-server" } }
+links.radio = { bearer = "wireline", rate = "384kbit/s", delay = "50ms", queue = "8 packets", loss = 0.02 }
+run = { record = ["packets"] }
+"""
+    run = parse(text, "bulk.toml").run(seed=1)
+    assert run.summary["radio.downlink.lost"] > 0
+    assert run.summary["radio.downlink.queue_drops"] > 0
+    level = np.asarray(plot.backlog(run.packets, "radio").axes[0].get_lines()[0].get_ydata())
+    assert (level[-1], level.min()) == (0, 0)
+    (line,) = [line for line in events.queues(events.plain(run.packets)) if line.name.startswith("radio downlink")]
+    assert (line.y[-1], line.y.min()) == (0, 0)
 
 
 def test_throughput_is_all_that_arrived(run: al.Run) -> None:

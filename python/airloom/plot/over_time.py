@@ -58,7 +58,8 @@ def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Fi
     """
     rows = _at(packets, link, direction)
     sent = rows.filter(pl.col("event").is_in(["tx", "retx"])).unique("pkt_id", keep="first", maintain_order=True)
-    left = rows.filter(pl.col("event").is_in(["rx", "drop"])).unique("pkt_id", keep="first", maintain_order=True)
+    out = pl.concat((rows.filter(pl.col("event").is_in(["rx", "drop"])), _inside(packets, link, direction, "drop")))
+    left = out.sort("t_ns", maintain_order=True).unique("pkt_id", keep="first", maintain_order=True)
     if sent.is_empty() or left.is_empty():
         raise UsageError(
             f'packets are not recorded at both ends of {link}: `points = ["*.ip"]` in [run], and run again'
@@ -80,7 +81,7 @@ def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Fi
             color=LINES[0]["color"],
             label="waiting and on the way",
         )
-        queue = _queue(packets, link, direction)
+        queue = _inside(packets, link, direction, "enq")
         if not queue.is_empty():
             times, octets = queue["t_ns"].to_numpy() / 1e9, queue["q_bytes"].to_numpy()
             axes.plot(times, octets, ".", color=LINES[1]["color"], markersize=3, label="in the queue, packet by packet")
@@ -116,12 +117,12 @@ def throughput(packets: pl.DataFrame, link: str, direction: str = "downlink", sp
     return figure
 
 
-def _queue(packets: pl.DataFrame, link: str, direction: str) -> pl.DataFrame:
-    """Where a packet entered the link's queue: what waited there with it."""
+def _inside(packets: pl.DataFrame, link: str, direction: str, event: str) -> pl.DataFrame:
+    """Where a packet entered the link's queue (`enq`), or was dropped: rows that say what waited there."""
     rows = packets.with_columns(pl.col("point", "dir", "event").cast(pl.String))
     short = {"uplink": "ul", "downlink": "dl"}[direction]
     inside = pl.col("point").str.starts_with(f"{link}.") & pl.col("dir").is_in([direction, short])
-    return rows.filter(inside & (pl.col("event") == "enq") & pl.col("q_bytes").is_not_null())
+    return rows.filter(inside & (pl.col("event") == event) & pl.col("q_bytes").is_not_null())
 
 
 def _at(packets: pl.DataFrame, link: str, direction: str) -> pl.DataFrame:

@@ -151,23 +151,33 @@ class Line(NamedTuple):
 
 
 def queues(packets: pl.DataFrame) -> list[Line]:
-    """Octets in each queue where the link says so; else octets that entered a link and did not come out yet."""
+    """Octets that entered a link and did not come out yet; where its ends were not recorded, what the link says.
+
+    A link tells its queue when a packet enters it, not when one leaves: a line of that never comes down.
+    """
     found = []
-    filled = packets.filter(pl.col("q_bytes").is_not_null())
-    said: set[tuple[str, str]] = set()
-    for (point, direction), rows in sorted(filled.group_by("point", "dir"), key=lambda entry: str(entry[0])):
-        link = str(point).split(".")[0]
-        said.add((link, str(direction)))
-        found.append(Line(f"{link} {_ARROW[str(direction)]}, queue", _seconds(rows), rows["q_bytes"].to_numpy() * 1.0))
+    drawn: set[tuple[str, str]] = set()
     for link, direction, entered, left in _ways(packets):
-        if (link, direction) in said or entered.is_empty():
+        if entered.is_empty():
             continue
+        drawn.add((link, direction))
+        # What the link dropped is in it no more. Such a row says the queue; one of a PDU that was lost does not.
+        inside = pl.col("point").str.starts_with(f"{link}.") & (pl.col("dir") == direction)
+        dropped = packets.filter(inside & (pl.col("event") == "drop") & pl.col("q_bytes").is_not_null())
+        dropped = dropped.join(entered.select("pkt_id"), on="pkt_id", how="semi")
+        left = pl.concat((left.select("t_ns", "len"), dropped.select("t_ns", "len")))
         moves = pl.concat(
             [entered.select("t_ns", pl.col("len").cast(pl.Int64)), left.select("t_ns", -pl.col("len").cast(pl.Int64))]
         )
         moves = moves.group_by("t_ns").agg(pl.col("len").sum()).sort("t_ns")
         name = f"{link} {_ARROW[direction]}, waiting or under way"
         found.append(Line(name, _seconds(moves), moves["len"].cum_sum().to_numpy() * 1.0))
+    filled = packets.filter(pl.col("q_bytes").is_not_null())
+    for (point, direction), rows in sorted(filled.group_by("point", "dir"), key=lambda entry: str(entry[0])):
+        link = str(point).split(".")[0]
+        if (link, str(direction)) not in drawn:
+            name = f"{link} {_ARROW[str(direction)]}, queue as packets enter it"
+            found.append(Line(name, _seconds(rows), rows["q_bytes"].to_numpy() * 1.0))
     return found
 
 
