@@ -132,12 +132,27 @@ fn real_tcp(transport: &Component) -> RealTcp {
     let Some(usual) = usual.filter(|_| transport.name == "tcp") else { return RealTcp::default() };
     let value = |key: &str| transport.config.get(key);
     let other = |key: &str| value(key).filter(|v| usual.get(key) != Some(v));
-    let octets = |key: &str| other(key)?.as_str()?.parse::<Octets>().ok().map(|o| o.0);
+    let size = |value: &Value| value.as_str()?.parse::<Octets>().ok().map(|o| o.0);
+    let octets = |key: &str| other(key).and_then(size);
+    // A buffer that grows needs both of its sizes told, where any of this is unusual.
+    let buffer = |key: &str, grows: &str, max: &str| {
+        let is_unusual = [key, grows, max].iter().any(|key| other(key).is_some());
+        if !is_unusual {
+            return (None, None);
+        }
+        let grows = value(grows).and_then(Value::as_bool) == Some(true);
+        (value(key).and_then(size), value(max).filter(|_| grows).and_then(size))
+    };
+    let (receive_buffer, receive_buffer_max) =
+        buffer("receive_buffer", "receive_autotuning", "receive_buffer_max");
+    let (send_buffer, send_buffer_max) = buffer("send_buffer", "send_autotuning", "send_buffer_max");
     let switch = |key: &str| other(key)?.as_bool();
     RealTcp {
-        receive_buffer: octets("receive_buffer"),
+        receive_buffer,
+        receive_buffer_max,
         initial_receive_window: octets("initial_receive_window"),
-        send_buffer: octets("send_buffer"),
+        send_buffer,
+        send_buffer_max,
         congestion: value("congestion").and_then(Value::as_str).map(str::to_owned),
         initial_window: other("initial_window").and_then(segments),
         sack: switch("sack"),
@@ -240,6 +255,8 @@ mod tests {
             receive_buffer: Some(2_000_000),
             initial_receive_window: Some(1_000_000),
             send_buffer: Some(100_000),
+            receive_buffer_max: None,
+            send_buffer_max: None,
             congestion: Some("newreno".to_owned()),
             initial_window: Some(3),
             sack: Some(false),
@@ -251,6 +268,9 @@ mod tests {
             ecn: Some(0),
         };
         assert_eq!(told(all), expected);
+        let grows =
+            told("{ tcp = { send_buffer = \"50kB\", send_autotuning = true, send_buffer_max = \"1MB\" } }");
+        assert_eq!((grows.send_buffer, grows.send_buffer_max), (Some(50_000), Some(1_000_000)));
         let windows = ["rfc2001", "rfc2581", "rfc3390", "rfc5681"]
             .map(|name| told(&format!("{{ tcp = {{ initial_window = \"{name}\" }} }}")).initial_window);
         assert_eq!(windows, [Some(1), Some(2), Some(3), Some(3)]);

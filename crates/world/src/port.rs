@@ -70,12 +70,16 @@ pub struct PortInfo {
 /// Settings of a real host's TCP; `None`: what its kernel does by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RealTcp {
-    /// Largest window to announce, in octets.
+    /// Largest window to announce, in octets; where it grows, the first one.
     pub receive_buffer: Option<u64>,
     /// Window announced at the beginning, in octets.
     pub initial_receive_window: Option<u64>,
-    /// Send buffer, in octets.
+    /// How far the receive buffer grows with the path; `None`: it does not.
+    pub receive_buffer_max: Option<u64>,
+    /// Send buffer, in octets, from the beginning.
     pub send_buffer: Option<u64>,
+    /// How far it grows with the path; `None`: it does not.
+    pub send_buffer_max: Option<u64>,
     /// Congestion control.
     pub congestion: Option<String>,
     /// Segments of the congestion window at the beginning.

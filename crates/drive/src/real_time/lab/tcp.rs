@@ -13,20 +13,23 @@ use crate::real_time::netlink::Metrics;
 /// Smallest buffer, and the one that autotuning begins with, as a kernel has them by default.
 const SMALLEST: u64 = 4096;
 const FIRST_RECEIVE: u64 = 131_072;
-const FIRST_SEND: u64 = 16_384;
 
 /// Settings below `/proc/sys/net/`; the run fails where one cannot be made.
 pub(super) fn settings(tcp: &RealTcp) -> Vec<(&'static str, String)> {
     let mut settings = Vec::new();
     if tcp.receive_buffer.is_some() || tcp.initial_receive_window.is_some() {
         // Half of a receive buffer is for bookkeeping, the other half is announced as window (tcp_adv_win_scale 1).
-        let first = tcp.initial_receive_window.map_or(FIRST_RECEIVE, |window| 2 * window);
-        let largest = tcp.receive_buffer.map_or(first, |window| 2 * window).max(SMALLEST);
+        let begins = tcp.receive_buffer.filter(|_| tcp.receive_buffer_max.is_some());
+        let first = tcp.initial_receive_window.or(begins).map_or(FIRST_RECEIVE, |window| 2 * window);
+        let largest = tcp.receive_buffer_max.or(tcp.receive_buffer).map_or(first, |window| 2 * window);
+        let largest = largest.max(SMALLEST);
         settings.push(("ipv4/tcp_rmem", format!("{SMALLEST} {} {largest}", first.min(largest))));
     }
     if let Some(buffer) = tcp.send_buffer {
-        let largest = buffer.max(SMALLEST);
-        settings.push(("ipv4/tcp_wmem", format!("{SMALLEST} {} {largest}", FIRST_SEND.min(largest))));
+        // All of it from the beginning, unless it is to grow: a buffer that grows limits a sender that has just begun, and
+        // one in recovery without SACK.
+        let (first, largest) = (buffer.max(SMALLEST), tcp.send_buffer_max.unwrap_or(buffer));
+        settings.push(("ipv4/tcp_wmem", format!("{SMALLEST} {first} {}", largest.max(first))));
     }
     if let Some(ecn) = tcp.ecn {
         settings.push(("ipv4/tcp_ecn", ecn.to_string()));
@@ -112,6 +115,15 @@ mod tests {
                 RealTcp { initial_receive_window: first, receive_buffer: largest, ..RealTcp::default() };
             settings(&tcp)[0].1.clone()
         };
+        let grows = RealTcp {
+            receive_buffer: Some(65_536),
+            receive_buffer_max: Some(3 << 20),
+            send_buffer: Some(16_384),
+            send_buffer_max: Some(4 << 20),
+            ..RealTcp::default()
+        };
+        let values: Vec<String> = settings(&grows).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, ["4096 131072 6291456", "4096 16384 4194304"]);
         assert_eq!(rmem(Some(1000), None), "4096 2000 4096");
         assert_eq!(rmem(Some(2 << 20), Some(4 << 20)), "4096 4194304 8388608");
         assert_eq!(rmem(Some(2 << 20), Some(1 << 20)), "4096 2097152 2097152");
