@@ -47,6 +47,8 @@ fmt: $(VENV)/stamp ## format Rust and Python
 
 bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole processes; writes bench.json
 	cargo bench --quiet -p airloom-drive --bench worlds
+	cargo bench --quiet -p airloom-transports --bench wsp_headers
+	cargo bench --quiet -p airloom-content --bench wml
 	@PYTHON=$(BIN)/python tools/bench/run
 
 nightly: develop ## the long tests: many more random cases, optimised build, whole studies, fuzzing
