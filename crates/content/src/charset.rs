@@ -123,9 +123,13 @@ impl Charset {
             Form::Web(web) => {
                 let mut one = [0; 4];
                 for c in text.chars() {
-                    match web.encode(c.encode_utf8(&mut one)) {
-                        (_, _, true) => lacking(c, out),
-                        (octets, ..) => out.extend_from_slice(&octets),
+                    let text = &*c.encode_utf8(&mut one);
+                    match web.encode(text) {
+                        // Some encoders write one character as another that looks like it (a yen sign as a backslash).
+                        (octets, _, false) if web.decode_without_bom_handling(&octets).0 == text => {
+                            out.extend_from_slice(&octets);
+                        }
+                        _ => lacking(c, out),
                     }
                 }
             }
@@ -177,6 +181,12 @@ mod tests {
         assert_eq!(charset.decode(&[0x80]), "\u{80}");
         assert_eq!(through(charset, "\u{20ac}").0, b"?", "no euro sign in ISO-8859-1");
         assert!(!charset.has_all("\u{20ac}") && charset.has_all("\u{fc}"));
+    }
+
+    #[test]
+    fn a_character_that_would_come_back_as_another_is_lacking() {
+        let shift_jis = Charset::from_name("shift_jis").expect("known");
+        assert!(shift_jis.has_all("\\") && !shift_jis.has_all("\u{a5}"));
     }
 
     #[test]

@@ -64,7 +64,9 @@ impl Element {
     /// The same with an attribute more.
     #[must_use]
     pub fn with(mut self, name: impl Into<Name>, value: impl Into<String>) -> Element {
-        self.attributes.push(Attribute { name: name.into(), value: vec![Piece::Text(value.into())] });
+        let mut pieces = Vec::new();
+        push_text(&mut pieces, &value.into());
+        self.attributes.push(Attribute { name: name.into(), value: pieces });
         self
     }
 

@@ -1,11 +1,14 @@
 //! WML 1.1, 1.2 and 1.3: decks of cards for small screens.
 //!
 //! Token tables, variables, and what of a deck is structure, block or running text. Reading and writing decks as text is
-//! [`crate::markup`]'s, as for every document type of WAP.
+//! [`crate::markup`]'s, as for every document type of WAP; [`html`] makes decks from web pages, [`split`] small decks from a
+//! large one.
 //!
 //! Source: WAP-191 and WAP-238. Left out: WML 1.0, whose attribute tokens are in no source at hand. Documents that carry its
 //! number (2) are read as WML 1.1: a widespread encoder writes it where the public identifier is missing.
 
+pub mod html;
+pub mod split;
 mod tokens;
 pub mod variables;
 
