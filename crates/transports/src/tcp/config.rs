@@ -419,6 +419,11 @@ settings! {
     send_buffer_max: Octets,
     /// Which short segments wait for an acknowledgement.
     nagle: Nagle,
+    /// Does the sender decide about groups of segments, as where a network card does the cutting (Linux)? A group is about
+    /// a millisecond of the window's rate, two segments at least; its last segment carries PSH, and a group that the
+    /// congestion window would cut short waits for the next acknowledgement if that is due. With `loss_detection = "rack"`,
+    /// and not where data is paced.
+    segmentation_offload: bool,
 
     /// Retransmission timeout before the first round-trip time is known.
     initial_rto: Duration,

@@ -20,6 +20,7 @@ use super::dsack_undo::DsackUndo;
 use super::ecn::{self, Ecn};
 use super::eifel::Eifel;
 use super::frto::Frto;
+use super::offload::Offload;
 use super::pace::Pace;
 use super::probing::Probing;
 use super::recovery::{Repair, TimerKind};
@@ -152,6 +153,7 @@ pub(super) struct Connection {
     /// Segments whose delivery the controller has heard of.
     pub told_delivered: u64,
     pub pace: Pace,
+    pub offload: Offload,
     pub ecn: Ecn,
     pub eifel: Eifel,
     pub frto: Frto,
@@ -248,6 +250,10 @@ impl Connection {
             watched: controller.watches(),
             rate: controls.then(|| Box::new(Sampler::new(now))),
             told_delivered: 0,
+            // A paced segment leaves by itself.
+            offload: Offload::new(
+                config.segmentation_offload && by_segments && !Pace::new(config.pacing, controls).on,
+            ),
             pace: Pace::new(config.pacing, controls),
             ecn: Ecn::default(),
             eifel: Eifel::default(),
@@ -656,6 +662,9 @@ impl Transport for Connection {
         }
         let taken = self.snd.write(body);
         if taken > 0 {
+            if self.offload.on {
+                self.offload_written();
+            }
             self.pending |= pending::DATA;
         }
         taken

@@ -14,6 +14,7 @@
 //! | header and options | `wire.rs` | RFC 9293 3.1, 2018, 7323 |
 //! | states, segment arrival | `state.rs`, `arrival.rs` | RFC 9293 3.3.2, 3.10.7; 5961 |
 //! | what is sent | `output.rs`, `send.rs` | RFC 9293 3.7, 3.8; 896; 3042 |
+//! | in which groups | `offload.rs` | Linux |
 //! | acknowledging | `recv.rs`, `ack_policy.rs` | RFC 5681 4.2; 2018; 2883 |
 //! | buffers that grow | `autotuning.rs` | Linux |
 //! | loss and recovery by the octet | `acks.rs`, `sack.rs`, `prr.rs` | RFC 5681, 6582, 6675, 6937, 9937 |
@@ -45,6 +46,7 @@ mod dsack_undo;
 mod ecn;
 mod eifel;
 mod frto;
+mod offload;
 mod output;
 mod pace;
 mod pieces;

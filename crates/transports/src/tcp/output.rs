@@ -285,8 +285,14 @@ impl Connection {
             }
         }
         if self.repair.on {
-            let full = len > 0 && self.segments_in_flight() >= self.cwnd_segments();
-            return if full { Err(Held::Congestion) } else { Ok(len) };
+            let (in_flight, cwnd) = (self.segments_in_flight(), self.cwnd_segments());
+            if len > 0 && in_flight >= cwnd {
+                return Err(Held::Congestion);
+            }
+            if self.offload.on && len > 0 && !self.offload.in_group() {
+                self.begin_group(now, cwnd - in_flight)?;
+            }
+            return Ok(len);
         }
         let (in_flight, allowance) = match self.dupacks {
             0 => (self.in_flight(), 0),
@@ -334,7 +340,8 @@ impl Connection {
             }
             self.prr_sent(len);
         }
-        self.snd.sent.push_back(Sent { end: next, at: now, marks: 0 });
+        let marks = self.offload.leaves();
+        self.snd.sent.push_back(Sent { end: next, at: now, marks });
         self.snd.nxt = next;
         self.snd.max = self.snd.max.max(next);
         self.facts.app_sent += len;
@@ -390,7 +397,8 @@ impl Connection {
     #[inline(always)]
     fn data_segment(&mut self, now: Instant, seq: u64, len: u64, fin: bool) -> Outgoing {
         let mut flags = Flags::ACK;
-        if seq + len == self.snd.end() && len > 0 {
+        if (seq + len == self.snd.end() && len > 0) || self.offload.push {
+            self.offload.push = false;
             flags = flags.with(Flags::PSH);
         }
         if fin {
@@ -415,6 +423,9 @@ impl Connection {
     /// Nothing more is sent now.
     pub(super) fn nothing_more(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
         self.pending &= !pending::DATA;
+        if self.offload.on {
+            self.offload_pauses();
+        }
         if held == Held::Window && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
             let at = now + self.probe_interval();
             self.timers.arm_persist(at);

@@ -17,6 +17,8 @@ pub(super) mod mark {
     pub const RESENT: u8 = 4;
     /// It was sent again at some time.
     pub const EVER: u8 = 8;
+    /// It left in one group with the segment before it (`offload.rs`); says nothing of its fate.
+    pub const JOINED: u8 = 16;
 }
 
 /// When the segment that ends at `end` was sent: first, or (where recovery counts segments) last.

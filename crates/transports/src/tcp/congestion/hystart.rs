@@ -34,6 +34,8 @@ pub struct HyStart {
     /// The least round-trip time of this round.
     round_min: Option<Duration>,
     samples: u8,
+    /// A timeout began a round then; it ends where SND.NXT was.
+    restarted: Option<Instant>,
 }
 
 impl HyStart {
@@ -48,7 +50,16 @@ impl HyStart {
         }
     }
 
+    /// A timeout: all is forgotten, and a round begins with it.
+    pub fn restart(&mut self, now: Instant) {
+        *self = HyStart { restarted: Some(now), ..HyStart::default() };
+    }
+
     fn look(&mut self, window: &mut Window, ack: &Ack, rtt: Duration, least: Duration) {
+        if let Some(at) = self.restarted.take() {
+            // Nothing new was sent since.
+            (self.round_start, self.last_ack, self.end_seq) = (at, at, ack.nxt);
+        }
         if ack.una > self.end_seq {
             self.round_start = ack.now;
             self.last_ack = ack.now;

@@ -33,7 +33,7 @@ impl Controller for Reno {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
         self.slow_start.grow(window, ack, config);
     }
-    fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
-        self.slow_start.on_event(event);
+    fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
+        self.slow_start.on_event(now, event);
     }
 }

@@ -1,5 +1,7 @@
 //! How slow start ends by itself, before a loss ends it: not at all, or by one of the two HyStarts.
 
+use airloom_base::Instant;
+
 use super::super::config::{Config, SlowStartExit};
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPp;
@@ -51,9 +53,9 @@ impl SlowStart {
     }
 
     /// A loss, or a report of congestion, ends the initial slow start.
-    pub fn on_event(&mut self, event: Event) {
+    pub fn on_event(&mut self, now: Instant, event: Event) {
         match (self, event) {
-            (SlowStart::Linux(h), Event::Timeout) => *h = HyStart::default(),
+            (SlowStart::Linux(h), Event::Timeout) => h.restart(now),
             (SlowStart::PlusPlus(h), Event::Timeout | Event::Recovery | Event::CongestionReported) => {
                 h.lost()
             }

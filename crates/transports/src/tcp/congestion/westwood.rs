@@ -77,8 +77,8 @@ impl Controller for Westwood {
         // What the path carries, but never more than there was.
         u64::try_from(octets).unwrap_or(u64::MAX).min(window.cwnd).max(2 * window.mss)
     }
-    fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
-        self.slow_start.on_event(event);
+    fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
+        self.slow_start.on_event(now, event);
         if event == Event::Timeout {
             // The path may be another one.
             self.rtt_min = None;

@@ -181,7 +181,7 @@ impl Connection {
     #[inline]
     fn segment_acked(&mut self, now: Instant, s: super::super::send::Sent, start: u64, news: &mut News) {
         let repair = &mut self.repair;
-        if s.marks == 0 {
+        if s.marks & !mark::JOINED == 0 {
             widen_span(&mut news.acked_sent, s.at);
             news.late(start);
             news.original |= s.end <= self.recover;

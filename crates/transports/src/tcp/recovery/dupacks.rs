@@ -54,6 +54,9 @@ impl Connection {
         };
         if found && self.snd.sent.front().is_some_and(|s| !s.has(mark::LOST)) {
             self.split_head();
+            if let Some(next) = self.snd.sent.get_mut(1) {
+                next.clear(mark::JOINED);
+            }
             self.mark_lost(0);
         }
     }

@@ -14,7 +14,7 @@ impl Connection {
     }
 
     /// The first octet of a segment that is not acknowledged.
-    pub(super) fn start_of(&self, index: usize) -> u64 {
+    pub(in crate::tcp) fn start_of(&self, index: usize) -> u64 {
         match index.checked_sub(1).and_then(|i| self.snd.sent.get(i)) {
             Some(before) => before.end.max(self.snd.una),
             None => self.snd.una,
@@ -93,6 +93,9 @@ impl Connection {
             return;
         }
         self.snd.sent.insert(index, Sent { end: at, ..segment });
+        if let Some(second) = self.snd.sent.get_mut(index + 1) {
+            second.clear(mark::JOINED);
+        }
         // Both halves carry the marks, and both are counted.
         let repair = &mut self.repair;
         repair.sacked_out += u64::from(segment.has(mark::SACKED));

@@ -31,7 +31,7 @@ impl Connection {
         if self.pending & pending::HEAD != 0 {
             self.pending &= !pending::HEAD;
             if !self.snd.sent.is_empty() {
-                return Ok(self.resend_segment(now, 0, true));
+                return Ok(self.resend_segment(now, 0, true, true));
             }
         }
         if self.repair.probe_due {
@@ -59,7 +59,7 @@ impl Connection {
             {
                 //= RFC 9293 (3.8.6): beyond a window that shrank only the first segment is sent again.
                 if index == 0 || self.start_of(index) < self.snd.window_edge() {
-                    return Ok(self.resend_segment(now, index, true));
+                    return Ok(self.resend_segment(now, index, true, false));
                 }
             }
             self.repair.next = Next::Any;
@@ -86,7 +86,7 @@ impl Connection {
         } else {
             last
         };
-        let out = self.resend_segment(now, index, false);
+        let out = self.resend_segment(now, index, false, true);
         self.probe_sent(now, true);
         Some(out)
     }
@@ -97,11 +97,15 @@ impl Connection {
         self.split_segment(0, at);
     }
 
-    /// Sends the segment at `index` again. A probe is not counted as under way (`counted`).
-    fn resend_segment(&mut self, now: Instant, index: usize, counted: bool) -> Outgoing {
+    /// Sends the segment at `index` again. A probe is not counted as under way (`counted`). `alone`: not with others of
+    /// its group.
+    fn resend_segment(&mut self, now: Instant, index: usize, counted: bool, alone: bool) -> Outgoing {
         let start = self.start_of(index);
         let room = self.room();
         self.split_segment(index, start + room);
+        if self.offload.on {
+            self.resend_in_group(now, index, alone);
+        }
         let stamp = self.timestamp(now);
         let end = match self.snd.sent.get_mut(index) {
             Some(segment) => {

@@ -192,7 +192,7 @@ impl Controller for Cubic {
         ssthresh
     }
     fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
-        self.slow_start.on_event(event);
+        self.slow_start.on_event(now, event);
         match event {
             Event::Timeout => {
                 self.delay_min = None;

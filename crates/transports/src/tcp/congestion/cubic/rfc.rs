@@ -185,8 +185,8 @@ impl Controller for Cubic {
         self.beta = beta;
         ssthresh
     }
-    fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
-        self.slow_start.on_event(event);
+    fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
+        self.slow_start.on_event(now, event);
         match event {
             Event::Timeout => {
                 self.fresh = true;
