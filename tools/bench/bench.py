@@ -98,11 +98,25 @@ def ours(results: Results, count: int, quick: bool) -> None:
             factor = float(found[1]) / measured.median
             results.numbers[f"{name}.realtime_factor"] = factor
             print(f"  {name:<12} {factor:.0f} simulated s per CPU s", flush=True)
-    for name in "ab":
-        counted, nothing = instructions([program, name]), instructions([program, "idle"])
-        if counted is not None and nothing is not None:
-            results.numbers[f"sim.{name}.instructions"] = counted - nothing
-            print(f"  sim.{name:<8} {(counted - nothing) / 1e6:.2f} million instructions", flush=True)
+    for name in "abcd":
+        results.run(f"sim.linux.{name}", [program, name, "linux"], count)
+    for name in "ab" if quick else "abcd":
+        count_instructions(results, f"sim.{name}", [program, name], [program, "idle"])
+        count_instructions(results, f"sim.linux.{name}", [program, name, "linux"], [program, "idle", "linux"])
+    for name in "abcd":
+        for what, by in (("cpu_s", "ratio"), ("instructions", "instructions_ratio")):
+            plain, linux = (results.numbers.get(f"{prefix}.{name}.{what}") for prefix in ("sim", "sim.linux"))
+            if plain and linux:
+                results.numbers[f"sim.linux.{name}.{by}"] = linux / plain
+                print(f"  sim.linux.{name}: {linux / plain:.2f} times the {what} of plain TCP", flush=True)
+
+
+def count_instructions(results: Results, name: str, command: list[str], nothing: list[str]) -> None:
+    """What callgrind counts for `command`, less that of `nothing`."""
+    counted, start = instructions(command), instructions(nothing)
+    if counted is not None and start is not None:
+        results.numbers[f"{name}.instructions"] = counted - start
+        print(f"  {name:<12} {(counted - start) / 1e6:.2f} million instructions", flush=True)
 
 
 def others(results: Results, count: int, quick: bool) -> None:

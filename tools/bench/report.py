@@ -126,6 +126,23 @@ def beside(numbers: dict[str, float]) -> str:
     return "\n".join(lines)
 
 
+def profiles(numbers: dict[str, float]) -> str:
+    """What the profile `linux` costs beside plain TCP."""
+    lines = [
+        "| | plain CPU s | `linux` CPU s | ratio | plain, million instructions | `linux` | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in SCENARIOS:
+        cells = []
+        for what, by, scale in (("cpu_s", "ratio", 1.0), ("instructions", "instructions_ratio", 1e-6)):
+            for prefix in ("sim", "sim.linux"):
+                value = numbers.get(f"{prefix}.{name}.{what}")
+                cells.append(number(value if value is None else value * scale))
+            cells.append(number(numbers.get(f"sim.linux.{name}.{by}")))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def emulation(numbers: dict[str, float]) -> str:
     """Goals of real time, and what a bare pair of devices gave at the same time."""
 
@@ -142,7 +159,7 @@ packet. The load average was {of("emu.load_before")} before it began."""
 
 def table(numbers: dict[str, float]) -> str:
     """All tables, for the terminal."""
-    return f"{goals(numbers)}\n\n{side_by_side(numbers)}\n\n{emulation(numbers)}\n"
+    return f"{goals(numbers)}\n\n{side_by_side(numbers)}\n\n{profiles(numbers)}\n\n{emulation(numbers)}\n"
 
 
 def page(numbers: dict[str, float], said: dict[str, str], machine: str, count: int) -> str:
@@ -173,6 +190,11 @@ program is `crates/drive/examples/yardsticks.rs`, those for the others are in `t
 TIME-WAIT of 2 s; ns-2's agents have no handshake, and in d no request.
 
 {side_by_side(numbers)}
+
+The same with the profile `linux` on all hosts and the same buffers (`yardsticks a linux`). It is not the same work:
+CUBIC and pairs of segments in place of NewReno, timestamps, more acknowledgements at the beginning of each connection.
+
+{profiles(numbers)}
 
 ## Real time
 

@@ -10,6 +10,8 @@
 //! yardsticks idle             builds the network of b and does nothing: what start-up costs
 //! ```
 //!
+//! The word `linux` behind it gives all hosts the profile `linux` in place of plain TCP, with the same buffers.
+//!
 //! Prints simulated results and CPU seconds of the whole process. `tools/bench/run` runs it beside other simulators.
 
 use airloom_base::{Duration, Summary};
@@ -19,41 +21,56 @@ use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Segments of 1460 octets without timestamps, delayed ACKs, 1 s minimum RTO, 10 segments initial window, as the
-/// programs for other simulators have it.
-fn tcp(window: u64) -> Value {
-    json!({
-        "profile": "rfc", "initial_window": 10, "timestamps": false, "time_wait": "240s",
-        "receive_buffer": format!("{window}B"), "initial_receive_window": format!("{window}B"),
-        "send_buffer": format!("{window}B"),
-    })
+/// The TCP of all hosts.
+#[derive(Clone, Copy)]
+enum Tcp {
+    /// Segments of 1460 octets without timestamps, delayed ACKs, 1 s minimum RTO, 10 segments initial window, as the
+    /// programs for other simulators have it.
+    Plain,
+    /// The profile `linux` as it is.
+    Linux,
 }
 
-fn pair(seed: u64, link: &Value, window: u64, size: &str) -> Result<World> {
+impl Tcp {
+    fn settings(self, window: u64) -> Value {
+        let mut settings = match self {
+            Tcp::Plain => {
+                json!({ "profile": "rfc", "initial_window": 10, "timestamps": false, "time_wait": "240s" })
+            }
+            Tcp::Linux => json!({ "profile": "linux" }),
+        };
+        for buffer in ["receive_buffer", "initial_receive_window", "send_buffer"] {
+            settings[buffer] = json!(format!("{window}B"));
+        }
+        settings
+    }
+}
+
+fn pair(tcp: Tcp, seed: u64, link: &Value, window: u64, size: &str) -> Result<World> {
     let mut b = Builder::new(seed);
     let (client, server) = (b.host("client"), b.host("server"));
     b.link("link", "wireline", link, &[client], server)?;
     for host in [client, server] {
-        b.transport(host, "tcp", &tcp(window))?;
+        b.transport(host, "tcp", &tcp.settings(window))?;
     }
     b.app(server, "bulk-server", &json!({}), None)?;
     b.app(client, "bulk", &json!({ "size": size }), Some("server"))?;
     Ok(b.build()?)
 }
 
-fn a() -> Result<World> {
-    pair(1, &json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" }), 400_000, "100MB")
+fn a(tcp: Tcp) -> Result<World> {
+    pair(tcp, 1, &json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" }), 400_000, "100MB")
 }
 
-fn b(seed: u64, size: &str) -> Result<World> {
+fn b(tcp: Tcp, seed: u64, size: &str) -> Result<World> {
     let link = json!({
         "rate": { "downlink": "384kbit/s", "uplink": "64kbit/s" }, "delay": "150ms", "queue": "2000 packets",
         "loss": { "downlink": 0.01, "uplink": 0.0 },
     });
-    pair(seed, &link, 65_535, size)
+    pair(tcp, seed, &link, 65_535, size)
 }
 
-fn c() -> Result<World> {
+fn c(tcp: Tcp) -> Result<World> {
     let mut b = Builder::new(1);
     let (left, right) = (b.host("left"), b.host("right"));
     let access = json!({ "rate": "1Gbit/s", "delay": "1ms", "queue": "2000 packets" });
@@ -64,7 +81,7 @@ fn c() -> Result<World> {
         b.link(&format!("left{n}"), "wireline", &access, &[client], left)?;
         b.link(&format!("right{n}"), "wireline", &access, &[server], right)?;
         for host in [client, server] {
-            b.transport(host, "tcp", &tcp(1_000_000))?;
+            b.transport(host, "tcp", &tcp.settings(1_000_000))?;
         }
         b.app(server, "bulk-server", &json!({}), None)?;
         b.app(client, "bulk", &json!({ "size": "1MB", "spread": "100ms" }), Some(&format!("server{n}")))?;
@@ -72,13 +89,13 @@ fn c() -> Result<World> {
     Ok(b.build()?)
 }
 
-fn d(objects: u64) -> Result<World> {
+fn d(tcp: Tcp, objects: u64) -> Result<World> {
     let mut b = Builder::new(1);
     let (server, core) = (b.host("server"), b.host("core"));
     let backbone = json!({ "rate": "1Gbit/s", "delay": "1ms", "queue": "2000 packets" });
     let access = json!({ "rate": "10Mbit/s", "delay": "18ms", "queue": "2000 packets" });
     b.link("backbone", "wireline", &backbone, &[core], server)?;
-    b.transport(server, "tcp", &tcp(1_000_000))?;
+    b.transport(server, "tcp", &tcp.settings(1_000_000))?;
     b.app(server, "bulk-server", &json!({}), None)?;
     for e in 0..25 {
         let edge = b.host(&format!("edge{e}"));
@@ -87,7 +104,7 @@ fn d(objects: u64) -> Result<World> {
             let name = format!("client{}", e * 40 + k);
             let client = b.host(&name);
             b.link(&name, "wireline", &access, &[client], edge)?;
-            b.transport(client, "tcp", &tcp(1_000_000))?;
+            b.transport(client, "tcp", &tcp.settings(1_000_000))?;
             let get = json!({ "size": "10240B", "request": "300B", "repeat": objects, "spread": "10s" });
             b.app(client, "bulk", &get, Some("server"))?;
         }
@@ -96,7 +113,7 @@ fn d(objects: u64) -> Result<World> {
 }
 
 /// One mobile that fetches without end over one connection, in pieces of 1 MB.
-fn rlc() -> Result<World> {
+fn rlc(tcp: Tcp) -> Result<World> {
     let mut b = Builder::new(1);
     let (mobile, server) = (b.host("mobile"), b.host("server"));
     let link = json!({
@@ -105,7 +122,7 @@ fn rlc() -> Result<World> {
     });
     b.link("radio", "umts-dch", &link, &[mobile], server)?;
     for host in [mobile, server] {
-        b.transport(host, "tcp", &tcp(65_535))?;
+        b.transport(host, "tcp", &tcp.settings(65_535))?;
     }
     b.app(server, "bulk-server", &json!({}), None)?;
     b.app(mobile, "bulk", &json!({ "size": "1MB", "repeat": 1_000_000, "keep": true }), Some("server"))?;
@@ -175,25 +192,27 @@ fn spread(name: &str, values: &[f64]) -> String {
 }
 
 fn main() -> Result<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let tcp = if words.last().is_some_and(|w| w == "linux") { Tcp::Linux } else { Tcp::Plain };
+    words.retain(|w| w != "linux");
     let number = |default| words.get(1).map_or(Ok(default), |w| w.parse::<u64>());
     match words.first().map_or("", String::as_str) {
-        "a" => print(&run(a()?)?),
+        "a" => print(&run(a(tcp)?)?),
         "b" => {
             let seeds = number(1)?;
             let mut times = Vec::new();
             for seed in 1..=seeds {
-                let (_, summary) = run(b(seed, "5MB")?)?;
+                let (_, summary) = run(b(tcp, seed, "5MB")?)?;
                 times.extend(clients(&summary, "completion_s"));
             }
             times.sort_by(f64::total_cmp);
             println!("seeds={seeds} {}", spread("completion", &times));
         }
-        "c" => print(&run(c()?)?),
-        "d" => print(&run(d(number(20)?)?)?),
+        "c" => print(&run(c(tcp)?)?),
+        "d" => print(&run(d(tcp, number(20)?)?)?),
         "rlc" => {
             let seconds = number(2000)?;
-            let (_, summary) = run_for(rlc()?, seconds)?;
+            let (_, summary) = run_for(rlc(tcp)?, seconds)?;
             let received = summary.values.get("goodput_bit_s").copied().unwrap_or(f64::NAN);
             println!("simulated={seconds} s goodput={received:.0} bit/s events={}", summary.values["events"]);
         }
@@ -203,7 +222,7 @@ fn main() -> Result<()> {
             println!("simulated={seconds} s events={}", summary.values["events"]);
         }
         "idle" => {
-            b(1, "1B")?;
+            b(tcp, 1, "1B")?;
         }
         other => return Err(format!("no scenario `{other}`: a, b, c, d, rlc, cell or idle").into()),
     }

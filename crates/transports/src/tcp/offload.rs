@@ -11,8 +11,8 @@
 
 use airloom_base::{Duration, Instant};
 
-use super::connection::{Connection, Mode};
 use super::congestion::pacing;
+use super::connection::{Connection, Mode};
 use super::output::Held;
 use super::send::mark;
 
