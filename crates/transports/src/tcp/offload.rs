@@ -167,7 +167,8 @@ impl Connection {
             0 => LARGEST,
             rate => rate >> 10,
         };
-        let nearness = self.rtt.min().map_or(u64::MAX, |m| m.as_nanos() / 1000 >> 9);
+        // The least round-trip time in units of 512 us (`tcp_tso_rtt_log`).
+        let nearness = self.rtt.min().map_or(u64::MAX, |m| m.as_nanos() / 512_000);
         let near = if nearness < 32 { LARGEST >> nearness } else { 0 };
         ((octets + near).min(LARGEST) / self.snd.mss).max(LEAST)
     }
