@@ -1,6 +1,6 @@
 //! Settings that need each other: what a profile brings gives way, what somebody asked for is refused with the reason.
 
-use super::config::{Config, Congestion, LossDetection, ProportionalReduction};
+use super::config::{Config, Congestion, LossDetection, Pacing, ProportionalReduction};
 use super::sack::DUP_THRESH;
 
 /// Which of the settings that depend on others were given, and not taken over from the profile.
@@ -17,6 +17,7 @@ pub(super) struct Given {
     pub receive_autotuning: bool,
     pub send_buffer: bool,
     pub send_autotuning: bool,
+    pub segmentation_offload: bool,
 }
 
 /// `config` with the settings of its profile that cannot work switched off. An error names the setting that was given and
@@ -64,6 +65,10 @@ pub(super) fn combine(mut config: Config, given: Given) -> Result<Config, String
     let needed = "undo_by_timestamps: needs loss_detection = \"rack\" and timestamps = true; with \"dup-acks\" it is `eifel` \
                   that goes by timestamps";
     needs(&mut c.undo_by_timestamps, false, given.undo_by_timestamps, rack && c.timestamps, needed)?;
+    let needed = "segmentation_offload: needs loss_detection = \"rack\", which counts segments, and pacing = \"off\": a paced \
+                  segment leaves by itself";
+    let possible = rack && c.pacing == Pacing::Off && c.congestion != Congestion::Bbr;
+    needs(&mut c.segmentation_offload, false, given.segmentation_offload, possible, needed)?;
     let needed = "prr: needs a fast recovery, which congestion = \"tahoe\" does not have";
     needs(&mut c.prr, off, given.prr, c.congestion != Congestion::Tahoe, needed)?;
     let needed = "dup_acks: needs loss_detection = \"dup-acks\"; with \"rack\" the number adapts to the reordering that is seen";
@@ -135,8 +140,16 @@ mod tests {
         assert!(!c.tlp && !c.frto && !c.undo_by_dsack && !c.undo_by_timestamps);
         let c = understood(&json!({ "profile": "linux", "loss_detection": "dup-acks", "frto": true }));
         assert!(c.frto && !c.tlp);
+        for table in [
+            json!({ "profile": "linux", "pacing": "on" }),
+            json!({ "profile": "linux", "congestion": "bbr" }),
+            json!({ "profile": "linux", "loss_detection": "dup-acks" }),
+        ] {
+            assert!(!understood(&table).segmentation_offload, "{table}");
+        }
+        assert!(read::<Config>(&json!({ "profile": "rfc", "segmentation_offload": true })).is_err());
         let c = understood(&json!({ "profile": "linux", "sack": false }));
-        assert!(!c.tlp && !c.undo_by_dsack && c.frto && c.undo_by_timestamps);
+        assert!(c.segmentation_offload && !c.tlp && !c.undo_by_dsack && c.frto && c.undo_by_timestamps);
     }
 
     #[test]

@@ -311,6 +311,7 @@ macro_rules! settings {
                     receive_autotuning: table.receive_autotuning.is_some(),
                     send_buffer: table.send_buffer.is_some(),
                     send_autotuning: table.send_autotuning.is_some(),
+                    segmentation_offload: table.segmentation_offload.is_some(),
                 };
                 let mut config = table.profile.settings();
                 $( if let Some(value) = table.$name { config.$name = value; } )*

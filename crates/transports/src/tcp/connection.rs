@@ -250,10 +250,7 @@ impl Connection {
             watched: controller.watches(),
             rate: controls.then(|| Box::new(Sampler::new(now))),
             told_delivered: 0,
-            // A paced segment leaves by itself.
-            offload: Offload::new(
-                config.segmentation_offload && by_segments && !Pace::new(config.pacing, controls).on,
-            ),
+            offload: Offload::new(config.segmentation_offload && by_segments && !controls),
             pace: Pace::new(config.pacing, controls),
             ecn: Ecn::default(),
             eifel: Eifel::default(),
