@@ -86,7 +86,7 @@ impl Controller for Probing {
             None => (base / 2).max(2 * window.mss),
         }
     }
-    fn on_event(&mut self, window: &mut Window, _now: Instant, event: Event) {
+    fn on_event(&mut self, window: &mut Window, now: Instant, event: Event) {
         match (event, self.keep) {
             (Event::Timeout, Some(prior)) => {
                 window.cut(prior.cwnd, prior.ssthresh);
@@ -97,7 +97,7 @@ impl Controller for Probing {
                 self.keep = None;
             }
             (Event::Recovery, Some(_)) => {}
-            _ => self.slow_start.on_event(event),
+            _ => self.slow_start.on_event(now, event),
         }
     }
 }
