@@ -72,6 +72,7 @@ fn is_in_table(family: libc::c_int, protocol: libc::c_int) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "what is looked for are the system's own sockets")]
 mod tests {
     use std::net::{TcpListener, UdpSocket};
 

@@ -12,12 +12,14 @@ use airloom_base::Duration;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
 
+use crate::real_time::pace;
+
 const SETTING: &str = "/proc/sys/net/ipv4/ip_forward";
 const LOCK: &str = "airloom/forwarding";
 const WAS_OFF: &str = "airloom/forwarding-was-off/";
 /// How long another process may take to look and write.
 const PATIENCE: Duration = Duration::from_secs(2);
-const STEP: std::time::Duration = std::time::Duration::from_millis(1);
+const STEP: Duration = Duration::from_millis(1);
 
 /// The setting is on until this value goes.
 pub(super) struct Forwarding {
@@ -60,9 +62,11 @@ fn others_found_it_off() -> io::Result<bool> {
 
 /// One process of the network namespace at a time has this.
 fn lock() -> io::Result<OwnedFd> {
-    for _ in 0..PATIENCE.as_nanos() / STEP.as_nanos() as u64 {
+    for _ in 0..PATIENCE.as_nanos() / STEP.as_nanos() {
         match named(LOCK) {
-            Err(error) if error.raw_os_error() == Some(Errno::EADDRINUSE as i32) => std::thread::sleep(STEP),
+            Err(error) if error.raw_os_error() == Some(Errno::EADDRINUSE as i32) => {
+                pace::sleep(&mut [], STEP)?;
+            }
             result => return result,
         }
     }
