@@ -45,19 +45,13 @@ fn allocations() -> u64 {
     COUNT.with(Cell::get)
 }
 
-/// A transfer whose window is `window` octets, and full as soon as slow start has filled it: lists that grow with the window
-/// have grown then. (HyStart would leave the last part of it to CUBIC, which takes its time.)
-fn pair(bearer: &str, link: &Value, client: &Value, window: u64) -> World {
+fn pair(bearer: &str, link: &Value, client: &Value) -> World {
     let mut b = Builder::new(1);
     let (near, far) = (b.host("client"), b.host("server"));
     b.link("link", bearer, link, &[near], far).unwrap();
     for host in [near, far] {
-        b.transport(
-            host,
-            "tcp",
-            &json!({ "receive_buffer": format!("{window}B"), "send_buffer": "4MiB", "hystart": "off" }),
-        )
-        .unwrap();
+        // Buffers that grow make lists grow with them for minutes: they are as large as they become.
+        b.transport(host, "tcp", &json!({ "receive_buffer": "576KiB", "send_buffer": "4MiB" })).unwrap();
     }
     b.app(far, "bulk-server", &json!({}), None).unwrap();
     b.app(near, "bulk", client, Some("server")).unwrap();
@@ -91,8 +85,9 @@ fn the_counter_counts() {
 fn a_transfer_without_loss_allocates_nothing() {
     let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
     for mode in ["get", "put"] {
-        let world = pair("wireline", &link, &json!({ "size": "1GB", "mode": mode }), 400_000);
-        let (packets, allocations) = between(world, 2, 8);
+        // CUBIC takes some seconds to open the whole window; lists grow with it.
+        let world = pair("wireline", &link, &json!({ "size": "1GB", "mode": mode }));
+        let (packets, allocations) = between(world, 8, 14);
         assert!(packets > 50_000, "{packets} packets");
         assert_eq!(allocations, 0, "{mode}: {packets} packets");
     }
@@ -102,8 +97,7 @@ fn a_transfer_without_loss_allocates_nothing() {
 fn a_transfer_with_losses_allocates_nothing() {
     let link = json!({ "rate": "10Mbit/s", "delay": "20ms", "queue": "100 packets", "loss": 0.01 });
     // Lists grow to the largest burst of losses there was: they are given time to meet one.
-    let (packets, allocations) =
-        between(pair("wireline", &link, &json!({ "size": "1GB" }), 400_000), 500, 600);
+    let (packets, allocations) = between(pair("wireline", &link, &json!({ "size": "1GB" })), 500, 600);
     assert!(packets > 5_000, "{packets} packets");
     assert_eq!(allocations, 0, "{packets} packets");
 }
@@ -111,8 +105,7 @@ fn a_transfer_with_losses_allocates_nothing() {
 #[test]
 fn a_transfer_over_a_dedicated_channel_with_errors_allocates_nothing() {
     let link = json!({ "loss": { "per": "pdu", "downlink": 0.05, "uplink": 0.02 } });
-    let (packets, allocations) =
-        between(pair("umts-dch", &link, &json!({ "size": "1GB" }), 100_000), 500, 1500);
+    let (packets, allocations) = between(pair("umts-dch", &link, &json!({ "size": "1GB" })), 5000, 6000);
     assert!(packets > 30_000, "{packets} packets");
     assert_eq!(allocations, 0, "{packets} packets");
 }
