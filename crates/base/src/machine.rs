@@ -143,6 +143,10 @@ pub trait Bearer: Send {
     fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet);
     /// A datagram leaves at the receiving end.
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)>;
+    /// Is there nothing to deliver while the deadline lies ahead? Then nobody has to ask.
+    fn delivers_by_deadline(&self) -> bool {
+        false
+    }
     /// Does [`Bearer::poll_event`] ever give anything?
     fn tells_events(&self) -> bool {
         false

@@ -154,8 +154,10 @@ impl Builder {
         ends.far = self.attach(far, link, name)?;
         self.world.routes.ends.push(ends);
         let tells = bearer.tells_events();
+        let only_by_deadline = bearer.delivers_by_deadline() && !tells;
         self.world.links.push(LinkSlot {
             tells,
+            only_by_deadline,
             name: name.to_owned(),
             bearer,
             wakeup: Wakeup::default(),

@@ -15,6 +15,8 @@ pub(crate) struct LinkSlot {
     pub(crate) wakeup: Wakeup,
     /// Has it anything to tell but datagrams?
     pub(crate) tells: bool,
+    /// Is there nothing to take while its deadline lies ahead?
+    pub(crate) only_by_deadline: bool,
     /// How it treats super-packets, if that is not left to the bearer.
     pub(crate) forced: Option<Grade>,
 }
@@ -28,7 +30,20 @@ impl LinkSlot {
     /// Enters the link's deadline into the agenda, if it is earlier than what stands there.
     #[inline]
     pub(crate) fn arm(&mut self, now: Instant, index: u32, agenda: &mut Agenda) {
-        if let Some(at) = self.bearer.poll_timeout()
+        let deadline = self.bearer.poll_timeout();
+        self.arm_at(deadline, now, index, agenda);
+    }
+
+    /// The same, where the deadline is known already.
+    #[inline]
+    pub(crate) fn arm_at(
+        &mut self,
+        deadline: Option<Instant>,
+        now: Instant,
+        index: u32,
+        agenda: &mut Agenda,
+    ) {
+        if let Some(at) = deadline
             && self.wakeup.needs_entry(now, at)
         {
             agenda.push(at, Key::Link(index));

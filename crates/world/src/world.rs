@@ -363,6 +363,13 @@ impl World {
     fn drain_link(&mut self, link: u32) {
         while let Some((direction, station, packet)) = self.links[link as usize].bearer.poll_delivery() {
             self.deliver(link, direction, station, packet);
+            let slot = &mut self.links[link as usize];
+            if slot.only_by_deadline {
+                let deadline = slot.bearer.poll_timeout();
+                if deadline.is_none_or(|at| at > self.now) {
+                    return slot.arm_at(deadline, self.now, link, &mut self.agenda);
+                }
+            }
         }
         let slot = &mut self.links[link as usize];
         // For multipath transports and live controls to come; routes do not depend on the state of a link.

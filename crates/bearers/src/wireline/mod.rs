@@ -110,6 +110,10 @@ impl Bearer for Wireline {
         None
     }
 
+    fn delivers_by_deadline(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let first = self.next_arrival();
