@@ -62,6 +62,7 @@ const VALUES: &[(&str, &str)] = &[
     ("Cache-Control", "s-maxage=100000"),
     ("Cache-Control", "community=UCI"),
     ("Cache-Control", "own"),
+    ("Cache-Control", "q=0"),
     ("Connection", "close"),
     ("Connection", "keep-alive"),
     ("Content-Base", "http://example.com/"),

@@ -1,9 +1,9 @@
 //! `Cache-Control` and `Pragma`.
 
-use super::element::{integer, is_token, pair, quoted, split};
+use super::element::{integer, is_token, pair, split};
 use super::media::{decode_parameters, encode_parameters};
 use super::read::{Framed, Reader, string};
-use super::{plain, write};
+use super::{media, plain, write};
 
 /// What a directive's value is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn encode(value: &str, minor: u8, out: &mut Vec<u8>) -> Option<()> {
     let (name, value) = pair(value);
     let known = DIRECTIVES.iter().position(|directive| directive.0.eq_ignore_ascii_case(name));
     let Some(code) = known.filter(|&code| minor >= 3 || code < 11) else {
-        return extension(name, value.as_deref(), minor, out);
+        return extension(name, value.as_deref(), out);
     };
     match (DIRECTIVES[code].1, value) {
         (Value::None | Value::MaybeSeconds | Value::Fields, None) => write::short(code as u8, out),
@@ -63,7 +63,7 @@ pub(super) fn encode(value: &str, minor: u8, out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// A directive without a number: a word, or a word with a value.
-fn extension(name: &str, value: Option<&str>, minor: u8, out: &mut Vec<u8>) -> Option<()> {
+fn extension(name: &str, value: Option<&str>, out: &mut Vec<u8>) -> Option<()> {
     if !is_token(name) {
         return None;
     }
@@ -71,7 +71,8 @@ fn extension(name: &str, value: Option<&str>, minor: u8, out: &mut Vec<u8>) -> O
         write::text(name, out);
         return Some(());
     };
-    write::with_length(out, |out| encode_parameters(&format!("{name}={}", quoted(value)), minor, out))
+    // The name is text even if it has a number as a parameter: that would be read as a directive.
+    write::with_length(out, |out| media::encode_untyped(name, Some(value), out))
 }
 
 pub(super) fn decode(value: Framed<'_>) -> Option<String> {

@@ -129,11 +129,16 @@ fn encode_parameter(name: &str, value: Option<Cow<'_, str>>, minor: u8, out: &mu
         }
         out.truncate(start);
     }
+    encode_untyped(name, value.as_deref(), out)
+}
+
+/// A parameter whose name is text, whether or not it has a number.
+pub(super) fn encode_untyped(name: &str, value: Option<&str>, out: &mut Vec<u8>) -> Option<()> {
     if !is_token(name) {
         return None;
     }
     write::text(name, out);
-    match value.as_deref() {
+    match value {
         None => out.push(0),
         Some(value) => match integer(value) {
             Some(n) => write::integer(n, out),
