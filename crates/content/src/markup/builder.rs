@@ -120,7 +120,11 @@ impl<'s> Builder<'s> {
 
     /// A space that was waiting for what comes after it.
     fn flush_space(&mut self) {
-        if self.space == Space::Pending {
+        // Between elements where only elements belong, space means nothing even if text strayed there.
+        let means_nothing = self.open.last().is_some_and(|open| {
+            open.elements_only && !matches!(open.element.content.last(), Some(Node::Piece(Piece::Text(_))))
+        });
+        if self.space == Space::Pending && !means_nothing {
             self.push_text(" ");
         }
         self.space = Space::None;
