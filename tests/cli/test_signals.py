@@ -9,6 +9,8 @@ import pytest
 #: What is raised inside the callback of a weak reference goes nowhere: every import has such a moment.
 SCRIPT = """
 import os, signal, sys, time, weakref
+# However the tests were started: in the background, or under nohup, some signals are ignored from the beginning.
+signal.signal(signal.{name}, signal.default_int_handler if "{name}" == "SIGINT" else signal.SIG_DFL)
 from airloom.cli import signals
 
 signals.install()
