@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,17 @@ wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms" }
 [run]
 record = ["packets", "pcapng"]
 """
+
+
+def pytest_configure() -> None:
+    """Programs under test are ended by signals, however the tests were started (nohup, in the background)."""
+    for number, usual in [
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+        (signal.SIGTERM, signal.SIG_DFL),
+    ]:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture

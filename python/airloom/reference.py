@@ -101,7 +101,7 @@ def choices(kind: str, name: str, key: str) -> list[Choice]:
     """The named values that a key of an entry can have.
 
     >>> [c.name for c in choices("transports", "tcp", "congestion")]
-    ['tahoe', 'reno', 'newreno', 'cubic', 'westwood', 'vegas', 'bbr']
+    ['tahoe', 'reno', 'newreno', 'cubic', 'westwood', 'vegas', 'probing', 'bbr']
     """
     whole = schema(kind, name)
     about = whole.get("properties", {}).get(key, {})

@@ -103,7 +103,7 @@ def test_packets_that_a_full_queue_drops_are_not_counted() -> None:
 
 
 def test_blocks_are_told_apart_by_their_place_in_the_interval() -> None:
-    rows = [(0, "tx"), (0, "retx"), (0, "drop"), (0, "ack"), (10, "tx"), (10, "drop")]
+    rows = [(0, "enq"), (0, "tx"), (0, "retx"), (0, "drop"), (0, "ack"), (10, "tx"), (10, "drop")]
     table: list[tuple[int, str, str, str | None]] = [(t, "link.rlc.dl.tx", event, None) for t, event in rows]
     table += [(7, "link.rlc.dl.tx", "drop", "queue full"), (5, "link.rlc.dl.rx", "rx", None)]
     packets = pl.DataFrame(table, schema=["t_ns", "point", "event", "reason"], orient="row")

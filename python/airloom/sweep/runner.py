@@ -105,6 +105,8 @@ class Runner:
         self._max_failures = max_failures
         self._progress = progress
         self._tries: dict[Key, int] = {}
+        #: First runs of groups whose worker died once. That says nothing of the run itself.
+        self._blamed: set[Key] = set()
         self._in_vain = 0
         self.total = 0
         self.done: set[Key] = set()
@@ -219,9 +221,8 @@ class Runner:
         if self._in_vain > _PATIENCE + self.times.slots:
             raise RunError(f"task after task failed, the last one so: {why}; {len(self.done)} runs are kept")
         if len(group.runs) > 1:
-            first = self._tries.get(group.runs[0], 0)
-            self._tries[group.runs[0]] = first + 1
-            if first == 0:  # killed from outside, most likely
+            if group.runs[0] not in self._blamed:  # killed from outside, most likely
+                self._blamed.add(group.runs[0])
                 return group.runs
             alone.extend(group.runs)
             return []

@@ -204,6 +204,9 @@ def decisions(packets: pl.DataFrame) -> dict[tuple[str, int, int], bool]:
         if ".queue." in point:
             number = places[point, 0] = places.get((point, 0), -1) + 1
             found[point, number, 0] = event == "drop"
+        elif event == "enq":
+            # A datagram enters the link's buffer.
+            continue
         elif event == "drop":
             # The row of a lost block follows the block's own.
             found[point, time, places[point, time]] = True
