@@ -542,6 +542,11 @@ proptest! {
             while end.poll_transmit().is_some() {}
         }
         prop_assert!(end.len() <= 6);
+        // Its user has to say something to what it was asked; here, that it will not.
+        let asked: Vec<_> = std::iter::from_fn(|| end.poll_event()).map(|e| e.transaction).collect();
+        for transaction in asked {
+            end.abort(Instant::ZERO + secs(1.0), transaction, 0xE8);
+        }
         while let Some(at) = end.poll_timeout() {
             end.handle_timeout(at);
             while end.poll_event().is_some() {}

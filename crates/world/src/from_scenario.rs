@@ -247,7 +247,10 @@ mod tests {
     fn a_kernel_is_told_its_congestion_control_and_what_is_not_usual() {
         let plain = RealTcp { congestion: Some("cubic".to_owned()), ..RealTcp::default() };
         assert_eq!(told("\"tcp\""), plain);
-        assert_eq!(told("{ tcp = { profile = \"linux\", sack = true, receive_buffer = \"64KiB\" } }"), plain);
+        assert_eq!(told("{ tcp = { profile = \"linux\", sack = true } }"), plain);
+        // The usual size, but one that does not grow.
+        let fixed = RealTcp { receive_buffer: Some(65_536), ..plain };
+        assert_eq!(told("{ tcp = { receive_buffer = \"64KiB\" } }"), fixed);
         let all = "{ tcp = { congestion = \"newreno\", receive_buffer = \"2MB\", send_buffer = \"100kB\", \
                    initial_receive_window = \"1MB\", initial_window = 3, sack = false, dsack = false, tlp = false, frto = false, \
                    timestamps = false, window_scaling = false, ecn = \"off\" } }";
