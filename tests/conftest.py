@@ -34,13 +34,11 @@ record = ["packets", "pcapng"]
 
 def pytest_configure() -> None:
     """Programs under test are ended by signals, however the tests were started (nohup, in the background)."""
-    for number, usual in [
-        (signal.SIGINT, signal.default_int_handler),
-        (signal.SIGHUP, signal.SIG_DFL),
-        (signal.SIGTERM, signal.SIG_DFL),
-    ]:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, usual)
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
