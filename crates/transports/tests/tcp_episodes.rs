@@ -280,7 +280,7 @@ impl Episode {
         };
         let protocol = |i: usize| Box::new(Tcp::new(configs[i].clone(), secrets[i]));
         let mut pair = Pair::new(protocol(0), protocol(1), link);
-        pair.endless = 300_000;
+        pair.endless = 3_000_000;
         if random.chance(0.3) {
             // The numbers of one side run over 2^32 within the transfer: they come from a clock of four microseconds.
             let end = pick(&mut random, &ENDS);
@@ -396,8 +396,11 @@ impl Episode {
             let spoken = headers(from).filter(|(h, _)| !h.flags.has(Flags::RST));
             near.wrapping_add_signed(spoken.map(|(h, body)| beyond(&h, body)).max().unwrap_or(0))
         };
-        // Beyond everything that either has sent, so that nothing of it can be right by chance.
-        let unsent = highest(end, victim.seq).wrapping_add(2);
+        // Beyond everything that either has sent, so that nothing of it can be right by chance. What is not open yet
+        // answers an acknowledgement of what it never sent with a RST of just that number (RFC 9293 3.10.7.4), which must
+        // not become right while it is under way.
+        let unsent =
+            highest(end, victim.seq).wrapping_add(if victim.flags.has(Flags::SYN) { 1 << 24 } else { 2 });
         let unseen = highest(end.other(), mask.seq).wrapping_add(2);
         let random = &mut self.random;
         let mut forged = Header { urgent: 0, flags: Flags::ACK, ..mask };
