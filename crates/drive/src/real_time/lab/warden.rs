@@ -61,9 +61,11 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -
         while poll(&mut [readable(engine), readable(ended.as_fd())], PollTimeout::NONE).is_err() {}
     }
     let _ = kill(keeper, Signal::SIGKILL);
+    // A program of the way out is in the keeper's PID namespace and a child of ours: that namespace does not end before
+    // somebody has waited for it.
+    drop(outside);
     // Returns when the whole PID namespace is empty.
     while waitpid(keeper, None) == Err(Errno::EINTR) {}
-    drop(outside);
     0
 }
 
