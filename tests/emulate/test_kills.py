@@ -34,17 +34,18 @@ cable = {{ bearer = "wireline", delay = "1ms" }}
 COMMAND = "setsid sh -c 'sleep {mark} & sleep {mark}' & (sleep {mark} &) ; while :; do :; done"
 
 
-def _marked(mark: int) -> list[str]:
-    """Command lines of processes that belong to the run."""
+def marked(mark: int) -> list[str]:
+    """Processes that belong to the run: the mark is in their command line or their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                line = (entry / "cmdline").read_bytes()
+                known = line + (entry / "environ").read_bytes()
             except OSError:
                 continue
-            if str(mark) in line:
-                found.append(f"{entry.name}: {line}")
+            if str(mark).encode() in known:
+                found.append(f"{entry.name}: {line.replace(bytes(1), b' ').decode(errors='replace')}")
     return found
 
 
@@ -75,14 +76,14 @@ def _namespaces(pid: int | str) -> set[str]:
 
 def _inside(mark: int) -> set[str]:
     """The namespaces that only processes of the run are in."""
-    pids = [line.split(":", 1)[0] for line in _marked(mark)]
+    pids = [line.split(":", 1)[0] for line in marked(mark)]
     return set().union(*map(_namespaces, pids)) - _namespaces("self")
 
 
 def _left(mark: int, before: list[str], inside: set[str]) -> list[str]:
     processes = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()] if inside else []
     still_there = [f"{pid} in {ns}" for pid in processes for ns in _namespaces(pid) & inside]
-    return _marked(mark) + still_there + [line for line in _network() if line not in before]
+    return marked(mark) + still_there + [line for line in _network() if line not in before]
 
 
 def _wait_until_nothing_is_left(mark: int, before: list[str], inside: set[str], what: str) -> None:

@@ -15,7 +15,7 @@ from airloom._core import DriveError
 from tests.conftest import needs
 from tests.emulate.outside import MACHINE, OCTETS, SERVER, Machine, world
 from tests.emulate.rights import User
-from tests.emulate.test_kills import KILLS, PATIENCE_S
+from tests.emulate.test_kills import KILLS, PATIENCE_S, marked
 
 pytestmark = pytest.mark.emulate
 
@@ -125,12 +125,16 @@ def test_nothing_of_the_way_out_is_left_after_a_kill(there: User, machine: Machi
     rng = random.Random(f"outside {there.name} {how}")
     before = machine.state()
     for number in range(KILLS):
-        with there.popen(["-m", "airloom", "emulate", "wireline", "--outside", "--", "sleep", "1000"]) as process:
+        mark = 8_740_000 + rng.randrange(100_000)
+        # The mark is in the environment of all that the laboratory starts: the program of the way out, too.
+        some = there._replace(environment={**there.environment, "AIRLOOM_TEST_MARK": str(mark)})
+        with some.popen(["-m", "airloom", "emulate", "wireline", "--outside", "--", "sleep", "1000"]) as process:
             time.sleep(rng.uniform(0.2, 2.0))
+            assert marked(mark), "the mark is not to be seen"
             process.send_signal(getattr(signal, how))
             process.communicate(timeout=60)
         end = time.monotonic() + PATIENCE_S
-        while (left := machine.state()) != before and time.monotonic() < end:
+        while (left := machine.state() + marked(mark)) != before and time.monotonic() < end:
             time.sleep(0.05)
         assert left == before, f"kill {number} by {how}"
 
