@@ -60,8 +60,24 @@ pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
 
 /// Whether `text` is a token of HTTP (RFC 9110, section 5.6.2).
 pub(super) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|o| o.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&o))
+    !text.is_empty() && text.bytes().all(|o| IS_TOKEN[usize::from(o)])
 }
+
+const IS_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut n = 0;
+    while n < 256 {
+        table[n] = (n as u8).is_ascii_alphanumeric();
+        n += 1;
+    }
+    let others = b"!#$%&'*+-.^_`|~";
+    n = 0;
+    while n < others.len() {
+        table[others[n] as usize] = true;
+        n += 1;
+    }
+    table
+};
 
 /// `text` as a token or a quoted string.
 pub(super) fn quoted(text: &str) -> Cow<'_, str> {
@@ -85,7 +101,8 @@ pub(super) fn q(text: &str) -> Option<u32> {
     if part.len() > 3 || !part.bytes().all(|o| o.is_ascii_digit()) {
         return None;
     }
-    let part = format!("{part:0<3}").parse::<u32>().ok()?;
+    let digits = part.bytes().map(|o| u32::from(o - b'0')).chain(std::iter::repeat(0));
+    let part = digits.take(3).fold(0, |sum, digit| 10 * sum + digit);
     match whole {
         "0" => Some(part),
         "1" if part == 0 => Some(1000),

@@ -172,7 +172,15 @@ pub(super) fn by_code(code: u8) -> Option<&'static Field> {
 
 /// Order without regard to case, in which the tables of names are.
 pub(super) fn compare(a: &str, b: &str) -> std::cmp::Ordering {
-    a.bytes().map(|o| o.to_ascii_lowercase()).cmp(b.bytes().map(|o| o.to_ascii_lowercase()))
+    let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
+    // Neighbours in a table have long beginnings in common: eight octets at a time.
+    while let (Some((first, rest_a)), Some((second, rest_b))) =
+        (a.split_first_chunk::<8>(), b.split_first_chunk())
+        && first == second
+    {
+        (a, b) = (rest_a, rest_b);
+    }
+    a.iter().map(u8::to_ascii_lowercase).cmp(b.iter().map(u8::to_ascii_lowercase))
 }
 
 #[cfg(test)]
