@@ -3,6 +3,7 @@
 //! This is the only crate that waits, reads a clock or opens a device.
 
 pub mod batch;
+pub mod daemon;
 #[cfg(target_os = "linux")]
 pub mod real_time;
 pub mod run;
