@@ -1,1 +1,3 @@
-//! Performance enhancing proxies and gateways.
+//! Performance enhancing proxies and gateways, one folder each.
+
+pub mod wap_gateway;

@@ -186,6 +186,11 @@ impl Server {
         self.sessions.get(&session).map(|s| s.state)
     }
 
+    /// The session of the client at this address.
+    pub fn session_of(&self, peer: SocketAddr) -> Option<SessionId> {
+        self.peers.get(&peer).copied()
+    }
+
     /// S-Connect.res: the session is granted, with headers of ours.
     pub fn accept(&mut self, now: Instant, session: SessionId, headers: Bytes) {
         let Some(s) = self.sessions.get_mut(&session).filter(|s| s.state == State::Connecting) else {

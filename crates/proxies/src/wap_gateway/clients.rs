@@ -1,0 +1,220 @@
+//! The side of the clients: sessions come and go, requests come in.
+
+use std::net::SocketAddr;
+
+use airloom_base::Instant;
+use airloom_transports::wsp::server::{Event, SessionId, State};
+use airloom_transports::wsp::status::Reason;
+use airloom_transports::wsp::wire::{Method, Pdu};
+use airloom_transports::wsp::{connectionless, headers::Version};
+use airloom_transports::wtp::Transaction;
+use bytes::Bytes;
+
+use super::accept::Weights;
+use super::content::{Treatment, WMLC};
+use super::decks::{self, Owner};
+use super::exchange::{Asker, Exchange, Stage};
+use super::gateway::{Due, Gateway};
+use super::headers::Headers;
+use super::reply::Reply;
+use super::request::{self, Manner};
+use super::session::Session;
+
+/// A request as WSP has it.
+pub(super) struct Invoked {
+    pub(super) method: Method,
+    pub(super) uri: Bytes,
+    pub(super) headers: Bytes,
+    pub(super) data: Bytes,
+}
+
+impl Gateway {
+    /// Does what the sessions tell.
+    pub(super) fn settle(&mut self, now: Instant) {
+        while let Some(event) = self.server.poll_event() {
+            match event {
+                Event::Connect { session, peer, headers } => self.connect(now, session, peer, &headers),
+                Event::Request { session, request, method, uri, headers, data } => {
+                    let invoked = Invoked { method, uri, headers, data };
+                    self.begin(now, Asker::Session(request), Some(session), invoked);
+                }
+                Event::Replied(request) => self.replied(request),
+                Event::RequestAborted(request, _) => self.request_aborted(request),
+                Event::Disconnected(session, _) => self.forget_session(session),
+                Event::Resumed(session, peer) => self.moved(session, peer),
+                Event::Suspended(_) | Event::PushConfirmed(_) | Event::PushAborted(..) => {}
+            }
+        }
+    }
+
+    fn connect(&mut self, now: Instant, id: SessionId, peer: SocketAddr, octets: &[u8]) {
+        let Some(session) = Session::new(now, peer, octets) else {
+            return self.server.refuse(now, id, Reason::ConnectError);
+        };
+        self.counters.sessions += 1;
+        self.agenda.insert((now + self.config.idle, Due::Idle(id)));
+        let greeting = session.greeting();
+        self.sessions.insert(id, session);
+        self.server.accept(now, id, greeting);
+    }
+
+    /// The client at `peer` may have shown that it is there.
+    pub(super) fn prove(&mut self, peer: SocketAddr) {
+        let Some(id) = self.server.session_of(peer) else { return };
+        let is_open = self.server.state(id) == Some(State::Connected);
+        if let Some(session) = self.sessions.get_mut(&id).filter(|s| is_open && s.proves.is_none()) {
+            session.proves = Some(peer.ip());
+            self.ledger.prove(peer.ip());
+        }
+    }
+
+    fn moved(&mut self, id: SessionId, peer: SocketAddr) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.peer = peer;
+        // It has to show again that it is where it says, unless it is where it was.
+        if let Some(before) = session.proves.take_if(|before| *before != peer.ip()) {
+            self.ledger.withdraw(before);
+        }
+    }
+
+    pub(super) fn forget_session(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        self.agenda.remove(&(session.used + self.config.idle, Due::Idle(id)));
+        if let Some(address) = session.proves {
+            self.ledger.withdraw(address);
+        }
+        self.decks.forget(Owner::Session(id));
+        let late: Vec<Transaction> =
+            self.replying.keys().filter(|request| request.peer == session.peer).copied().collect();
+        late.into_iter().for_each(|request| self.replied(request));
+        let its: Vec<_> =
+            self.exchanges.iter().filter(|(_, e)| e.session == Some(id)).map(|(name, _)| *name).collect();
+        its.into_iter().for_each(|name| self.abandon(name));
+    }
+
+    /// Something was asked in a session: it is not idle.
+    fn touch(&mut self, now: Instant, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        self.agenda.remove(&(session.used + self.config.idle, Due::Idle(id)));
+        session.used = now;
+        self.agenda.insert((now + self.config.idle, Due::Idle(id)));
+    }
+
+    pub(super) fn idle_due(&mut self, now: Instant, id: SessionId) {
+        self.server.disconnect(now, id);
+        self.forget_session(id);
+    }
+
+    fn replied(&mut self, request: Transaction) {
+        if let Some(octets) = self.replying.remove(&request) {
+            self.held -= octets;
+        }
+    }
+
+    fn request_aborted(&mut self, request: Transaction) {
+        self.replied(request);
+        if let Some(id) = self.askers.get(&Asker::Session(request)).copied() {
+            self.abandon(id);
+        }
+    }
+
+    /// A datagram without a session.
+    pub(super) fn unit(&mut self, now: Instant, peer: SocketAddr, datagram: &Bytes) {
+        let parsed = connectionless::parse(datagram).ok().filter(|_| self.config.connectionless);
+        let (tid, invoked) = match parsed {
+            Some((tid, Pdu::Get { method, uri, headers })) => {
+                (tid, Invoked { method, uri, headers, data: Bytes::new() })
+            }
+            Some((tid, Pdu::Post { method, uri, headers, data })) => {
+                (tid, Invoked { method, uri, headers, data })
+            }
+            _ => {
+                self.counters.malformed += 1;
+                return;
+            }
+        };
+        let asker = Asker::Datagram { peer, tid };
+        // A client that asks again before it has an answer will get that.
+        if !self.askers.contains_key(&asker) {
+            self.begin(now, asker, None, invoked);
+        }
+    }
+
+    /// A request is complete.
+    fn begin(&mut self, now: Instant, asker: Asker, session: Option<SessionId>, invoked: Invoked) {
+        self.counters.requests += 1;
+        if let Some(session) = session {
+            self.touch(now, session);
+        }
+        let Invoked { method, uri, headers, data } = invoked;
+        let known = session.and_then(|id| self.sessions.get(&id));
+        let manner = Manner {
+            name: &self.config.name,
+            converts_html: self.config.convert_html,
+            keeps_cookies: self.config.cookies && session.is_some(),
+        };
+        let none = Headers::new();
+        let asked = request::map(method, &uri, known.map_or(&none, |s| &s.headers), &headers, data, manner);
+        let version = known.map_or_else(Version::default, |s| s.version);
+        let (asked, status) = match asked {
+            Ok(asked) => (Some(asked), 0),
+            Err(status) => (None, status),
+        };
+        let mut exchange = Exchange {
+            asker,
+            session,
+            method: method.name().unwrap_or(""),
+            uri,
+            asked: now,
+            stage: Stage::Waiting,
+            request: None,
+            accept: Weights::default(),
+            charsets: Weights::default(),
+            afresh: false,
+            version,
+            fetching: false,
+            redirects: 0,
+            due: None,
+            held: 0,
+            fetched: None,
+            origin_octets: 0,
+            treatment: Treatment::None,
+        };
+        let mapped = asked.is_some();
+        if let Some(asked) = asked {
+            exchange.version = asked.version.unwrap_or(version);
+            (exchange.accept, exchange.charsets, exchange.afresh) =
+                (asked.accept, asked.charsets, asked.afresh);
+            exchange.request = Some(asked.request);
+        }
+        let is_busy = self.exchanges.len() as u64 >= u64::from(self.config.max_fetches) || self.is_full(0);
+        let id = self.name();
+        self.askers.insert(asker, id);
+        self.exchanges.insert(id, exchange);
+        if !mapped {
+            return self.refuse(now, id, status, "The gateway does not understand the request");
+        }
+        if self.answer_from_decks(now, id) {
+            return;
+        }
+        if is_busy {
+            return self.refuse(now, id, 503, "The gateway is busy");
+        }
+        self.ask_origin(now, id);
+    }
+
+    /// Answers a request for a part of a page that was split.
+    fn answer_from_decks(&mut self, now: Instant, id: super::FetchId) -> bool {
+        let Some(exchange) = self.exchanges.get(&id) else { return false };
+        let request = exchange.request.as_ref().filter(|r| r.method.name() == "GET");
+        let Some(name) = request.and_then(|request| decks::name(&request.url)) else { return false };
+        match self.decks.find(exchange.owner(), name) {
+            Some(body) => {
+                self.counters.kept_decks += 1;
+                self.ready(now, id, Reply { content_type: WMLC.to_owned(), body, ..Reply::bare(200) });
+            }
+            None => self.refuse(now, id, 410, "This part of the page is not kept any more"),
+        }
+        true
+    }
+}

@@ -1,0 +1,160 @@
+//! Settings of the gateway.
+
+use airloom_base::units::Octets;
+use airloom_base::{ConfigError, Duration};
+use airloom_transports::wsp::capabilities::{Agreed, option};
+use airloom_transports::wsp::server;
+use airloom_transports::wtp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the gateway's own work takes, of one reply after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Processing {
+    /// Of every reply.
+    pub fixed: Duration,
+    /// Of every octet of the origin's body, after its content coding was taken off.
+    pub per_octet: Duration,
+}
+
+/// A WAP gateway: WSP on the side of the clients, HTTP on the side of the origins, decks compiled and web pages
+/// converted on the way (WAP-230, WAP-236).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What the gateway calls itself in the `Via` field of its requests.
+    pub name: String,
+    /// Reliable transactions under the sessions.
+    pub wtp: wtp::Config,
+    /// Sessions at a time; further clients are refused.
+    pub max_sessions: u32,
+    /// A session in which nothing was asked for so long is ended.
+    pub idle: Duration,
+    /// Requests that a session may have outstanding (Method-MOR).
+    pub method_mor: u8,
+    /// Confirmed pushes that a session may have outstanding (Push-MOR).
+    pub push_mor: u8,
+    /// The largest SDU that clients may ask for; 0 for any.
+    pub client_sdu: Octets,
+    /// The largest SDU that clients may be granted to send; 0 for any.
+    pub server_sdu: Octets,
+    /// Requests without a session are answered too.
+    pub connectionless: bool,
+    /// The largest datagram that answers a request without a session.
+    pub connectionless_reply: Octets,
+    /// A client is sent at most so many times the octets (and datagrams) that came from its address, until an
+    /// acknowledgement of a session's beginning has come from there; none: no limit. Requests without a session are never
+    /// acknowledged, so larger replies to them need an open session of the same host, or no limit.
+    pub amplification: Option<u16>,
+    /// Requests that wait for their origins at a time; further ones are answered 503.
+    pub max_fetches: u32,
+    /// A request that its origins have not answered completely after so long is answered 504.
+    pub origin_timeout: Duration,
+    /// Redirections that the gateway follows for one request; the next one is handed to the client.
+    pub max_redirects: u8,
+    /// The largest body of an origin, after its content coding was taken off; for a larger one the client gets 502.
+    pub max_body: Octets,
+    /// Octets of bodies and replies under way, of all clients together; for more than that a client gets 503.
+    pub memory: Octets,
+    /// Octets of decks that are kept because a page became several, of all clients together; the oldest go first.
+    pub kept_decks: Octets,
+    /// Cookies are kept here for as long as the session lasts; otherwise they go to the client and come from there.
+    pub cookies: bool,
+    /// Octets of origins' answers that are kept and used again while they are fresh (RFC 9111, `max-age` and `Expires`
+    /// alone); none: nothing is kept.
+    pub cache: Option<Octets>,
+    /// Web pages become decks for clients that do not take them as they are.
+    pub convert_html: bool,
+    /// Errors become decks for people, with the status 200, as phones were seen to show nothing else.
+    pub smart_errors: bool,
+    /// How long a reply takes to be made.
+    pub processing: Processing,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            name: "airloom".to_owned(),
+            wtp: wtp::Config::default(),
+            max_sessions: 10_000,
+            idle: Duration::from_secs(3_600),
+            method_mor: 8,
+            push_mor: 4,
+            client_sdu: Octets(0),
+            server_sdu: Octets(0),
+            connectionless: true,
+            connectionless_reply: Octets(1_400),
+            amplification: Some(3),
+            max_fetches: 256,
+            origin_timeout: Duration::from_secs(30),
+            max_redirects: 5,
+            max_body: Octets(1_000_000),
+            memory: Octets(64_000_000),
+            kept_decks: Octets(16_000_000),
+            cookies: true,
+            cache: None,
+            convert_html: true,
+            smart_errors: false,
+            processing: Processing::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Says what no gateway can work with.
+    ///
+    /// # Errors
+    /// The key and what would be valid.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.wtp.check().map_err(|mut e| {
+            e.path.insert(0, "wtp".to_owned());
+            e
+        })?;
+        let is_token = |o: u8| o.is_ascii_alphanumeric() || b"-._".contains(&o);
+        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+            return Err(ConfigError::at("name", "must be a word of letters, digits, `-`, `.` and `_`"));
+        }
+        if self.method_mor == 0 {
+            return Err(ConfigError::at("method_mor", "must be at least 1"));
+        }
+        for (key, interval) in [("idle", self.idle), ("origin_timeout", self.origin_timeout)] {
+            if interval.is_zero() {
+                return Err(ConfigError::at(key, "must be longer than nothing"));
+            }
+        }
+        for (key, size) in [("client_sdu", self.client_sdu), ("server_sdu", self.server_sdu)] {
+            if size.0 > u64::from(u32::MAX) {
+                return Err(ConfigError::at(key, "must be less than 4 GiB"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings of the sessions.
+    pub(super) fn server(&self) -> server::Config {
+        let sdu = |octets: Octets| u32::try_from(octets.0).unwrap_or(u32::MAX);
+        server::Config {
+            wtp: self.wtp.clone(),
+            offer: Agreed {
+                client_sdu: sdu(self.client_sdu),
+                server_sdu: sdu(self.server_sdu),
+                options: option::CONFIRMED_PUSH | option::PUSH | option::SESSION_RESUME,
+                method_mor: self.method_mor,
+                push_mor: self.push_mor,
+                methods: Vec::new(),
+            },
+            max_sessions: self.max_sessions,
+        }
+    }
+
+    /// The largest message that the transactions can carry.
+    pub(super) fn message_limit(&self) -> usize {
+        usize::try_from(self.wtp.segment.0.saturating_mul(256)).unwrap_or(usize::MAX)
+    }
+
+    /// How long a reply to `octets` of an origin takes to be made.
+    pub(super) fn processing(&self, octets: u64) -> Duration {
+        self.processing.fixed + self.processing.per_octet * octets
+    }
+}

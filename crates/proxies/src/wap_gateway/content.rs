@@ -1,0 +1,267 @@
+//! What becomes of the body of an origin's answer: compiled, converted, split, or left as it is.
+
+use airloom_content::charset::Charset;
+use airloom_content::markup;
+use airloom_content::wbxml::{Document, Element, Options, Version};
+use airloom_content::wml::{WML_1_1, html, split};
+use bytes::Bytes;
+use url::Url;
+
+use super::accept::{Weights, charset_for};
+use super::decks;
+
+pub(super) const WML: &str = "text/vnd.wap.wml";
+pub(super) const WMLC: &str = "application/vnd.wap.wmlc";
+pub(super) const SI: &str = "text/vnd.wap.si";
+pub(super) const SIC: &str = "application/vnd.wap.sic";
+pub(super) const SL: &str = "text/vnd.wap.sl";
+pub(super) const SLC: &str = "application/vnd.wap.slc";
+pub(super) const CO: &str = "text/vnd.wap.co";
+pub(super) const COC: &str = "application/vnd.wap.coc";
+
+/// Types of web pages.
+const PAGES: [&str; 3] = ["text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"];
+
+/// What happened to a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// There was none, or the gateway answered itself.
+    None,
+    /// It was handed on as it was.
+    PassedThrough,
+    /// Text became tokens.
+    Compiled,
+    /// A web page became a deck.
+    Converted,
+}
+
+/// What a client gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) content_type: String,
+    pub(super) body: Bytes,
+    pub(super) treatment: Treatment,
+    /// All parts, the one in `body` too, if it became several.
+    pub(super) parts: Vec<Bytes>,
+}
+
+/// Why a client does not get it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It does not take this type.
+    NotAcceptable,
+    /// It is not what its type says.
+    NotUnderstood(String),
+    /// It takes no message of that size.
+    TooLarge,
+}
+
+/// For whom, and how.
+pub(super) struct Maker<'a> {
+    pub(super) accept: &'a Weights,
+    pub(super) charsets: &'a Weights,
+    /// Octets of a body that fit.
+    pub(super) most: usize,
+    /// Where the body is from.
+    pub(super) url: &'a Url,
+    /// The number of the page, if it becomes several decks.
+    pub(super) page: u64,
+    /// Web pages may become decks.
+    pub(super) converts_html: bool,
+    /// The origin forbids to change it (`no-transform`).
+    pub(super) verbatim: bool,
+    /// What is not understood is an error, even for clients that would take the text.
+    pub(super) strict: bool,
+}
+
+/// What becomes of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Compile(&'static str),
+    Convert,
+    Pass,
+}
+
+impl Maker<'_> {
+    /// The content type that a body of this type would get, for an answer without one.
+    pub(super) fn content_type(&self, content_type: &str) -> String {
+        match self.way(media(content_type)) {
+            Some(Way::Compile(compiled)) => compiled.to_owned(),
+            Some(Way::Convert) => WMLC.to_owned(),
+            Some(Way::Pass) | None => content_type.to_owned(),
+        }
+    }
+
+    /// What a client gets.
+    pub(super) fn make(&self, content_type: &str, body: Bytes) -> Result<Made, Refusal> {
+        let charset = parameter(content_type, "charset").and_then(Charset::from_name);
+        match self.way(media(content_type)).ok_or(Refusal::NotAcceptable)? {
+            Way::Pass => self.pass(content_type, body),
+            Way::Convert => self.deck(html::convert(&body, charset), Treatment::Converted),
+            Way::Compile(compiled) => match markup::parse(&body, charset) {
+                Ok(parsed) if compiled == WMLC => {
+                    let text = charset.unwrap_or(Charset::UTF_8).decode(&body);
+                    let fits = |charset: Charset| charset.has_all(&text);
+                    let charset = charset_for(self.charsets, fits).mib();
+                    self.deck(Document { charset, ..parsed.document }, Treatment::Compiled)
+                }
+                Ok(parsed) => {
+                    let octets = encode(&parsed.document)?;
+                    self.fitting(compiled, octets, Treatment::Compiled)
+                }
+                // As Kannel: a client that takes the text gets it, and may understand more of it.
+                Err(_) if self.accept.takes(media(content_type)) && !self.strict => {
+                    self.pass(content_type, body)
+                }
+                Err(why) => Err(Refusal::NotUnderstood(why.to_string())),
+            },
+        }
+    }
+
+    fn way(&self, media: &str) -> Option<Way> {
+        let compiled = [(WML, WMLC), (SI, SIC), (SL, SLC), (CO, COC)];
+        let compiled =
+            compiled.iter().find(|(text, _)| text.eq_ignore_ascii_case(media)).map(|(_, tokens)| *tokens);
+        if let Some(compiled) = compiled.filter(|compiled| self.accept.takes(compiled)) {
+            return Some(Way::Compile(compiled));
+        }
+        let is_page = PAGES.iter().any(|page| page.eq_ignore_ascii_case(media));
+        // A phone that takes everything means pictures; one that takes pages says so.
+        if is_page
+            && self.converts_html
+            && !self.verbatim
+            && !self.accept.names(media)
+            && self.accept.takes(WMLC)
+        {
+            return Some(Way::Convert);
+        }
+        self.accept.takes(media).then_some(Way::Pass)
+    }
+
+    fn pass(&self, content_type: &str, body: Bytes) -> Result<Made, Refusal> {
+        self.fitting(content_type, body, Treatment::PassedThrough)
+    }
+
+    fn fitting(&self, content_type: &str, body: Bytes, treatment: Treatment) -> Result<Made, Refusal> {
+        if body.len() > self.most {
+            return Err(Refusal::TooLarge);
+        }
+        Ok(Made { content_type: content_type.to_owned(), body, treatment, parts: Vec::new() })
+    }
+
+    /// A deck, in parts if it does not fit.
+    fn deck(&self, deck: Document, treatment: Treatment) -> Result<Made, Refusal> {
+        let whole = encode(&deck)?;
+        if whole.len() <= self.most {
+            return self.fitting(WMLC, whole, treatment);
+        }
+        let address = |n| decks::address(self.url, (self.page, n));
+        let parts = split::split(&deck, self.most, &address).map_err(|_| Refusal::TooLarge)?;
+        let parts: Vec<Bytes> = parts.iter().map(encode).collect::<Result<_, _>>()?;
+        let body = parts.first().cloned().ok_or(Refusal::TooLarge)?;
+        Ok(Made { content_type: WMLC.to_owned(), body, treatment, parts })
+    }
+}
+
+fn encode(document: &Document) -> Result<Bytes, Refusal> {
+    let octets = markup::encode(document, Options::default());
+    octets.map(Bytes::from).map_err(|why| Refusal::NotUnderstood(why.to_string()))
+}
+
+/// A deck that says what went wrong.
+pub(super) fn error_deck(title: &str, text: &str) -> Bytes {
+    // A dollar sign would begin a variable in text that a browser reads; tokens carry it as it is.
+    let card = Element::new("card").with("title", title).child(Element::new("p").text(text));
+    let root = Element::new("wml").child(card);
+    let deck = Document::new(Version::V1_1, WML_1_1.document_type().number, root);
+    encode(&deck).unwrap_or_default()
+}
+
+/// A content type without its parameters.
+fn media(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or(content_type).trim()
+}
+
+/// The value of a parameter.
+fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
+    let mut parameters = content_type.split(';').skip(1).filter_map(|p| p.split_once('='));
+    let (_, value) = parameters.find(|(known, _)| known.trim().eq_ignore_ascii_case(name))?;
+    Some(value.trim().trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_content::wbxml::Limits;
+
+    use super::*;
+
+    fn make(accept: &[&str], most: usize, content_type: &str, body: &str) -> Result<Made, Refusal> {
+        let url = Url::parse("http://o/page").unwrap();
+        let (accept, charsets) = (Weights::of(accept.iter().copied()), Weights::default());
+        let maker = Maker {
+            accept: &accept,
+            charsets: &charsets,
+            most,
+            url: &url,
+            page: 1,
+            converts_html: true,
+            verbatim: false,
+            strict: false,
+        };
+        maker.make(content_type, Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    fn text(octets: &[u8]) -> String {
+        markup::decompile(octets, Limits::default()).unwrap()
+    }
+
+    const DECK: &str = "<?xml version=\"1.0\"?><wml><card><p>Hello</p></card></wml>";
+
+    #[test]
+    fn decks_are_compiled_for_those_who_take_the_compiled_form() {
+        let made = make(&["*/*"], 1000, "text/vnd.wap.wml; charset=utf-8", DECK).unwrap();
+        assert_eq!((made.content_type.as_str(), made.treatment), (WMLC, Treatment::Compiled));
+        assert!(text(&made.body).contains("Hello"));
+        let made = make(&[WML], 1000, WML, DECK).unwrap();
+        assert_eq!((&made.body[..], made.treatment), (DECK.as_bytes(), Treatment::PassedThrough));
+        assert_eq!(make(&["image/vnd.wap.wbmp"], 1000, WML, DECK), Err(Refusal::NotAcceptable));
+    }
+
+    #[test]
+    fn pages_become_decks_unless_the_client_names_their_type() {
+        let page = "<title>T</title><h1>Big</h1><p>words";
+        let made = make(&["*/*"], 1000, "Text/HTML", page).unwrap();
+        assert_eq!((made.content_type.as_str(), made.treatment), (WMLC, Treatment::Converted));
+        assert!(text(&made.body).contains("words"));
+        assert_eq!(
+            make(&[WMLC, "text/html"], 1000, "text/html", page).unwrap().treatment,
+            Treatment::PassedThrough
+        );
+        assert_eq!(make(&["text/plain"], 1000, "text/html", page), Err(Refusal::NotAcceptable));
+    }
+
+    #[test]
+    fn what_is_too_large_becomes_several_decks_or_is_refused() {
+        let page = format!("<p>{}</p>", "some words ".repeat(400));
+        let made = make(&[WMLC], 1000, "text/html", &page).unwrap();
+        assert!(made.parts.len() > 4 && made.parts.iter().all(|part| part.len() <= 1000));
+        assert_eq!(made.body, made.parts[0]);
+        assert!(text(&made.body).contains("/page?airloom-deck=1.1"));
+        assert_eq!(make(&["*/*"], 1000, "image/gif", &page), Err(Refusal::TooLarge));
+    }
+
+    #[test]
+    fn text_that_is_no_deck_goes_to_those_who_take_text() {
+        let bad = "<wml><card></wml>";
+        let made = make(&["*/*"], 1000, WML, bad).unwrap();
+        assert_eq!((made.content_type.as_str(), &made.body[..]), (WML, bad.as_bytes()));
+        assert!(matches!(make(&[WMLC], 1000, WML, bad), Err(Refusal::NotUnderstood(_))));
+    }
+
+    #[test]
+    fn notices_are_compiled() {
+        let si = "<si><indication href=\"http://o/\">News</indication></si>";
+        let made = make(&[SIC], 1000, SI, si).unwrap();
+        assert_eq!((made.content_type.as_str(), made.treatment), (SIC, Treatment::Compiled));
+    }
+}

@@ -1,0 +1,275 @@
+//! The machine and its face.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use airloom_base::Instant;
+use airloom_transports::wsp::server::{Server, SessionId};
+use airloom_transports::wtp::Transaction;
+use bytes::Bytes;
+
+use super::cache::Cache;
+use super::config::Config;
+use super::counters::{self, Counters};
+use super::decks::Decks;
+use super::exchange::{Asker, Exchange, Stage};
+use super::fetch::{FetchId, FetchOrder};
+use super::ledger::Ledger;
+use super::session::Session;
+
+/// Which port of the gateway a datagram is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    /// WSP over WTP.
+    Session,
+    /// WSP without a session.
+    Connectionless,
+}
+
+impl Service {
+    /// Its registered port (WAP-259).
+    pub const fn port(self) -> u16 {
+        match self {
+            Service::Connectionless => 9_200,
+            Service::Session => 9_201,
+        }
+    }
+
+    /// The service of a registered port.
+    pub const fn of_port(port: u16) -> Option<Service> {
+        match port {
+            9_200 => Some(Service::Connectionless),
+            9_201 => Some(Service::Session),
+            _ => None,
+        }
+    }
+}
+
+/// What has a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Due {
+    Exchange(FetchId),
+    Idle(SessionId),
+}
+
+/// Lines of the log that are kept for whoever takes them; without anybody the oldest go.
+const MOST_REPORTS: usize = 4_096;
+
+/// A gateway without sockets and clock.
+///
+/// After each call that feeds it (`handle_*`), take all of [`Gateway::poll_transmit`] and [`Gateway::poll_fetch`], then
+/// look at [`Gateway::poll_timeout`].
+pub struct Gateway {
+    pub(super) config: Config,
+    pub(super) server: Server,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) exchanges: BTreeMap<FetchId, Exchange>,
+    pub(super) askers: BTreeMap<Asker, FetchId>,
+    /// Replies that have not arrived, and their octets.
+    pub(super) replying: BTreeMap<Transaction, usize>,
+    pub(super) agenda: BTreeSet<(Instant, Due)>,
+    pub(super) orders: VecDeque<FetchOrder>,
+    pub(super) out: VecDeque<(SocketAddr, Bytes)>,
+    pub(super) reports: VecDeque<counters::Exchange>,
+    pub(super) decks: Decks,
+    pub(super) cache: Option<Cache>,
+    pub(super) ledger: Ledger,
+    pub(super) next: u64,
+    /// Octets of bodies and replies under way.
+    pub(super) held: usize,
+    /// Until when replies are being made.
+    pub(super) busy: Instant,
+    pub(super) counters: Counters,
+}
+
+impl Gateway {
+    /// Without any session.
+    pub fn new(config: Config) -> Gateway {
+        let octets = |size: airloom_base::units::Octets| usize::try_from(size.0).unwrap_or(usize::MAX);
+        Gateway {
+            server: Server::new(config.server()),
+            sessions: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
+            askers: BTreeMap::new(),
+            replying: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+            orders: VecDeque::new(),
+            out: VecDeque::new(),
+            reports: VecDeque::new(),
+            decks: Decks::new(octets(config.kept_decks)),
+            cache: config.cache.map(|most| Cache::new(octets(most))),
+            ledger: Ledger::new(config.amplification),
+            next: 0,
+            held: 0,
+            busy: Instant::ZERO,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// A datagram of a client arrived at the port of `service`.
+    pub fn handle_datagram(&mut self, now: Instant, service: Service, from: SocketAddr, datagram: &Bytes) {
+        self.ledger.received(from.ip(), datagram.len());
+        match service {
+            Service::Session => {
+                self.server.handle_datagram(now, from, datagram);
+                self.settle(now);
+                self.prove(from);
+            }
+            Service::Connectionless => {
+                self.unit(now, from, datagram);
+                self.settle(now);
+            }
+        }
+    }
+
+    /// The next datagram to a client, of which service, and where to.
+    pub fn poll_transmit(&mut self) -> Option<(Service, SocketAddr, Bytes)> {
+        loop {
+            let (service, to, datagram) = match self.out.pop_front() {
+                Some((to, datagram)) => (Service::Connectionless, to, datagram),
+                None => self.server.poll_transmit().map(|(to, d)| (Service::Session, to, d))?,
+            };
+            if self.ledger.allows(to.ip(), datagram.len()) {
+                self.ledger.sent(to.ip(), datagram.len());
+                return Some((service, to, datagram));
+            }
+            self.counters.unproven += 1;
+        }
+    }
+
+    /// What an origin shall be asked next, or no longer.
+    pub fn poll_fetch(&mut self) -> Option<FetchOrder> {
+        self.orders.pop_front()
+    }
+
+    /// When to call [`Gateway::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let own = self.agenda.first().map(|(at, _)| *at);
+        [own, self.server.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// That moment has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.server.handle_timeout(now);
+        self.settle(now);
+        while let Some((at, due)) = self.agenda.first().copied().filter(|(at, _)| *at <= now) {
+            self.agenda.remove(&(at, due));
+            match due {
+                Due::Exchange(id) => self.exchange_due(now, id),
+                Due::Idle(session) => self.idle_due(now, session),
+            }
+            self.settle(now);
+        }
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> Counters {
+        Counters { wtp: self.server.counters(), ..self.counters }
+    }
+
+    /// The next request that is over. At most 4096 wait here; if nobody takes them, the oldest go.
+    pub fn poll_report(&mut self) -> Option<counters::Exchange> {
+        self.reports.pop_front()
+    }
+
+    /// Sessions, open or at rest.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Requests that wait for an origin or for their reply to be made.
+    pub fn outstanding(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// Octets that are held for clients: bodies, replies under way, kept decks.
+    pub fn held(&self) -> usize {
+        self.held + self.decks.octets()
+    }
+
+    /// Ends all sessions and tells their clients; requests without a session are forgotten.
+    pub fn shut_down(&mut self, now: Instant) {
+        let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for session in sessions {
+            self.server.disconnect(now, session);
+            self.forget_session(session);
+        }
+        let left: Vec<FetchId> = self.exchanges.keys().copied().collect();
+        left.into_iter().for_each(|id| self.abandon(id));
+        self.settle(now);
+    }
+
+    pub(super) fn report(&mut self, report: counters::Exchange) {
+        if self.reports.len() >= MOST_REPORTS {
+            self.reports.pop_front();
+        }
+        self.reports.push_back(report);
+    }
+
+    /// A new name.
+    pub(super) fn name(&mut self) -> FetchId {
+        self.next += 1;
+        FetchId(self.next)
+    }
+
+    /// Puts an exchange into the agenda, or takes it out.
+    pub(super) fn set_due(&mut self, id: FetchId, at: Option<Instant>) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        if let Some(before) = std::mem::replace(&mut exchange.due, at) {
+            self.agenda.remove(&(before, Due::Exchange(id)));
+        }
+        if let Some(at) = at {
+            self.agenda.insert((at, Due::Exchange(id)));
+        }
+    }
+
+    /// Counts what an exchange holds now.
+    pub(super) fn set_held(&mut self, id: FetchId, octets: usize) {
+        if let Some(exchange) = self.exchanges.get_mut(&id) {
+            self.held = self.held - exchange.held + octets;
+            exchange.held = octets;
+        }
+    }
+
+    /// Would so many octets more be too many?
+    pub(super) fn is_full(&self, more: usize) -> bool {
+        (self.held + more) as u64 > self.config.memory.0
+    }
+
+    /// An exchange, taken out of all books.
+    pub(super) fn take(&mut self, id: FetchId) -> Option<Exchange> {
+        self.set_due(id, None);
+        self.set_held(id, 0);
+        let exchange = self.exchanges.remove(&id)?;
+        self.askers.remove(&exchange.asker);
+        Some(exchange)
+    }
+
+    /// Nobody waits for a reply any more.
+    pub(super) fn abandon(&mut self, id: FetchId) {
+        self.cancel(id);
+        if self.take(id).is_some() {
+            self.counters.abandoned += 1;
+        }
+    }
+
+    /// Takes back an order that is out.
+    pub(super) fn cancel(&mut self, id: FetchId) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        if std::mem::take(&mut exchange.fetching) {
+            self.orders.push_back(FetchOrder::Cancel(id));
+        }
+    }
+
+    fn exchange_due(&mut self, now: Instant, id: FetchId) {
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        exchange.due = None;
+        if matches!(exchange.stage, Stage::Ready(_)) {
+            self.deliver(now, id);
+        } else {
+            self.cancel(id);
+            self.refuse(now, id, 504, "The origin takes too long");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A WAP gateway: phones ask by WSP, origins are asked by HTTP, and what comes back is put into a form that phones take.
+//!
+//! ```text
+//!  datagrams                                                                    orders, answers
+//!  ────────> clients ── request ──> exchange ──────────────────> origins <────────────────────>
+//!            (sessions)              (one of each request)       body, redirections, cache
+//!  <──────── replies <── reply, headers ── content <────────────────┘
+//!            ledger                        decks kept
+//! ```
+//!
+//! [`Gateway`] is a machine without sockets and clock: whoever runs it brings datagrams of two ports ([`Service`]), carries out
+//! [`FetchOrder`]s by whatever HTTP client there is, and tells what came of them ([`Fetched`]). WTP and WSP run inside. The
+//! address of an origin is for the fetcher to judge ([`FetchError::Forbidden`]), since it alone resolves names.
+//!
+//! Everything a stranger can cause is bounded by [`Config`]: sessions, requests under way, octets of bodies, replies and kept
+//! decks; and an address that has proved nothing is sent no more than a few times what came from it.
+//!
+//! Source: WAP-230 (WSP), WAP-224 (WTP), RFC 9110 to 9112, RFC 6265. Left out: compilation of WMLScript, ranges,
+//! `X-Wap-Proxy-Cookie`, user agent profiles (handed on unread).
+
+mod accept;
+mod body;
+mod cache;
+mod clients;
+mod config;
+mod content;
+mod cookies;
+mod counters;
+mod decks;
+mod exchange;
+mod fetch;
+mod gateway;
+mod headers;
+mod ledger;
+mod origins;
+mod replies;
+mod reply;
+mod request;
+mod session;
+
+pub use config::{Config, Processing};
+pub use content::Treatment;
+pub use counters::{Counters, Exchange};
+pub use fetch::{FetchError, FetchId, FetchOrder, FetchRequest, Fetched};
+pub use gateway::{Gateway, Service};

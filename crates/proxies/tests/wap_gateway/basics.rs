@@ -1,0 +1,165 @@
+//! What a client asks is asked of the origin, and what comes back is in the client's form.
+
+use airloom_base::Duration;
+use airloom_proxies::wap_gateway::{Config, FetchError, Processing, Treatment};
+use airloom_transports::wsp::wire::{Method, Pdu};
+use bytes::Bytes;
+
+use crate::pair::{DECK, Pair, Reply, WML, WMLC, answer, compact, in_turn, with_type};
+
+#[test]
+fn a_deck_arrives_compiled() {
+    let mut pair =
+        Pair::open(Config::default(), |_| answer(200, &[("Content-Type", WML), ("ETag", "\"1\"")], DECK));
+    let reply = pair.get("http://origin/deck.wml");
+    assert_eq!((reply.status, reply.content_type.as_str()), (200, WMLC));
+    assert!(reply.deck().contains("Hello, phone"));
+    assert_eq!(reply.header("etag"), Some("W/\"1\""));
+    let report = pair.gateway.poll_report().unwrap();
+    assert_eq!(
+        (report.uri.as_str(), report.status, report.treatment),
+        ("http://origin/deck.wml", 200, Treatment::Compiled)
+    );
+    assert_eq!(report.origin_octets, DECK.len() as u64);
+    pair.run(Duration::from_secs(10), |_| false);
+    assert_eq!((pair.gateway.held(), pair.gateway.outstanding()), (0, 0));
+}
+
+#[test]
+fn every_method_reaches_the_origin_but_trace() {
+    let mut pair = Pair::open(Config::default(), |request| {
+        let body = if request.method.name() == "HEAD" { "" } else { DECK };
+        answer(200, &[("Content-Type", WML)], body)
+    });
+    for method in [Method::Get, Method::Head, Method::Post, Method::Put, Method::Delete, Method::Options] {
+        let (headers, data) = match method.has_body() {
+            true => (with_type("text/plain", &[]), Bytes::from_static(b"data")),
+            false => (Bytes::new(), Bytes::new()),
+        };
+        let reply = pair.ask(method, "http://origin/", headers, data.clone());
+        assert_eq!((reply.status, reply.content_type.as_str()), (200, WMLC), "{method:?}");
+        assert_eq!(reply.body.is_empty(), method == Method::Head);
+        let asked = pair.asked.last().unwrap();
+        assert_eq!((Some(asked.method.name()), &asked.body), (method.name(), &data));
+    }
+    assert_eq!(pair.ask(Method::Trace, "http://origin/", Bytes::new(), Bytes::new()).status, 501);
+    assert_eq!(pair.asked.len(), 6);
+}
+
+#[test]
+fn pages_become_decks_and_their_parts_are_kept() {
+    let page = format!("<title>News</title><p>{}<a href=\"next\">on</a>", "many words ".repeat(400));
+    let mut pair =
+        Pair::new(Config::default(), move |_| answer(200, &[("Content-Type", "text/html")], page.clone()));
+    pair.connect(1_400, &[("Accept", WMLC)]);
+    let mut address = "http://origin/a/news.html?x=1".to_owned();
+    let (mut words, mut parts) = (0, 0);
+    loop {
+        let reply = pair.get(&address);
+        assert_eq!((reply.status, reply.content_type.as_str()), (200, WMLC));
+        let deck = reply.deck();
+        (words, parts) = (words + deck.matches("many").count(), parts + 1);
+        let Some((_, link)) = deck.split_once("href=\"/a/news.html?x=1&amp;airloom-deck=") else { break };
+        let name = link.split('"').next().unwrap();
+        address = format!("http://origin/a/news.html?x=1&airloom-deck={name}");
+    }
+    assert!(parts > 3, "{parts}");
+    assert_eq!((words, pair.asked.len()), (400, 1));
+    assert_eq!(pair.get("http://origin/a/news.html?airloom-deck=9.9").status, 410);
+}
+
+#[test]
+fn redirections_are_followed_but_not_for_ever() {
+    let to = |location: &str| answer(302, &[("Location", location), ("Set-Cookie", "way=1")], "");
+    let deck = || answer(200, &[("Content-Type", WML)], DECK);
+    let mut pair = Pair::open(Config::default(), in_turn(vec![to("/b"), to("http://other/c"), deck()]));
+    let reply =
+        pair.ask(Method::Post, "http://origin/a", with_type("text/plain", &[]), Bytes::from_static(b"x"));
+    assert_eq!((reply.status, reply.header("content-location")), (200, Some("http://other/c")));
+    let asked: Vec<_> = pair.asked.iter().map(|r| (r.method.name(), r.url.as_str())).collect();
+    assert_eq!(asked, [("POST", "http://origin/a"), ("GET", "http://origin/b"), ("GET", "http://other/c")]);
+    let cookies: Vec<_> = pair.asked.iter().map(|r| r.fields.first("cookie").is_some()).collect();
+    assert_eq!(cookies, [false, true, false]);
+
+    let mut pair = Pair::open(Config::default(), move |_| to("/again"));
+    let reply = pair.get("http://origin/");
+    assert_eq!((reply.status, pair.asked.len()), (302, 6));
+}
+
+#[test]
+fn cookies_are_kept_for_the_session() {
+    let origin = |_: &_| answer(200, &[("Content-Type", WML), ("Set-Cookie", "id=7; Path=/")], DECK);
+    let mut pair = Pair::open(Config::default(), origin);
+    assert_eq!(pair.get("http://origin/").header("set-cookie"), None);
+    pair.get("http://origin/x");
+    assert_eq!(pair.asked[1].fields.first("cookie"), Some(&b"id=7"[..]));
+    pair.client.disconnect(pair.now);
+    pair.run(Duration::from_secs(1), |_| false);
+    assert_eq!(pair.gateway.sessions(), 0);
+    pair.connect(0, &[]);
+    pair.get("http://origin/y");
+    assert_eq!(pair.asked[2].fields.first("cookie"), None);
+}
+
+#[test]
+fn what_is_fresh_is_not_asked_again() {
+    let origin = |_: &_| answer(200, &[("Content-Type", WML), ("Cache-Control", "max-age=60")], DECK);
+    let config = Config { cache: Some(airloom_base::units::Octets(10_000)), ..Config::default() };
+    let mut pair = Pair::open(config, origin);
+    assert_eq!(pair.get("http://origin/").header("age"), None);
+    pair.run(Duration::from_secs(10), |_| false);
+    assert_eq!(pair.get("http://origin/").header("age"), Some("10"));
+    let reload = compact(&[("Cache-Control", "no-cache")]);
+    pair.ask(Method::Get, "http://origin/", reload, Bytes::new());
+    assert_eq!((pair.asked.len(), pair.gateway.counters().cache_hits), (2, 1));
+}
+
+#[test]
+fn errors_become_decks_if_that_is_wanted() {
+    let origin = |_: &_| Pair::failing(FetchError::Unreachable);
+    let mut pair = Pair::open(Config { smart_errors: true, ..Config::default() }, origin);
+    let reply = pair.get("http://origin/");
+    assert_eq!((reply.status, reply.content_type.as_str()), (200, WMLC));
+    assert!(reply.deck().contains("Error 502"));
+    assert_eq!(Pair::open(Config::default(), origin).get("http://origin/").status, 502);
+}
+
+#[test]
+fn the_gateways_own_time_is_spent_on_one_reply_after_the_other() {
+    let processing = Processing { fixed: Duration::from_millis(500), per_octet: Duration::from_millis(1) };
+    let mut pair = Pair::open(Config { processing, ..Config::default() }, |_| {
+        answer(200, &[("Content-Type", "text/plain")], vec![b'x'; 100])
+    });
+    let began = pair.now;
+    let both = [0; 2].map(|_| pair.begin(Method::Get, "http://origin/", Bytes::new(), Bytes::new()));
+    let times = both.map(|request| {
+        pair.wait_for(request);
+        pair.now.since(began).as_millis()
+    });
+    assert_eq!(times, [700, 1300]);
+}
+
+#[test]
+fn a_request_without_a_session_is_answered_if_the_answer_is_small_or_the_client_known() {
+    let origin = |request: &airloom_proxies::wap_gateway::FetchRequest| {
+        let body = if request.url.path() == "/large" { vec![b'x'; 1_000] } else { vec![b'x'; 10] };
+        answer(200, &[("Content-Type", "text/plain")], body)
+    };
+    let mut pair = Pair::new(Config::default(), origin);
+    let ask = |pair: &mut Pair, tid, path: &str| {
+        let uri = Bytes::from(format!("http://origin{path}"));
+        pair.unit(tid, &Pdu::Get { method: Method::Get, uri, headers: Bytes::new() });
+        pair.run(Duration::from_secs(2), |_| false);
+        let unit = pair.units.pop().unwrap();
+        assert_eq!(unit[0], tid);
+        match Pdu::parse(&unit.slice(1..)).unwrap() {
+            Pdu::Reply { status, headers, data } => Reply::read(status, &headers, &data),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask(&mut pair, 1, "/small").body.len(), 10);
+    assert_eq!(ask(&mut pair, 2, "/large").status, 413);
+    assert!(pair.to_client.0 <= 3 * pair.from_client.0);
+    pair.connect(0, &[]);
+    assert_eq!(ask(&mut pair, 3, "/large").body.len(), 1_000);
+}

@@ -1,0 +1,4 @@
+//! The gateway between a client of sessions and origins that are scripted.
+
+mod basics;
+mod pair;
