@@ -10,7 +10,7 @@ from airloom.errors import UsageError
 from airloom.scenario import shipped
 
 #: What can be listed.
-KINDS = ("bearers", "transports", "apps", "presets", "scenarios", "studies")
+KINDS = ("bearers", "transports", "apps", "proxies", "presets", "scenarios", "studies")
 
 
 class Key(NamedTuple):

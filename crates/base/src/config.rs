@@ -83,6 +83,8 @@ pub struct AppParts<'a> {
     pub host: &'a str,
     /// Addresses by host name; an address in text form is its own name.
     pub resolve: &'a dyn Fn(&str) -> Option<IpAddr>,
+    /// All names of hosts with their addresses, for those that are given names while the run goes on.
+    pub hosts: &'a dyn Fn() -> Vec<(String, IpAddr)>,
     /// Where to go if the scenario does not say: the host at the other end.
     pub far_end: Option<&'a str>,
 }

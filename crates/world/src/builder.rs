@@ -225,21 +225,52 @@ impl Builder {
         config: &Value,
         far_end: Option<&str>,
     ) -> Result<(), BuildError> {
-        let name = self.world.hosts[host.0 as usize].name.clone();
-        let fail = |error| BuildError { component: format!("host {name}"), error };
         let entry = airloom_apps::find(kind)
-            .ok_or_else(|| fail(ConfigError::at("app", format!("there is no app `{kind}`"))))?;
+            .ok_or_else(|| self.fail(host, ConfigError::at("app", format!("there is no app `{kind}`"))))?;
+        self.furnish(host, entry.build, config, far_end)
+    }
+
+    /// Runs a proxy of the registry on a host, which is an application as far as the host is concerned.
+    pub fn proxy(
+        &mut self,
+        host: HostId,
+        kind: &str,
+        config: &Value,
+        far_end: Option<&str>,
+    ) -> Result<(), BuildError> {
+        let entry = airloom_proxies::find(kind).ok_or_else(|| {
+            self.fail(host, ConfigError::at("proxy", format!("there is no proxy `{kind}`")))
+        })?;
+        self.furnish(host, entry.build, config, far_end)
+    }
+
+    fn fail(&self, host: HostId, error: ConfigError) -> BuildError {
+        BuildError { component: format!("host {}", self.world.hosts[host.0 as usize].name), error }
+    }
+
+    fn furnish(
+        &mut self,
+        host: HostId,
+        build: airloom_apps::Build,
+        config: &Value,
+        far_end: Option<&str>,
+    ) -> Result<(), BuildError> {
+        let name = self.world.hosts[host.0 as usize].name.clone();
         let resolve = |wanted: &str| self.address_of(host, wanted);
         // The random numbers of a second application are not those of the first.
         let seed = match self.world.hosts[host.0 as usize].apps.len() {
             0 => self.seed,
             n => derive(self.seed, &format!("app {n}")),
         };
-        let parts = AppParts { seed, host: &name, resolve: &resolve, far_end };
-        let app = (entry.build)(config, &parts).map_err(fail)?;
+        let hosts = || {
+            let names = self.world.hosts.iter().map(|h| h.name.clone());
+            names.filter_map(|name| self.address_of(host, &name).map(|address| (name, address))).collect()
+        };
+        let parts = AppParts { seed, host: &name, resolve: &resolve, hosts: &hosts, far_end };
+        let app = build(config, &parts).map_err(|error| self.fail(host, error))?;
         if let Some(port) = self.world.hosts[host.0 as usize].net.port_taken(app.as_ref()) {
             let message = format!("another application of this host listens on port {port} already");
-            return Err(fail(ConfigError::at("port", message)));
+            return Err(self.fail(host, ConfigError::at("port", message)));
         }
         self.app_with(host, app);
         Ok(())

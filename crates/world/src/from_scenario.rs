@@ -70,8 +70,7 @@ impl Scenario {
             b.app(id, &app.name, &app.config, far_end)?;
         }
         if let Some(proxy) = &host.settings.proxy {
-            let error = ConfigError::at("proxy", format!("there is no proxy `{}`", proxy.name));
-            return Err(BuildError { component: format!("hosts.{}", host.name), error });
+            b.proxy(id, &proxy.name, &proxy.config, far_end)?;
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ fn components<B>(registry: &[Entry<B>]) -> Vec<Component> {
     registry.iter().map(component).collect()
 }
 
-fn pages() -> [Page; 3] {
+fn pages() -> [Page; 4] {
     [
         Page {
             file: "bearers",
@@ -51,6 +51,13 @@ fn pages() -> [Page; 3] {
             about: "What runs on a host: `app = \"NAME\"` or `app = { NAME = { key = value } }` in a table under \
                     `[hosts]`.",
             components: components(airloom_apps::REGISTRY),
+        },
+        Page {
+            file: "proxies",
+            title: "Proxies",
+            about: "What stands between others: `proxy = \"NAME\"` or `proxy = { NAME = { key = value } }` in a table \
+                    under `[hosts]`.",
+            components: components(airloom_proxies::REGISTRY),
         },
     ]
 }

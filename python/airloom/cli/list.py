@@ -15,7 +15,7 @@ HELP = "List bearers, transports, applications, presets, scenarios and studies; 
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="bearers, transports, apps, presets, scenarios or studies.")
+        str | None, typer.Argument(help="bearers, transports, apps, proxies, presets, scenarios or studies.")
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One of them: prints its keys.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,

@@ -51,6 +51,12 @@ pub struct Config {
     pub max_fetches: u32,
     /// A request that its origins have not answered completely after so long is answered 504.
     pub origin_timeout: Duration,
+    /// Connections to one origin at a time; further requests wait for one.
+    pub connections: u16,
+    /// Connections to origins are used for more than one request.
+    pub keep_alive: bool,
+    /// A connection to an origin that nobody uses is closed after so long.
+    pub keep_alive_timeout: Duration,
     /// Redirections that the gateway follows for one request; the next one is handed to the client.
     pub max_redirects: u8,
     /// The largest body of an origin, after its content coding was taken off; for a larger one the client gets 502.
@@ -88,6 +94,9 @@ impl Default for Config {
             amplification: Some(3),
             max_fetches: 256,
             origin_timeout: Duration::from_secs(30),
+            connections: 8,
+            keep_alive: true,
+            keep_alive_timeout: Duration::from_secs(15),
             max_redirects: 5,
             max_body: Octets(1_000_000),
             memory: Octets(64_000_000),
@@ -115,10 +124,16 @@ impl Config {
         if self.name.is_empty() || !self.name.bytes().all(is_token) {
             return Err(ConfigError::at("name", "must be a word of letters, digits, `-`, `.` and `_`"));
         }
-        if self.method_mor == 0 {
-            return Err(ConfigError::at("method_mor", "must be at least 1"));
+        for (key, n) in [("method_mor", u16::from(self.method_mor)), ("connections", self.connections)] {
+            if n == 0 {
+                return Err(ConfigError::at(key, "must be at least 1"));
+            }
         }
-        for (key, interval) in [("idle", self.idle), ("origin_timeout", self.origin_timeout)] {
+        for (key, interval) in [
+            ("idle", self.idle),
+            ("origin_timeout", self.origin_timeout),
+            ("keep_alive_timeout", self.keep_alive_timeout),
+        ] {
             if interval.is_zero() {
                 return Err(ConfigError::at(key, "must be longer than nothing"));
             }

@@ -12,6 +12,8 @@
 //! [`FetchOrder`]s by whatever HTTP client there is, and tells what came of them ([`Fetched`]). WTP and WSP run inside. The
 //! address of an origin is for the fetcher to judge ([`FetchError::Forbidden`]), since it alone resolves names.
 //!
+//! [`WapGateway`] runs it on a simulated host, with the host's datagrams and, for the origins, HTTP/1.1 over its streams.
+//!
 //! Everything a stranger can cause is bounded by [`Config`]: sessions, requests under way, octets of bodies, replies and kept
 //! decks; and an address that has proved nothing is sent no more than a few times what came from it.
 //!
@@ -19,6 +21,7 @@
 //! `X-Wap-Proxy-Cookie`, user agent profiles (handed on unread).
 
 mod accept;
+mod app;
 mod body;
 mod cache;
 mod clients;
@@ -29,6 +32,7 @@ mod counters;
 mod decks;
 mod exchange;
 mod fetch;
+mod fetcher;
 mod gateway;
 mod headers;
 mod ledger;
@@ -38,6 +42,7 @@ mod reply;
 mod request;
 mod session;
 
+pub use app::{WapGateway, build};
 pub use config::{Config, Processing};
 pub use content::Treatment;
 pub use counters::{Counters, Exchange};

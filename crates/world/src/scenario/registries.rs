@@ -42,7 +42,7 @@ impl Registries {
             bearers: airloom_bearers::REGISTRY.iter().map(Known::from).collect(),
             transports: airloom_transports::REGISTRY.iter().map(Known::from).collect(),
             apps: airloom_apps::REGISTRY.iter().map(Known::from).collect(),
-            proxies: Vec::new(),
+            proxies: airloom_proxies::REGISTRY.iter().map(Known::from).collect(),
         }
     }
 }

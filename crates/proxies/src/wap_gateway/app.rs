@@ -1,0 +1,120 @@
+//! The gateway on a simulated host.
+
+use std::collections::BTreeMap;
+
+use airloom_base::service::Datagram;
+use airloom_base::{App, AppParts, Body, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use serde_json::Value;
+
+use super::config::Config;
+use super::fetch::FetchOrder;
+use super::fetcher::Fetcher;
+use super::gateway::{Gateway, Service};
+
+/// The gateway as an application of a host.
+pub struct WapGateway {
+    gateway: Gateway,
+    fetcher: Fetcher,
+}
+
+impl WapGateway {
+    /// A gateway that finds origins by `names`, which are in lower case.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for settings that no gateway can work with.
+    pub fn new(config: Config, names: BTreeMap<String, std::net::IpAddr>) -> Result<WapGateway, ConfigError> {
+        config.check()?;
+        Ok(WapGateway { fetcher: Fetcher::new(&config, names), gateway: Gateway::new(config) })
+    }
+
+    /// Hands on what one part has for the other, until none has anything.
+    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        loop {
+            while let Some((service, remote, datagram)) = self.gateway.poll_transmit() {
+                let (local_port, body) = (service.port(), Body::Real(datagram));
+                net.send_datagram(cx, Datagram::Udp { local_port, remote, body });
+            }
+            while let Some(order) = self.gateway.poll_fetch() {
+                match order {
+                    FetchOrder::Start { id, request } => self.fetcher.start(cx, net, id, *request),
+                    FetchOrder::Cancel(id) => self.fetcher.cancel(cx, net, id),
+                }
+            }
+            let Some((id, fetched)) = self.fetcher.poll() else { break };
+            self.gateway.handle_fetch(cx.now, id, fetched);
+        }
+        // Nobody reads the log of a simulated host.
+        while self.gateway.poll_report().is_some() {}
+    }
+}
+
+impl App for WapGateway {
+    fn datagram_ports(&self) -> Vec<u16> {
+        vec![Service::Connectionless.port(), Service::Session.port()]
+    }
+
+    fn start(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
+
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        self.fetcher.handle_event(cx, net, socket, event);
+        self.go_on(cx, net);
+    }
+
+    fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
+        let Datagram::Udp { local_port, remote, body } = datagram else { return };
+        if let Some(service) = Service::of_port(local_port) {
+            self.gateway.handle_datagram(cx.now, service, remote, &body.to_bytes());
+            self.go_on(cx, net);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [self.gateway.poll_timeout(), self.fetcher.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.gateway.handle_timeout(cx.now);
+        self.fetcher.handle_timeout(cx, net);
+        self.go_on(cx, net);
+    }
+
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        let counted = self.gateway.counters();
+        let numbers = [
+            ("sessions", counted.sessions),
+            ("requests", counted.requests),
+            ("replies_2xx", counted.replies[1]),
+            ("replies_3xx", counted.replies[2]),
+            ("replies_4xx", counted.replies[3]),
+            ("replies_5xx", counted.replies[4]),
+            ("abandoned", counted.abandoned),
+            ("fetches", counted.fetches),
+            ("cache_hits", counted.cache_hits),
+            ("compiled", counted.compiled),
+            ("converted", counted.converted),
+            ("passed_through", counted.passed_through),
+            ("split", counted.split),
+            ("origin_bytes", counted.origin_octets),
+            ("client_bytes", counted.client_octets),
+            ("origin_connections", self.fetcher.opened()),
+            ("malformed", counted.malformed + counted.wtp.malformed),
+        ];
+        for (name, value) in numbers {
+            out.set(name, value as f64);
+        }
+    }
+}
+
+/// Builds the gateway from its table.
+///
+/// # Errors
+/// [`ConfigError`] with the key.
+pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+    let config: Config = airloom_base::config::read(value)?;
+    let names = (parts.hosts)().into_iter().map(|(name, address)| (name.to_ascii_lowercase(), address));
+    Ok(Box::new(WapGateway::new(config, names.collect())?))
+}
