@@ -248,6 +248,25 @@ impl World {
             self.now = now;
             slot.bearer.handle_timeout(&mut Cx { now, records: &mut self.records });
             self.drain_link(link);
+        } else if let Key::Connection { host, slot, generation } = key {
+            let net = &mut self.hosts[host as usize].net;
+            let Some(connection) = net.get(slot, generation).filter(|c| c.wakeup.is(at)) else {
+                return false;
+            };
+            self.now = now;
+            connection.wakeup.take(at);
+            let deadline = connection.transport.poll_timeout();
+            if deadline.is_none_or(|at| at > now) {
+                // Put off or taken back since it was entered, and nothing else has happened to it.
+                if let Some(at) = deadline
+                    && connection.wakeup.needs_entry(now, at)
+                {
+                    self.agenda.push(at, key);
+                }
+                return true;
+            }
+            connection.transport.handle_timeout(&mut Cx { now, records: &mut self.records });
+            net.touch(slot, &mut self.fed);
         } else {
             if !self.is_valid(key, at) {
                 return false;
@@ -301,16 +320,8 @@ impl World {
     fn wake(&mut self, key: Key, at: Instant) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         match key {
-            Key::Link(_) => unreachable!("links are woken where the entry is taken"),
-            Key::Connection { host, slot, generation } => {
-                let net = &mut self.hosts[host as usize].net;
-                if let Some(connection) = net.get(slot, generation) {
-                    connection.wakeup.take(at);
-                    if connection.transport.poll_timeout().is_some_and(|at| at <= cx.now) {
-                        connection.transport.handle_timeout(cx);
-                    }
-                    net.touch(slot, &mut self.fed);
-                }
+            Key::Link(_) | Key::Connection { .. } => {
+                unreachable!("links and connections are woken where the entry is taken")
             }
             Key::App { host, app } => {
                 self.hosts[host as usize].apps[usize::from(app)].wakeup.take(at);

@@ -3,6 +3,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::config::{AckPolicy, Config};
+use super::rtt::Rtt;
 
 /// Linux: the delay starts here and does not become shorter.
 const SHORTEST: Duration = Duration::from_millis(40);
@@ -55,14 +56,7 @@ impl AckState {
 
     /// `len` octets arrived in order; `unacked` are not acknowledged with them.
     #[inline]
-    pub fn on_data(
-        &mut self,
-        config: &Config,
-        now: Instant,
-        len: u64,
-        unacked: u64,
-        rtt: (Option<Duration>, Duration),
-    ) -> Decision {
+    pub fn on_data(&mut self, config: &Config, now: Instant, len: u64, unacked: u64, rtt: &Rtt) -> Decision {
         self.full = self.full.max(len);
         match config.delayed_ack {
             AckPolicy::None => Decision::Now,
@@ -83,7 +77,7 @@ impl AckState {
         now: Instant,
         unacked: u64,
         len: u64,
-        (srtt, rto): (Option<Duration>, Duration),
+        rtt: &Rtt,
     ) -> Decision {
         let since = now.since(self.last);
         if self.ato.is_zero() {
@@ -92,8 +86,8 @@ impl AckState {
         } else if since <= SHORTEST / 2 {
             self.ato = self.ato / 2 + SHORTEST / 2;
         } else if since < self.ato {
-            self.ato = (self.ato / 2 + since).min(rto);
-        } else if since > rto {
+            self.ato = (self.ato / 2 + since).min(rtt.rto(config));
+        } else if since > rtt.rto(config) {
             self.quick = QUICK;
         }
         self.last = now;
@@ -106,7 +100,7 @@ impl AckState {
         }
         let mut delay = self.ato;
         if delay > SHORTEST {
-            let longest = srtt.map_or(config.ack_delay, |srtt| srtt.max(SHORTEST));
+            let longest = rtt.srtt().map_or(config.ack_delay, |srtt| srtt.max(SHORTEST));
             delay = delay.min(longest);
         }
         Decision::Wait(now + delay.min(config.ack_delay))
@@ -162,7 +156,14 @@ mod tests {
     use super::super::profile::Profile;
     use super::*;
 
-    const RTT: (Option<Duration>, Duration) = (Some(Duration::from_millis(100)), Duration::from_millis(300));
+    /// A round trip of 100 ms; with Linux's floor that is a timeout of 300 ms.
+    fn rtt() -> Rtt {
+        let config = Profile::Linux.settings();
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, Duration::from_millis(100), 1);
+        assert_eq!(rtt.rto(&config), Duration::from_millis(300));
+        rtt
+    }
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
@@ -172,19 +173,19 @@ mod tests {
     fn rfc_9293_3_8_6_3_every_second_full_segment_or_after_the_delay() {
         let config = Profile::Rfc.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(0), 1000, 1000, RTT), Decision::Wait(at(200)));
-        assert_eq!(s.on_data(&config, at(1), 1000, 2000, RTT), Decision::Now);
-        assert_eq!(s.on_data(&config, at(2), 500, 500, RTT), Decision::Wait(at(202)));
-        assert_eq!(s.on_data(&config, at(3), 500, 1000, RTT), Decision::Wait(at(203)));
+        assert_eq!(s.on_data(&config, at(0), 1000, 1000, &rtt()), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 2000, &rtt()), Decision::Now);
+        assert_eq!(s.on_data(&config, at(2), 500, 500, &rtt()), Decision::Wait(at(202)));
+        assert_eq!(s.on_data(&config, at(3), 500, 1000, &rtt()), Decision::Wait(at(203)));
     }
 
     #[test]
     fn the_heartbeat_ticks_for_all_alike() {
         let config = Profile::BsdReno.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(1), 1000, 1000, RTT), Decision::Wait(at(200)));
-        assert_eq!(s.on_data(&config, at(399), 1000, 1000, RTT), Decision::Wait(at(400)));
-        assert_eq!(s.on_data(&config, at(400), 1000, 1000, RTT), Decision::Wait(at(600)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 1000, &rtt()), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(399), 1000, 1000, &rtt()), Decision::Wait(at(400)));
+        assert_eq!(s.on_data(&config, at(400), 1000, 1000, &rtt()), Decision::Wait(at(600)));
     }
 
     #[test]
@@ -193,7 +194,7 @@ mod tests {
         let mut s = AckState::new();
         let quick = (0..300)
             .filter(|i| {
-                let now = s.on_data(&config, at(*i), 1448, 1448, RTT) == Decision::Now;
+                let now = s.on_data(&config, at(*i), 1448, 1448, &rtt()) == Decision::Now;
                 if now {
                     s.on_ack_sent();
                 }
@@ -208,33 +209,33 @@ mod tests {
     fn linux_waits_twice_as_long_after_each_delay_that_was_in_vain() {
         let config = Profile::Linux.settings();
         let mut s = AckState::new();
-        s.on_data(&config, at(0), 300, 300, RTT);
+        s.on_data(&config, at(0), 300, 300, &rtt());
         (0..16).for_each(|_| s.on_ack_sent());
-        assert_eq!(s.on_data(&config, at(290), 300, 300, RTT), Decision::Wait(at(330)));
-        s.on_timer(RTT.1);
-        assert_eq!(s.on_data(&config, at(580), 300, 300, RTT), Decision::Wait(at(580 + 80)));
-        s.on_timer(RTT.1);
+        assert_eq!(s.on_data(&config, at(290), 300, 300, &rtt()), Decision::Wait(at(330)));
+        s.on_timer(Duration::from_millis(300));
+        assert_eq!(s.on_data(&config, at(580), 300, 300, &rtt()), Decision::Wait(at(580 + 80)));
+        s.on_timer(Duration::from_millis(300));
         // The round-trip time is the limit.
-        assert_eq!(s.on_data(&config, at(870), 300, 300, RTT), Decision::Wait(at(870 + 100)));
+        assert_eq!(s.on_data(&config, at(870), 300, 300, &rtt()), Decision::Wait(at(870 + 100)));
     }
 
     #[test]
     fn linux_waits_longer_where_segments_come_slowly_and_not_longer_than_a_round_trip() {
         let config = Config { quick_ack_window: Octets(0), ..Profile::Linux.settings() };
         let mut s = AckState::new();
-        s.on_data(&config, at(0), 1000, 1000, RTT);
+        s.on_data(&config, at(0), 1000, 1000, &rtt());
         (0..16).for_each(|_| s.on_ack_sent());
-        assert_eq!(s.on_data(&config, at(30), 1000, 1000, RTT), Decision::Wait(at(80)));
-        assert_eq!(s.on_data(&config, at(75), 1000, 1000, RTT), Decision::Wait(at(75 + 70)));
-        assert_eq!(s.on_data(&config, at(144), 1000, 1000, RTT), Decision::Wait(at(144 + 100)));
+        assert_eq!(s.on_data(&config, at(30), 1000, 1000, &rtt()), Decision::Wait(at(80)));
+        assert_eq!(s.on_data(&config, at(75), 1000, 1000, &rtt()), Decision::Wait(at(75 + 70)));
+        assert_eq!(s.on_data(&config, at(144), 1000, 1000, &rtt()), Decision::Wait(at(144 + 100)));
     }
 
     #[test]
     fn linux_lets_acknowledgements_travel_with_answers_in_a_dialogue() {
         let config = Profile::Linux.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(0), 300, 300, RTT), Decision::Now);
+        assert_eq!(s.on_data(&config, at(0), 300, 300, &rtt()), Decision::Now);
         s.on_data_sent(at(1));
-        assert_eq!(s.on_data(&config, at(200), 300, 300, RTT), Decision::Wait(at(240)));
+        assert_eq!(s.on_data(&config, at(200), 300, 300, &rtt()), Decision::Wait(at(240)));
     }
 }

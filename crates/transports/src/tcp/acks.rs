@@ -172,9 +172,7 @@ impl Connection {
     #[inline]
     pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64, sacked: u64, ece: bool) {
         if self.repair.on {
-            let arrived = Arrived { ack, echo, blocks: &[], not_duplicate: true, ece: false };
-            self.ack_by_segments(now, arrived);
-            return;
+            return self.new_ack_by_segments(now, echo, ack);
         }
         let una = self.snd.una;
         let octets = ack - una;

@@ -357,8 +357,7 @@ impl Connection {
             self.rcv.grow(len);
             self.acks.pushed |= flags.has(Flags::PSH);
             let unacked = self.rcv.nxt - self.rcv.last_ack;
-            let rtt = (self.rtt.srtt(), self.rtt.rto(&self.config));
-            match self.acks.on_data(&self.config, now, len, unacked, rtt) {
+            match self.acks.on_data(&self.config, now, len, unacked, &self.rtt) {
                 Decision::Now => self.pending |= pending::ACK,
                 Decision::Wait(at) => {
                     if !self.timers.ack.is_armed() {

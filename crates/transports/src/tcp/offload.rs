@@ -107,47 +107,56 @@ impl Connection {
         if self.offload.block == 0 {
             self.offload_written();
         }
-        let size = self.group_size();
         //= Linux: two groups at least share the window.
-        let wanted = quota.min((self.cwnd_segments() / 2).max(1)).min(size);
+        let mut wanted = if quota == 1 { 1 } else { quota.min((self.cwnd_segments() / 2).max(1)) };
+        if wanted > LEAST {
+            wanted = wanted.min(self.group_size());
+        }
         let offload = &mut self.offload;
         if offload.edge > 0 && offload.edge <= nxt {
             offload.edge += ((nxt - offload.edge) / offload.block + 1) * offload.block;
         }
         let edge = if offload.edge == 0 { nxt + offload.block } else { offload.edge };
         // A group takes from the next block what it lacks.
-        let there = edge.max(nxt + wanted * mss).min(end).saturating_sub(nxt);
-        let segments = there.div_ceil(mss).max(1);
-        if segments > 1
-            && quota < size
-            && let Some(held) = self.group_waits(now, quota * mss, there, size * mss)
+        let full = wanted * mss;
+        let there = edge.max(nxt + full).min(end).saturating_sub(nxt);
+        let window = self.snd.window_edge().saturating_sub(nxt);
+        if there > mss
+            && now.since(self.last_sent) <= RECENT
+            && let Some(held) = self.group_waits(now, quota, there)
         {
             return Err(held);
         }
-        let window = self.snd.window_edge().saturating_sub(nxt) / mss;
-        let group = wanted.min(segments).min(window.max(1));
+        let mut group = wanted;
+        if there.min(window) < full {
+            group = wanted.min(there.div_ceil(mss).max(1)).min((window / mss).max(1));
+        }
         self.offload.group = group;
         self.offload.left = group;
         Ok(())
     }
 
-    /// Does the window cut the next group so short that it waits? `room`: octets that the congestion window lets out;
-    /// `there`: octets of the block at hand; `full`: those of a whole group.
-    fn group_waits(&self, now: Instant, room: u64, there: u64, full: u64) -> Option<Held> {
-        if matches!(self.mode, Mode::Recovery | Mode::Loss) || now.since(self.last_sent) > RECENT {
+    /// Does the window cut the next group so short that it waits? `quota`: segments that the congestion window lets out;
+    /// `there`: octets of the block at hand.
+    #[inline(never)]
+    fn group_waits(&self, now: Instant, quota: u64, there: u64) -> Option<Held> {
+        if matches!(self.mode, Mode::Recovery | Mode::Loss) {
             return None;
         }
+        let room = quota * self.snd.mss;
         let peer = self.snd.window_edge().saturating_sub(self.snd.nxt);
         let limit = room.min(peer);
         let last_block = self.snd.nxt + there >= self.snd.end();
-        if limit >= full
-            || (!last_block && limit >= there)
-            || limit >= self.snd.wnd.min(self.window.cwnd) / WINDOW_PART
-        {
+        if (!last_block && limit >= there) || limit >= self.snd.wnd.min(self.window.cwnd) / WINDOW_PART {
             return None;
         }
         let (head, srtt) = (self.snd.sent.front()?, self.rtt.srtt()?);
         if head.at + srtt > now + RECENT.min(srtt / 2) {
+            return None;
+        }
+        // Last, because it takes longest to say: a whole group waits for nothing.
+        let size = self.group_size();
+        if quota >= size || limit >= size * self.snd.mss {
             return None;
         }
         if room < peer {

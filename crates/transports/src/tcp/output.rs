@@ -2,7 +2,7 @@
 
 use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
 
-use super::config::{IdleRestart, Nagle, WindowProbe};
+use super::config::{AckPolicy, IdleRestart, Nagle, WindowProbe};
 use super::congestion::Event;
 use super::congestion::validation::remembered;
 use super::connection::{Connection, Mode, hold, pending};
@@ -443,9 +443,11 @@ impl Connection {
             let in_flight = self.in_flight();
             let limited = held == Held::Congestion || in_flight >= self.window.cwnd;
             let in_flight = if self.repair.on { self.segments_out() * self.snd.mss } else { in_flight };
-            let rto = self.rtt.rto(&self.config);
-            let unused =
-                self.usage.sent(now, &self.window, limited, in_flight, self.snd.una, self.snd.nxt, rto);
+            let flight = (self.snd.una, self.snd.nxt);
+            let unused = self
+                .usage
+                .sent(now, &self.window, limited, in_flight, flight)
+                .is_some_and(|idle| idle >= self.rtt.rto(&self.config));
             // A full send buffer or a closed window is not the application's doing.
             if unused && held == Held::Nothing && self.config.idle_restart == IdleRestart::Halve {
                 let initial = self.config.initial_window.octets(self.snd.mss);
@@ -535,7 +537,7 @@ impl Connection {
         Some(self.segment(now, seq, flags, body))
     }
 
-    /// An acknowledgement that looks like a segment at `seq`.
+    /// An acknowledgement that looks like a segment at `seq`, which is below the peer's window.
     #[inline(never)]
     fn bare(&mut self, now: Instant, seq: u64) -> Outgoing {
         self.segment(now, seq, Flags::ACK, Body::EMPTY)
@@ -544,16 +546,24 @@ impl Connection {
     /// A segment of a synchronized connection: acknowledgement, window and options are those of this moment.
     #[inline(always)]
     fn segment(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
+        let flags = flags.with(self.ecn.echo_flags());
+        self.pending &= !pending::ACK;
+        if self.timers.ack.is_armed() {
+            self.timers.stop_ack(self.config.delayed_ack == AckPolicy::Linux);
+        }
+        if self.rcv.last_ack != self.rcv.nxt {
+            self.rcv.last_ack = self.rcv.nxt;
+            self.acks.on_ack_sent();
+        }
+        self.dress(now, seq, flags, body)
+    }
+
+    /// Header and options around `body`.
+    #[inline(always)]
+    fn dress(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
         let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
         let window = self.rcv.announce(self.rcv.shift);
         let ack = self.rcv.nxt;
-        let flags = flags.with(self.ecn.echo_flags());
-        self.pending &= !pending::ACK;
-        self.timers.ack.stop();
-        if self.rcv.last_ack != ack {
-            self.rcv.last_ack = ack;
-            self.acks.on_ack_sent();
-        }
         let plain = Plain { seq: seq as u32, ack: ack as u32, flags, window, timestamps };
         if self.rcv.wants_sack() && self.sack_ok {
             return self.segment_with_sack(&plain, body);

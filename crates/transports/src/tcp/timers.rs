@@ -59,6 +59,17 @@ impl Timers {
         self.armed(at);
     }
 
+    /// The acknowledgement has left. `short`: so short is its delay that it ends before the next one begins; then a
+    /// deadline that was there for its sake alone is taken back. Longer ones come up once for many.
+    #[inline]
+    pub fn stop_ack(&mut self, short: bool) {
+        let at = self.ack.raw();
+        self.ack.stop();
+        if short && self.deadline == at {
+            self.settle();
+        }
+    }
+
     pub fn arm_persist(&mut self, at: Instant) {
         self.persist.arm(at);
         self.armed(at);
@@ -85,6 +96,7 @@ impl Timers {
     }
 
     /// Makes the deadline exact.
+    #[inline(never)]
     pub fn settle(&mut self) {
         self.deadline = self
             .retransmission

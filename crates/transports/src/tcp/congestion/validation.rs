@@ -25,17 +25,16 @@ impl Usage {
     }
 
     /// Something was sent and nothing more goes out now: because of the window (`limited`), or for another reason.
-    /// Returns whether the flow has left part of its window unused for a whole `rto`.
+    /// Returns how long the flow has left part of its window unused. `flight`: SND.UNA and SND.NXT.
+    #[inline]
     pub fn sent(
         &mut self,
         now: Instant,
         window: &Window,
         limited: bool,
         in_flight: u64,
-        una: u64,
-        nxt: u64,
-        rto: Duration,
-    ) -> bool {
+        (una, nxt): (u64, u64),
+    ) -> Option<Duration> {
         if limited || una >= self.until || (!self.limited && in_flight > self.peak) {
             self.limited = limited;
             self.peak = in_flight;
@@ -44,10 +43,10 @@ impl Usage {
         if self.is_limited(window) {
             self.used = 0;
             self.full_at = now;
-            return false;
+            return None;
         }
         self.used = self.used.max(in_flight);
-        now.since(self.full_at) >= rto
+        Some(now.since(self.full_at))
     }
 
     /// Has the window limited the sender, so that an acknowledgement may enlarge it?
@@ -90,12 +89,11 @@ mod tests {
         let mut window = Window::new(&Config::default(), 1000);
         window.cwnd = 10_000;
         let mut usage = Usage::new(Instant::ZERO);
-        let rto = Duration::from_secs(1);
-        usage.sent(Instant::ZERO, &window, false, 6000, 0, 6000, rto);
+        usage.sent(Instant::ZERO, &window, false, 6000, (0, 6000));
         assert!(usage.is_limited(&window));
         window.ssthresh = 5000;
         assert!(!usage.is_limited(&window));
-        usage.sent(Instant::ZERO, &window, true, 10_000, 0, 10_000, rto);
+        usage.sent(Instant::ZERO, &window, true, 10_000, (0, 10_000));
         assert!(usage.is_limited(&window));
     }
 
@@ -105,7 +103,7 @@ mod tests {
         window.cut(40_000, 8000);
         let mut usage = Usage::new(Instant::ZERO);
         let later = Instant::ZERO + Duration::from_secs(2);
-        assert!(usage.sent(later, &window, false, 12_000, 0, 12_000, Duration::from_secs(1)));
+        assert_eq!(usage.sent(later, &window, false, 12_000, (0, 12_000)), Some(Duration::from_secs(2)));
         usage.shrink(later, &mut window, 10_000);
         assert_eq!((window.cwnd, window.ssthresh), (26_000, 30_000));
     }

@@ -6,7 +6,7 @@ use super::super::config::RttSampling;
 use super::super::congestion::{Ack, Flow};
 use super::super::connection::{Connection, Mode, hold, pending};
 use super::super::send::mark;
-use super::super::state::Step;
+use super::super::state::{State, Step};
 
 /// What the header says.
 #[derive(Clone, Copy, Debug)]
@@ -70,10 +70,102 @@ pub(super) fn widen_span(span: &mut Option<(Instant, Instant)>, at: Instant) {
 }
 
 impl Connection {
-    /// An acknowledgement, in the order in which Linux goes through it.
+    /// An acknowledgement of what was sent and nothing else, in the open state.
     #[inline]
+    pub fn new_ack_by_segments(&mut self, now: Instant, echo: Option<u32>, ack: u64) {
+        let nothing_odd = self.repair.is_quiet() && self.snd.una >= self.snd.resent_below;
+        if nothing_odd && self.sack_ok && self.rate.is_none() {
+            self.expected_by_segments(now, echo, ack);
+        } else {
+            self.ack_by_segments(now, Arrived { ack, echo, blocks: &[], not_duplicate: true, ece: false });
+        }
+    }
+
+    /// Does what [`Connection::ack_by_segments`] would do, where nothing outstanding is reported, lost or was ever sent
+    /// again: all segments left in the order of their numbers, the first is the oldest and the last is RACK's.
+    #[inline(always)]
+    fn expected_by_segments(&mut self, now: Instant, echo: Option<u32>, ack: u64) {
+        let mut segments = 0;
+        let mut span = None;
+        let mut end = ack;
+        while let Some(sent) = self.snd.sent.front().filter(|s| s.end <= ack) {
+            segments += 1;
+            widen_span(&mut span, sent.at);
+            end = sent.end;
+            self.snd.sent.pop_front();
+        }
+        let before = self.repair.delivered;
+        self.repair.delivered += segments;
+        self.repair.undo.echo = echo;
+        self.snd.una = ack;
+        self.snd.release();
+        self.stalled_since = now;
+        self.repair.timeouts = 0;
+        self.hold &= !hold::MTU;
+        let latest = span.map(|(_, last)| now.since(last));
+        if let (Some((_, last)), Some(latest)) = (span, latest) {
+            self.repair.rack.arrived(now, last, end, false, None);
+            self.rtt.note_min(latest);
+        }
+        let mss = self.snd.mss;
+        let delivered = (self.repair.delivered - self.told_delivered) * mss;
+        let mut brought = Ack { rtt: latest, segments, delivered, ..self.brought(now) };
+        if self.watched {
+            self.told_delivered = self.repair.delivered;
+            self.controller.observe(&mut self.window, &brought);
+        }
+        let sample = match span {
+            Some((first, _)) if self.config.rtt_sampling == RttSampling::EverySegment => {
+                Some(now.since(first))
+            }
+            Some(_) => self.age_of_echo(now),
+            None => None,
+        };
+        if let Some(sample) = sample {
+            self.rtt_sampled(sample);
+            brought.srtt = self.rtt.srtt();
+        }
+        self.adapt_reo_wnd(before);
+        self.pending |= pending::DATA;
+        if segments > 0 {
+            // What leaves now sets the timer once more: it is set when that is over.
+            if self.pace.on || self.snd.sent.is_empty() || !self.state.can_send() {
+                self.set_transmit_timer(now);
+            } else {
+                self.repair.restart = true;
+            }
+            if !self.config.cwnd_validation || self.usage.is_limited(&self.window) {
+                let octets = segments * mss;
+                brought.rtt = None;
+                brought.octets = octets;
+                brought.delivered = octets;
+                self.controller.on_ack(&mut self.window, &brought, &self.config);
+            }
+        }
+        if self.snd.wants_room() {
+            self.room_for_more();
+        }
+        if self.snd.fin_acked() {
+            self.step(now, Step::FinAcked);
+        }
+    }
+
+    /// Sets the retransmission timer if that was put off.
+    #[inline]
+    pub(super) fn set_timer_put_off(&mut self, now: Instant) {
+        if self.repair.restart {
+            self.repair.restart = false;
+            self.set_transmit_timer(now);
+        }
+    }
+
+    /// An acknowledgement, in the order in which Linux goes through it.
     pub fn ack_by_segments(&mut self, now: Instant, a: Arrived<'_>) {
         let una = self.snd.una;
+        if a.ack == una && a.blocks.is_empty() && self.hears_only(a.echo) {
+            return;
+        }
+        self.set_timer_put_off(now);
         let (delivered, marked) = (self.repair.delivered, self.repair.marked);
         let had = self.segments_out();
         let fack = if self.sack_ok { self.fack() } else { una };
@@ -114,6 +206,21 @@ impl Connection {
                 self.step(now, Step::FinAcked);
             }
         }
+    }
+
+    /// The acknowledgement of one who only receives: it says nothing if nothing is outstanding or waits to be sent.
+    #[inline]
+    fn hears_only(&mut self, echo: Option<u32>) -> bool {
+        let nothing = self.snd.sent.is_empty()
+            && !self.snd.has_unsent()
+            && !self.sent_something
+            && self.state == State::Established
+            && self.repair.probe.is_none()
+            && self.rate.is_none();
+        if nothing {
+            self.repair.undo.echo = echo;
+        }
+        nothing
     }
 
     /// What follows from the news, with something outstanding before. `before`: what had been delivered and marked lost.
@@ -255,7 +362,8 @@ impl Connection {
     /// Congestion control: `delivered` segments arrived, `lost` more are held for lost.
     #[inline]
     fn control(&mut self, now: Instant, delivered: u64, lost: u64, news: &News) {
-        if self.rate.is_some() {
+        //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
+        if self.rate.is_some() || (news.ece && self.hold & hold::ECN != 0) {
             return;
         }
         if self.reduces() {

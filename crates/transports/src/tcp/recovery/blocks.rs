@@ -93,16 +93,18 @@ impl Connection {
     /// `from..to` is news.
     fn report_segments(&mut self, now: Instant, from: u64, to: u64, fack: u64, news: &mut News) {
         let mut index = self.index_above(from);
-        while let Some(segment) = self.snd.sent.get(index).copied() {
-            let start = self.start_of(index);
-            if start >= to {
-                return;
-            }
-            let whole = self.repair.sacked.containing(start).is_some_and(|r| r.end >= segment.end);
+        let mut start = self.start_of(index);
+        while start < to
+            && let Some(segment) = self.snd.sent.get(index).copied()
+        {
+            // What lies not within the news may lie within that and what was reported before.
+            let whole = (from <= start && segment.end <= to)
+                || self.repair.sacked.containing(start).is_some_and(|r| r.end >= segment.end);
             if whole && !segment.has(mark::SACKED) {
                 self.rack_arrived(now, segment.at, segment.end, segment.has(mark::EVER));
                 self.report_segment(index, start, fack, news);
             }
+            start = segment.end;
             index += 1;
         }
     }

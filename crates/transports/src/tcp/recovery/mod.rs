@@ -104,6 +104,8 @@ pub(super) struct Repair {
     pub probe_due: bool,
     /// A first transmission has left since nothing more could.
     pub fresh_sent: bool,
+    /// The retransmission timer starts again when it is known what leaves in answer to the acknowledgement at hand.
+    pub restart: bool,
     /// Timeouts since something was acknowledged.
     pub timeouts: u32,
     /// F-RTO looks at the acknowledgements after a timeout.
@@ -133,11 +135,18 @@ impl Repair {
             probe: None,
             probe_due: false,
             fresh_sent: false,
+            restart: false,
             timeouts: 0,
             frto: false,
             undo: Undo::default(),
             reneged: false,
         }
+    }
+
+    /// Is nothing reported, lost, sent again or asked for?
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.sacked_out | self.lost_out | self.resent_out | self.sacked.total() == 0 && self.probe.is_none()
     }
 
     /// Segments that have left the network, as far as is known.

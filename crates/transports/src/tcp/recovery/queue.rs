@@ -7,10 +7,14 @@ use super::Next;
 impl Connection {
     /// Index of the first segment that ends above `seq`.
     pub(super) fn index_above(&self, seq: u64) -> usize {
-        match self.snd.sent.front() {
-            Some(first) if first.end > seq => 0,
-            _ => self.snd.sent.partition_point(|s| s.end <= seq),
+        let sent = &self.snd.sent;
+        // Nearly all segments are full ones, which says where it is.
+        let guess = (seq.saturating_sub(self.snd.una) / self.snd.mss) as usize;
+        let ends_above = |index: usize| sent.get(index).is_some_and(|s| s.end > seq);
+        if ends_above(guess) && (guess == 0 || !ends_above(guess - 1)) {
+            return guess;
         }
+        sent.partition_point(|s| s.end <= seq)
     }
 
     /// The first octet of a segment that is not acknowledged.

@@ -28,6 +28,7 @@ impl Connection {
     /// What is to be repaired. An error: nothing (more), and whether that is all for now.
     #[inline(never)]
     fn transmit_repair(&mut self, now: Instant) -> Result<Outgoing, bool> {
+        self.set_timer_put_off(now);
         if self.pending & pending::HEAD != 0 {
             self.pending &= !pending::HEAD;
             if !self.snd.sent.is_empty() {
@@ -146,7 +147,10 @@ impl Connection {
             self.repair.prr.out += 1;
         }
         self.repair.fresh_sent = true;
-        if self.snd.sent.len() == 1 || self.repair.timer == TimerKind::Probe {
+        if self.snd.sent.len() == 1 {
+            self.rearm_rto(now);
+        } else if self.repair.timer == TimerKind::Probe && (self.pace.on || !self.wants_probe()) {
+            // Otherwise the probe's time is set anew as soon as nothing more leaves, at this same moment.
             self.rearm_rto(now);
         }
     }
@@ -154,9 +158,14 @@ impl Connection {
     /// Nothing more leaves now.
     #[inline]
     fn all_sent(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
-        if self.repair.fresh_sent {
+        if self.repair.fresh_sent | self.repair.restart {
+            let (fresh, restart) = (self.repair.fresh_sent, self.repair.restart);
             self.repair.fresh_sent = false;
-            self.schedule_probe(now, false);
+            self.repair.restart = false;
+            // After new data a probe's time counts from that; what the acknowledgement asked for stands otherwise.
+            if !self.schedule_probe(now, !fresh) && restart {
+                self.rearm_rto(now);
+            }
         }
         self.nothing_more(now, held)
     }

@@ -3,7 +3,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::congestion::Event;
-use super::super::connection::{Connection, Mode, pending};
+use super::super::connection::{Connection, Mode, hold, pending};
 use super::TimerKind;
 use super::acked::News;
 use super::rack::TIMEOUT_MIN;
@@ -26,12 +26,20 @@ impl Connection {
         }
     }
 
+    /// Would a probe make sense, if something is outstanding?
+    #[inline]
+    pub(super) fn wants_probe(&self) -> bool {
+        //= RFC 8985 (7.2): with SACK, not while losses are repaired nor while anything is SACKed.
+        self.config.tlp
+            && self.sack_ok
+            && matches!(self.mode, Mode::Open | Mode::Cwr)
+            && self.hold & hold::ECN == 0
+    }
+
     /// Sets the probe timer, if a probe makes sense. `restart`: the retransmission timer would start again now.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Instant, restart: bool) -> bool {
-        //= RFC 8985 (7.2): with SACK, not while losses are repaired nor while anything is SACKed.
-        let sensible = self.config.tlp && self.sack_ok && matches!(self.mode, Mode::Open | Mode::Cwr);
-        let Some(head) = self.snd.sent.front().filter(|_| sensible) else { return false };
+        let Some(head) = self.snd.sent.front().filter(|_| self.wants_probe()) else { return false };
         let mut wait = match self.rtt.srtt() {
             //= RFC 8985 (7.2): PTO = 2 SRTT; a lone segment may wait for a delayed acknowledgement.
             Some(srtt) => srtt * 2 + if self.snd.sent.len() == 1 { self.config.min_rto } else { TIMEOUT_MIN },
@@ -52,6 +60,11 @@ impl Connection {
     /// Starts the retransmission timeout. After a probe or a reordering timer it counts from when the head was sent.
     pub fn rearm_rto(&mut self, now: Instant) {
         let Some(head) = self.snd.sent.front() else {
+            if self.hold & hold::ECN != 0 {
+                self.repair.timer = TimerKind::Rto;
+                let at = self.on_tick_after(now, self.rtt.rto(&self.config));
+                return self.timers.arm_retransmission(at);
+            }
             self.timers.retransmission.stop();
             self.timers.settle();
             return;

@@ -25,8 +25,12 @@ pub struct Cubic {
     fast_convergence: bool,
     friendliness: bool,
     tick: Duration,
+    /// The inverse of Reno's alpha with the same beta, in eighths.
+    reno_eighths: u64,
     /// The least round-trip time since the connection began or timed out.
     delay_min: Option<Duration>,
+    /// The same in whole ticks, rounded up; 0 without one.
+    delay_ticks: u64,
     /// Ticks when the epoch began; none: the next acknowledgement begins one.
     epoch_start: Option<u64>,
     /// Window before the last reduction, lowered by fast convergence; 0 before the first.
@@ -48,14 +52,18 @@ pub struct Cubic {
 impl Cubic {
     pub fn new(config: &Config) -> Self {
         let settings = &config.cubic;
+        let beta = (settings.beta * 1024.0).round() as u64;
         Cubic {
             slow_start: SlowStart::new(config),
             c: ((settings.c * 1024.0).round() as u64).max(1),
-            beta: (settings.beta * 1024.0).round() as u64,
+            beta,
+            //= RFC 9438 (4.3, figure 4): alpha = 3 * (1 - beta) / (1 + beta).
+            reno_eighths: 8 * (1024 + beta) / 3 / (1024 - beta),
             fast_convergence: settings.fast_convergence,
             friendliness: settings.friendliness,
             tick: settings.tick,
             delay_min: None,
+            delay_ticks: 0,
             epoch_start: None,
             last_max: 0,
             origin: 0,
@@ -103,12 +111,15 @@ impl Cubic {
             tick
         });
         // The curve is read one round trip ahead, in whole ticks.
-        let round_trip = self.delay_min.unwrap_or_default().as_nanos().div_ceil(self.tick.as_nanos());
-        let ticks = tick - start + round_trip;
-        let t = u64::try_from(
-            u128::from(ticks) * u128::from(self.tick.as_nanos()) * u128::from(PARTS) / 1_000_000_000,
-        )
-        .unwrap_or(u64::MAX);
+        let ticks = tick - start + self.delay_ticks;
+        // 64 bits hold months.
+        let t = match ticks.checked_mul(self.tick.as_nanos()).and_then(|ns| ns.checked_mul(PARTS)) {
+            Some(parts) => parts / 1_000_000_000,
+            None => {
+                let parts = u128::from(ticks) * u128::from(self.tick.as_nanos()) * u128::from(PARTS);
+                u64::try_from(parts / 1_000_000_000).unwrap_or(u64::MAX)
+            }
+        };
         let away = u128::from(t.abs_diff(self.k).min(1 << 31));
         let height = u64::try_from((u128::from(self.c) * away * away * away) >> 40).unwrap_or(u64::MAX);
         let target =
@@ -122,9 +133,7 @@ impl Cubic {
 
     /// Not slower than Reno with the same reduction.
     fn be_friendly(&mut self, window: u64) {
-        //= RFC 9438 (4.3, figure 4): alpha = 3 * (1 - beta) / (1 + beta); here its inverse, in eighths.
-        let eighths = 8 * (1024 + self.beta) / 3 / (1024 - self.beta);
-        let step = ((window * eighths) >> 3).max(1);
+        let step = ((window * self.reno_eighths) >> 3).max(1);
         if self.reno_acked > step {
             // As often as it stays above the step.
             let steps = (self.reno_acked - 1) / step;
@@ -156,7 +165,10 @@ impl Controller for Cubic {
         {
             return;
         }
-        self.delay_min = Some(self.delay_min.map_or(rtt, |d| d.min(rtt)));
+        if self.delay_min.is_none_or(|least| rtt < least) {
+            self.delay_min = Some(rtt);
+            self.delay_ticks = rtt.as_nanos().div_ceil(self.tick.as_nanos());
+        }
         self.slow_start.observe(window, ack);
     }
     fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
@@ -196,6 +208,7 @@ impl Controller for Cubic {
         match event {
             Event::Timeout => {
                 self.delay_min = None;
+                self.delay_ticks = 0;
                 self.epoch_start = None;
                 self.last_max = 0;
                 self.last_window = 0;
