@@ -329,7 +329,8 @@ impl Connection {
             self.controller.on_event(&mut self.window, now, Event::Restart { idle });
         }
         let end = seq + len;
-        let fin = self.snd.finished && end == self.snd.end();
+        //= RFC 9293 (3.4): the FIN takes a sequence number, and leaves only if the peer's window has room for that.
+        let fin = self.snd.finished && end == self.snd.end() && end < self.snd.window_edge();
         let next = end + u64::from(fin);
         if len < self.room() && len > 0 {
             self.snd.short_end = end;
@@ -540,7 +541,10 @@ impl Connection {
     /// An acknowledgement that looks like a segment at `seq`, which is below the peer's window.
     #[inline(never)]
     fn bare(&mut self, now: Instant, seq: u64) -> Outgoing {
-        self.segment(now, seq, Flags::ACK, Body::EMPTY)
+        //= RFC 9293 (3.10.7.4): the peer drops a segment that is not acceptable, its acknowledgement too: one that waits goes
+        //= on waiting.
+        let flags = Flags::ACK.with(self.ecn.echo_flags());
+        self.dress(now, seq, flags, Body::EMPTY)
     }
 
     /// A segment of a synchronized connection: acknowledgement, window and options are those of this moment.
