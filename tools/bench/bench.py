@@ -109,6 +109,10 @@ def ours(results: Results, count: int, quick: bool) -> None:
             if plain and linux:
                 results.numbers[f"sim.linux.{name}.{by}"] = linux / plain
                 print(f"  sim.linux.{name}: {linux / plain:.2f} times the {what} of plain TCP", flush=True)
+        for prefix in (f"sim.{name}", f"sim.linux.{name}"):
+            sent = re.search(r"packets=([0-9]+)", results.said.get(prefix, ""))
+            if sent:
+                results.numbers[f"{prefix}.packets"] = float(sent[1])
 
 
 def count_instructions(results: Results, name: str, command: list[str], nothing: list[str]) -> None:

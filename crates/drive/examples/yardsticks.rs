@@ -201,12 +201,14 @@ fn main() -> Result<()> {
         "b" => {
             let seeds = number(1)?;
             let mut times = Vec::new();
+            let mut packets = 0.0;
             for seed in 1..=seeds {
                 let (_, summary) = run(b(tcp, seed, "5MB")?)?;
                 times.extend(clients(&summary, "completion_s"));
+                packets += summary.values.get("packets").copied().unwrap_or(f64::NAN);
             }
             times.sort_by(f64::total_cmp);
-            println!("seeds={seeds} {}", spread("completion", &times));
+            println!("seeds={seeds} {} packets={packets}", spread("completion", &times));
         }
         "c" => print(&run(c(tcp)?)?),
         "d" => print(&run(d(tcp, number(20)?)?)?),
