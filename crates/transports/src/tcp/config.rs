@@ -339,6 +339,9 @@ settings! {
     ecn: EcnUse,
     /// Does the window shrink less after a report of congestion than after a loss (ABE, RFC 8511)?
     abe: bool,
+    /// Does a report of congestion for a window of one segment stop the sender until its retransmission timer expires
+    /// (RFC 3168 6.1.2)? Linux goes on, with two segments at least.
+    ecn_wait: bool,
     /// What makes the congestion window grow.
     ack_counting: AckCounting,
     /// L of RFC 3465: segments by which one acknowledgement may enlarge the window in slow start; 1 after a timeout.

@@ -98,9 +98,7 @@ impl Connection {
         if self.mode != Mode::Open || ack <= self.ecn.recover || ack <= self.recover {
             return;
         }
-        if self.window.cwnd <= self.snd.mss {
-            //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing
-            //= new is sent before it expires (MUST). Linux does not do this; it never goes below two here.
+        if self.must_wait_for_timer() {
             self.hold |= hold::ECN;
             let at = self.rtt.deadline(&self.config, now);
             self.timers.arm_retransmission(at);
@@ -110,6 +108,13 @@ impl Connection {
         self.controller.on_event(&mut self.window, now, Event::CongestionReported);
         self.ecn.recover = self.snd.nxt;
         self.ecn.cwr_due = true;
+    }
+
+    //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing new is
+    //= sent before it expires (MUST).
+    /// Is this what a report of congestion means now?
+    pub fn must_wait_for_timer(&self) -> bool {
+        self.config.ecn_wait && self.window.cwnd <= self.snd.mss
     }
 
     /// The slow start threshold after a report of congestion.

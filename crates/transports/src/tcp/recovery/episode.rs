@@ -7,7 +7,7 @@ use airloom_base::{Duration, Instant};
 
 use super::super::config::ProportionalReduction;
 use super::super::congestion::Event;
-use super::super::connection::{Connection, Mode, pending};
+use super::super::connection::{Connection, Mode, hold, pending};
 use super::TimerKind;
 use super::acked::News;
 
@@ -162,11 +162,26 @@ impl Connection {
     pub(super) fn enter_reduction(&mut self, now: Instant, event: Event) {
         self.repair.undo.ssthresh = None;
         if matches!(self.mode, Mode::Open | Mode::Disorder) {
+            if event == Event::CongestionReported && self.must_wait_for_timer() {
+                self.wait_for_timer(now);
+                return;
+            }
             self.repair.undo.marker = None;
             self.repair.undo.cwnd = self.window.cwnd;
             self.begin_reduction(now, event);
             self.mode = Mode::Cwr;
         }
+    }
+
+    /// Congestion was reported for a window of one segment: it stays, and the timer lets out the next one.
+    fn wait_for_timer(&mut self, now: Instant) {
+        self.hold |= hold::ECN;
+        self.ecn.cwr_due = true;
+        self.repair.probe = None;
+        let ssthresh = self.whole_segments_of(Self::threshold_after_report);
+        self.window.cut(self.window.cwnd, ssthresh);
+        self.controller.on_event(&mut self.window, now, Event::CongestionReported);
+        self.rearm_rto(now);
     }
 
     /// An acknowledgement in the loss state.

@@ -94,7 +94,7 @@ impl Connection {
         self.whole_segments_of(|c| c.controller.ssthresh(&c.window, c.loss_base()))
     }
 
-    fn whole_segments_of(&mut self, threshold: impl FnOnce(&mut Self) -> u64) -> u64 {
+    pub(super) fn whole_segments_of(&mut self, threshold: impl FnOnce(&mut Self) -> u64) -> u64 {
         match threshold(self) {
             // A controller that sets none.
             u64::MAX => u64::MAX,
