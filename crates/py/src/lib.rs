@@ -12,6 +12,7 @@ mod registry;
 mod results;
 mod rights;
 mod scenario;
+mod wap;
 mod watch;
 
 use pyo3::prelude::*;
@@ -37,6 +38,8 @@ mod _core {
     use crate::rights::{enter_user_namespace, rights};
     #[pymodule_export]
     use crate::scenario::PyScenario;
+    #[pymodule_export]
+    use crate::wap::{wap_compile, wap_decompile};
 
     /// Version of the package.
     #[pymodule_export]
