@@ -10,10 +10,12 @@ mod hostile_tests;
 pub mod http_client;
 pub mod http_server;
 mod net;
+pub mod pages;
 pub mod ping;
 #[cfg(test)]
 mod testing;
 mod times;
+pub mod wap_browser;
 
 /// Builds an application from its table.
 pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
@@ -25,6 +27,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<http_client::Config>("http-client", http_client::build),
     Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
+    Entry::new::<wap_browser::Config>("wap-browser", wap_browser::build),
 ];
 
 /// The entry called `name`.

@@ -11,6 +11,8 @@ use airloom_base::service::Datagram;
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
 use bytes::Bytes;
 
+/// Address of the first application's host.
+pub(crate) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 /// Address of the second application's host.
 pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
@@ -19,7 +21,7 @@ enum Happening {
     Arrive(usize, Body),
     Fin(usize),
     Reset(usize),
-    Datagram(Datagram),
+    Datagram(usize, Datagram),
 }
 
 #[derive(Default)]
@@ -73,6 +75,11 @@ pub(crate) struct Net {
     pub(crate) lost_echoes: BTreeSet<u16>,
     /// Sequence numbers of echo requests that are answered twice.
     pub(crate) doubled_echoes: BTreeSet<u16>,
+    /// What becomes of the n-th UDP datagram, of both sides counted together: how often it arrives, and how much later
+    /// than others.
+    pub(crate) fate: Box<dyn FnMut(u64) -> (u32, Duration)>,
+    /// UDP datagrams so far: who sent them and what.
+    pub(crate) datagrams: Vec<(usize, Bytes)>,
 }
 
 impl Net {
@@ -229,7 +236,20 @@ impl Sockets for Side<'_> {
             };
             for _ in 0..copies {
                 let reply = Datagram::Echo { remote, ident: 7, seq, body: body.clone() };
-                self.net.push(self.net.delay * 2, 0, Happening::Datagram(reply));
+                self.net.push(self.net.delay * 2, 0, Happening::Datagram(0, reply));
+            }
+        } else if let Datagram::Udp { local_port, remote, body } = datagram {
+            let (copies, later) = (self.net.fate)(self.net.datagrams.len() as u64);
+            self.net.datagrams.push((self.side, body.to_bytes()));
+            let addresses = [CLIENT, SERVER];
+            if remote.ip() == addresses[1 - self.side] {
+                let from = SocketAddr::new(addresses[self.side], local_port);
+                for _ in 0..copies {
+                    let arrival =
+                        Datagram::Udp { local_port: remote.port(), remote: from, body: body.clone() };
+                    let happening = Happening::Datagram(1 - self.side, arrival);
+                    self.net.push(self.net.delay + later, 0, happening);
+                }
             }
         }
     }
@@ -269,6 +289,8 @@ impl<A: App, B: App> Pair<A, B> {
             cut: BTreeMap::new(),
             lost_echoes: BTreeSet::new(),
             doubled_echoes: BTreeSet::new(),
+            fate: Box::new(|_| (1, Duration::ZERO)),
+            datagrams: Vec::new(),
         };
         Pair { a, b, net, started: false }
     }
@@ -380,8 +402,12 @@ impl<A: App, B: App> Pair<A, B> {
             Happening::Reset(side) => {
                 self.tell(cx, side, connection, SocketEvent::Closed(CloseReason::Reset));
             }
-            Happening::Datagram(datagram) => {
-                self.a.handle_datagram(cx, &mut Side { net: &mut self.net, side: 0 }, datagram);
+            Happening::Datagram(side, datagram) => {
+                let mut net = Side { net: &mut self.net, side };
+                match side {
+                    0 => self.a.handle_datagram(cx, &mut net, datagram),
+                    _ => self.b.handle_datagram(cx, &mut net, datagram),
+                }
             }
         }
     }

@@ -87,6 +87,8 @@ pub struct AppParts<'a> {
     pub hosts: &'a dyn Fn() -> Vec<(String, IpAddr)>,
     /// Where to go if the scenario does not say: the host at the other end.
     pub far_end: Option<&'a str>,
+    /// The name of a host with the proxy that is called so.
+    pub proxy: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl AppParts<'_> {

@@ -195,6 +195,46 @@ fn no_more_requests_than_agreed_are_outstanding() {
     assert_eq!(pair.to_server.len(), 2);
 }
 
+#[test]
+fn a_lost_acknowledgement_does_not_refuse_the_next_request() {
+    let mut pair = Pair::new();
+    let connect = Pdu::Connect { version: 0x10, capabilities: Vec::new(), headers: Bytes::new() };
+    assert_eq!(raw(&mut pair, 1, &connect), []);
+    pair.server.accept(pair.now, 1, Bytes::new());
+    let get = Pdu::Get { method: Method::Get, uri: URI, headers: Bytes::new() };
+    // One request at a time was agreed on, and no reply is ever acknowledged.
+    for tid in 2..11 {
+        assert!(!raw(&mut pair, tid, &get).contains(&aborted(Reason::MorExceeded)[0]), "{tid}");
+        let request = std::iter::from_fn(|| pair.server.poll_event()).find_map(|event| match event {
+            server::Event::Request { request, .. } => Some(request),
+            _ => None,
+        });
+        assert!(pair.server.reply(
+            pair.now,
+            request.unwrap(),
+            0x20,
+            Bytes::from_static(&[0x83]),
+            Bytes::new()
+        ));
+        assert!(!pair.server.reply(pair.now, request.unwrap(), 0x20, Bytes::new(), Bytes::new()));
+    }
+    assert!(raw(&mut pair, 11, &get).contains(&aborted(Reason::MorExceeded)[0]));
+}
+
+#[test]
+fn the_end_of_a_session_does_not_end_the_next_one() {
+    let mut pair = Pair::open();
+    pair.client.connect(pair.now, Vec::new(), Bytes::new());
+    // It was under way when the client asked for another session.
+    let pdu = Pdu::Disconnect { session: 1 }.to_bytes();
+    let class = wtp::wire::Class::Unreliable;
+    let (trailer, version, tid_new, user_ack) = (wtp::wire::Trailer::Message, 0, false, false);
+    let kind = Kind::Invoke { trailer, version, tid_new, user_ack, class, data: pdu };
+    let late = wtp::wire::Pdu::new(77, false, kind).to_bytes();
+    pair.client.handle_datagram(pair.now, at_server(), &late);
+    assert_eq!(pair.client.state(), client::State::Connecting);
+}
+
 /// A client that keeps to nothing: PDUs as they are.
 fn raw(pair: &mut Pair, tid: u16, pdu: &Pdu) -> Vec<Kind> {
     let invoke = wtp::wire::Pdu::new(

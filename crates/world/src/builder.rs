@@ -76,13 +76,15 @@ pub struct Builder {
     mtu: u16,
     real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
     devices: Vec<(HostId, PortDevice)>,
+    proxies: Vec<(HostId, String)>,
     exit: Option<HostId>,
 }
 
 impl Builder {
     /// An empty world whose random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {
-        Builder { seed, world: World::default(), mtu: MTU, real: Vec::new(), devices: Vec::new(), exit: None }
+        let (real, devices, proxies) = (Vec::new(), Vec::new(), Vec::new());
+        Builder { seed, world: World::default(), mtu: MTU, real, devices, proxies, exit: None }
     }
 
     /// Adds a host.
@@ -216,6 +218,11 @@ impl Builder {
         self.world.hosts[host.0 as usize].add_protocol(protocol);
     }
 
+    /// Says that a host has this proxy: applications that look for one find it.
+    pub fn has_proxy(&mut self, host: HostId, kind: &str) {
+        self.proxies.push((host, kind.to_owned()));
+    }
+
     /// Runs an application of the registry on a host. It may name other hosts; `far_end` is whom it talks to if it
     /// names none. Links must be there already: names become addresses here.
     pub fn app(
@@ -266,7 +273,12 @@ impl Builder {
             let names = self.world.hosts.iter().map(|h| h.name.clone());
             names.filter_map(|name| self.address_of(host, &name).map(|address| (name, address))).collect()
         };
-        let parts = AppParts { seed, host: &name, resolve: &resolve, hosts: &hosts, far_end };
+        let with_proxy = |wanted: &str| {
+            let found = self.proxies.iter().find(|(_, kind)| kind == wanted)?;
+            Some(self.world.hosts[found.0.0 as usize].name.clone())
+        };
+        let (resolve, hosts, proxy) = (&resolve, &hosts, &with_proxy);
+        let parts = AppParts { seed, host: &name, resolve, hosts, far_end, proxy };
         let app = build(config, &parts).map_err(|error| self.fail(host, error))?;
         if let Some(port) = self.world.hosts[host.0 as usize].net.port_taken(app.as_ref()) {
             let message = format!("another application of this host listens on port {port} already");

@@ -36,6 +36,11 @@ impl Scenario {
             }
         }
         for (host, id) in self.hosts.iter().zip(&hosts) {
+            if let Some(proxy) = &host.settings.proxy {
+                b.has_proxy(*id, &proxy.name);
+            }
+        }
+        for (host, id) in self.hosts.iter().zip(&hosts) {
             self.furnish(&mut b, host, *id, real_time)?;
         }
         for entry in &self.timeline {

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use airloom_base::record::{PageRecord, Record};
 use airloom_base::{
     App, CloseReason, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary,
 };
@@ -10,8 +9,8 @@ use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use bytes::Bytes;
 
 use super::connection::{Connection, Exchange, Progress};
-use super::page::{Job, Page};
-use super::{Config, Http, Object};
+use super::{Config, Http};
+use crate::pages::{List, Loads, Page, Plan};
 use crate::times::Times;
 
 /// The client.
@@ -21,13 +20,7 @@ pub struct Client {
     /// Value of the Host field.
     authority: String,
     host: String,
-    /// Objects of each page.
-    pages: Vec<Vec<Object>>,
-    first_alone: bool,
-    /// Pages still to load, the current one not counted.
-    left: u64,
-    /// When the next page begins, if none is being loaded.
-    next: Option<Instant>,
+    plan: Plan,
     page: Option<Page>,
     connections: Vec<Connection>,
     wake: Option<Instant>,
@@ -36,9 +29,7 @@ pub struct Client {
 
 #[derive(Default)]
 struct Results {
-    pages: u64,
-    pages_failed: u64,
-    page_load: Times,
+    pages: Loads,
     object: Times,
     first_byte: Times,
     failed: u64,
@@ -47,8 +38,6 @@ struct Results {
     connections: u64,
     asked_again: u64,
     timeouts: u64,
-    /// When the first page began and the last one ended.
-    span: Option<(Instant, Instant)>,
 }
 
 impl Client {
@@ -65,9 +54,6 @@ impl Client {
         if let Some((key, _)) = numbers.iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::at(key, "must be at least 1"));
         }
-        if config.repeat == 0 {
-            return Err(ConfigError::at("repeat", "must be at least 1"));
-        }
         if config.pipeline > 1 && (config.http != Http::Http11 || !config.keep_alive) {
             let message = "pipelining needs http = \"1.1\" and keep_alive = true";
             return Err(ConfigError::at("pipeline", message));
@@ -78,16 +64,6 @@ impl Client {
         if config.request.is_some_and(|n| n.0 > 16_000) {
             return Err(ConfigError::at("request", "servers take at most 16kB of request head"));
         }
-        if !config.objects.is_empty() && !config.pages.is_empty() {
-            return Err(ConfigError::at("pages", "give either `objects` or `pages`, not both"));
-        }
-        let first_alone = !config.pages.is_empty();
-        let pages = match (config.objects.is_empty(), first_alone) {
-            (_, true) => config.pages.clone(),
-            (false, _) => vec![config.objects.clone()],
-            (true, _) => vec![vec![Object::Path("/".to_owned())]],
-        };
-        check_paths(&config)?;
         let authority = match (server.parse::<IpAddr>(), config.port) {
             (Ok(IpAddr::V6(address)), 80) => format!("[{address}]"),
             (Ok(IpAddr::V6(address)), port) => format!("[{address}]:{port}"),
@@ -95,14 +71,13 @@ impl Client {
             (_, port) => format!("{server}:{port}"),
         };
         let start = Instant::ZERO + config.start + delay;
+        let Config { objects, pages, repeat, think, .. } = &config;
+        let plan = Plan::new(&List { objects, pages, repeat: *repeat, think: *think }, start)?;
         Ok(Client {
             to: SocketAddr::new(to, config.port),
             authority,
             host: host.to_owned(),
-            left: pages.len() as u64 * u64::from(config.repeat),
-            pages,
-            first_alone,
-            next: Some(start),
+            plan,
             page: None,
             connections: Vec::new(),
             wake: Some(start),
@@ -117,8 +92,8 @@ impl Client {
             if self.page.as_ref().is_some_and(Page::is_done) {
                 self.end_page(cx);
             }
-            if self.page.is_none() && self.left > 0 && self.next.is_some_and(|at| at <= cx.now) {
-                self.begin_page(cx);
+            if self.page.is_none() && self.plan.next().is_some_and(|at| at <= cx.now) {
+                self.page = Some(self.plan.begin(cx.now));
             }
             self.dispatch(cx, net);
             // A page may consist of nothing.
@@ -126,51 +101,20 @@ impl Client {
                 break;
             }
         }
-        if self.page.is_none() && self.left == 0 {
+        if self.is_done() {
             for connection in std::mem::take(&mut self.connections) {
                 net.finish(cx, connection.socket);
             }
         }
         let deadlines = self.connections.iter().map(|c| c.deadline).min();
-        let next = self.next.filter(|_| self.page.is_none() && self.left > 0);
+        let next = self.plan.next().filter(|_| self.page.is_none());
         self.wake = [deadlines, next].into_iter().flatten().min();
-    }
-
-    fn begin_page(&mut self, cx: &Cx) {
-        let all = self.pages.len() as u64;
-        let index = ((all - self.left % all) % all) as usize;
-        self.left -= 1;
-        let objects = self.pages[index].len() as u32;
-        self.page = Some(Page::new(index, objects, self.first_alone, cx.now));
     }
 
     fn end_page(&mut self, cx: &mut Cx) {
         let Some(page) = self.page.take() else { return };
-        self.next = Some(cx.now + self.config.think);
-        let time = cx.now - page.start;
-        let load = (page.failed == 0).then_some(time);
-        self.results.pages += 1;
-        let first = self.results.span.map_or(page.start, |(first, _)| first);
-        self.results.span = Some((first, cx.now));
-        self.results.pages_failed += u64::from(load.is_none());
-        if let Some(time) = load {
-            self.results.page_load.add(time);
-        }
-        if cx.records.wants_facts() {
-            let objects = &self.pages[page.index];
-            let path = objects.first().map_or("/", Object::path);
-            cx.records.push(Record::Page(PageRecord {
-                page: u32::try_from(self.results.pages).unwrap_or(u32::MAX),
-                url: format!("http://{}{path}", self.authority),
-                client: self.host.clone(),
-                start: page.start,
-                load,
-                objects: objects.len() as u32,
-                bytes: page.bytes,
-                connections: page.connections,
-                failed: page.failed,
-            }));
-        }
+        self.plan.ended(cx.now);
+        self.results.pages.ended(cx, &page, self.plan.objects(&page), &self.authority, &self.host);
     }
 
     /// Gives waiting objects to connections.
@@ -179,7 +123,8 @@ impl Client {
             let Some(place) = self.connection(cx, net) else { return };
             let Some(page) = &mut self.page else { return };
             let Some(job) = page.take() else { return };
-            let request = self.request(job);
+            let target = self.plan.objects(page)[job.object as usize].path().to_owned();
+            let request = self.request(target);
             let connection = &mut self.connections[place];
             connection.deadline = cx.now + self.config.timeout;
             connection.ask(cx, net, job, request);
@@ -211,8 +156,7 @@ impl Client {
         best
     }
 
-    fn request(&self, job: Job) -> Bytes {
-        let page = self.page.as_ref().map_or(0, |page| page.index);
+    fn request(&self, target: String) -> Bytes {
         let mut fields = Fields::default();
         fields.push("Host", self.authority.clone());
         fields.push("User-Agent", "airloom");
@@ -223,8 +167,7 @@ impl Client {
             Http::Http10 | Http::Http11 => {}
         }
         let version = if self.config.http == Http::Http11 { Version::Http11 } else { Version::Http10 };
-        let target = self.pages[page][job.object as usize].path().to_owned().into();
-        let mut head = RequestHead { method: Method::Get, target, version, fields };
+        let mut head = RequestHead { method: Method::Get, target: target.into(), version, fields };
         let mut octets = Vec::with_capacity(128);
         head.emit(&mut octets);
         let wanted = self.config.request.map_or(0, |n| n.0 as usize);
@@ -258,8 +201,7 @@ impl Client {
 
     fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, exchange: Exchange) {
         let Some(page) = &mut self.page else { return };
-        let object = &self.pages[page.index][exchange.job.object as usize];
-        let right_size = object.size().is_none_or(|size| size == exchange.got);
+        let right_size = self.plan.objects(page)[exchange.job.object as usize].has_size(exchange.got);
         let arrived = matches!(exchange.status, 200..=299) && right_size;
         if arrived {
             self.results.object.add(cx.now - exchange.asked);
@@ -316,22 +258,6 @@ impl Client {
     }
 }
 
-fn check_paths(config: &Config) -> Result<(), ConfigError> {
-    let listed = config.objects.iter().map(|object| ("objects", object));
-    let paged = config.pages.iter().flatten().map(|object| ("pages", object));
-    for (key, object) in listed.chain(paged) {
-        let path = object.path();
-        if !path.starts_with('/') || !path.bytes().all(|b| b.is_ascii_graphic()) || path.len() > 8000 {
-            let message = format!("`{path}` is not a path: it must begin with / and have no spaces");
-            return Err(ConfigError::at(key, message));
-        }
-    }
-    if config.pages.iter().any(Vec::is_empty) {
-        return Err(ConfigError::at("pages", "a page has at least one object"));
-    }
-    Ok(())
-}
-
 impl App for Client {
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.go_on(cx, net);
@@ -368,15 +294,11 @@ impl App for Client {
         self.go_on(cx, net);
     }
     fn is_done(&self) -> bool {
-        self.left == 0 && self.page.is_none()
+        self.plan.is_over() && self.page.is_none()
     }
     fn summarise(&self, out: &mut Summary) {
         let results = &self.results;
-        out.set_some("completion_s", results.span.map(|(first, last)| (last - first).as_secs_f64()));
-        out.set("pages", results.pages as f64);
-        out.set("pages_failed", results.pages_failed as f64);
-        out.set_some("page_load_s", results.page_load.mean_s());
-        results.page_load.summarise("page_load", out);
+        results.pages.summarise(out);
         out.set("objects", results.object.count() as f64);
         out.set("failed", results.failed as f64);
         results.object.summarise("object", out);

@@ -9,7 +9,7 @@ use airloom_content::http::v1::{
 };
 use bytes::{Buf, Bytes};
 
-use super::page::Job;
+use crate::pages::Job;
 
 /// A request and what has come of it.
 pub(super) struct Exchange {

@@ -1,7 +1,7 @@
 //! An HTTP/1.0 and 1.1 client that fetches lists of objects, as a browser without a screen does.
 //!
 //! ```text
-//! page (page.rs)  waiting objects ──> dispatch (client.rs) ──> connections (connection.rs) ──> sockets
+//! page (../pages) waiting objects ──> dispatch (client.rs) ──> connections (connection.rs) ──> sockets
 //!       ▲                                                            │
 //!       └────────────── complete, failed, to be asked for again ─────┘
 //! ```
@@ -20,7 +20,6 @@
 
 mod client;
 mod connection;
-mod page;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +30,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use client::Client;
+
+pub use crate::pages::{Object, SizedObject};
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,41 +46,6 @@ pub enum Http {
     #[default]
     #[serde(rename = "1.1")]
     Http11,
-}
-
-/// One thing to fetch: a path, or a path and the size it must have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Object {
-    /// Its path.
-    Path(String),
-    /// Its path and the size it must have.
-    Sized(SizedObject),
-}
-
-/// A path and the size of what is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SizedObject {
-    /// Path on the server.
-    pub path: String,
-    /// Octets of the object; an object of another size counts as failed.
-    pub size: Octets,
-}
-
-impl Object {
-    fn path(&self) -> &str {
-        match self {
-            Object::Path(path) => path,
-            Object::Sized(object) => &object.path,
-        }
-    }
-    fn size(&self) -> Option<u64> {
-        match self {
-            Object::Path(_) => None,
-            Object::Sized(object) => Some(object.size.0),
-        }
-    }
 }
 
 /// Fetches lists of objects over HTTP/1.0 or 1.1 and measures how long that takes.

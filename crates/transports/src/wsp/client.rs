@@ -84,8 +84,21 @@ pub struct Client {
     session: u32,
     asked: Vec<Capability>,
     agreed: Agreed,
+    acknowledging: Acknowledging,
     purposes: BTreeMap<Transaction, Purpose>,
     events: VecDeque<Event>,
+}
+
+/// When replies are acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acknowledging {
+    /// At once, and the other side is told that it is the user who does it (U/P).
+    #[default]
+    User,
+    /// At once, without a word that it is the user.
+    AtOnce,
+    /// When WTP's interval for that has passed (`ack_long`): the reply may be repeated meanwhile.
+    Delayed,
 }
 
 impl Client {
@@ -98,9 +111,16 @@ impl Client {
             session: 0,
             asked: Vec::new(),
             agreed: Agreed::default(),
+            acknowledging: Acknowledging::default(),
             purposes: BTreeMap::new(),
             events: VecDeque::new(),
         }
+    }
+
+    /// The same, but it acknowledges replies in this way.
+    #[must_use]
+    pub fn with_acknowledging(self, acknowledging: Acknowledging) -> Client {
+        Client { acknowledging, ..self }
     }
 
     /// The next datagram, and where to.
@@ -128,6 +148,11 @@ impl Client {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &Bytes) {
         self.wtp.handle_datagram(now, from, datagram);
         self.settle(now);
+    }
+
+    /// What WTP counted.
+    pub fn counters(&self) -> wtp::Counters {
+        self.wtp.counters()
     }
 
     /// State of the session.
@@ -219,7 +244,8 @@ impl Client {
     }
 
     fn begin(&mut self, now: Instant, purpose: Purpose, pdu: &Pdu) -> Option<Transaction> {
-        let transaction = self.wtp.invoke(now, self.server, Class::WithResult, true, pdu.to_bytes());
+        let user_ack = self.acknowledging == Acknowledging::User;
+        let transaction = self.wtp.invoke(now, self.server, Class::WithResult, user_ack, pdu.to_bytes());
         match transaction {
             Some(transaction) => {
                 self.purposes.insert(transaction, purpose);
@@ -273,7 +299,9 @@ impl Client {
             }
         }
         self.purposes.remove(&transaction);
-        self.wtp.acknowledge(now, transaction);
+        if self.acknowledging != Acknowledging::Delayed {
+            self.wtp.acknowledge(now, transaction);
+        }
     }
 
     fn aborted(&mut self, now: Instant, transaction: Transaction, why: Abort) {
@@ -305,7 +333,8 @@ impl Client {
             (Class::Unreliable, Ok(Pdu::Disconnect { session }))
                 if from_server && session == self.session =>
             {
-                if self.state != State::Null {
+                // While another session is asked for, the last one's end is old news.
+                if !matches!(self.state, State::Null | State::Connecting) {
                     self.lose(now, Reason::Disconnect);
                 }
             }

@@ -101,17 +101,33 @@ struct Session {
     answer: Vec<Capability>,
     /// Connect or Resume.
     opening: Option<Transaction>,
-    /// Requests that are not answered, or whose replies have not arrived.
+    /// Requests that are not answered.
     requests: u32,
+    /// Requests whose replies are under way.
+    replying: u32,
     pushes: u32,
 }
+
+/// Replies of a session that may be unacknowledged besides the requests agreed on. By the letter a request is outstanding until
+/// the acknowledgement of its reply has arrived, but when that is lost the client cannot know: its next request must not be
+/// refused for it.
+const UNACKNOWLEDGED: u32 = 8;
 
 /// What a transaction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Opening(SessionId),
     Request(SessionId),
+    Reply(SessionId),
     Push(SessionId),
+}
+
+impl Session {
+    /// Is another request one too many?
+    fn exceeds_mor(&self) -> bool {
+        let agreed = u32::from(self.agreed.method_mor);
+        self.requests >= agreed || self.requests + self.replying >= agreed + UNACKNOWLEDGED
+    }
 }
 
 /// All sessions of a server. Feed it, then take all of `poll_event` and `poll_transmit`, then look at `poll_timeout`.
@@ -229,6 +245,10 @@ impl Server {
         let reply = Pdu::Reply { status, headers, data }.to_bytes();
         let fits = self.sessions.get(&session).is_some_and(|s| s.agreed.client_takes(reply.len()));
         if fits {
+            self.purposes.insert(request, Purpose::Reply(session));
+            if let Some(s) = self.sessions.get_mut(&session) {
+                (s.requests, s.replying) = (s.requests - 1, s.replying + 1);
+            }
             self.wtp.result(now, request, reply);
         } else {
             self.abort(now, request, Reason::MruExceeded);
@@ -362,6 +382,7 @@ impl Server {
             answer,
             opening: Some(opening),
             requests: 0,
+            replying: 0,
             pushes: 0,
         };
         self.sessions.insert(session, opened);
@@ -408,7 +429,7 @@ impl Server {
         let refusal = match &found {
             None => Some(Reason::Disconnect),
             Some((_, s)) if s.state == State::Suspended => Some(Reason::Suspend),
-            Some((_, s)) if s.requests >= u32::from(s.agreed.method_mor) => Some(Reason::MorExceeded),
+            Some((_, s)) if s.exceeds_mor() => Some(Reason::MorExceeded),
             Some((_, s)) if s.agreed.server_sdu != 0 && len > s.agreed.server_sdu as usize => {
                 Some(Reason::MruExceeded)
             }
@@ -445,8 +466,8 @@ impl Server {
                     s.opening = None;
                 }
             }
-            Some(Purpose::Request(_)) => self.events.push_back(Event::Replied(transaction)),
-            Some(Purpose::Push(_)) | None => {}
+            Some(Purpose::Reply(_)) => self.events.push_back(Event::Replied(transaction)),
+            Some(Purpose::Request(_) | Purpose::Push(_)) | None => {}
         }
     }
 
@@ -458,7 +479,9 @@ impl Server {
         };
         match self.drop_purpose(transaction) {
             Some(Purpose::Opening(session)) => self.forget(now, session, reason),
-            Some(Purpose::Request(_)) => self.events.push_back(Event::RequestAborted(transaction, reason)),
+            Some(Purpose::Request(_) | Purpose::Reply(_)) => {
+                self.events.push_back(Event::RequestAborted(transaction, reason));
+            }
             Some(Purpose::Push(_)) => self.events.push_back(Event::PushAborted(transaction, reason)),
             None => {}
         }
@@ -471,6 +494,11 @@ impl Server {
             Purpose::Request(session) => {
                 if let Some(s) = self.sessions.get_mut(&session) {
                     s.requests -= 1;
+                }
+            }
+            Purpose::Reply(session) => {
+                if let Some(s) = self.sessions.get_mut(&session) {
+                    s.replying -= 1;
                 }
             }
             Purpose::Push(session) => {
@@ -486,7 +514,7 @@ impl Server {
     /// Aborts all that is outstanding in a session.
     fn end_transactions(&mut self, now: Instant, session: SessionId, reason: Reason, tell: bool) {
         let of_session = |p: &Purpose| match p {
-            Purpose::Opening(s) | Purpose::Request(s) | Purpose::Push(s) => *s == session,
+            Purpose::Opening(s) | Purpose::Request(s) | Purpose::Reply(s) | Purpose::Push(s) => *s == session,
         };
         let peer = self.sessions.get(&session).map(|s| s.peer);
         let all: Vec<(Transaction, Purpose)> = self
@@ -499,7 +527,7 @@ impl Server {
             self.drop_purpose(transaction);
             self.wtp.abort(now, transaction, reason.code());
             match purpose {
-                Purpose::Request(_) if tell => {
+                Purpose::Request(_) | Purpose::Reply(_) if tell => {
                     self.events.push_back(Event::RequestAborted(transaction, reason));
                 }
                 Purpose::Push(_) if tell => self.events.push_back(Event::PushAborted(transaction, reason)),

@@ -3,6 +3,7 @@
 //! Over WTP a PDU is a type octet and its contents; without connection an octet comes first, which an answer repeats.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use airloom_wire::uintvar;
 use bytes::{BufMut, Bytes};
@@ -121,6 +122,18 @@ pub struct Address {
     pub port: Option<u16>,
     /// Octets of the address: four for IPv4, sixteen for IPv6.
     pub octets: Bytes,
+}
+
+impl Address {
+    /// It as one of IP, with `port` if it says none; `None` if it is of another kind of bearer.
+    pub fn socket(&self, port: u16) -> Option<SocketAddr> {
+        let octets = self.octets.as_ref();
+        let ip = match octets.len() {
+            4 => IpAddr::from(<[u8; 4]>::try_from(octets).ok()?),
+            _ => IpAddr::from(<[u8; 16]>::try_from(octets).ok()?),
+        };
+        Some(SocketAddr::new(ip, self.port.unwrap_or(port)))
+    }
 }
 
 /// One PDU.

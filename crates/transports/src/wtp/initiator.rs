@@ -163,6 +163,7 @@ impl Initiator {
             Received::Quiet => {}
             Received::GroupComplete(end) => {
                 self.missing.stop();
+                act.counters.groups_received += 1;
                 act.acknowledge(self.tid, Some(end), repeated);
             }
             Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(act),
@@ -226,6 +227,7 @@ impl Initiator {
 
     fn no_answer(&mut self, act: &mut Act) {
         let (tid, tok) = (self.tid, self.tok_sent);
+        act.counters.timeouts += u64::from(self.invoke.is_some());
         if let Some(invoke) = &mut self.invoke {
             let again = invoke.timed_out(act, |invoke, act| {
                 if tok {

@@ -54,6 +54,16 @@ pub struct Counters {
     pub refused: u64,
     /// Invokes that had to be verified.
     pub verified: u64,
+    /// PDUs that were sent.
+    pub sent: u64,
+    /// Of these, PDUs that were sent again.
+    pub resent: u64,
+    /// Times that nothing was heard of a message for its repetition interval.
+    pub timeouts: u64,
+    /// Packet groups that were sent and had to be acknowledged before their messages could go on.
+    pub groups_sent: u64,
+    /// Acknowledgements of packet groups that were received while more of their messages was to come.
+    pub groups_received: u64,
 }
 
 #[derive(Debug)]
@@ -347,6 +357,7 @@ impl Provider {
     }
 
     fn send(&mut self, to: SocketAddr, pdu: &Pdu) {
+        self.counters.sent += 1;
         self.out.push_back((to, pdu.to_bytes()));
     }
 
@@ -364,7 +375,8 @@ impl Provider {
         let was_unverified = machine.as_ref().is_some_and(is_unverified);
         let (counts, existed) = (transaction.role == Role::Responder, machine.is_some());
         let (mut out, mut told) = (Vec::new(), Vec::new());
-        let mut act = Act { now, config: &self.config, out: &mut out, told: &mut told };
+        let (config, counters) = (&self.config, &mut self.counters);
+        let mut act = Act { now, config, counters, out: &mut out, told: &mut told };
         let machine = f(machine, &mut act);
         self.out.extend(out.into_iter().map(|pdu| (transaction.peer, pdu)));
         self.events.extend(told.into_iter().map(|what| Event { transaction, what }));

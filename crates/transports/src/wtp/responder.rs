@@ -165,6 +165,7 @@ impl Responder {
             Received::Quiet => {}
             Received::GroupComplete(end) => {
                 self.missing.stop();
+                act.counters.groups_received += 1;
                 act.acknowledge(self.tid, Some(end), repeated);
             }
             Received::Missing(_) if act.config.negative_ack_delay.is_zero() => self.ask(act),
@@ -313,6 +314,7 @@ impl Responder {
 
     fn no_answer(&mut self, act: &mut Act) {
         let Some(result) = &mut self.result else { return };
+        act.counters.timeouts += 1;
         if result.timed_out(act, Transfer::repeat_last) {
             return self.timer.arm_after(act.now, result.interval(act.config));
         }

@@ -4,6 +4,7 @@ use airloom_base::{Duration, Instant};
 use bytes::Bytes;
 
 use super::config::Config;
+use super::provider::Counters;
 use super::sar::{Segment, Sending};
 use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi};
 
@@ -13,6 +14,8 @@ pub struct Act<'a> {
     pub now: Instant,
     /// Settings of the provider.
     pub config: &'a Config,
+    /// What the provider counts.
+    pub counters: &'a mut Counters,
     /// PDUs for the peer, in order.
     pub out: &'a mut Vec<Bytes>,
     /// What the user hears, in order.
@@ -22,6 +25,8 @@ pub struct Act<'a> {
 impl Act<'_> {
     /// Sends a PDU.
     pub fn send(&mut self, pdu: &Pdu) {
+        self.counters.sent += 1;
+        self.counters.resent += u64::from(pdu.repeated);
         self.out.push(pdu.to_bytes());
     }
 
@@ -150,6 +155,7 @@ impl Transfer {
         }
         self.sending.advance();
         self.repetitions = 0;
+        act.counters.groups_sent += 1;
         self.send_group(act);
         Progress::NextGroup
     }

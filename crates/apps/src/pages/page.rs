@@ -6,31 +6,31 @@ use airloom_base::Instant;
 
 /// An object that is to be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Job {
+pub(crate) struct Job {
     /// Its place in the page.
-    pub(super) object: u32,
+    pub(crate) object: u32,
     /// How often a connection failed on it.
-    pub(super) failures: u16,
+    pub(crate) failures: u16,
 }
 
 /// A page that is being loaded.
-pub(super) struct Page {
+pub(crate) struct Page {
     /// Its place in the list of pages.
-    pub(super) index: usize,
-    pub(super) start: Instant,
+    pub(crate) index: usize,
+    pub(crate) start: Instant,
     waiting: VecDeque<Job>,
     /// Objects that are not asked for before the first one is settled.
     held: u32,
     /// Objects that have neither arrived nor failed.
     unsettled: u32,
-    pub(super) failed: u32,
-    pub(super) bytes: u64,
-    pub(super) connections: u32,
+    pub(crate) failed: u32,
+    pub(crate) bytes: u64,
+    pub(crate) connections: u32,
 }
 
 impl Page {
     /// A page of `objects` objects; with `first_alone` the others wait for the first.
-    pub(super) fn new(index: usize, objects: u32, first_alone: bool, start: Instant) -> Self {
+    pub(crate) fn new(index: usize, objects: u32, first_alone: bool, start: Instant) -> Self {
         let now = if first_alone { objects.min(1) } else { objects };
         Page {
             index,
@@ -45,22 +45,22 @@ impl Page {
     }
 
     /// Does an object wait to be asked for?
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// The next object to ask for.
-    pub(super) fn take(&mut self) -> Option<Job> {
+    pub(crate) fn take(&mut self) -> Option<Job> {
         self.waiting.pop_front()
     }
 
     /// Its connection did not answer: it is asked for again before all others.
-    pub(super) fn again(&mut self, job: Job) {
+    pub(crate) fn again(&mut self, job: Job) {
         self.waiting.push_front(job);
     }
 
     /// An object has arrived or failed for good.
-    pub(super) fn settle(&mut self, arrived: bool) {
+    pub(crate) fn settle(&mut self, arrived: bool) {
         self.unsettled -= 1;
         self.failed += u32::from(!arrived);
         let held = std::mem::take(&mut self.held);
@@ -68,7 +68,7 @@ impl Page {
     }
 
     /// Is every object settled?
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.unsettled == 0
     }
 }

@@ -1,0 +1,14 @@
+//! Lists of objects to load, page after page: what browsers of every protocol have in common.
+//!
+//! [`Plan`] says which page begins when, [`Page`] which objects of it wait and what has come of the others, [`Loads`]
+//! keeps the results.
+
+mod loads;
+mod object;
+mod page;
+mod plan;
+
+pub(crate) use loads::Loads;
+pub use object::{Object, SizedObject};
+pub(crate) use page::{Job, Page};
+pub(crate) use plan::{List, Plan};

@@ -1,0 +1,188 @@
+//! A WAP browser without a screen: it fetches lists of objects through a gateway, over WSP.
+//!
+//! ```text
+//! page (../pages) waiting objects ──> browser.rs ──> line.rs: WSP ──> datagrams
+//!       ▲                                               │
+//!       └────────── complete, failed, to be asked again ┘
+//! ```
+//!
+//! With a session (`mode = "session"`) WSP runs over WTP, which repeats what is lost and cuts large replies into groups of
+//! packets; without one (`mode = "connectionless"`) each request is a datagram and each reply another, and the browser itself
+//! asks again when no reply came for `repeat_after`. The pages and their keys are those of `http-client`, so that both
+//! can load the same ones.
+//!
+//! A session is opened before the first page, and the time that takes is told apart (`connect_*_s`); with
+//! `session = "each-page"` every page opens its own, inside the time of the page. A session that is lost is opened again.
+//!
+//! Standards: WAP-230 (WSP), WAP-224 (WTP). Left out: redirects of the origin (the gateway follows them), caching, suspension.
+
+mod browser;
+mod headers;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use airloom_base::units::Octets;
+use airloom_base::{App, AppParts, ConfigError, Duration};
+use airloom_transports::wtp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use crate::pages::{Object, SizedObject};
+pub use browser::{Browser, Whereabouts};
+
+/// How a browser speaks to its gateway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// In a session, over WTP.
+    #[default]
+    Session,
+    /// In single datagrams.
+    Connectionless,
+}
+
+/// How long a session lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionUse {
+    /// One session for all pages, opened before the first one begins.
+    #[default]
+    One,
+    /// Each page opens one and closes it.
+    EachPage,
+}
+
+/// When replies are acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledging {
+    /// At once, by the browser itself: the gateway is told so (WTP's U/P flag).
+    #[default]
+    User,
+    /// At once, without that flag.
+    AtOnce,
+    /// When WTP's interval `ack_long` has passed.
+    Delayed,
+}
+
+/// Fetches lists of objects through a WAP gateway and measures how long that takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Host of the gateway; the one with the proxy `wap-gateway` if not given, the far end if there is none.
+    pub gateway: Option<String>,
+    /// Its port; 9201 with a session and 9200 without if not given.
+    pub gateway_port: Option<u16>,
+    /// Our port.
+    pub local_port: u16,
+    /// `"session"` or `"connectionless"`.
+    pub mode: Mode,
+    /// `"one"` session for all pages or one for `"each-page"`.
+    pub session: SessionUse,
+    /// Host that the objects are at; the far end if not given.
+    pub server: Option<String>,
+    /// Its port.
+    pub port: u16,
+    /// Objects of one page, all known from the start: paths, or tables with `path` and `size` (of the body as the gateway
+    /// sends it). `["/"]` if neither this nor `pages` is given.
+    pub objects: Vec<Object>,
+    /// Pages, loaded one after another. Of each the first object is fetched alone; the others, which it is taken to
+    /// name, follow when it has arrived.
+    pub pages: Vec<Vec<Object>>,
+    /// How often everything is loaded.
+    pub repeat: u32,
+    /// Pause between two pages.
+    pub think: Duration,
+    /// When to begin.
+    pub start: Duration,
+    /// Begin later than `start` by a random time, uniform in 0 to this.
+    pub spread: Duration,
+    /// Give up what was not answered for so long, the opening of a session included.
+    pub timeout: Duration,
+    /// How often an object is asked for again after a request for it failed.
+    pub retries: u16,
+    /// Without a session: repeat a request that was not answered for so long.
+    pub repeat_after: Duration,
+    /// Headers of the session; without one, of each request.
+    pub headers: BTreeMap<String, String>,
+    /// Least octets of these, as encoded; shorter ones are padded with a header. As short as possible if not given.
+    pub headers_size: Option<Octets>,
+    /// Further headers of each request.
+    pub request_headers: BTreeMap<String, String>,
+    /// Least octets of these, likewise.
+    pub request_headers_size: Option<Octets>,
+    /// The largest reply we take; 0 for any.
+    pub client_sdu: Octets,
+    /// The largest request the gateway is asked to take; 0 for any.
+    pub server_sdu: Octets,
+    /// Most requests at a time that we ask the gateway for.
+    pub method_mor: u8,
+    /// Most confirmed pushes at a time that we ask for.
+    pub push_mor: u8,
+    /// Do we ask for pushes?
+    pub push: bool,
+    /// `"user"`, `"at-once"` or `"delayed"`.
+    pub acknowledging: Acknowledging,
+    /// Settings of WTP at our end.
+    pub wtp: wtp::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let headers = [
+            ("Accept", "application/vnd.wap.wmlc, text/vnd.wap.wml, image/vnd.wap.wbmp, */*"),
+            ("Accept-Charset", "utf-8"),
+            ("User-Agent", "airloom"),
+        ];
+        Config {
+            gateway: None,
+            gateway_port: None,
+            local_port: 49_200,
+            mode: Mode::Session,
+            session: SessionUse::One,
+            server: None,
+            port: 80,
+            objects: Vec::new(),
+            pages: Vec::new(),
+            repeat: 1,
+            think: Duration::ZERO,
+            start: Duration::ZERO,
+            spread: Duration::ZERO,
+            timeout: Duration::from_secs(115),
+            retries: 1,
+            repeat_after: Duration::from_secs(5),
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            headers_size: None,
+            request_headers: BTreeMap::new(),
+            request_headers_size: None,
+            // What WTP can carry: 256 packets.
+            client_sdu: Octets(256 * 1_400),
+            server_sdu: Octets(256 * 1_400),
+            method_mor: 1,
+            push_mor: 1,
+            push: true,
+            acknowledging: Acknowledging::User,
+            wtp: wtp::Config::default(),
+        }
+    }
+}
+
+/// The proxy that a browser looks for.
+const PROXY: &str = "wap-gateway";
+
+/// Builds the browser from its table.
+pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+    let config: Config = airloom_base::config::read(value)?;
+    let found = (parts.proxy)(PROXY);
+    let gateway = parts.server("gateway", config.gateway.as_deref().or(found.as_deref()))?;
+    parts.server("server", config.server.as_deref())?;
+    let origin = config.server.as_deref().or(parts.far_end).unwrap_or_default().to_owned();
+    let delay = Duration::from_nanos(parts.stream("start").below(config.spread.as_nanos()));
+    let local = (parts.resolve)(parts.host);
+    let places = Whereabouts { gateway, origin: &origin, host: parts.host, local };
+    Ok(Box::new(Browser::new(config, &places, delay)?))
+}
