@@ -8,3 +8,4 @@ pub mod daemon;
 pub mod real_time;
 pub mod run;
 pub mod virtual_time;
+pub mod wap;

@@ -18,6 +18,13 @@ create_exception!(
     "A run that could not be carried out; `exit_code` is what the command line ends with."
 );
 
+create_exception!(
+    airloom._core,
+    WapError,
+    DriveError,
+    "A WAP exchange that failed; `exit_code` is what the command line ends with, `reason` one word."
+);
+
 /// The Python exception for a scenario that cannot be used.
 pub fn scenario_error(py: Python<'_>, error: &scenario::ScenarioError) -> PyErr {
     let raised = ScenarioError::new_err(error.to_string());
@@ -50,6 +57,34 @@ pub fn drive_error(py: Python<'_>, error: airloom_drive::run::DriveError) -> PyE
     }
     let raised = DriveError::new_err(error.to_string());
     match raised.value(py).setattr("exit_code", code) {
+        Ok(()) => raised,
+        Err(e) => e,
+    }
+}
+
+/// The Python exception for a WAP exchange that failed.
+pub fn wap_error(py: Python<'_>, error: &airloom_drive::wap::Error) -> PyErr {
+    use airloom_drive::wap::Error as E;
+    let (code, reason) = match error {
+        E::Header(_) | E::TooLarge => (2, "usage"),
+        E::Socket { .. } => (4, "socket"),
+        E::NobodyThere(_) => (4, "nobody"),
+        E::TimedOut(_) => (4, "timeout"),
+        E::Disconnected(_) => (4, "disconnected"),
+        E::Aborted(_) => (4, "aborted"),
+        E::Redirected => (4, "redirected"),
+        E::NotAgreed(_) => (4, "not-agreed"),
+        E::Unreadable => (4, "unreadable"),
+        E::Interrupted => (130, "interrupted"),
+    };
+    wap_failure(py, error.to_string(), code, reason)
+}
+
+/// The same for a failure with this message, exit code and word.
+pub fn wap_failure(py: Python<'_>, message: String, code: i32, reason: &str) -> PyErr {
+    let raised = WapError::new_err(message);
+    let value = raised.value(py);
+    match value.setattr("exit_code", code).and_then(|()| value.setattr("reason", reason)) {
         Ok(()) => raised,
         Err(e) => e,
     }

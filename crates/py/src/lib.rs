@@ -13,6 +13,7 @@ mod results;
 mod rights;
 mod scenario;
 mod wap;
+mod wap_client;
 mod watch;
 
 use pyo3::prelude::*;
@@ -27,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use crate::columns::PyColumn;
     #[pymodule_export]
-    use crate::errors::{DriveError, ScenarioError};
+    use crate::errors::{DriveError, ScenarioError, WapError};
     #[pymodule_export]
     use crate::lab::{PyLab, PyOutside, PyProgram};
     #[pymodule_export]
@@ -40,6 +41,8 @@ mod _core {
     use crate::scenario::PyScenario;
     #[pymodule_export]
     use crate::wap::{wap_compile, wap_decompile};
+    #[pymodule_export]
+    use crate::wap_client::{PyWapClient, PyWapListener};
 
     /// Version of the package.
     #[pymodule_export]
