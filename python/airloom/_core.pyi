@@ -94,6 +94,53 @@ class Outside:
 
     def leave(self) -> None: ...
 
+class WapError(DriveError):
+    """A WAP exchange that failed."""
+
+    reason: str
+
+class WapClient:
+    """A client of a WAP gateway."""
+
+    gateway: str
+    server_headers: list[tuple[str, str]]
+    agreed: dict[str, int] | None
+    counters: dict[str, int]
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        connectionless: bool = False,
+        headers: list[tuple[str, str]] = ...,
+        time_s: float = 30.0,
+        first: int = 1,
+        client_sdu: int = 358_400,
+        server_sdu: int = 358_400,
+        maximum_group: int | None = None,
+        acknowledging: str = "user",
+    ) -> None: ...
+    def request(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]] = ...,
+        body: bytes | None = None,
+        content_type: str | None = None,
+        time_s: float = 60.0,
+    ) -> tuple[int, str, list[tuple[str, str]], bytes]: ...
+    def push(self, time_s: float) -> tuple[str, str, list[tuple[str, str]], bytes] | None: ...
+    def suspend(self) -> None: ...
+    def resume(self, elsewhere: bool = False) -> None: ...
+    def close(self) -> None: ...
+
+class WapListener:
+    """An open port for pushes without a session."""
+
+    address: str
+    def __init__(self, host: str, port: int) -> None: ...
+    def next(self, time_s: float = ...) -> tuple[str, str, list[tuple[str, str]], bytes] | None: ...
+
 def rights() -> tuple[str, bool]: ...
 def enter_user_namespace() -> None: ...
 def registry(kind: str) -> list[tuple[str, str]]: ...

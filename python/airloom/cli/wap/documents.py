@@ -1,4 +1,4 @@
-"""`airloom wap`: documents of WAP."""
+"""`airloom wap compile` and `airloom wap decompile`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from airloom.cli import common
 from airloom.cli.terminal import print_json, quoted, say, say_error
 from airloom.errors import UsageError
 
-HELP = "Documents of WAP: compile WML, SI, SL and CO to WBXML, and back."
-
-app = typer.Typer(help=HELP, no_args_is_help=True)
+COMPILE_HELP = "WML, SI, SL or CO to WBXML. What is odd about the document is said with its line and column."
+DECOMPILE_HELP = "WBXML to readable text."
 
 _VERSIONS = ("1.1", "1.2", "1.3")
 
@@ -24,7 +23,6 @@ Out = Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Wh
 Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
 
 
-@app.command("compile")
 def compile_(
     source: In,
     out: Out = None,
@@ -32,7 +30,7 @@ def compile_(
     wbxml: Annotated[str | None, typer.Option(metavar="VERSION", help="Version of WBXML: 1.1, 1.2 or 1.3.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Text to WBXML. What is odd about the document is said with its line and column."""
+    """Text to WBXML."""
     if wbxml is not None and wbxml not in _VERSIONS:
         raise UsageError(f"no WBXML version {wbxml!r}; valid: {', '.join(_VERSIONS)}")
     text = _read(source)
@@ -53,9 +51,8 @@ def compile_(
         say(f"{len(text)} octets -> {len(octets)}   next: airloom wap decompile {quoted(out or '-')}")
 
 
-@app.command()
 def decompile(source: In, out: Out = None) -> None:
-    """WBXML to readable text."""
+    """WBXML to text."""
     try:
         text = wap_decompile(_read(source))
     except ValueError as error:

@@ -1,0 +1,192 @@
+"""WAP on real sockets: a client of gateways, and a listener for pushes.
+
+with Client("127.0.0.1") as wap:
+    reply = wap.get("http://example.org/index.wml")
+    print(reply.status, reply.text())
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+from airloom._core import WapClient, WapError, WapListener, wap_decompile
+
+__all__ = ["PUSH_PORT", "Client", "Push", "Reply", "WapError", "listen", "parse_gateway"]
+
+Headers = list[tuple[str, str]]
+
+#: Ports of gateways (WAP-259): with a session, without one; of phones: push without a session.
+SESSION_PORT, CONNECTIONLESS_PORT, PUSH_PORT = 9201, 9200, 2948
+
+#: What a phone says it takes, unless told otherwise.
+USUAL_HEADERS: Headers = [
+    ("Accept", "application/vnd.wap.wmlc, text/vnd.wap.wml, image/vnd.wap.wbmp, text/plain, */*"),
+    ("Accept-Charset", "utf-8"),
+    ("User-Agent", "airloom"),
+]
+
+#: Content types that are WBXML.
+_ENCODED = ("application/vnd.wap.wmlc", "application/vnd.wap.sic", "application/vnd.wap.slc", "application/vnd.wap.coc")
+
+
+class _Content(NamedTuple):
+    content_type: str
+    body: bytes
+
+    @property
+    def media(self) -> str:
+        return self.content_type.split(";")[0].strip().lower()
+
+    @property
+    def is_encoded(self) -> bool:
+        """Is it WBXML?"""
+        return self.media in _ENCODED
+
+    def text(self) -> str:
+        """WBXML as the document it stands for, text in its character set. Raises ValueError if it is neither."""
+        if self.is_encoded:
+            return wap_decompile(self.body)
+        charset = "utf-8"
+        for parameter in self.content_type.split(";")[1:]:
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "charset":
+                charset = value.strip().strip('"')
+        try:
+            return self.body.decode(charset)
+        except LookupError:
+            raise ValueError(f"the character set {charset!r} is not known") from None
+
+
+class Reply(NamedTuple):
+    """What a gateway answered."""
+
+    status: int
+    content_type: str
+    headers: Headers
+    body: bytes
+
+    @property
+    def content(self) -> _Content:
+        """The body with what it is."""
+        return _Content(self.content_type, self.body)
+
+    def text(self) -> str:
+        """The body for reading: WBXML as the document it stands for. Raises ValueError if it is no text."""
+        return self.content.text()
+
+
+class Push(NamedTuple):
+    """What came unasked."""
+
+    sender: str
+    content_type: str
+    headers: Headers
+    body: bytes
+
+    @property
+    def content(self) -> _Content:
+        """The body with what it is."""
+        return _Content(self.content_type, self.body)
+
+    def text(self) -> str:
+        """The body for reading, as of a reply."""
+        return self.content.text()
+
+
+def parse_gateway(text: str, connectionless: bool = False) -> tuple[str, int]:
+    """`HOST`, `HOST:PORT`, `[V6]:PORT` as host and port; without a port the one of the kind. Raises ValueError."""
+    usual = CONNECTIONLESS_PORT if connectionless else SESSION_PORT
+    host, port = text, ""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536)):
+        raise ValueError(f"{text!r} is not HOST or HOST:PORT")
+    return host, int(port) if port else usual
+
+
+class Client:
+    """A client of a gateway, with a session until `close`, or `connectionless`. Failures are `WapError`s."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int | None = None,
+        *,
+        connectionless: bool = False,
+        headers: Headers | None = None,
+        time_s: float = 30.0,
+        maximum_group: int | None = None,
+        client_sdu: int = 256 * 1400,
+        acknowledging: str = "user",
+    ) -> None:
+        """Opens the session; `time_s` is for that, requests have their own. `acknowledging`: user, at-once, delayed."""
+        if port is None:
+            port = CONNECTIONLESS_PORT if connectionless else SESSION_PORT
+        self.core = WapClient(
+            host,
+            port,
+            connectionless=connectionless,
+            headers=USUAL_HEADERS if headers is None else headers,
+            time_s=time_s,
+            # A gateway remembers the last number by address: beginning anew with the same one would be verified.
+            first=secrets.randbelow(1 << 15),
+            client_sdu=client_sdu,
+            maximum_group=maximum_group,
+            acknowledging=acknowledging,
+        )
+
+    def get(self, url: str, headers: Headers | None = None, time_s: float = 60.0) -> Reply:
+        """Fetches `url`."""
+        return self.request("GET", url, headers, time_s=time_s)
+
+    def post(
+        self,
+        url: str,
+        body: bytes,
+        content_type: str = "application/x-www-form-urlencoded",
+        headers: Headers | None = None,
+        time_s: float = 60.0,
+    ) -> Reply:
+        """Sends `body` to `url`."""
+        return self.request("POST", url, headers, body, content_type, time_s)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        headers: Headers | None = None,
+        body: bytes | None = None,
+        content_type: str | None = None,
+        time_s: float = 60.0,
+    ) -> Reply:
+        """Waits for the reply; when the time is over the request is aborted, and the session goes on."""
+        return Reply(*self.core.request(method, url, headers or [], body, content_type, time_s))
+
+    def push(self, time_s: float) -> Push | None:
+        """The next push of the session, if one comes in time."""
+        push = self.core.push(time_s)
+        return push and Push(*push)
+
+    def close(self) -> None:
+        """Ends the session."""
+        self.core.close()
+
+    def __enter__(self) -> Self:
+        """The client itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Closes it."""
+        self.close()
+
+
+def listen(listener: WapListener, time_s: float = math.inf) -> Iterator[Push]:
+    """Pushes without a session, until none came for `time_s`."""
+    while (push := listener.next(time_s)) is not None:
+        yield Push(*push)
