@@ -134,7 +134,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         let headers = [
-            ("Accept", "application/vnd.wap.wmlc, text/vnd.wap.wml, image/vnd.wap.wbmp, */*"),
+            ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
             ("Accept-Charset", "utf-8"),
             ("User-Agent", "airloom"),
         ];

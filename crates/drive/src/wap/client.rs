@@ -310,8 +310,14 @@ impl Client {
     pub fn push(&mut self, time: Duration, watch: Watch) -> Result<Option<Push>, Error> {
         let until = after(self.socket.now(), time);
         loop {
+            let heard = self.poll();
             if let Some(push) = self.pushes.pop_front() {
+                // Its confirmation.
+                self.flush()?;
                 return Ok(Some(push));
+            }
+            if let Some(Heard::Gone(reason)) = heard {
+                return Err(Error::Disconnected(reason));
             }
             match self.step(until, watch) {
                 Ok(Some(Heard::Gone(reason))) => return Err(Error::Disconnected(reason)),
