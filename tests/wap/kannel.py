@@ -1,8 +1,9 @@
 """Kannel 1.4.5 as a gateway, with an origin behind it: `kannel.py ADDRESS FOLDER` runs both until it is ended.
 
-One JSON line on standard output says when they are ready. The UDP ports 9200 and 9201 are fixed in Kannel, so every instance needs
-an address of its own. Nothing may connect to the port between its two programs but they themselves: bearerbox would take the
-connection for a wapbox and send clients' datagrams there, so readiness is read from the kernel's tables.
+One JSON line on standard output says when they are ready. The UDP ports 9200 and 9201 are fixed in Kannel, so every
+instance needs an address of its own. Nothing may connect to the port between its two programs but they themselves:
+bearerbox would take the connection for a wapbox and send clients' datagrams there, so readiness is read from the
+kernel's tables.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ DECK = """\
 
 
 class Origin(BaseHTTPRequestHandler):
-    """`/deck` is WML, `/size/N` text of N octets, `/status/N` that status, `/delay/S` takes its time; POST says what came."""
+    """`/deck` is WML, `/size/N` text of N octets, `/status/N` that status, `/delay/S` takes its time.
+
+    What is posted is answered by what it was.
+    """
 
     protocol_version = "HTTP/1.1"
     seen: ClassVar[list[str]] = []

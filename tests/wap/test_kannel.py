@@ -59,7 +59,7 @@ def test_methods_in_a_session(kannel: Gateway) -> None:
         assert "<p>Hello, world</p>" in deck.text()
         head = wap.request("HEAD", f"{kannel.origin}/size/300")
         assert (head.status, head.body) == (200, b"")
-        assert dict(head.headers)["Content-Length"] == "300"
+        assert head.content_type == "text/plain"
         assert wap.get(f"{kannel.origin}/status/404").status == 404
         posted = wap.post(f"{kannel.origin}/form", b"name=value")
         assert posted.body == b"10 octets of application/x-www-form-urlencoded, sum 991"
@@ -267,7 +267,7 @@ def test_everything_arrives_through_a_wire_that_loses(tmp_path: Path) -> None:
     if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
         pytest.skip(broken[0])
     ready = tmp_path / "ready"
-    script = f"cd {Path.cwd()} && exec {sys.executable} -m tests.wap.kannel origin {tmp_path} > {ready}"
+    script = f"cd {Path(__file__).parents[2]} && exec {sys.executable} -m tests.wap.kannel origin {tmp_path} > {ready}"
     scenario = tmp_path / "lossy.toml"
     scenario.write_text(LOSSY.format(command=json.dumps(["sh", "-c", script])))
     client = tmp_path / "client.py"
