@@ -23,7 +23,8 @@ SESSION_PORT, CONNECTIONLESS_PORT, PUSH_PORT = 9201, 9200, 2948
 
 #: What a phone says it takes, unless told otherwise.
 USUAL_HEADERS: Headers = [
-    ("Accept", "application/vnd.wap.wmlc, text/vnd.wap.wml, image/vnd.wap.wbmp, text/plain, */*"),
+    # Not text/vnd.wap.wml: some gateways (Kannel) compile only for those who do not take the text.
+    ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
     ("Accept-Charset", "utf-8"),
     ("User-Agent", "airloom"),
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from airloom.cli.wap import documents, push, requests
+from airloom.cli.wap import browse, documents, push, requests
 
-HELP = "WAP: fetch through a gateway, listen for pushes, compile and decompile documents."
+HELP = "WAP: fetch and browse through a gateway, listen for pushes, compile and decompile documents."
 
 app = typer.Typer(help=HELP, no_args_is_help=True)
 app.command("get", help=requests.GET_HELP)(requests.get)
 app.command("post", help=requests.POST_HELP)(requests.post)
+app.command("browse", help=browse.HELP)(browse.browse)
 app.command("push-listen", help=push.HELP)(push.push_listen)
 app.command("compile", help=documents.COMPILE_HELP)(documents.compile_)
 app.command("decompile", help=documents.DECOMPILE_HELP)(documents.decompile)

@@ -1,0 +1,65 @@
+"""`airloom wap browse`."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from typing import Annotated
+
+import typer
+
+from airloom.cli.wap.requests import Connectionless, Gateway, Header, Url, absolute, gateway_of, headers_of
+from airloom.wap import Client, Headers, Reply
+from airloom.wap.browser import Browser
+
+HELP = "Read WML decks in the terminal: links, cards, variables, timers, inputs and selections."
+
+
+class _Wap:
+    """A client with a time limit for each request."""
+
+    def __init__(self, wap: Client, time_s: float) -> None:
+        self._wap, self._time_s = wap, time_s
+
+    def request(
+        self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
+    ) -> Reply:
+        return self._wap.request(method, url, headers, body, content_type, self._time_s)
+
+
+def browse(
+    url: Url,
+    gateway: Gateway,
+    connectionless: Connectionless = False,
+    header: Header = None,
+    time_s: Annotated[float, typer.Option("--time", metavar="SECONDS", min=0.001, help="Time for one request.")] = 60.0,
+) -> int:
+    """Browses."""
+    host, port = gateway_of(gateway, connectionless)
+    with Client(host, port, connectionless=connectionless, headers=headers_of(header), time_s=time_s) as wap:
+        return Browser(_Wap(wap, time_s), Lines().ask, print).browse(absolute(url))
+
+
+class Lines:
+    """Standard input by lines, with a time limit: what a buffered file holds already, `select` would not see."""
+
+    def __init__(self) -> None:
+        """Nothing is read yet."""
+        self._held = b""
+        self._is_over = False
+
+    def ask(self, prompt: str, seconds: float | None) -> str | None:
+        """The next line; None when the time is over before it has come. The end of the input is `q`."""
+        print(prompt, end="", flush=True)
+        while b"\n" not in self._held and not self._is_over:
+            if seconds is not None and not select.select([0], [], [], seconds)[0]:
+                print()
+                return None
+            came = os.read(0, 4096)
+            self._held += came
+            self._is_over = not came
+        line, _, self._held = self._held.partition(b"\n")
+        if not sys.stdin.isatty():
+            print()
+        return line.decode(errors="replace") if line or not self._is_over else "q"

@@ -1,0 +1,86 @@
+"""The browser's screen, against a gateway that is a table."""
+
+from __future__ import annotations
+
+from airloom._core import wap_compile
+from airloom.wap import Headers, Reply
+from airloom.wap.browser import Browser
+from tests.wap.test_deck import deck
+
+DECKS = {
+    "http://o/": deck(
+        '<card id="menu" title="Menu"><p>Hello <b>$name</b><br/><a href="#form">Form</a> '
+        '<a href="/gone">Gone</a></p></card>'
+        '<card id="form" title="Form"><p>Name: <input name="name" title="Name"/> '
+        '<select name="kind"><option value="a">Alpha</option><option value="b">Beta</option></select></p>'
+        '<do type="accept" label="Send"><go href="/sent" method="post"><postfield name="n" value="$name"/>'
+        '<postfield name="k" value="$kind"/></go></do></card>'
+    ),
+    "http://o/sent": deck('<card title="Thanks" ontimer="/"><timer value="10"/><p>Thanks, $name</p></card>'),
+}
+
+
+class Table:
+    """Compiles what it knows, as gateways do."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, bytes | None]] = []
+
+    def request(
+        self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
+    ) -> Reply:
+        self.asked.append((method, url, body))
+        if url not in DECKS:
+            return Reply(404, "text/plain", [], b"")
+        return Reply(200, "application/vnd.wap.wmlc", [], wap_compile(DECKS[url].encode())[0])
+
+
+def session(*lines: str | None) -> tuple[Table, list[str], int]:
+    table, said = Table(), iter(lines)
+    shown: list[str] = []
+
+    def ask(prompt: str, seconds: float | None) -> str | None:
+        line = next(said)
+        assert line is not None or seconds == 1.0
+        return line
+
+    code = Browser(table, ask, shown.append).browse("http://o/")
+    return table, shown, code
+
+
+def test_a_session_is_read_screen_by_screen() -> None:
+    table, shown, code = session("1", "1 Ann", "2", "2", "3", None, "q")
+    assert code == 0
+    assert shown[0].splitlines() == ["== Menu " + "=" * 64, "Hello", "[1]Form [2]Gone"]
+    assert shown[1].splitlines()[1:] == ["Name: [1]<Name: > [2](Alpha)", "", "[3] Send"]
+    assert "[1]<Name: Ann> [2](Alpha)" in shown[2]
+    assert shown[3].splitlines() == ["  1 * Alpha", "  2   Beta"]
+    assert "[2](Beta)" in shown[4]
+    assert shown[5].splitlines() == ["== Thanks " + "=" * 62, "Thanks, Ann"]
+    # The timer led back, and the variable is still there.
+    assert "Hello *Ann*" in shown[6]
+    assert [asked[:2] for asked in table.asked] == [
+        ("GET", "http://o/"),
+        ("POST", "http://o/sent"),
+        ("GET", "http://o/"),
+    ]
+    assert table.asked[1][2] == b"n=Ann&k=b"
+
+
+def test_what_goes_wrong_is_said_and_the_card_stays() -> None:
+    _, shown, code = session("2", "9", "x", "v", "s", "1", "2 z", "b", "r", "g o/nothing", "q")
+    assert code == 0
+    assert "! http://o/gone: status 404" in shown
+    assert "! there is no 9 on this card" in shown
+    assert "! give the numbers of options" in shown
+    assert any(text.startswith("NUMBER follows") for text in shown)
+    assert "  no variables" in shown
+    assert any("<card" in text for text in shown)
+    assert "! http://o/nothing: status 404" in shown
+    assert shown[-1].startswith("== Menu")
+
+
+def test_nothing_to_show_is_a_failure() -> None:
+    shown: list[str] = []
+    assert Browser(Table(), lambda *_: "q", shown.append).browse("http://o/none") == 1
+    assert shown == ["! http://o/none: status 404"]
