@@ -22,12 +22,12 @@ type Reply<'py> = (u16, String, Headers, Bound<'py, PyBytes>);
 /// Sender, content type, headers and body of a push.
 type Pushed<'py> = (String, String, Headers, Bound<'py, PyBytes>);
 
-/// The first address of a name.
-fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<SocketAddr> {
-    let found = py.detach(|| (host, port).to_socket_addrs().map(|mut found| found.next()));
+/// The addresses of a name, at least one.
+fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
+    let found = py.detach(|| (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>));
     let why = match found {
-        Ok(Some(address)) => return Ok(address),
-        Ok(None) => "none is known".to_owned(),
+        Ok(found) if !found.is_empty() => return Ok(found),
+        Ok(_) => "none is known".to_owned(),
         Err(error) => error.to_string(),
     };
     Err(wap_failure(py, format!("`{host}` has no address: {why}"), 2, "unknown-host"))
@@ -87,7 +87,7 @@ impl PyWapClient {
         maximum_group: Option<u32>,
         acknowledging: &str,
     ) -> PyResult<Self> {
-        let gateway = resolve(py, host, port)?;
+        let gateways = resolve(py, host, port)?;
         let acknowledging = match acknowledging {
             "user" => Acknowledging::User,
             "at-once" => Acknowledging::AtOnce,
@@ -101,7 +101,7 @@ impl PyWapClient {
         let wtp = wtp::Config { maximum_group, ..wtp::Config::default() };
         let time = seconds(time_s)?;
         let options = Options {
-            gateway,
+            gateway: gateways[0],
             connectionless,
             headers,
             client_sdu,
@@ -111,7 +111,19 @@ impl PyWapClient {
             first,
             time,
         };
-        Ok(PyWapClient { client: blocking(py, |watch| Client::open(options, watch))? })
+        let client = blocking(py, |watch| {
+            // A name may have an address that nobody listens on, of another family for instance: that is known at once.
+            let mut tried = Err(Error::NobodyThere(options.gateway));
+            for gateway in gateways {
+                let options = Options { gateway, ..options.clone() };
+                tried = Client::open(options, watch);
+                if !matches!(tried, Err(Error::NobodyThere(_) | Error::Socket { .. })) {
+                    break;
+                }
+            }
+            tried
+        })?;
+        Ok(PyWapClient { client })
     }
 
     /// Asks for something and waits for the reply.
@@ -209,8 +221,8 @@ pub struct PyWapListener {
 impl PyWapListener {
     #[new]
     fn new(py: Python<'_>, host: &str, port: u16) -> PyResult<Self> {
-        let address = resolve(py, host, port)?;
-        let listener = Listener::open(address).map_err(|error| wap_error(py, &error))?;
+        let addresses = resolve(py, host, port)?;
+        let listener = Listener::open(addresses[0]).map_err(|error| wap_error(py, &error))?;
         Ok(PyWapListener { listener })
     }
 
