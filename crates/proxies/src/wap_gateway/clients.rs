@@ -16,6 +16,7 @@ use super::decks::{self, Owner};
 use super::exchange::{Asker, Exchange, Stage};
 use super::gateway::{Due, Gateway};
 use super::headers::Headers;
+use super::push::PushOutcome;
 use super::reply::Reply;
 use super::request::{self, Manner};
 use super::session::Session;
@@ -42,7 +43,9 @@ impl Gateway {
                 Event::RequestAborted(request, _) => self.request_aborted(request),
                 Event::Disconnected(session, _) => self.forget_session(session),
                 Event::Resumed(session, peer) => self.moved(session, peer),
-                Event::Suspended(_) | Event::PushConfirmed(_) | Event::PushAborted(..) => {}
+                Event::PushConfirmed(push) => self.push_over(push, PushOutcome::Confirmed),
+                Event::PushAborted(push, why) => self.push_over(push, PushOutcome::Aborted(why)),
+                Event::Suspended(_) => {}
             }
         }
     }
@@ -87,6 +90,11 @@ impl Gateway {
         let late: Vec<Transaction> =
             self.replying.keys().filter(|request| request.peer == session.peer).copied().collect();
         late.into_iter().for_each(|request| self.replied(request));
+        let unanswered: Vec<Transaction> =
+            self.pushes.keys().filter(|push| push.peer == session.peer).copied().collect();
+        for push in unanswered {
+            self.push_over(push, PushOutcome::Aborted(Reason::Disconnect));
+        }
         let its: Vec<_> =
             self.exchanges.iter().filter(|(_, e)| e.session == Some(id)).map(|(name, _)| *name).collect();
         its.into_iter().for_each(|name| self.abandon(name));

@@ -119,9 +119,7 @@ impl Maker<'_> {
     }
 
     fn way(&self, media: &str) -> Option<Way> {
-        let compiled = [(WML, WMLC), (SI, SIC), (SL, SLC), (CO, COC)];
-        let compiled =
-            compiled.iter().find(|(text, _)| text.eq_ignore_ascii_case(media)).map(|(_, tokens)| *tokens);
+        let compiled = compiled_type(media);
         if let Some(compiled) = compiled.filter(|compiled| self.accept.takes(compiled)) {
             return Some(Way::Compile(compiled));
         }
@@ -177,13 +175,20 @@ pub(super) fn error_deck(title: &str, text: &str) -> Bytes {
     encode(&deck).unwrap_or_default()
 }
 
+/// The type that text of this type has when it is compiled.
+pub(super) fn compiled_type(content_type: &str) -> Option<&'static str> {
+    let compiled = [(WML, WMLC), (SI, SIC), (SL, SLC), (CO, COC)];
+    let media = media(content_type);
+    compiled.iter().find(|(text, _)| text.eq_ignore_ascii_case(media)).map(|(_, tokens)| *tokens)
+}
+
 /// A content type without its parameters.
 fn media(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or(content_type).trim()
 }
 
 /// The value of a parameter.
-fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
     let mut parameters = content_type.split(';').skip(1).filter_map(|p| p.split_once('='));
     let (_, value) = parameters.find(|(known, _)| known.trim().eq_ignore_ascii_case(name))?;
     Some(value.trim().trim_matches('"'))

@@ -15,6 +15,7 @@ use super::decks::Decks;
 use super::exchange::{Asker, Exchange, Stage};
 use super::fetch::{FetchId, FetchOrder};
 use super::ledger::Ledger;
+use super::push::{PushId, PushOutcome};
 use super::session::Session;
 
 /// Which port of the gateway a datagram is of.
@@ -69,7 +70,13 @@ pub struct Gateway {
     pub(super) replying: BTreeMap<Transaction, usize>,
     pub(super) agenda: BTreeSet<(Instant, Due)>,
     pub(super) orders: VecDeque<FetchOrder>,
+    /// Replies without a session.
     pub(super) out: VecDeque<(SocketAddr, Bytes)>,
+    /// Pushes without a session, which nobody's datagram caused.
+    pub(super) pushed: VecDeque<(SocketAddr, Bytes)>,
+    /// Pushes that wait for their confirmation.
+    pub(super) pushes: BTreeMap<Transaction, PushId>,
+    pub(super) outcomes: VecDeque<(PushId, PushOutcome)>,
     pub(super) reports: VecDeque<counters::Exchange>,
     pub(super) decks: Decks,
     pub(super) cache: Option<Cache>,
@@ -95,6 +102,9 @@ impl Gateway {
             agenda: BTreeSet::new(),
             orders: VecDeque::new(),
             out: VecDeque::new(),
+            pushed: VecDeque::new(),
+            pushes: BTreeMap::new(),
+            outcomes: VecDeque::new(),
             reports: VecDeque::new(),
             decks: Decks::new(octets(config.kept_decks)),
             cache: config.cache.map(|most| Cache::new(octets(most))),
@@ -125,6 +135,9 @@ impl Gateway {
 
     /// The next datagram to a client, of which service, and where to.
     pub fn poll_transmit(&mut self) -> Option<(Service, SocketAddr, Bytes)> {
+        if let Some((to, datagram)) = self.pushed.pop_front() {
+            return Some((Service::Connectionless, to, datagram));
+        }
         loop {
             let (service, to, datagram) = match self.out.pop_front() {
                 Some((to, datagram)) => (Service::Connectionless, to, datagram),

@@ -93,15 +93,20 @@ impl Ledger {
         self.order.remove(&(entry.used, address));
     }
 
-    /// A session that proved it is over: it begins again.
+    /// A session that proved it is over: it begins again, with what a farewell takes.
     pub(super) fn withdraw(&mut self, address: IpAddr) {
         let Some(entry) = self.entries.get_mut(&address) else { return };
         entry.proofs = entry.proofs.saturating_sub(1);
         if entry.proofs == 0 {
-            self.entries.remove(&address);
+            (entry.received, entry.sent) = (FAREWELL, Traffic::default());
+            self.order.insert((entry.used, address));
         }
     }
 }
+
+/// What counts as received from an address when it is no longer proven: the client, which was there, is told that its session
+/// and its requests are over.
+const FAREWELL: Traffic = Traffic { octets: 32, datagrams: 3 };
 
 #[cfg(test)]
 mod tests {
@@ -122,7 +127,7 @@ mod tests {
         ledger.prove(a);
         assert!(ledger.allows(a, 10_000));
         ledger.withdraw(a);
-        assert!(!ledger.allows(a, 1));
+        assert!(ledger.allows(a, 10) && !ledger.allows(a, 1_000), "a farewell and no more");
     }
 
     #[test]

@@ -17,8 +17,11 @@
 //! Everything a stranger can cause is bounded by [`Config`]: sessions, requests under way, octets of bodies, replies and kept
 //! decks; and an address that has proved nothing is sent no more than a few times what came from it.
 //!
-//! Source: WAP-230 (WSP), WAP-224 (WTP), RFC 9110 to 9112, RFC 6265. Left out: compilation of WMLScript, ranges,
-//! `X-Wap-Proxy-Cookie`, user agent profiles (handed on unread).
+//! It pushes too ([`Gateway::push`]), on behalf of whoever asks by PAP ([`pap`], [`Gateway::handle_pap`]).
+//!
+//! Source: WAP-230 (WSP), WAP-224 (WTP), WAP-164 and WAP-247 (PAP), WAP-235 (push over the air), RFC 9110 to 9112, RFC 6265. Left out: compilation of WMLScript, ranges,
+//! `X-Wap-Proxy-Cookie`, user agent profiles (handed on unread), session initiation requests to phones without a
+//! session, result notifications.
 
 mod accept;
 mod app;
@@ -37,6 +40,8 @@ mod gateway;
 mod headers;
 mod ledger;
 mod origins;
+pub mod pap;
+mod push;
 mod replies;
 mod reply;
 mod request;
@@ -48,3 +53,4 @@ pub use content::Treatment;
 pub use counters::{Counters, Exchange};
 pub use fetch::{FetchError, FetchId, FetchOrder, FetchRequest, Fetched};
 pub use gateway::{Gateway, Service};
+pub use push::{Method as PushMethod, Push, PushError, PushId, PushOutcome};

@@ -1,4 +1,6 @@
 //! The gateway between a client of sessions and origins that are scripted.
 
 mod basics;
+mod origins;
 mod pair;
+mod push;

@@ -1,7 +1,7 @@
 //! The server's half of connection-oriented WSP (WAP-230 section 7.1, server tables): sessions, methods, pushes.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::Instant;
 use bytes::Bytes;
@@ -205,6 +205,12 @@ impl Server {
     /// The session of the client at this address.
     pub fn session_of(&self, peer: SocketAddr) -> Option<SessionId> {
         self.peers.get(&peer).copied()
+    }
+
+    /// The sessions of all clients at this address, whatever their ports.
+    pub fn sessions_at(&self, address: IpAddr) -> impl Iterator<Item = SessionId> {
+        let ports = SocketAddr::new(address, 0)..=SocketAddr::new(address, u16::MAX);
+        self.peers.range(ports).map(|(_, session)| *session)
     }
 
     /// S-Connect.res: the session is granted, with headers of ours.
