@@ -1,0 +1,78 @@
+//! The WAP browser and the gateway in whole networks.
+
+use airloom_base::Duration;
+use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_world::scenario::Scenario;
+
+/// A phone, a gateway and an origin; what `browser` and `wire` add.
+fn scenario(seed: u64, browser: &str, air: &str) -> Scenario {
+    let text = format!(
+        r#"
+        path = ["mobile", "air", "gateway", "wire", "origin"]
+        [run]
+        seed = {seed}
+        [hosts.mobile.app.wap-browser]
+        {browser}
+        [hosts]
+        gateway = {{ proxy = "wap-gateway" }}
+        origin = {{ app = "http-server" }}
+        [links]
+        air = {{ {air} }}
+        wire = {{ bearer = "wireline", rate = "10Mbit/s", delay = "5ms" }}
+        "#
+    );
+    Scenario::parse("wap", &text).unwrap()
+}
+
+/// The numbers of a run, all of them.
+fn run(scenario: &Scenario) -> Vec<(String, f64)> {
+    let mut world = scenario.build(false).unwrap();
+    let limit = Until::Done { limit: Duration::from_secs(3_600) };
+    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+    world.summary().values.into_iter().collect()
+}
+
+fn value(numbers: &[(String, f64)], name: &str) -> f64 {
+    numbers.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name} in {numbers:?}")).1
+}
+
+const LOSSY: &str = r#"bearer = "wireline", rate = "384kbit/s", delay = "60ms", loss = 0.05"#;
+
+#[test]
+fn a_hundred_kilobytes_arrive_through_losses_and_the_same_way_each_time() {
+    let browser = r#"pages = [[{ path = "/100kB", size = "100kB" }], ["/", "/500"]]
+        wtp = { maximum_group = "32kB" }"#;
+    for seed in 1..6 {
+        let first = run(&scenario(seed, browser, LOSSY));
+        assert_eq!((value(&first, "objects"), value(&first, "failed")), (3.0, 0.0), "seed {seed}: {first:?}");
+        assert_eq!(value(&first, "mobile.sessions"), 1.0);
+        assert!(value(&first, "group_waits") >= 3.0);
+        assert_eq!(run(&scenario(seed, browser, LOSSY)), first, "seed {seed}");
+    }
+}
+
+#[test]
+fn larger_groups_wait_less_often_and_take_less_time() {
+    let air = r#"bearer = "wireline", rate = "384kbit/s", delay = "130ms""#;
+    let load = |group: &str| {
+        let browser = format!("pages = [[\"/100kB\"]]\nwtp = {{ maximum_group = \"{group}\" }}");
+        let numbers = run(&scenario(1, &browser, air));
+        assert_eq!(value(&numbers, "retransmissions"), 0.0);
+        (value(&numbers, "group_waits"), value(&numbers, "page_load_s"))
+    };
+    let (few, many) = (load("4200B"), load("32kB"));
+    assert_eq!((few.0, many.0), (23.0, 3.0));
+    // Each further group costs the way there and back, and the acknowledgement's own time on the wire.
+    assert!(few.1 - many.1 > 20.0 * 0.26, "{few:?} {many:?}");
+}
+
+#[test]
+fn every_page_may_have_its_own_session_over_the_radio() {
+    let air = r#"bearer = "umts-dch", loss = { per = "pdu", downlink = 0.05, uplink = 0.05 }"#;
+    let browser = r#"pages = [["/2kB"], ["/2kB"]]
+        session = "each-page""#;
+    let numbers = run(&scenario(3, browser, air));
+    assert_eq!((value(&numbers, "objects"), value(&numbers, "mobile.sessions")), (2.0, 2.0));
+    assert_eq!(value(&numbers, "gateway.requests"), 2.0);
+    assert!(value(&numbers, "page_load_min_s") > value(&numbers, "connect_min_s"));
+}
