@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from airloom.errors import UsageError
 from airloom.scenario import Scenario
 from airloom.scenario import load as load_scenario
+from airloom.sweep.axes import axes
 from airloom.sweep.sweep import MOST_SEEDS, Sweep
 
 #: Keys of a sweep file and their types.
@@ -136,6 +137,10 @@ def _read(path: Path) -> dict[str, Any]:
     for key, values in found.get("vary", {}).items():
         if not isinstance(values, list):
             raise UsageError(f"{path}: `vary.{key}` is a list of values; a key with dots stands between quotes")
+    try:
+        axes(found.get("vary", {}))
+    except UsageError as error:
+        raise UsageError(f"{path}: vary: {error}") from None
     return found
 
 
