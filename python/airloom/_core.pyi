@@ -150,3 +150,13 @@ def wap_decompile(octets: bytes) -> str: ...
 def simulate_many(
     wanted: list[tuple[Scenario, list[int], int | None]], tables: list[str], budget_s: float
 ) -> dict[str, Any]: ...
+def serve_wap_gateway(
+    session: str,
+    connectionless: str | None,
+    metrics: str | None,
+    allowed: list[str],
+    settings: list[tuple[str, str]],
+    grace_s: float,
+    ready: Callable[[str, str | None, str | None], None],
+    log: Callable[[str], None] | None = None,
+) -> None: ...

@@ -12,6 +12,7 @@ mod registry;
 mod results;
 mod rights;
 mod scenario;
+mod serve;
 mod wap;
 mod wap_client;
 mod watch;
@@ -39,6 +40,8 @@ mod _core {
     use crate::rights::{enter_user_namespace, rights};
     #[pymodule_export]
     use crate::scenario::PyScenario;
+    #[pymodule_export]
+    use crate::serve::serve_wap_gateway;
     #[pymodule_export]
     use crate::wap::{wap_compile, wap_decompile};
     #[pymodule_export]

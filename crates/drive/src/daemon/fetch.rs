@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use airloom_content::http::message::Fields;
+use airloom_proxies::wap_gateway::{FetchError, FetchRequest, Fetched};
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -33,47 +35,6 @@ const IDLE: Duration = Duration::from_secs(30);
 const IDLE_EACH: usize = 32;
 /// Octets of the head of a response.
 const HEAD: usize = 64 * 1024;
-
-/// What is asked of an origin.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    /// Method.
-    pub method: String,
-    /// Absolute `http` or `https` address.
-    pub url: String,
-    /// Headers, without those that belong to the connection.
-    pub headers: Vec<(String, String)>,
-    /// Body, empty if there is none.
-    pub body: Bytes,
-}
-
-/// A piece of the answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Status and headers.
-    Head(u16, Vec<(String, String)>),
-    /// Octets of the body.
-    Chunk(Bytes),
-    /// All of it was there.
-    End,
-    /// Nothing more comes.
-    Failed(Why),
-}
-
-/// Why there is no (whole) answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The address (or where it leads) is none that may be asked.
-    Forbidden,
-    /// It is no address of a server.
-    BadUrl,
-    /// There is no such host.
-    Unresolved,
-    /// Nobody answers there.
-    Unreachable,
-    /// What answers does not speak HTTP, or stopped in the middle.
-    Broken,
-}
 
 /// A client that keeps connections and asks allowed origins only.
 #[derive(Clone)]
@@ -105,68 +66,70 @@ impl Fetcher {
     }
 
     /// Asks, and gives the answer piece by piece to `take`, which may wait; the last one is `End` or `Failed`.
-    pub async fn fetch<F: Future<Output = ()>>(&self, ask: Ask, mut take: impl FnMut(Part) -> F) {
+    pub async fn fetch<F: Future<Output = ()>>(&self, ask: FetchRequest, mut take: impl FnMut(Fetched) -> F) {
         let last = match self.answer(ask, &mut take).await {
-            Ok(()) => Part::End,
-            Err(why) => Part::Failed(why),
+            Ok(()) => Fetched::End,
+            Err(why) => Fetched::Failed(why),
         };
         take(last).await;
     }
 
     async fn answer<F: Future<Output = ()>>(
         &self,
-        ask: Ask,
-        take: &mut impl FnMut(Part) -> F,
-    ) -> Result<(), Why> {
+        ask: FetchRequest,
+        take: &mut impl FnMut(Fetched) -> F,
+    ) -> Result<(), FetchError> {
         let request = self.request(ask)?;
         let response = self.client.request(request).await.map_err(|e| reason(&e))?;
         let (head, mut body) = response.into_parts();
-        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers =
-            head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
-        take(Part::Head(head.status.as_u16(), headers)).await;
+        let mut fields = Fields::default();
+        for (name, value) in &head.headers {
+            fields.push(name.as_str().to_owned(), value.as_bytes().to_vec());
+        }
+        take(Fetched::Head { status: head.status.as_u16(), fields }).await;
         while let Some(frame) = body.frame().await {
             // Trailers are of no use to anybody here.
-            if let Ok(chunk) = frame.map_err(|_| Why::Broken)?.into_data() {
-                take(Part::Chunk(chunk)).await;
+            if let Ok(chunk) = frame.map_err(|_| FetchError::Broken)?.into_data() {
+                take(Fetched::Chunk(chunk)).await;
             }
         }
         Ok(())
     }
 
-    fn request(&self, ask: Ask) -> Result<Request<Full<Bytes>>, Why> {
-        let uri: Uri = ask.url.parse().map_err(|_| Why::BadUrl)?;
-        if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(Why::BadUrl);
+    fn request(&self, ask: FetchRequest) -> Result<Request<Full<Bytes>>, FetchError> {
+        if !matches!(ask.url.scheme(), "http" | "https") {
+            return Err(FetchError::Unsupported);
         }
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or(Why::BadUrl)?;
+        let host = ask.url.host_str().filter(|host| !host.is_empty()).ok_or(FetchError::Unresolved)?;
         // An address is not looked up, so the resolver does not see it.
         if let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>()
             && !self.origins.allows(host, address)
         {
-            return Err(Why::Forbidden);
+            return Err(FetchError::Forbidden);
         }
-        let method = Method::from_bytes(ask.method.as_bytes()).map_err(|_| Why::BadUrl)?;
-        let mut request = Request::builder().method(method).uri(uri);
-        for (name, value) in ask.headers {
-            // Whoever asks has checked them; one that is none is left out rather than smuggled in.
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        let method = Method::from_bytes(ask.method.name().as_bytes()).map_err(|_| FetchError::Unsupported)?;
+        let mut request = Request::builder().method(method).uri(ask.url.as_str());
+        for field in ask.fields.iter() {
+            // The gateway has checked them; one that is none is left out rather than smuggled in.
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::from_bytes(&field.name), HeaderValue::from_maybe_shared(field.value.clone()))
+            {
                 request = request.header(name, value);
             }
         }
-        request.body(Full::new(ask.body)).map_err(|_| Why::BadUrl)
+        request.body(Full::new(ask.body)).map_err(|_| FetchError::Unresolved)
     }
 }
 
 /// What went wrong, from the chain of errors.
-fn reason(error: &ClientError) -> Why {
+fn reason(error: &ClientError) -> FetchError {
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
-    let mut why = if error.is_connect() { Why::Unreachable } else { Why::Broken };
+    let mut why = if error.is_connect() { FetchError::Unreachable } else { FetchError::Broken };
     while let Some(error) = source {
         let lookup = error.downcast_ref::<LookupFailed>();
         let inside = error.downcast_ref::<io::Error>().and_then(|e| e.get_ref()?.downcast_ref());
         if let Some(failed) = lookup.or(inside) {
-            why = if failed.forbidden { Why::Forbidden } else { Why::Unresolved };
+            why = if failed.forbidden { FetchError::Forbidden } else { FetchError::Unresolved };
         }
         source = error.source();
     }
@@ -223,7 +186,7 @@ mod tests {
     use super::*;
 
     /// What a fetch of `url` gives; `answer` is what the server at `{at}` in it says to whoever asks.
-    fn fetch(allowed: &[&str], url: &str, answer: &'static [u8]) -> (Vec<Part>, String) {
+    fn fetch(allowed: &[&str], url: &str, answer: &'static [u8]) -> (Vec<Fetched>, String) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -237,18 +200,20 @@ mod tests {
             });
             let fetcher = Fetcher::new(Origins::allowing(allowed).expect("origins"));
             let parts = std::cell::RefCell::new(Vec::new());
-            let ask = Ask {
-                method: "GET".into(),
-                url: url.replace("{at}", &at).replace("{port}", at.rsplit(':').next().unwrap_or_default()),
-                headers: vec![("x-test".into(), "1".into())],
+            let url = url.replace("{at}", &at).replace("{port}", at.rsplit(':').next().unwrap_or_default());
+            let mut fields = Fields::default();
+            fields.push("X-Test", "1");
+            let ask = FetchRequest {
+                method: airloom_content::http::message::Method::Get,
+                url: url.parse().expect("an address"),
+                fields,
                 body: Bytes::new(),
             };
-            fetcher
-                .fetch(ask, |part| {
-                    parts.borrow_mut().push(part);
-                    async {}
-                })
-                .await;
+            let take = |part| {
+                parts.borrow_mut().push(part);
+                async {}
+            };
+            fetcher.fetch(ask, take).await;
             let asked = if serving.is_finished() { serving.await.expect("a request") } else { String::new() };
             (parts.into_inner(), asked)
         })
@@ -260,18 +225,18 @@ mod tests {
         let (parts, asked) = fetch(&["127.0.0.1"], "http://{at}/a?b", answer);
         assert!(asked.starts_with("GET /a?b HTTP/1.1\r\n"), "{asked}");
         assert!(asked.contains("x-test: 1\r\n") && asked.contains("host: 127.0.0.1:"), "{asked}");
-        let Some(Part::Head(200, headers)) = parts.first() else { panic!("{parts:?}") };
-        assert!(headers.contains(&("x-a".into(), "b".into())));
-        assert_eq!(parts[1..], [Part::Chunk(Bytes::from_static(b"hello")), Part::End]);
+        let Some(Fetched::Head { status: 200, fields }) = parts.first() else { panic!("{parts:?}") };
+        assert_eq!(fields.first("x-a"), Some(&b"b"[..]));
+        assert_eq!(parts[1..], [Fetched::Chunk(Bytes::from_static(b"hello")), Fetched::End]);
     }
 
     #[test]
     fn an_answer_that_stops_in_the_middle_is_broken() {
         let (parts, _) =
             fetch(&["127.0.0.1"], "http://{at}/", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello");
-        assert_eq!(parts.last(), Some(&Part::Failed(Why::Broken)));
+        assert_eq!(parts.last(), Some(&Fetched::Failed(FetchError::Broken)));
         let (parts, _) = fetch(&["127.0.0.1"], "http://{at}/", b"220 this is no web server\r\n");
-        assert_eq!(parts, [Part::Failed(Why::Broken)]);
+        assert_eq!(parts, [Fetched::Failed(FetchError::Broken)]);
     }
 
     #[test]
@@ -283,21 +248,24 @@ mod tests {
             "http://[::ffff:127.0.0.1]:{port}/",
         ] {
             let (parts, asked) = fetch(&[], url, b"");
-            assert_eq!((parts, asked), (vec![Part::Failed(Why::Forbidden)], String::new()), "{url}");
+            assert_eq!(
+                (parts, asked),
+                (vec![Fetched::Failed(FetchError::Forbidden)], String::new()),
+                "{url}"
+            );
         }
         // One name being allowed says nothing of the others.
-        assert_eq!(fetch(&["localhost"], "http://{at}/", b"").0, [Part::Failed(Why::Forbidden)]);
+        assert_eq!(fetch(&["localhost"], "http://{at}/", b"").0, [Fetched::Failed(FetchError::Forbidden)]);
     }
 
     #[test]
-    fn no_server_is_told_apart_from_a_wrong_address() {
-        for url in ["ftp://x/", "http:///", "nonsense", "http://a b/", "/path"] {
-            assert_eq!(fetch(&[], url, b"").0, [Part::Failed(Why::BadUrl)], "{url}");
-        }
-        assert_eq!(fetch(&["127.0.0.1"], "http://127.0.0.1:1/", b"").0, [Part::Failed(Why::Unreachable)]);
+    fn what_cannot_be_asked_is_told_apart() {
+        let failed = |allowed: &[&str], url| fetch(allowed, url, b"").0;
+        assert_eq!(failed(&[], "ftp://x/"), [Fetched::Failed(FetchError::Unsupported)]);
+        assert_eq!(failed(&["127.0.0.1"], "http://127.0.0.1:1/"), [Fetched::Failed(FetchError::Unreachable)]);
         assert_eq!(
-            fetch(&["10.0.0.0/8"], "http://no-such-host.invalid/", b"").0,
-            [Part::Failed(Why::Unresolved)]
+            failed(&["10.0.0.0/8"], "http://no-such-host.invalid/"),
+            [Fetched::Failed(FetchError::Unresolved)]
         );
     }
 }

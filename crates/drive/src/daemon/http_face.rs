@@ -1,0 +1,85 @@
+//! The HTTP side of a daemon itself, where numbers for Prometheus are to be had.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpSocket;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+/// How long the head of a request may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at a time; others wait.
+const CONNECTIONS: usize = 64;
+
+/// A request for the daemon, and where its answer goes.
+pub struct Call {
+    /// Method.
+    pub method: Method,
+    /// Path without a query.
+    pub path: String,
+    /// Takes the answer.
+    pub answer: oneshot::Sender<Response<Full<Bytes>>>,
+}
+
+/// An answer of text.
+pub fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(media_type));
+    response
+}
+
+/// Serves `at` until the receiver of `calls` is gone. Returns where it listens. Has to be called inside a `LocalSet`.
+///
+/// # Errors
+/// As the kernel says: the address is taken, or is not ours.
+pub fn serve(at: SocketAddr, calls: mpsc::Sender<Call>) -> io::Result<SocketAddr> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    let listener = socket.listen(CONNECTIONS as u32)?;
+    let local = listener.local_addr()?;
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    tokio::task::spawn_local(async move {
+        while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+            let Ok((stream, _)) = listener.accept().await else { continue };
+            let calls = calls.clone();
+            tokio::task::spawn_local(async move {
+                let service = service_fn(move |request| answer(request, calls.clone()));
+                let mut server = http1::Builder::new();
+                server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+                // A client that breaks the rules, or leaves, is told or gone; there is nobody else to tell.
+                let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                drop(place);
+            });
+        }
+    });
+    Ok(local)
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    calls: mpsc::Sender<Call>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let gone = || Ok(text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "it is about to stop\n"));
+    let (sender, receiver) = oneshot::channel();
+    let call =
+        Call { method: request.method().clone(), path: request.uri().path().to_owned(), answer: sender };
+    if calls.send(call).await.is_err() {
+        return gone();
+    }
+    match receiver.await {
+        Ok(response) => Ok(response),
+        Err(_) => gone(),
+    }
+}

@@ -1,0 +1,53 @@
+//! Numbers for Prometheus, in its text format 0.0.4.
+
+use std::fmt::Write;
+
+use airloom_proxies::wap_gateway::Gateway;
+
+/// Media type of the page.
+pub(super) const TYPE: &str = "text/plain; version=0.0.4";
+
+/// All numbers.
+pub(super) fn page(gateway: &Gateway, unsent: u64) -> String {
+    let c = gateway.counters();
+    let mut page = String::with_capacity(4096);
+    let mut number = |name: &str, kind: &str, help: &str, values: &[(&str, u64)]| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "# HELP airloom_wap_{name} {help}\n# TYPE airloom_wap_{name} {kind}");
+        for (labels, value) in values {
+            let _ = writeln!(page, "airloom_wap_{name}{labels} {value}");
+        }
+    };
+    let mut counter = |name: &str, help: &str, values: &[(&str, u64)]| number(name, "counter", help, values);
+    counter("sessions_total", "Sessions that began.", &[("", c.sessions)]);
+    counter("requests_total", "Requests of clients.", &[("", c.requests)]);
+    let replies: Vec<(String, u64)> =
+        (1..).zip(c.replies).map(|(class, n)| (format!("{{status=\"{class}xx\"}}"), n)).collect();
+    let replies: Vec<(&str, u64)> = replies.iter().map(|(label, n)| (label.as_str(), *n)).collect();
+    counter("replies_total", "Replies by class of status.", &replies);
+    counter("abandoned_total", "Requests whose client was gone before the reply.", &[("", c.abandoned)]);
+    counter("fetches_total", "Requests to origins, redirections among them.", &[("", c.fetches)]);
+    counter("redirects_total", "Redirections that were followed.", &[("", c.redirects)]);
+    let treated = [
+        ("{treatment=\"passed-through\"}", c.passed_through),
+        ("{treatment=\"compiled\"}", c.compiled),
+        ("{treatment=\"converted\"}", c.converted),
+    ];
+    counter("bodies_total", "Bodies by what was done to them.", &treated);
+    counter("cache_hits_total", "Answers that were used again.", &[("", c.cache_hits)]);
+    let octets = [("{side=\"origin\"}", c.origin_octets), ("{side=\"client\"}", c.client_octets)];
+    counter("body_octets_total", "Octets of bodies on both sides.", &octets);
+    counter("pushes_total", "Pushes that were sent.", &[("", c.pushes)]);
+    counter("malformed_total", "Datagrams without a session that could not be read.", &[("", c.malformed)]);
+    let held_back = [("{reason=\"unproven\"}", c.unproven), ("{reason=\"socket\"}", unsent)];
+    counter("datagrams_not_sent_total", "Datagrams that were not sent.", &held_back);
+    let mut gauge = |name: &str, help: &str, value: usize| number(name, "gauge", help, &[("", value as u64)]);
+    gauge("sessions", "Sessions that are open or suspended.", gateway.sessions());
+    gauge(
+        "outstanding",
+        "Requests that are not answered, or whose replies have not arrived.",
+        gateway.outstanding(),
+    );
+    gauge("held_octets", "Octets of bodies and replies under way.", gateway.held());
+    page
+}

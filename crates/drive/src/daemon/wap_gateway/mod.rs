@@ -1,0 +1,211 @@
+//! `airloom serve wap-gateway`: the gateway of the simulated network on UDP sockets, with real origins.
+//!
+//! ```text
+//!  9201, 9200 (udp.rs) ──> Gateway (airloom-proxies) ──> fetches.rs ──> origins over HTTP (fetch.rs)
+//!          ▲                      │        ▲                   │
+//!          └──────────────────────┘        └───────────────────┘
+//!  metrics.rs (http_face.rs) ─────────────┘
+//! ```
+
+mod fetches;
+mod log;
+mod metrics;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use airloom_proxies::wap_gateway::{Config, Counters, Gateway, Service};
+use http::{Method, StatusCode};
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+
+use self::fetches::Fetches;
+use super::clock::Clock;
+use super::fetch::Fetcher;
+use super::http_face::{self, Call, text};
+use super::origins::Origins;
+use super::stop::Stop;
+use super::udp::Datagrams;
+
+/// What a daemon is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where clients with a session come to.
+    pub session: SocketAddr,
+    /// Where those without one come to, if anywhere.
+    pub connectionless: Option<SocketAddr>,
+    /// Where numbers for Prometheus are to be had, if anywhere.
+    pub metrics: Option<SocketAddr>,
+    /// Which origins may be asked.
+    pub origins: Origins,
+    /// Settings of the machine.
+    pub gateway: Config,
+    /// How long requests that are under way may take when the daemon is to stop.
+    pub grace: Duration,
+}
+
+/// Where a daemon listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// For clients with a session.
+    pub session: SocketAddr,
+    /// For those without one.
+    pub connectionless: Option<SocketAddr>,
+    /// For Prometheus.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Why a daemon could not begin.
+#[derive(Debug)]
+pub struct CannotListen {
+    /// Where.
+    pub at: Option<SocketAddr>,
+    /// What the kernel says.
+    pub why: io::Error,
+}
+
+impl fmt::Display for CannotListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some(at) => write!(f, "cannot listen on {at}: {}", self.why),
+            None => write!(f, "cannot begin: {}", self.why),
+        }
+    }
+}
+
+impl std::error::Error for CannotListen {}
+
+/// Calls of others that wait for the machine.
+const CALLS: usize = 64;
+
+/// Serves until it is told to stop (SIGINT, SIGTERM), then lets requests under way end; a second signal ends it at once.
+/// `ready` is told where it listens before the first datagram is taken, `log` gets a line for each exchange.
+///
+/// # Errors
+/// [`CannotListen`] if an address is taken or not ours.
+pub fn serve(
+    options: &Options,
+    ready: impl FnOnce(Listening),
+    log: impl FnMut(String),
+) -> Result<Counters, CannotListen> {
+    let general = |why| CannotListen { at: None, why };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
+    runtime.block_on(LocalSet::new().run_until(run(options, ready, log)))
+}
+
+struct Daemon<L> {
+    clock: Clock,
+    gateway: Gateway,
+    session: Datagrams,
+    connectionless: Option<Datagrams>,
+    fetches: Fetches,
+    log: L,
+}
+
+async fn run(
+    options: &Options,
+    ready: impl FnOnce(Listening),
+    log: impl FnMut(String),
+) -> Result<Counters, CannotListen> {
+    let bind = |at: SocketAddr| Datagrams::bind(at).map_err(|why| CannotListen { at: Some(at), why });
+    let session = bind(options.session)?;
+    let connectionless = options.connectionless.map(bind).transpose()?;
+    let (calls, mut called) = mpsc::channel(CALLS);
+    let face = |at: SocketAddr| {
+        http_face::serve(at, calls.clone()).map_err(|why| CannotListen { at: Some(at), why })
+    };
+    let metrics = options.metrics.map(face).transpose()?;
+    let mut stop = Stop::listen().map_err(|why| CannotListen { at: None, why })?;
+    let local = |socket: &Datagrams, at| socket.local().map_err(|why| CannotListen { at: Some(at), why });
+    ready(Listening {
+        session: local(&session, options.session)?,
+        connectionless: connectionless.as_ref().map(|s| local(s, options.session)).transpose()?,
+        metrics,
+    });
+    let (fetches, mut fetched) = Fetches::new(Fetcher::new(options.origins.clone()));
+    let gateway = Gateway::new(options.gateway.clone());
+    let mut daemon = Daemon { clock: Clock::start(), gateway, session, connectionless, fetches, log };
+    let mut end = None;
+    loop {
+        daemon.drain();
+        if end.is_some() && daemon.gateway.outstanding() == 0 {
+            break;
+        }
+        let clock = daemon.clock;
+        tokio::select! {
+            // Signals first: a daemon under load stops, too.
+            biased;
+            () = stop.asked() => match end {
+                None => end = Some(tokio::time::Instant::now() + options.grace),
+                Some(_) => break,
+            },
+            () = over(end) => break,
+            () = clock.until(daemon.gateway.poll_timeout()) => daemon.gateway.handle_timeout(clock.now()),
+            Some((id, part)) = fetched.recv() => {
+                daemon.fetches.arrived(id, &part);
+                daemon.gateway.handle_fetch(clock.now(), id, part);
+            }
+            Some(call) = called.recv() => daemon.answer(call),
+            Ok(()) = daemon.session.readable(), if end.is_none() || daemon.gateway.sessions() > 0 => {
+                let (gateway, now) = (&mut daemon.gateway, clock.now());
+                daemon.session.read(|from, d| gateway.handle_datagram(now, Service::Session, from, &d));
+            }
+            Ok(()) = readable(daemon.connectionless.as_ref()), if end.is_none() => {
+                let (gateway, now) = (&mut daemon.gateway, clock.now());
+                if let Some(socket) = &mut daemon.connectionless {
+                    socket.read(|from, d| gateway.handle_datagram(now, Service::Connectionless, from, &d));
+                }
+            }
+        }
+    }
+    daemon.gateway.shut_down(daemon.clock.now());
+    daemon.drain();
+    Ok(daemon.gateway.counters())
+}
+
+async fn over(end: Option<tokio::time::Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn readable(socket: Option<&Datagrams>) -> io::Result<()> {
+    match socket {
+        Some(socket) => socket.readable().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<L: FnMut(String)> Daemon<L> {
+    /// Carries out what the machine wants.
+    fn drain(&mut self) {
+        while let Some(order) = self.gateway.poll_fetch() {
+            self.fetches.order(order);
+        }
+        while let Some((service, to, datagram)) = self.gateway.poll_transmit() {
+            match (service, &mut self.connectionless) {
+                (Service::Session, _) => self.session.send(to, &datagram),
+                (Service::Connectionless, Some(socket)) => socket.send(to, &datagram),
+                (Service::Connectionless, None) => {}
+            }
+        }
+        while let Some(exchange) = self.gateway.poll_report() {
+            (self.log)(log::line(&exchange));
+        }
+    }
+
+    fn answer(&mut self, call: Call) {
+        let response = match (&call.method, call.path.as_str()) {
+            (&Method::GET | &Method::HEAD, "/metrics") => {
+                let unsent = self.session.unsent + self.connectionless.as_ref().map_or(0, |s| s.unsent);
+                text(StatusCode::OK, metrics::TYPE, metrics::page(&self.gateway, unsent))
+            }
+            _ => text(StatusCode::NOT_FOUND, "text/plain", "there is /metrics here\n"),
+        };
+        // Whoever asked may be gone.
+        let _ = call.answer.send(response);
+    }
+}
