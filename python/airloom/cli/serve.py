@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated
 
@@ -75,6 +76,9 @@ def wap_gateway(
     def line(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    # From here on the daemon hears of signals itself; Python's own handling would come on top of it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     try:
         serve_wap_gateway(
             listen, connectionless, metrics, allow_origin or [], given, grace, ready, line if log else None

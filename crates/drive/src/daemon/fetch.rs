@@ -79,8 +79,15 @@ impl Fetcher {
         ask: FetchRequest,
         take: &mut impl FnMut(Fetched) -> F,
     ) -> Result<(), FetchError> {
-        let request = self.request(ask)?;
-        let response = self.client.request(request).await.map_err(|e| reason(&e))?;
+        let response = match self.client.request(self.request(&ask)?).await {
+            //= RFC 9112 (9.3.1): a connection that was kept may close just when a request is sent; one that changes
+            //= nothing is sent again, once.
+            Err(e) if ask.method.is_idempotent() && reason(&e) == FetchError::Broken => {
+                self.client.request(self.request(&ask)?).await
+            }
+            other => other,
+        };
+        let response = response.map_err(|e| reason(&e))?;
         let (head, mut body) = response.into_parts();
         let mut fields = Fields::default();
         for (name, value) in &head.headers {
@@ -96,7 +103,7 @@ impl Fetcher {
         Ok(())
     }
 
-    fn request(&self, ask: FetchRequest) -> Result<Request<Full<Bytes>>, FetchError> {
+    fn request(&self, ask: &FetchRequest) -> Result<Request<Full<Bytes>>, FetchError> {
         if !matches!(ask.url.scheme(), "http" | "https") {
             return Err(FetchError::Unsupported);
         }
@@ -117,7 +124,7 @@ impl Fetcher {
                 request = request.header(name, value);
             }
         }
-        request.body(Full::new(ask.body)).map_err(|_| FetchError::Unresolved)
+        request.body(Full::new(ask.body.clone())).map_err(|_| FetchError::Unresolved)
     }
 }
 
@@ -191,13 +198,18 @@ mod tests {
         runtime.block_on(async {
             let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             let at = server.local_addr().expect("its address").to_string();
-            let serving = tokio::spawn(async move {
-                let (mut stream, _) = server.accept().await.expect("a client");
-                let mut asked = vec![0; 4096];
-                let n = stream.read(&mut asked).await.expect("a request");
-                stream.write_all(answer).await.expect("an answer");
-                String::from_utf8_lossy(&asked[..n]).into_owned()
-            });
+            let asked = std::rc::Rc::new(std::cell::RefCell::new(String::new()));
+            let seen = std::rc::Rc::clone(&asked);
+            // It never ends: it is dropped when the fetch has its answer.
+            let serving = async move {
+                loop {
+                    let (mut stream, _) = server.accept().await.expect("a client");
+                    let mut asked = vec![0; 4096];
+                    let n = stream.read(&mut asked).await.expect("a request");
+                    stream.write_all(answer).await.expect("an answer");
+                    seen.borrow_mut().push_str(&String::from_utf8_lossy(&asked[..n]));
+                }
+            };
             let fetcher = Fetcher::new(Origins::allowing(allowed).expect("origins"));
             let parts = std::cell::RefCell::new(Vec::new());
             let url = url.replace("{at}", &at).replace("{port}", at.rsplit(':').next().unwrap_or_default());
@@ -213,8 +225,11 @@ mod tests {
                 parts.borrow_mut().push(part);
                 async {}
             };
-            fetcher.fetch(ask, take).await;
-            let asked = if serving.is_finished() { serving.await.expect("a request") } else { String::new() };
+            tokio::select! {
+                () = fetcher.fetch(ask, take) => {}
+                () = serving => {}
+            }
+            let asked = asked.borrow().clone();
             (parts.into_inner(), asked)
         })
     }
@@ -235,8 +250,9 @@ mod tests {
         let (parts, _) =
             fetch(&["127.0.0.1"], "http://{at}/", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello");
         assert_eq!(parts.last(), Some(&Fetched::Failed(FetchError::Broken)));
-        let (parts, _) = fetch(&["127.0.0.1"], "http://{at}/", b"220 this is no web server\r\n");
-        assert_eq!(parts, [Fetched::Failed(FetchError::Broken)]);
+        // Asked twice, since it changes nothing.
+        let (parts, asked) = fetch(&["127.0.0.1"], "http://{at}/", b"220 this is no web server\r\n");
+        assert_eq!((parts, asked.matches("GET").count()), (vec![Fetched::Failed(FetchError::Broken)], 2));
     }
 
     #[test]
