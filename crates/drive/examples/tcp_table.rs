@@ -108,7 +108,7 @@ fn with(table: &Value, key: &str, value: &Value) -> Value {
 
 /// Is this refused without `loss_detection = "rack"`?
 fn needs_rack(key: &str) -> bool {
-    matches!(key, "tlp" | "undo_by_timestamps")
+    matches!(key, "tlp" | "undo_by_timestamps" | "segmentation_offload")
 }
 
 /// A profile with another controller, as one would write it.
@@ -158,7 +158,7 @@ fn toggles(links: &[Link], profiles: &Map<String, Value>, whole: &dyn Fn(&str) -
             Some((outer, inner)) => &rfc_whole[outer][inner],
             None => &rfc_whole[key.as_str()],
         };
-        // The tail loss probe needs RACK: it is counted beside that.
+        // What needs RACK is counted beside that.
         let (base, from) = if needs_rack(key) { (&rack, &from_rack) } else { (&rfc, &from_rfc) };
         let with_it = change(from, &medians(&with(base, key, value))?);
         let without_it = change(&from_linux, &medians(&with(&linux, key, own))?);
