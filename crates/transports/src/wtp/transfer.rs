@@ -177,8 +177,14 @@ impl Transfer {
         true
     }
 
-    /// Repeats the last packet of the group: its receiver then says what it has.
+    /// Repeats the last packet of the group: its receiver then says what it has. A responder whose first packet was lost knows
+    /// nothing of the transaction and says nothing, so that of the first group of an Invoke that packet is repeated too.
     pub fn repeat_last(&self, act: &mut Act) {
-        act.send(&self.pdu(self.sending.last(), true));
+        let last = self.sending.last();
+        let first = self.sending.group().next().filter(|first| first.psn == 0 && last.psn > 0);
+        if let Some(first) = first.filter(|_| matches!(self.head, Head::Invoke { .. })) {
+            act.send(&self.pdu(first, true));
+        }
+        act.send(&self.pdu(last, true));
     }
 }
