@@ -49,6 +49,7 @@ bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole 
 	cargo bench --quiet -p airloom-drive --bench worlds
 	cargo bench --quiet -p airloom-transports --bench wsp_headers
 	cargo bench --quiet -p airloom-content --bench wml
+	@$(BIN)/maturin develop --quiet --release
 	@PYTHON=$(BIN)/python tools/bench/run
 
 nightly: develop ## the long tests: many more random cases, optimised build, whole studies, fuzzing

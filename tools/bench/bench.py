@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.bench.emulation import run as emulation
 from tools.bench.measure import Cost, Failed, cost, instructions
 from tools.bench.report import page, table
+from tools.bench.wap import measure as measure_wap
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / "tools" / "bench" / "peers"
@@ -169,6 +170,9 @@ def main() -> int:
         load = os.getloadavg()[0]
         results.numbers.update(emulation.measure(build_emulator(), chosen.quick))
         results.numbers["emu.load_before"] = load
+        if not chosen.only_emulation:
+            print("wap")
+            results.numbers.update(measure_wap(3.0 if chosen.quick else 10.0))
     except (Failed, subprocess.CalledProcessError) as e:
         print(e, file=sys.stderr)
         return 1

@@ -163,9 +163,26 @@ The delay of a bare pair is the bias of the tool; it is not subtracted. Its larg
 packet. The load average was {of("emu.load_before")} before it began."""
 
 
+def wap(numbers: dict[str, float]) -> str:
+    """The WAP gateway and Kannel's under the same load."""
+    lines = ["| | airloom | Kannel |", "|---|---|---|"]
+    for name, what in (
+        ("per_cpu_s", "requests per CPU s"),
+        ("per_s", "requests per s"),
+        ("p50_us", "delay p50, us"),
+        ("p99_us", "delay p99, us"),
+        ("failed", "failed"),
+    ):
+        own, theirs = (number(numbers.get(f"{prefix}.{name}")) for prefix in ("wap", "wap.kannel"))
+        lines.append(f"| {what} | {own} | {theirs} |")
+    ratio = [("wap.ratio", "requests per CPU s, times Kannel's", 5.0, 5.0, False)]
+    return "\n".join(lines) + "\n\n" + goals(numbers, ratio)
+
+
 def table(numbers: dict[str, float]) -> str:
     """All tables, for the terminal."""
-    return f"{goals(numbers)}\n\n{side_by_side(numbers)}\n\n{profiles(numbers)}\n\n{emulation(numbers)}\n"
+    parts = [goals(numbers), side_by_side(numbers), profiles(numbers), emulation(numbers), wap(numbers)]
+    return "\n\n".join(parts) + "\n"
 
 
 def page(numbers: dict[str, float], said: dict[str, str], machine: str, count: int) -> str:
@@ -213,6 +230,14 @@ Poisson process of 2 ms, rates by datagrams of 1,500 octets offered 1.2 times as
 link.
 
 {emulation(numbers)}
+
+## WAP gateway
+
+`airloom serve wap-gateway` and Kannel's gateway on real sockets, one after the other: eight sessions that each ask for
+the same small deck again and again (`crates/drive/examples/wap_load.rs`), nginx as the origin, everything on the
+loopback interface of one network namespace.
+
+{wap(numbers)}
 
 What the programs printed, to see that they did the same work:
 
