@@ -171,7 +171,6 @@ def wap(numbers: dict[str, float]) -> str:
         ("per_s", "requests per s"),
         ("p50_us", "delay p50, us"),
         ("p99_us", "delay p99, us"),
-        ("failed", "failed"),
     ):
         own, theirs = (number(numbers.get(f"{prefix}.{name}")) for prefix in ("wap", "wap.kannel"))
         lines.append(f"| {what} | {own} | {theirs} |")

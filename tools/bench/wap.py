@@ -74,6 +74,7 @@ def _inside(seconds: float) -> None:
         subprocess.run(["ip", "route", "replace", *route, "quickack", "1"], check=True)
     numbers: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)  # nginx reads as a user without rights
         (Path(folder) / "www").mkdir()
         (Path(folder) / "www" / "menu.wml").write_text(DECK)
         (Path(folder) / "nginx.conf").write_text(NGINX.format(folder=folder))
@@ -121,12 +122,13 @@ def _load(name: str, pids: Callable[[], list[int]], seconds: float) -> dict[str,
     before = _cpu_s(pids())
     said = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     spent = _cpu_s(pids()) - before
+    if said["failed"]:
+        sys.exit(f"{name}: {said['failed']} of {said['replies']} requests failed")
     found = {
         f"{name}.per_cpu_s": said["replies"] / spent,
         f"{name}.per_s": said["replies"] / said["seconds"],
         f"{name}.p50_us": said["p50_us"],
         f"{name}.p99_us": said["p99_us"],
-        f"{name}.failed": said["failed"],
     }
     rate, p99_ms = found[f"{name}.per_cpu_s"], said["p99_us"] / 1000
     print(f"  {name:<12} {rate:.0f} requests per CPU s, p99 {p99_ms:.2f} ms", file=sys.stderr)
