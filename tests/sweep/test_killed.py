@@ -17,7 +17,7 @@ import pytest
 from airloom.scenario import Scenario
 from airloom.sweep.parts import decode
 from tests.conftest import needs
-from tests.sweep.conftest import FETCH
+from tests.sweep.conftest import FETCH, is_running
 from tests.sweep.test_sweep import octets
 
 #: How many times something is killed in the middle of one sweep.
@@ -45,13 +45,6 @@ def workers(pid: int) -> list[int]:
         if int(parent) == pid and state != "Z":
             found.append(int(stat.parent.name))
     return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def parts(out: Path) -> set[str]:

@@ -162,9 +162,12 @@ def runs_bar(what: str) -> Iterator[Callable[[State], None] | None]:
     if not sys.stderr.isatty() or Manners.quiet:
         yield None
         return
-    bar = _Bar(what, None)
+    bar: _Bar | None = None
 
     def show(state: State) -> None:
+        nonlocal bar
+        # Not before the first call: the bar has a thread, and until there is one a sweep can copy this process.
+        bar = bar or _Bar(what, None)
         failed = f", {state.failed} failed" if state.failed else ""
         left = f", {_clock(state.left_s)} left" if state.rate else ""
         bar.total = state.total
@@ -173,7 +176,8 @@ def runs_bar(what: str) -> Iterator[Callable[[State], None] | None]:
     try:
         yield show
     finally:
-        bar.stop()
+        if bar:
+            bar.stop()
 
 
 def _clock(seconds: float) -> str:

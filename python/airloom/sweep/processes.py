@@ -20,6 +20,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
+from airloom.sweep.forked import Forked, can_fork
 from airloom.sweep.worker import receive, send
 
 
@@ -35,7 +36,11 @@ class Processes(Executor):
         self._tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
         self._closed = False
         cores = sorted(os.sched_getaffinity(0)) if pinned else []
-        self._workers = [_Worker(self._tasks, cores[n % len(cores)] if cores else None) for n in range(workers)]
+        # All copies are made before the first thread is. Emulated runs change much in a process: theirs are new ones.
+        forked = [Forked() if can_fork() and not pinned else None for _ in range(workers)]
+        self._workers = [
+            _Worker(self._tasks, cores[n % len(cores)] if cores else None, process) for n, process in enumerate(forked)
+        ]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Has a worker call `fn`, which must be importable there."""
@@ -73,17 +78,23 @@ class Processes(Executor):
 class _Worker(threading.Thread):
     """Feeds one process."""
 
-    def __init__(self, tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None], core: int | None) -> None:
+    def __init__(
+        self,
+        tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None],
+        core: int | None,
+        process: subprocess.Popen[bytes] | Forked | None,
+    ) -> None:
         super().__init__(name="airloom-worker", daemon=True)
         self._tasks = tasks
         self._core = core
         self._killed = False
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process = process
         self.start()
 
     def run(self) -> None:
-        with contextlib.suppress(OSError):  # the first task tries again, and says what is wrong
-            self.process = self._spawn()
+        if self.process is None:
+            with contextlib.suppress(OSError):  # the first task tries again, and says what is wrong
+                self.process = self._spawn()
         while (task := self._tasks.get()) is not None:
             future, call = task
             if future.set_running_or_notify_cancel():

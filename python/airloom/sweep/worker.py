@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import pickle
 import struct
-import sys
 import threading
 from queue import SimpleQueue
 from typing import IO
@@ -43,9 +42,10 @@ def serve() -> None:
     calls: SimpleQueue[bytes] = SimpleQueue()
 
     def read() -> None:
+        asked = os.fdopen(0, "rb", closefd=False)  # not `sys.stdin`: a copy of a process has that one's buffer
         try:
             while True:
-                calls.put(receive(sys.stdin.buffer))
+                calls.put(receive(asked))
         except EOFError:
             # Nobody waits for the answer any more, also in the middle of a task.
             os._exit(0)

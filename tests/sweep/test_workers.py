@@ -1,0 +1,64 @@
+"""Worker processes: copies of this process where that is safe, new interpreters elsewhere."""
+
+import subprocess
+import sys
+import time
+
+from tests.sweep.conftest import is_running
+
+CODE = """
+import os, signal, threading
+from airloom.sweep.forked import Forked
+from airloom.sweep.processes import Processes, WorkerDied
+
+if THREADED:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+pool = Processes(2)
+assert all(isinstance(worker.process, Forked) != THREADED for worker in pool._workers)
+assert [pool.submit(divmod, n, 3).result() for n in (7, 8)] == [(2, 1), (2, 2)]
+try:
+    pool.submit(divmod, 1, 0).result()
+except ZeroDivisionError as error:
+    print(type(error).__name__)
+dying = pool.submit(os._exit, 3)
+try:
+    dying.result()
+except WorkerDied as error:
+    print(error)
+print([pool.submit(abs, -n).result() for n in range(4)])
+os.kill(pool.pids[0], signal.SIGKILL)
+pids = pool.pids
+pool.shutdown()
+print([os.path.exists(f"/proc/{pid}") for pid in pids])
+"""
+
+
+def serve(threaded: bool) -> list[str]:
+    code = CODE.replace("THREADED", str(threaded))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+def test_copies_serve_as_new_interpreters_do() -> None:
+    lines = serve(threaded=False)
+    assert lines == ["ZeroDivisionError", "worker process ended: with exit code 3", "[0, 1, 2, 3]", "[False, False]"]
+    assert serve(threaded=True) == lines
+
+
+def test_a_copy_ends_with_the_process_it_was_made_from() -> None:
+    code = """
+import os, sys
+from airloom.sweep.processes import Processes
+pool = Processes(3)
+print(*pool.pids, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    # The pipe to here is the parent's own: that it closed says that no copy holds it.
+    assert ended.returncode == -9
+    assert len(ended.stdout.split()) == 3
+    until = time.monotonic() + 30
+    while any(is_running(int(pid)) for pid in ended.stdout.split()):
+        assert time.monotonic() < until, "a worker is still there"
+        time.sleep(0.05)
