@@ -1,19 +1,25 @@
 //! A plain wire: rate, delay, a drop-tail queue and losses.
 //!
 //! ```text
-//! send -> queue (drop-tail) -> serialisation at the rate -> loss -> delay -> delivery
+//! send -> queue (drop-tail) -> serialisation at the rate -> loss -> delay -> (late? twice?) -> delivery
 //! ```
 //!
-//! The queue counts the packet in service. Rate counts IP octets. A lost packet has used the wire. Order is kept:
-//! a shorter delay set while packets are on their way does not let later ones overtake. One event per packet: the end
-//! of serialisation and the arrival are computed when a packet enters.
+//! The queue counts the packet in service. Rate counts IP octets. A lost packet has used the wire. Order is kept unless
+//! `reordering` says otherwise: a shorter delay set while packets are on their way does not let later ones overtake. One
+//! event per packet: the end of serialisation and the arrival are computed when a packet enters.
 //!
 //! With `ecn` a queue that is longer than a threshold marks packets whose senders take part in ECN; what does not take part
 //! only meets the end of the queue.
 //!
-//! Left out: framing of a real medium, duplex conflicts, reordering.
+//! ```text
+//!   direction.rs   one direction: queue, serialisation, loss, delay
+//!   disorder.rs    packets that come late or twice, if configured
+//! ```
+//!
+//! Left out: framing of a real medium, duplex conflicts.
 
 mod direction;
+mod disorder;
 #[cfg(test)]
 mod tests;
 
@@ -28,8 +34,10 @@ use serde_json::Value;
 
 use crate::channel::LossConfig;
 use direction::OneWay;
+pub use disorder::Disorder;
+use disorder::Disordered;
 
-/// A wire with a fixed rate, delay, drop-tail queue and losses.
+/// A wire with a fixed rate, delay, drop-tail queue and losses; packets may come late or twice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -44,9 +52,14 @@ pub struct Config {
     pub ecn: Option<EachWay<QueueLimit>>,
     /// Losses after the queue, in the order of packets.
     pub loss: LossConfig,
+    /// Packets that arrive twice; the copy comes directly behind its original, or `delay` after it would have arrived.
+    pub duplication: Option<Disorder>,
+    /// Packets that arrive `delay` late, so that those behind them overtake.
+    pub reordering: Option<Disorder>,
 }
 
-/// See the module.
+/// See the module. On its own it keeps the order and hands nothing over twice: [`build`] adds what the configuration
+/// says of that.
 pub struct Wireline {
     ways: [OneWay; 2],
     state: LinkState,
@@ -56,7 +69,13 @@ pub struct Wireline {
 
 /// Builds a wire from its table.
 pub fn build(table: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
-    Ok(Box::new(Wireline::new(airloom_base::config::read(table)?, parts)?))
+    let config: Config = airloom_base::config::read(table)?;
+    let (duplication, reordering) = (config.duplication, config.reordering);
+    let wire = Wireline::new(config, parts)?;
+    if duplication.is_none() && reordering.is_none() {
+        return Ok(Box::new(wire));
+    }
+    Ok(Box::new(Disordered::new(wire, duplication, reordering, parts)?))
 }
 
 impl Wireline {

@@ -132,3 +132,91 @@ fn rfc_3168_a_queue_above_the_threshold_marks_packets_of_senders_that_know_ecn()
     bench.wire.summarise(&mut summary);
     assert_eq!(summary.values["uplink.ecn_marked"], 3.0);
 }
+
+fn summary(bench: &Bench) -> airloom_base::Summary {
+    let mut summary = airloom_base::Summary::default();
+    bench.wire.summarise(&mut summary);
+    summary
+}
+
+#[test]
+fn a_late_packet_is_overtaken_by_those_that_arrive_meanwhile() {
+    let mut bench = Bench::new(json!({
+        "rate": "1Mbit/s", "delay": "10ms", "reordering": { "probability": 1, "every": 3, "delay": "1500us" }
+    }));
+    (1..=6).for_each(|id| bench.send(id, 125));
+    let expected = [(11_000, 1), (12_000, 2), (14_000, 4), (14_500, 3), (15_000, 5), (17_500, 6)];
+    assert_eq!(bench.drive(), expected);
+    assert_eq!(summary(&bench).values["uplink.reordered"], 2.0);
+    assert_eq!(summary(&bench).values["downlink.reordered"], 0.0);
+}
+
+#[test]
+fn a_copy_comes_directly_behind_its_original_or_later() {
+    let config =
+        |delay| json!({ "rate": "1Mbit/s", "duplication": { "probability": 1, "every": 2, "delay": delay } });
+    for (delay, expected) in [
+        ("0s", [(1000, 1), (2000, 2), (2000, 2), (3000, 3)]),
+        ("1500us", [(1000, 1), (2000, 2), (3000, 3), (3500, 2)]),
+    ] {
+        let mut bench = Bench::new(config(delay));
+        (1..=3).for_each(|id| bench.send(id, 125));
+        assert_eq!(bench.drive(), expected);
+        assert_eq!(summary(&bench).values["uplink.duplicated"], 1.0);
+    }
+}
+
+#[test]
+fn disorder_goes_by_the_number_of_the_packet_and_the_direction() {
+    let config = json!({
+        "rate": "1Gbit/s",
+        "duplication": { "probability": "5%" },
+        "reordering": { "probability": { "uplink": 0.1, "downlink": 0 }, "delay": "1ms" },
+    });
+    let run = |sizes: fn(u64) -> u32| {
+        let mut bench = Bench::new(config.clone());
+        let mut seen = Vec::new();
+        // One at a time: the order of arrivals tells nothing, their times do.
+        for id in 0..20_000 {
+            bench.send(id, sizes(id));
+            let sent = bench.now;
+            let arrivals = bench.drive();
+            seen.push((arrivals.len(), arrivals[0].0 - sent.as_nanos() / 1000 >= 1000));
+        }
+        seen
+    };
+    let one = run(|_| 125);
+    assert_eq!(one, run(|id| 20 + (id % 7) as u32 * 200), "the same packets whatever their size");
+    let share = |what: fn(&(usize, bool)) -> bool| one.iter().filter(|p| what(p)).count() as f64 / 20_000.0;
+    // Five standard deviations of a binomial share. An original that is late while its copy is not shows as not late.
+    assert!((share(|p| p.0 == 2) - 0.05).abs() < 5.0 * (0.05_f64 * 0.95 / 20_000.0).sqrt());
+    assert!((share(|p| p.1) - 0.095).abs() < 5.0 * (0.095_f64 * 0.905 / 20_000.0).sqrt());
+}
+
+#[test]
+fn a_cut_wire_loses_what_is_held_back_on_it() {
+    let mut bench = Bench::new(json!({ "delay": "1ms", "reordering": { "probability": 1, "delay": "1s" } }));
+    bench.send(1, 125);
+    let at = bench.wire.poll_timeout().unwrap();
+    bench.now = at;
+    bench.wire.handle_timeout(&mut Cx { now: at, records: &mut bench.records });
+    assert!(bench.wire.poll_delivery().is_none());
+    bench.apply(Change::State(LinkState::Down));
+    assert_eq!(bench.drive(), []);
+    assert_eq!(summary(&bench).values["uplink.lost"], 1.0);
+}
+
+#[test]
+fn disorder_that_could_do_nothing_is_refused() {
+    let refused = |config: serde_json::Value| {
+        let mut records = Outbox::default();
+        let mut parts = Parts { seed: 1, name: "wire", stations: 1, records: &mut records };
+        super::build(&config, &mut parts).err().expect("refused").path
+    };
+    assert_eq!(refused(json!({ "reordering": { "probability": 0.1 } })), ["reordering", "delay"]);
+    assert_eq!(
+        refused(json!({ "duplication": { "probability": 0.1, "every": 0 } })),
+        ["duplication", "every"]
+    );
+    assert_eq!(refused(json!({ "duplication": { "probability": 1.5 } })), ["duplication", "probability"]);
+}
