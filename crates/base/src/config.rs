@@ -26,6 +26,13 @@ impl ConfigError {
     pub fn at(key: &str, message: impl Into<String>) -> Self {
         ConfigError { path: vec![key.to_owned()], message: message.into() }
     }
+
+    /// The same error, of a table that stands at `key`.
+    #[must_use]
+    pub fn below(mut self, key: &str) -> Self {
+        self.path.insert(0, key.to_owned());
+        self
+    }
 }
 
 impl fmt::Display for ConfigError {

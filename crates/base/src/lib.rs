@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod histogram;
+pub mod law;
 pub mod lookup;
 pub mod machine;
 pub mod packet;
@@ -17,6 +18,7 @@ pub mod units;
 
 pub use config::{AppParts, ConfigError, Entry, Parts, ProtocolParts};
 pub use histogram::Histogram;
+pub use law::Law;
 pub use machine::{
     Backlog, Bearer, BearerEvent, Change, Cx, Direction, Grade, LinkState, Station, Unsupported,
 };

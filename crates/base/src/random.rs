@@ -49,6 +49,10 @@ impl Stream {
     pub fn new(seed: u64, name: &str) -> Self {
         Stream(Xoshiro256PlusPlus::seed_from_u64(derive(seed, name)))
     }
+    /// The generator, for laws that a library draws.
+    pub fn rng(&mut self) -> &mut Xoshiro256PlusPlus {
+        &mut self.0
+    }
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
