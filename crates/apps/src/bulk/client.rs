@@ -12,12 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{LEN, MAX_PADDED, Request};
-use super::server::{SOURCE, clamp};
+use super::{PORT, SOURCE, clamp};
 use crate::net::{Connections, Outgoing};
 use crate::times::Times;
-
-/// Where bulk servers listen unless told otherwise.
-pub(super) const PORT: u16 = 5001;
 
 /// Which way the data flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

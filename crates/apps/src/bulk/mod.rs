@@ -20,3 +20,14 @@ pub mod request;
 pub mod server;
 #[cfg(test)]
 mod tests;
+
+/// Where bulk servers listen unless told otherwise.
+const PORT: u16 = 5001;
+
+/// Which filler bodies are cut from.
+const SOURCE: u32 = 0x6275_6c6b;
+
+/// A number of octets as `read` takes it.
+fn clamp(octets: u64) -> usize {
+    usize::try_from(octets).unwrap_or(usize::MAX)
+}

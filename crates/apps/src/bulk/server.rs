@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{LEN, Request};
+use super::{PORT, SOURCE, clamp};
 use crate::net::{Connections, Outgoing};
-
-/// Which filler the answers are cut from.
-pub(super) const SOURCE: u32 = 0x6275_6c6b;
 
 /// Answers bulk transfers: sends as many octets as a client asks for, or takes as many as it announces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +20,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Config { port: super::client::PORT }
+        Config { port: PORT }
     }
 }
 
@@ -153,11 +151,6 @@ impl Server {
             Some(State::Closing) | None => {}
         }
     }
-}
-
-/// A number of octets as `read` takes it.
-pub(super) fn clamp(octets: u64) -> usize {
-    usize::try_from(octets).unwrap_or(usize::MAX)
 }
 
 /// Drops what has arrived.
