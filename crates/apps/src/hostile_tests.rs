@@ -72,7 +72,7 @@ fn clients_come_to_an_end_whatever_servers_say() {
             pipeline: 1 + stream.below(4) as u16,
             ..Default::default()
         };
-        let client = Client::new(config, SERVER, "origin", "mobile", Duration::ZERO).expect("valid");
+        let client = Client::new(config, SERVER, "origin", "mobile", crate::testing::stream).expect("valid");
         let mut http = Pair::new(client, Answerer::new(&answers, 1, hang_up));
         http.run();
         assert!(http.a.is_done(), "round {round}: {answers:?}");

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use airloom_base::random::Stream;
 use airloom_base::record::Outbox;
 use airloom_base::service::Datagram;
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
@@ -15,6 +16,11 @@ use bytes::Bytes;
 pub(crate) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 /// Address of the second application's host.
 pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+/// Random numbers of an application.
+pub(crate) fn stream(name: &str) -> Stream {
+    Stream::new(1, name)
+}
 
 enum Happening {
     Event(usize, SocketEvent),

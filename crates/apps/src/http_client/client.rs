@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use airloom_base::random::Stream;
 use airloom_base::{
     App, CloseReason, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary,
 };
@@ -10,7 +11,7 @@ use bytes::Bytes;
 
 use super::connection::{Connection, Exchange, Progress};
 use super::{Config, Http};
-use crate::pages::{List, Loads, Page, Plan};
+use crate::pages::{Loads, Page, Plan};
 use crate::times::Times;
 
 /// The client.
@@ -41,14 +42,13 @@ struct Results {
 }
 
 impl Client {
-    /// A client on `host` that fetches from `to`, called `server`, and begins `delay` after the start its
-    /// configuration says.
+    /// A client on `host` that fetches from `to`, called `server`; `stream` gives its random numbers by their name.
     pub fn new(
         config: Config,
         to: IpAddr,
         server: &str,
         host: &str,
-        delay: Duration,
+        stream: impl Fn(&str) -> Stream,
     ) -> Result<Self, ConfigError> {
         let numbers = [("connections", config.connections), ("pipeline", config.pipeline)];
         if let Some((key, _)) = numbers.iter().find(|(_, n)| *n == 0) {
@@ -70,9 +70,9 @@ impl Client {
             (_, 80) => server.to_owned(),
             (_, port) => format!("{server}:{port}"),
         };
+        let delay = Duration::from_nanos(stream("start").below(config.spread.as_nanos()));
         let start = Instant::ZERO + config.start + delay;
-        let Config { objects, pages, repeat, think, .. } = &config;
-        let plan = Plan::new(&List { objects, pages, repeat: *repeat, think: *think }, start)?;
+        let plan = Plan::new(&config.list(), start, stream("pages"))?;
         Ok(Client {
             to: SocketAddr::new(to, config.port),
             authority,
@@ -95,6 +95,9 @@ impl Client {
             if self.page.is_none() && self.plan.next().is_some_and(|at| at <= cx.now) {
                 self.page = Some(self.plan.begin(cx.now));
             }
+            if let Some(page) = &mut self.page {
+                page.go_on(cx.now);
+            }
             self.dispatch(cx, net);
             // A page may consist of nothing.
             if !self.page.as_ref().is_some_and(Page::is_done) {
@@ -107,14 +110,14 @@ impl Client {
             }
         }
         let deadlines = self.connections.iter().map(|c| c.deadline).min();
-        let next = self.plan.next().filter(|_| self.page.is_none());
+        let next = self.page.as_ref().map_or_else(|| self.plan.next(), Page::next);
         self.wake = [deadlines, next].into_iter().flatten().min();
     }
 
     fn end_page(&mut self, cx: &mut Cx) {
         let Some(page) = self.page.take() else { return };
-        self.plan.ended(cx.now);
         self.results.pages.ended(cx, &page, self.plan.objects(&page), &self.authority, &self.host);
+        self.plan.ended(cx.now);
     }
 
     /// Gives waiting objects to connections.
@@ -193,7 +196,7 @@ impl Client {
                 Progress::Complete(exchange) => self.complete(cx, net, place, exchange),
                 Progress::Broken => {
                     net.reset(cx, socket);
-                    self.lost(place);
+                    self.lost(cx.now, place);
                 }
             }
         }
@@ -214,16 +217,16 @@ impl Client {
         if let Some(first) = exchange.first_byte {
             self.results.first_byte.add(first - exchange.asked);
         }
-        page.settle(arrived);
+        page.settle(arrived, cx.now);
         let connection = &self.connections[place];
         if !connection.persists() {
             net.finish(cx, connection.socket);
-            self.lost(place);
+            self.lost(cx.now, place);
         }
     }
 
     /// The connection is of no more use: what it did not answer is asked for again, or has failed.
-    fn lost(&mut self, place: usize) {
+    fn lost(&mut self, now: Instant, place: usize) {
         let (unanswered, blame) = self.connections.swap_remove(place).unanswered();
         let Some(page) = &mut self.page else { return };
         for (position, exchange) in unanswered.into_iter().enumerate().rev() {
@@ -232,7 +235,7 @@ impl Client {
             job.failures += u16::from(blame && position == 0);
             if job.failures > self.config.retries {
                 self.results.failed += 1;
-                page.settle(false);
+                page.settle(false, now);
             } else {
                 //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed.
                 self.results.asked_again += 1;
@@ -253,7 +256,7 @@ impl Client {
             if closed.is_none() {
                 net.finish(cx, socket);
             }
-            self.lost(place);
+            self.lost(cx.now, place);
         }
     }
 }
@@ -289,7 +292,7 @@ impl App for Client {
             } else {
                 net.finish(cx, connection.socket);
             }
-            self.lost(place);
+            self.lost(cx.now, place);
         }
         self.go_on(cx, net);
     }

@@ -31,7 +31,8 @@ use serde_json::Value;
 
 pub use client::Client;
 
-pub use crate::pages::{Object, SizedObject};
+use crate::pages::List;
+pub use crate::pages::{Model, Object, SizedObject, Traffic};
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,15 +65,18 @@ pub struct Config {
     pub connections: u16,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
     pub pipeline: u16,
-    /// Objects of one page, all known from the start: paths, or tables with `path` and `size`. `["/"]` if neither
-    /// this nor `pages` is given.
+    /// Objects of one page, all known from the start: paths, or tables with `path` and `size`. `["/"]` if none
+    /// of this, `pages` and `traffic` is given.
     pub objects: Vec<Object>,
     /// Pages, loaded one after another. Of each the first object is fetched alone; the others, which it is taken to
     /// name, follow when it has arrived.
     pub pages: Vec<Vec<Object>>,
-    /// How often everything is loaded.
+    /// Pages drawn from a model of web traffic, loaded as `pages` are: other ones with each seed, and the same for every
+    /// protocol.
+    pub traffic: Option<Traffic>,
+    /// How often everything that is listed is loaded.
     pub repeat: u32,
-    /// Pause between two pages.
+    /// Pause between two listed pages.
     pub think: Duration,
     /// When to begin.
     pub start: Duration,
@@ -97,6 +101,7 @@ impl Default for Config {
             pipeline: 1,
             objects: Vec::new(),
             pages: Vec::new(),
+            traffic: None,
             repeat: 1,
             think: Duration::ZERO,
             start: Duration::ZERO,
@@ -109,6 +114,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What is to be loaded.
+    fn list(&self) -> List<'_> {
+        let Config { objects, pages, traffic, repeat, think, .. } = self;
+        List { objects, pages, traffic: traffic.as_ref(), repeat: *repeat, think: *think }
+    }
+
     /// Does a connection carry more than one object?
     fn persists(&self) -> bool {
         match self.http {
@@ -129,6 +140,5 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let config: Config = airloom_base::config::read(value)?;
     let to = parts.server("server", config.server.as_deref())?;
     let name = config.server.as_deref().or(parts.far_end).unwrap_or_default().to_owned();
-    let delay = Duration::from_nanos(parts.stream("start").below(config.spread.as_nanos()));
-    Ok(Box::new(Client::new(config, to, &name, parts.host, delay)?))
+    Ok(Box::new(Client::new(config, to, &name, parts.host, |name| parts.stream(name))?))
 }

@@ -1,15 +1,16 @@
 use std::collections::BTreeMap;
 
+use airloom_base::law::{Kind, Law};
 use airloom_base::record::{PageRecord, Record};
 use airloom_base::units::Octets;
 use airloom_base::{App, Duration};
 
 use super::*;
 use crate::http_server::{self, Server};
-use crate::testing::{Answerer, Pair, SERVER};
+use crate::testing::{Answerer, Pair, SERVER, stream};
 
 fn client(config: Config) -> Client {
-    Client::new(config, SERVER, "origin", "mobile", Duration::ZERO).expect("a valid configuration")
+    Client::new(config, SERVER, "origin", "mobile", stream).expect("a valid configuration")
 }
 
 fn pair_with(config: Config, server: http_server::Config) -> Pair<Client, Server> {
@@ -225,9 +226,8 @@ fn requests_say_what_the_mode_needs_and_can_be_padded() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let path = |config| {
-        Client::new(config, SERVER, "origin", "mobile", Duration::ZERO).err().map(|e| e.path.concat())
-    };
+    let path =
+        |config| Client::new(config, SERVER, "origin", "mobile", stream).err().map(|e| e.path.concat());
     let base = Config::default;
     assert_eq!(path(Config { connections: 0, ..base() }).as_deref(), Some("connections"));
     assert_eq!(path(Config { pipeline: 0, ..base() }).as_deref(), Some("pipeline"));
@@ -239,6 +239,46 @@ fn settings_that_make_no_sense_are_refused() {
     assert_eq!(path(Config { pages: vec![Vec::new()], ..base() }).as_deref(), Some("pages"));
     let both = Config { pages: vec![paths(&["/"])], objects: paths(&["/"]), ..base() };
     assert_eq!(path(both).as_deref(), Some("pages"));
+    let both = Config { traffic: Some(Traffic::default()), objects: paths(&["/"]), ..base() };
+    assert_eq!(path(both).as_deref(), Some("traffic"));
+}
+
+#[test]
+fn drawn_pages_are_the_same_for_every_way_to_load_them() {
+    let traffic = Traffic { pages: Some(20), most: Some(Octets(50_000)), ..Traffic::default() };
+    let load = |http, connections| {
+        let mut pair =
+            pair(Config { http, connections, traffic: Some(traffic.clone()), ..Config::default() });
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["pages", "pages_failed", "failed"]), [20.0, 0.0, 0.0]);
+        pages(&pair).into_iter().map(|page| (page.url, page.objects, page.bytes)).collect::<Vec<_>>()
+    };
+    let serial = load(Http::Http10, 1);
+    assert_eq!(serial, load(Http::Http11, 4));
+    assert!(serial.iter().all(|(_, objects, _)| *objects >= 4));
+    assert!(serial.windows(2).any(|two| two[0] != two[1]));
+}
+
+#[test]
+fn people_read_pages_and_browsers_too() {
+    let law = |seconds| Some(Law::of(Kind::Fixed(seconds)));
+    let traffic = Traffic {
+        within: Some(Duration::from_secs(100)),
+        main: law(1000.0),
+        inline: law(500.0),
+        count: law(2.0),
+        reading: law(30.0),
+        parsing: law(0.5),
+        ..Traffic::default()
+    };
+    let mut pair = pair(Config { traffic: Some(traffic), connections: 1, ..Config::default() });
+    pair.run();
+    // Set-up and three round trips of 20 ms, half a second for the first object to be understood.
+    let pages = pages(&pair);
+    let times: Vec<f64> = pages.iter().map(|page| page.start.as_secs_f64()).collect();
+    assert_eq!(times.len(), 4, "the fifth would begin after 100 s: {times:?}");
+    assert!((times[1] - 30.58).abs() < 1e-6, "{times:?}");
+    assert!(pages.iter().all(|page| page.objects == 3 && page.bytes == 2000));
 }
 
 #[test]

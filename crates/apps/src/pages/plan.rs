@@ -1,8 +1,10 @@
 //! Which page is loaded when.
 
+use airloom_base::random::Stream;
 use airloom_base::{ConfigError, Duration, Instant};
 
-use super::{Object, Page};
+use super::traffic::{Drawing, Drawn};
+use super::{Object, Page, Traffic};
 
 /// What a scenario says of pages; the keys are the same in every browser.
 pub(crate) struct List<'a> {
@@ -10,41 +12,72 @@ pub(crate) struct List<'a> {
     pub(crate) objects: &'a [Object],
     /// Pages whose first object names the others.
     pub(crate) pages: &'a [Vec<Object>],
-    /// How often everything is loaded.
+    /// Pages drawn from a model.
+    pub(crate) traffic: Option<&'a Traffic>,
+    /// How often everything that is listed is loaded.
     pub(crate) repeat: u32,
-    /// Pause between two pages.
+    /// Pause between two pages of a list.
     pub(crate) think: Duration,
 }
 
 /// The pages of an application, one after another.
 pub(crate) struct Plan {
-    pages: Vec<Vec<Object>>,
-    first_alone: bool,
+    source: Source,
     /// Pages still to begin.
     left: u64,
-    think: Duration,
     next: Instant,
+    /// No page begins after this.
+    until: Option<Instant>,
+}
+
+enum Source {
+    Listed {
+        pages: Vec<Vec<Object>>,
+        first_alone: bool,
+        think: Duration,
+    },
+    /// And the page that is being loaded.
+    Drawn(Box<Drawing>, Drawn),
 }
 
 impl Plan {
-    /// The first page begins at `start`.
-    pub(crate) fn new(list: &List, start: Instant) -> Result<Plan, ConfigError> {
-        let List { objects, pages, repeat, think } = *list;
-        if repeat == 0 {
+    /// The first page begins at `start`. `stream` draws pages.
+    pub(crate) fn new(list: &List, start: Instant, stream: Stream) -> Result<Plan, ConfigError> {
+        if list.repeat == 0 {
             return Err(ConfigError::at("repeat", "must be at least 1"));
         }
-        if !objects.is_empty() && !pages.is_empty() {
-            return Err(ConfigError::at("pages", "give either `objects` or `pages`, not both"));
+        let given = [("objects", !list.objects.is_empty()), ("pages", !list.pages.is_empty())];
+        let given = given.into_iter().chain([("traffic", list.traffic.is_some())]).filter(|(_, is)| *is);
+        if let Some((key, _)) = given.skip(1).last() {
+            return Err(ConfigError::at(key, "give one of `objects`, `pages` and `traffic`"));
         }
-        let first_alone = !pages.is_empty();
-        let pages = match (objects.is_empty(), first_alone) {
-            (_, true) => pages.to_vec(),
-            (false, _) => vec![objects.to_vec()],
+        check_paths(list)?;
+        let Some(traffic) = list.traffic else { return Ok(Plan::listed(list, start)) };
+        let mut drawing = traffic.drawing(stream).map_err(|error| error.below("traffic"))?;
+        let first = drawing.draw();
+        let until = traffic.within.map(|within| start + within);
+        Ok(Plan {
+            source: Source::Drawn(Box::new(drawing), first),
+            left: traffic.pages(),
+            next: start,
+            until,
+        })
+    }
+
+    fn listed(list: &List, start: Instant) -> Plan {
+        let first_alone = !list.pages.is_empty();
+        let pages = match (list.objects.is_empty(), first_alone) {
+            (_, true) => list.pages.to_vec(),
+            (false, _) => vec![list.objects.to_vec()],
             (true, _) => vec![vec![Object::Path("/".to_owned())]],
         };
-        check_paths(list)?;
-        let left = pages.len() as u64 * u64::from(repeat);
-        Ok(Plan { pages, first_alone, left, think, next: start })
+        let left = pages.len() as u64 * u64::from(list.repeat);
+        Plan {
+            source: Source::Listed { pages, first_alone, think: list.think },
+            left,
+            next: start,
+            until: None,
+        }
     }
 
     /// Was every page begun?
@@ -59,20 +92,36 @@ impl Plan {
 
     /// The next page, from now on.
     pub(crate) fn begin(&mut self, now: Instant) -> Page {
-        let all = self.pages.len() as u64;
-        let index = ((all - self.left % all) % all) as usize;
-        self.left = self.left.saturating_sub(1);
-        Page::new(index, self.pages[index].len() as u32, self.first_alone, now)
+        let left = self.left;
+        self.left = left.saturating_sub(1);
+        match &self.source {
+            Source::Listed { pages, first_alone, .. } => {
+                let all = pages.len() as u64;
+                let index = ((all - left % all) % all) as usize;
+                Page::new(index, pages[index].len() as u32, first_alone.then_some(Duration::ZERO), now)
+            }
+            Source::Drawn(_, page) => Page::new(0, page.objects.len() as u32, Some(page.parsing), now),
+        }
     }
 
-    /// A page has ended: the next one begins after the pause.
+    /// A page has ended, and nothing is asked of it any more: the next one begins after the pause.
     pub(crate) fn ended(&mut self, now: Instant) {
-        self.next = now + self.think;
+        self.next = now
+            + match &mut self.source {
+                Source::Listed { think, .. } => *think,
+                Source::Drawn(drawing, page) => std::mem::replace(page, drawing.draw()).reading,
+            };
+        if self.until.is_some_and(|until| self.next > until) {
+            self.left = 0;
+        }
     }
 
     /// The objects of a page.
     pub(crate) fn objects(&self, page: &Page) -> &[Object] {
-        &self.pages[page.index]
+        match &self.source {
+            Source::Listed { pages, .. } => &pages[page.index],
+            Source::Drawn(_, page) => &page.objects,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use airloom_base::random::Stream;
 use airloom_base::record::{FlowRecord, Record};
 use airloom_base::service::{Datagram, FlowFacts};
 use airloom_base::{
@@ -16,14 +17,10 @@ use airloom_transports::wtp::Counters;
 use bytes::Bytes;
 
 use super::line::{Heard, Line, Request};
-use super::{Acknowledging, Config, Mode, SessionUse, headers};
-use crate::pages::{Job, List, Loads, Page, Plan};
+use super::{Acknowledging, CONNECTIONLESS_PORT, Config, Mode, SESSION_PORT, SessionUse, headers};
+use crate::pages::{Job, Loads, Page, Plan};
 use crate::times::Times;
 
-/// Port of gateways for sessions.
-pub(super) const SESSION_PORT: u16 = 9201;
-/// Port of gateways for single datagrams.
-const CONNECTIONLESS_PORT: u16 = 9200;
 /// Redirections of one opening that are followed.
 const MOST_REDIRECTIONS: u16 = 4;
 /// Header octets of a UDP datagram.
@@ -104,8 +101,12 @@ struct Results {
 }
 
 impl Browser {
-    /// A browser that begins `delay` after the start its configuration says.
-    pub fn new(config: Config, places: &Whereabouts, delay: Duration) -> Result<Self, ConfigError> {
+    /// A browser; `stream` gives its random numbers by their name.
+    pub fn new(
+        config: Config,
+        places: &Whereabouts,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Result<Self, ConfigError> {
         for (key, time) in [("timeout", config.timeout), ("repeat_after", config.repeat_after)] {
             if time.is_zero() {
                 return Err(ConfigError::at(key, "must be above 0s"));
@@ -119,10 +120,7 @@ impl Browser {
                 return Err(ConfigError::at(key, "has 32 bits"));
             }
         }
-        config.wtp.check().map_err(|mut error| {
-            error.path.insert(0, "wtp".to_owned());
-            error
-        })?;
+        config.wtp.check().map_err(|error| error.below("wtp"))?;
         let connects = config.mode == Mode::Session;
         let mut session = headers::block("headers", &config.headers, config.headers_size)?;
         let mut request =
@@ -138,9 +136,9 @@ impl Browser {
             _ => places.origin.to_owned(),
         };
         let authority = if config.port == 80 { origin } else { format!("{origin}:{}", config.port) };
+        let delay = Duration::from_nanos(stream("start").below(config.spread.as_nanos()));
         let start = Instant::ZERO + config.start + delay;
-        let Config { objects, pages, repeat, think, .. } = &config;
-        let plan = Plan::new(&List { objects, pages, repeat: *repeat, think: *think }, start)?;
+        let plan = Plan::new(&config.list(), start, stream("pages"))?;
         let local = places.local.map(|ip| SocketAddr::new(ip, config.local_port).to_string());
         Ok(Browser {
             line: line(&config, gateway),
@@ -180,6 +178,9 @@ impl Browser {
             if (self.page.is_some() || is_due) && !self.line.is_open() && self.opening.is_none() {
                 self.open(cx);
             }
+            if let Some(page) = &mut self.page {
+                page.go_on(cx.now);
+            }
             self.dispatch(cx);
             // What could not even be sent is heard of at once, and a page may consist of nothing.
             let heard = self.listen(cx);
@@ -191,7 +192,10 @@ impl Browser {
             self.close(cx, net);
         }
         self.transmit(cx, net);
-        let next = self.plan.next().filter(|_| self.page.is_none() && self.opening.is_none());
+        let next = match &self.page {
+            Some(page) => page.next(),
+            None => self.plan.next().filter(|_| self.opening.is_none()),
+        };
         let opening = self.opening.map(|since| since + self.config.timeout);
         let requests = self.asked.values().map(|asked| asked.deadline(self.config.timeout)).min();
         self.wake = [next, opening, requests, self.line.poll_timeout()].into_iter().flatten().min();
@@ -241,7 +245,7 @@ impl Browser {
             Heard::Reply(request, status, octets) => self.reply(cx, request, status, octets),
             Heard::Aborted(request) => {
                 if let Some(asked) = self.asked.remove(&request) {
-                    self.again(asked.job);
+                    self.again(cx.now, asked.job);
                 }
             }
             Heard::Gone(reason) => self.lost(cx, reason),
@@ -267,16 +271,16 @@ impl Browser {
             self.results.failed += 1;
             self.results.wasted += octets;
         }
-        page.settle(arrived);
+        page.settle(arrived, cx.now);
     }
 
     /// A request failed: its object is asked for again, or has failed.
-    fn again(&mut self, mut job: Job) {
+    fn again(&mut self, now: Instant, mut job: Job) {
         let Some(page) = &mut self.page else { return };
         job.failures += 1;
         if job.failures > self.config.retries {
             self.results.failed += 1;
-            page.settle(false);
+            page.settle(false, now);
         } else {
             self.results.asked_again += 1;
             page.again(job);
@@ -321,7 +325,7 @@ impl Browser {
         let Some(page) = &mut self.page else { return };
         while page.take().is_some() {
             self.results.failed += 1;
-            page.settle(false);
+            page.settle(false, cx.now);
         }
     }
 
@@ -371,8 +375,8 @@ impl Browser {
 
     fn end_page(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
-        self.plan.ended(cx.now);
         self.results.pages.ended(cx, &page, self.plan.objects(&page), &self.authority, &self.host);
+        self.plan.ended(cx.now);
         if self.config.session == SessionUse::EachPage && self.config.mode == Mode::Session {
             self.close(cx, net);
         }
@@ -398,7 +402,7 @@ impl Browser {
                 if self.asked.is_empty() {
                     // Not for want of room: the gateway does not take so much.
                     self.results.failed += 1;
-                    page.settle(false);
+                    page.settle(false, cx.now);
                     continue;
                 }
                 page.again(job);
@@ -424,7 +428,7 @@ impl Browser {
             self.results.timeouts += 1;
             self.line.give_up(now, request);
             if let Some(asked) = self.asked.remove(&request) {
-                self.again(asked.job);
+                self.again(cx.now, asked.job);
             }
         }
         for (request, asked) in &mut self.asked {

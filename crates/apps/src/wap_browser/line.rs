@@ -11,7 +11,7 @@ use airloom_transports::wsp::wire::Method;
 use airloom_transports::wtp::{Counters, Transaction};
 use bytes::Bytes;
 
-use super::browser::SESSION_PORT;
+use super::SESSION_PORT;
 
 /// The name of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -31,7 +31,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::pages::{Object, SizedObject};
+use crate::pages::List;
+pub use crate::pages::{Model, Object, SizedObject, Traffic};
 pub use browser::{Browser, Whereabouts};
 
 /// How a browser speaks to its gateway.
@@ -88,14 +89,17 @@ pub struct Config {
     /// Its port.
     pub port: u16,
     /// Objects of one page, all known from the start: paths, or tables with `path` and `size` (of the body as the gateway
-    /// sends it). `["/"]` if neither this nor `pages` is given.
+    /// sends it). `["/"]` if none of this, `pages` and `traffic` is given.
     pub objects: Vec<Object>,
     /// Pages, loaded one after another. Of each the first object is fetched alone; the others, which it is taken to
     /// name, follow when it has arrived.
     pub pages: Vec<Vec<Object>>,
-    /// How often everything is loaded.
+    /// Pages drawn from a model of web traffic, loaded as `pages` are: other ones with each seed, and the same for every
+    /// protocol.
+    pub traffic: Option<Traffic>,
+    /// How often everything that is listed is loaded.
     pub repeat: u32,
-    /// Pause between two pages.
+    /// Pause between two listed pages.
     pub think: Duration,
     /// When to begin.
     pub start: Duration,
@@ -148,6 +152,7 @@ impl Default for Config {
             port: 80,
             objects: Vec::new(),
             pages: Vec::new(),
+            traffic: None,
             repeat: 1,
             think: Duration::ZERO,
             start: Duration::ZERO,
@@ -171,6 +176,20 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// What is to be loaded.
+    fn list(&self) -> List<'_> {
+        let Config { objects, pages, traffic, repeat, think, .. } = self;
+        List { objects, pages, traffic: traffic.as_ref(), repeat: *repeat, think: *think }
+    }
+}
+
+/// Port of gateways for sessions.
+const SESSION_PORT: u16 = 9201;
+
+/// Port of gateways for single datagrams.
+const CONNECTIONLESS_PORT: u16 = 9200;
+
 /// The proxy that a browser looks for.
 const PROXY: &str = "wap-gateway";
 
@@ -181,8 +200,7 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let gateway = parts.server("gateway", config.gateway.as_deref().or(found.as_deref()))?;
     parts.server("server", config.server.as_deref())?;
     let origin = config.server.as_deref().or(parts.far_end).unwrap_or_default().to_owned();
-    let delay = Duration::from_nanos(parts.stream("start").below(config.spread.as_nanos()));
     let local = (parts.resolve)(parts.host);
     let places = Whereabouts { gateway, origin: &origin, host: parts.host, local };
-    Ok(Box::new(Browser::new(config, &places, delay)?))
+    Ok(Box::new(Browser::new(config, &places, |name| parts.stream(name))?))
 }

@@ -12,7 +12,7 @@ use airloom_transports::wtp::wire::{Kind, split};
 use bytes::Bytes;
 
 use super::*;
-use crate::testing::{CLIENT, Pair, SERVER};
+use crate::testing::{CLIENT, Pair, SERVER, stream};
 
 /// A gateway that knows what `/<size>` holds, and nothing else.
 struct Gateway {
@@ -110,7 +110,7 @@ impl App for Gateway {
 
 fn browser(config: Config) -> Browser {
     let places = Whereabouts { gateway: SERVER, origin: "origin", host: "mobile", local: Some(CLIENT) };
-    Browser::new(config, &places, Duration::ZERO).expect("a valid configuration")
+    Browser::new(config, &places, stream).expect("a valid configuration")
 }
 
 fn pair(config: Config) -> Pair<Browser, Gateway> {
@@ -360,7 +360,7 @@ fn another_gateway_is_asked_where_one_says_so() {
 fn settings_that_make_no_sense_are_refused() {
     let path = |config| {
         let places = Whereabouts { gateway: SERVER, origin: "o", host: "m", local: None };
-        Browser::new(config, &places, Duration::ZERO).err().map(|error| error.path.join("."))
+        Browser::new(config, &places, stream).err().map(|error| error.path.join("."))
     };
     let usual = Config::default;
     assert_eq!(path(usual()), None);

@@ -116,10 +116,7 @@ impl Config {
     /// # Errors
     /// The key and what would be valid.
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.wtp.check().map_err(|mut e| {
-            e.path.insert(0, "wtp".to_owned());
-            e
-        })?;
+        self.wtp.check().map_err(|error| error.below("wtp"))?;
         let is_token = |o: u8| o.is_ascii_alphanumeric() || b"-._".contains(&o);
         if self.name.is_empty() || !self.name.bytes().all(is_token) {
             return Err(ConfigError::at("name", "must be a word of letters, digits, `-`, `.` and `_`"));
