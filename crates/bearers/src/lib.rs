@@ -4,6 +4,7 @@
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
 
 pub mod channel;
+pub mod egprs;
 pub mod trace;
 pub mod umts;
 pub mod wireline;

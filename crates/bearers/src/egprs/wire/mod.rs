@@ -1,0 +1,62 @@
+//! What goes over the air: radio blocks with RLC data, and control messages, bit for bit.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `bits.rs` | fields least significant bit first, as EGPRS headers have them |
+//! | `header.rs` | RLC/MAC headers of types 1, 2 and 3, both directions |
+//! | `block.rs` | a radio block: header, E and FBI or TI bits, length indicators, data |
+//! | `control.rs` | EGPRS PACKET DOWNLINK ACK/NACK and PACKET UPLINK ACK/NACK |
+//! | `ack_nack.rs` | the EGPRS Ack/Nack Description in them: window, bitmaps |
+//! | `compression.rs` | run lengths of the compressed bitmap |
+
+pub mod ack_nack;
+mod bits;
+pub mod block;
+mod compression;
+pub mod control;
+pub mod header;
+#[cfg(test)]
+mod tests;
+
+pub use ack_nack::AckNack;
+pub use block::{RadioBlock, Unit};
+pub use control::{DownlinkAckNack, UplinkAckNack};
+pub use header::{DownlinkHeader, Header, Poll, UplinkHeader};
+
+/// Block sequence numbers count modulo this (TS 44.060 9.1.4: SNS of EGPRS).
+pub const SNS: u16 = 2048;
+
+/// Octets of a control block in CS-1.
+pub const CONTROL_OCTETS: usize = 23;
+
+/// Octets that cannot be what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// No radio block has this many octets.
+    Length,
+    /// A field has a value that means nothing.
+    Reserved(&'static str),
+    /// A field reaches beyond the end.
+    Truncated,
+    /// Length indicators reach beyond the block.
+    LengthIndicator,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Length => f.write_str("no radio block has this many octets"),
+            Error::Reserved(field) => write!(f, "the field {field} has a reserved value"),
+            Error::Truncated => f.write_str("a field reaches beyond the end of the block"),
+            Error::LengthIndicator => f.write_str("length indicators reach beyond the block"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<airloom_wire::bits::OutOfBits> for Error {
+    fn from(_: airloom_wire::bits::OutOfBits) -> Error {
+        Error::Truncated
+    }
+}
