@@ -207,7 +207,7 @@ pub fn expand(first: bool, bits: &[bool], limit: usize) -> Option<Vec<bool>> {
         // No word is the beginning of another, so at most one matches.
         let is_here =
             |word: &&str| word.len() <= rest.len() && word.bytes().zip(rest).all(|(w, b)| (w == b'1') == *b);
-        let index = table(colour).iter().position(|word| is_here(&word))?;
+        let index = table(colour).iter().position(is_here)?;
         rest = &rest[table(colour)[index].len()..];
         let run = if index < 64 { index } else { (index - 63) * 64 };
         if out.len() + run > limit {
