@@ -5,8 +5,10 @@
 
 pub mod channel;
 pub mod egprs;
+pub mod nested;
 pub mod trace;
 pub mod umts;
+pub mod vdeldrop;
 pub mod wireline;
 
 use airloom_base::{Bearer, ConfigError, Entry, Parts};
@@ -19,6 +21,7 @@ pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<trace::Config>("trace", trace::build),
     Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),
+    Entry::new::<vdeldrop::Config>("vdeldrop", vdeldrop::build),
     Entry::new::<wireline::Config>("wireline", wireline::build),
 ];
 

@@ -1,0 +1,372 @@
+//! VDELDROP: phases in which packets are dropped at a steady rate and delayed each differently, in front of any link.
+//!
+//! ```text
+//!   the link below ──> arrives at a host ──> off phase: at once
+//!                                       └──> on phase: every n-th (or by chance) dropped, the others a random time later
+//! ```
+//!
+//! Source: the test protocol of Tsaoussidis and others 2000, section 4, which stood in the protocol stack of a host. What the
+//! paper does not say are settings: the law of the drops (the stock x-kernel layer drops every n-th packet), at which
+//! hosts it stood (`at`: it acts on what arrives there, as that layer did), the law of the delay, the first phase.
+//!
+//! Drops are counted in the packets that meet an on phase, each direction on its own. The count begins at a number that is
+//! drawn with the seed: a periodic drop locks in step with a periodic sender otherwise.
+//!
+//! ```text
+//!   phases.rs   when it acts
+//! ```
+
+mod phases;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use airloom_base::law::Law;
+use airloom_base::random::{Fate, Stream};
+use airloom_base::record::{Event, PacketFacts, PointKind};
+use airloom_base::units::Probability;
+use airloom_base::{
+    Backlog, Bearer, BearerEvent, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, LinkState,
+    Packet, Parts, Point, Station, Summary, Unsupported,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::nested::Nested;
+use phases::Phases;
+pub use phases::{First, Length};
+
+/// Longest drawn delay, seconds.
+const LONGEST_S: f64 = 3600.0;
+
+/// At which hosts the element stands; it acts on what arrives there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// At the mobile (on a wire: the host named first): packets of the downlink.
+    #[default]
+    Mobile,
+    /// At the network's end: packets of the uplink.
+    Network,
+    /// At both.
+    Both,
+}
+
+/// Phases in which packets are dropped and delayed, in front of any other bearer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The link below.
+    pub over: Nested,
+    /// Length of the phases in which it acts: a duration, or a law of seconds.
+    pub on: Length,
+    /// Length of the phases in which it does not.
+    pub off: Length,
+    /// `"off"`, `"on"` or `"random"`.
+    pub first: First,
+    /// At which host: `"mobile"`, `"network"` or `"both"`.
+    pub at: At,
+    /// In on phases every so many-th packet is dropped.
+    pub every: Option<u32>,
+    /// In on phases each packet is dropped with this probability; instead of `every`.
+    pub probability: Option<Probability>,
+    /// Seconds that each packet of an on phase is late.
+    pub delay: Option<Law>,
+    /// Does a packet that is less late wait for those before it? If not, it overtakes them.
+    pub keep_order: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            over: Nested::default(),
+            on: Length::Fixed(Duration::from_secs(10)),
+            off: Length::Fixed(Duration::from_secs(10)),
+            first: First::Off,
+            at: At::Mobile,
+            every: None,
+            probability: None,
+            delay: None,
+            keep_order: false,
+        }
+    }
+}
+
+/// What is dropped.
+enum Drops {
+    Never,
+    /// Every n-th, counted from a drawn number on.
+    Every {
+        n: u64,
+        from: u64,
+    },
+    /// By the packet's number.
+    ByChance(Fate, f64),
+}
+
+/// The element on the packets of one direction.
+struct Element {
+    drops: Drops,
+    delays: Stream,
+    /// Packets that met an on phase.
+    met: u64,
+    dropped: u64,
+    delayed: u64,
+    /// When the last packet is handed over.
+    latest: Instant,
+    point: Point,
+}
+
+/// A packet that waits at its host; `order` keeps those of one moment in their order.
+struct Held {
+    at: Instant,
+    order: u64,
+    direction: Direction,
+    station: Station,
+    packet: Packet,
+}
+
+impl Held {
+    fn key(&self) -> (Instant, u64) {
+        (self.at, self.order)
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// See the module.
+pub struct Vdeldrop {
+    below: Box<dyn Bearer>,
+    phases: Phases,
+    elements: [Option<Element>; 2],
+    delay: Option<Law>,
+    keep_order: bool,
+    held: BinaryHeap<Reverse<Held>>,
+    order: u64,
+    now: Instant,
+}
+
+/// Builds the element and the link below from its table.
+pub fn build(table: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
+    let config: Config = airloom_base::config::read(table)?;
+    Ok(Box::new(Vdeldrop::new(&config, parts)?))
+}
+
+impl Vdeldrop {
+    /// The element in front of the link that the configuration names.
+    ///
+    /// # Errors
+    /// The key that makes no sense.
+    pub fn new(config: &Config, parts: &mut Parts) -> Result<Self, ConfigError> {
+        if config.every.is_some() && config.probability.is_some() {
+            return Err(ConfigError::at("probability", "give either `every` or `probability`, not both"));
+        }
+        if config.every == Some(0) {
+            return Err(ConfigError::at("every", "every 0th packet is none; 1 means all of them"));
+        }
+        if let Some(delay) = &config.delay {
+            delay.check().map_err(|error| error.below("delay"))?;
+        }
+        let phases = Phases::new(&config.on, &config.off, config.first, parts.stream("vdeldrop.phases"))?;
+        let elements = Direction::BOTH.map(|direction| {
+            let acts = match config.at {
+                At::Both => true,
+                At::Mobile => direction == Direction::Downlink,
+                At::Network => direction == Direction::Uplink,
+            };
+            acts.then(|| Element::new(config, direction, parts))
+        });
+        let below = config.over.build(parts).map_err(|error| error.below("over"))?;
+        Ok(Vdeldrop {
+            below,
+            phases,
+            elements,
+            delay: config.delay.clone(),
+            keep_order: config.keep_order,
+            held: BinaryHeap::new(),
+            order: 0,
+            now: Instant::ZERO,
+        })
+    }
+
+    /// Takes what the link below hands over.
+    fn take(&mut self, cx: &mut Cx) {
+        self.now = self.now.max(cx.now);
+        while let Some((direction, station, packet)) = self.below.poll_delivery() {
+            let mut at = cx.now;
+            if let Some(element) = &mut self.elements[direction as usize] {
+                if self.phases.is_on(cx.now) {
+                    if element.drops(cx, direction, &packet) {
+                        continue;
+                    }
+                    at += element.delay(self.delay.as_ref());
+                }
+                if self.keep_order {
+                    at = at.max(element.latest);
+                }
+                element.latest = element.latest.max(at);
+            }
+            self.held.push(Reverse(Held { at, order: self.order, direction, station, packet }));
+            self.order += 1;
+        }
+    }
+}
+
+impl Element {
+    fn new(config: &Config, direction: Direction, parts: &mut Parts) -> Element {
+        let drops = match (config.every, config.probability) {
+            (Some(n), _) => {
+                let n = u64::from(n);
+                Drops::Every { n, from: parts.stream_of("vdeldrop.count", direction).below(n) }
+            }
+            (None, Some(p)) => {
+                Drops::ByChance(parts.fate("vdeldrop").lane(direction, Station(0), 0), p.get())
+            }
+            (None, None) => Drops::Never,
+        };
+        let point = parts.point(&format!("vdeldrop.{}.rx", direction.short()), PointKind::Ip);
+        Element {
+            drops,
+            delays: parts.stream_of("vdeldrop.delay", direction),
+            met: 0,
+            dropped: 0,
+            delayed: 0,
+            latest: Instant::ZERO,
+            point,
+        }
+    }
+
+    /// Is this packet, which meets an on phase, dropped?
+    fn drops(&mut self, cx: &mut Cx, direction: Direction, packet: &Packet) -> bool {
+        let number = self.met;
+        self.met += 1;
+        let dropped = match &self.drops {
+            Drops::Never => false,
+            Drops::Every { n, from } => (number + from + 1).is_multiple_of(*n),
+            Drops::ByChance(fate, probability) => fate.nth(number) < *probability,
+        };
+        if dropped {
+            self.dropped += 1;
+            self.record(cx, direction, packet, "vdeldrop");
+        }
+        dropped
+    }
+
+    fn record(&self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
+        let facts = || PacketFacts {
+            event: Event::Drop,
+            direction,
+            packet: packet.id(),
+            flow: packet.flow(),
+            proto: "ip",
+            len: packet.wire_len() as u32,
+            seq: None,
+            ack: None,
+            attempt: 0,
+            reason: Some(reason),
+            queue: None,
+        };
+        cx.records.packet(cx.now, self.point, facts, |out| airloom_wire::edge::egress(packet, out));
+    }
+
+    fn delay(&mut self, law: Option<&Law>) -> Duration {
+        let Some(law) = law else { return Duration::ZERO };
+        let delay = Duration::from_secs_f64(law.draw(&mut self.delays).clamp(0.0, LONGEST_S));
+        self.delayed += u64::from(!delay.is_zero());
+        delay
+    }
+}
+
+impl Bearer for Vdeldrop {
+    fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet) {
+        self.below.send(cx, dir, station, sdu);
+        self.take(cx);
+    }
+
+    fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
+        if self.held.peek()?.0.at > self.now {
+            return None;
+        }
+        self.held.pop().map(|Reverse(held)| (held.direction, held.station, held.packet))
+    }
+
+    fn delivers_by_deadline(&self) -> bool {
+        self.below.delivers_by_deadline()
+    }
+
+    fn tells_events(&self) -> bool {
+        self.below.tells_events()
+    }
+
+    fn poll_event(&mut self) -> Option<BearerEvent> {
+        self.below.poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let held = self.held.peek().map(|Reverse(held)| held.at);
+        [self.below.poll_timeout(), held].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        self.below.handle_timeout(cx);
+        self.take(cx);
+    }
+
+    fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
+        self.below.backlog(now, dir, station)
+    }
+
+    fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        self.below.apply(cx, part, change)?;
+        if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
+            for Reverse(held) in std::mem::take(&mut self.held).into_sorted_vec() {
+                if let Some(element) = &self.elements[held.direction as usize] {
+                    element.record(cx, held.direction, &held.packet, "link down");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn grade(&self) -> Grade {
+        // It counts datagrams: super-packets are cut.
+        match self.below.grade() {
+            Grade::Transparent => Grade::Packet,
+            grade => grade,
+        }
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        self.below.summarise(out);
+        for direction in Direction::BOTH {
+            let Some(element) = &self.elements[direction as usize] else { continue };
+            let name = direction.name();
+            for (what, value) in
+                [("met", element.met), ("dropped", element.dropped), ("delayed", element.delayed)]
+            {
+                out.set(&format!("{name}.vdeldrop_{what}"), value as f64);
+            }
+        }
+    }
+}
