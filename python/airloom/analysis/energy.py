@@ -1,0 +1,234 @@
+"""What the mobile's radio spends, from the records of a run.
+
+A model says what a radio draws in a state, while it sends and receives, or for a packet; a run says for how long and
+how many. Models are data (`energy_models.toml`), each with its source. Joules of a model that is not `verified` are for
+orderings at most, and so are those of all of them: phones of one year differ by a factor of two.
+
+The papers of the Wave and Wait protocol measure no joules but what drives them: octets and time beyond what the data
+need. `overheads` gives these.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from airloom.run import Run
+
+_SCHEMA = {"host": pl.String, "part": pl.String, "what": pl.String, "seconds": pl.Float64, "joules": pl.Float64}
+
+_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class Model(NamedTuple):
+    """What a radio draws."""
+
+    name: str
+    #: `states`: power by radio state; `interface`: sending, receiving, idle; `packets`: joules by packet and octet.
+    form: str
+    title: str
+    source: str
+    #: Was the number seen at its source?
+    verified: bool
+    watts: dict[str, float]
+    #: Seconds until a radio that has nothing to do leaves the state, where the scenario does not say.
+    tail_s: dict[str, float]
+    send: dict[str, float]
+    receive: dict[str, float]
+
+
+@cache
+def energy_models() -> dict[str, Model]:
+    """All models by name.
+
+    >>> energy_models()["umts.captivate"].watts["dch"]
+    1.02
+    """
+    import tomllib
+
+    text = (resources.files("airloom.analysis") / "energy_models.toml").read_text(encoding="utf-8")
+    empty: dict[str, Any] = {"tail_s": {}, "send": {}, "receive": {}}
+    return {name: Model(name, **{**empty, **table}) for name, table in tomllib.loads(text).items()}
+
+
+def energy_model(name: str) -> Model:
+    """The model with this name; `UsageError` if there is none."""
+    model = energy_models().get(name)
+    if model is None:
+        raise UsageError(f"no energy model {name!r}; there are {', '.join(energy_models())}")
+    return model
+
+
+def energy(run: Run, model: str | Model = "umts.captivate", *, link: str | None = None) -> pl.DataFrame:
+    """Seconds and joules of the hosts at the mobile end of a link.
+
+    A row per host, part and state: `host`, `part`, `what`, `seconds`, `joules`. Parts are `transfer` (until the host's
+    last octet on the air), `tail` (what the radio spends until its timers let it go, whether the run lasted so long or
+    not) and `idle` (the rest of the run). A mobile without channel switching never leaves its DCH and has no tail.
+    `link` is the link's name; the first one of the scenario if not given. Raises `UsageError` where the run has not
+    what the model needs.
+
+    Source: Tsaoussidis and others 2000 for the idea; the models name theirs.
+    """
+    model = energy_model(model) if isinstance(model, str) else model
+    links = run.manifest["scenario"]["links"]
+    link = link or next(iter(links))
+    if link not in links:
+        raise UsageError(f"the run has no link {link!r}; it has {', '.join(links)}")
+    forms = {"states": _by_states, "interface": _by_interface, "packets": _by_packets}
+    rows = forms[model.form](run, model, link, links[link])
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row").filter(
+        pl.col("seconds").is_null() | (pl.col("seconds") > 0)
+    )
+
+
+def joules_per_megabyte(run: Run, spent: pl.DataFrame, *, tail: bool = True) -> float:
+    """Joules of `energy` for each 10^6 octets that applications received, in both directions."""
+    parts = ("transfer", "tail") if tail else ("transfer",)
+    joules = spent.filter(pl.col("part").is_in(parts))["joules"].sum()
+    octets = run.flows.select(pl.col("app_bytes_up", "app_bytes_down").sum()).sum_horizontal().item()
+    return float(joules) / octets * 1e6 if octets else float("nan")
+
+
+def overheads(flows: pl.DataFrame) -> pl.DataFrame:
+    """Octets beyond the data, flow by flow: `app_bytes`, `wire_bytes`, `overhead_bytes`, `overhead_share`.
+
+    `wire_bytes` are those of all segments of both sides with the transport's headers, not the network's: as in the Wave
+    and Wait paper, section 4.
+
+    >>> flows = pl.DataFrame({"flow": [1], "app_bytes_up": [0], "app_bytes_down": [1000]})
+    >>> overheads(flows.with_columns(wire_bytes_up=80, wire_bytes_down=1120)).row(0)
+    (1, 1000, 1200, 200, 0.2)
+    """
+    app = pl.col("app_bytes_up").cast(pl.Int64) + pl.col("app_bytes_down").cast(pl.Int64)
+    wire = pl.col("wire_bytes_up").cast(pl.Int64) + pl.col("wire_bytes_down").cast(pl.Int64)
+    keep = [name for name in ("point", "seed", "flow", "proto") if name in flows.columns]
+    summed = flows.select(*keep, app_bytes=app, wire_bytes=wire)
+    more = pl.col("wire_bytes") - pl.col("app_bytes")
+    return summed.with_columns(overhead_bytes=more, overhead_share=more / pl.col("app_bytes"))
+
+
+Row = tuple[str, str, str, float | None, float]
+
+
+def _by_states(run: Run, model: Model, link: str, keys: dict[str, Any]) -> list[Row]:
+    states = run.states.filter(pl.col("link") == link)
+    end = run.summary["simulated_s"]
+    timers = _timers(model, keys)
+    switches = keys.get("rrc") is not None
+    rows: list[Row] = []
+    for (host,), of_host in states.group_by("host", maintain_order=True):
+        air = of_host.filter(pl.col("state") == "tx")
+        last = _last_s(air)
+        stays = [(t / 1e9, state) for t, state in of_host.filter(pl.col("dir").is_null())["t_ns", "state"].rows()]
+        begun = stays or [(0.0, "dch")]
+        until = [t for t, _ in begun[1:]] + [max(end, last)]
+        spent: dict[str, float] = {}
+        state = "idle"
+        if begun[0][0] > 0:
+            spent["idle"] = min(begun[0][0], last)
+        for (at, name), then in zip(begun, until, strict=True):
+            if at < last:
+                spent[name] = spent.get(name, 0.0) + min(then, last) - at
+                state = name
+        rows += [(host, "transfer", name, s, s * _watts(model, name)) for name, s in spent.items()]
+        # From the last octet on the timers run: first that of the state it went in.
+        tail = [] if not switches else [name for name in ("dch", "fach") if state == "dch" or name == state]
+        rows += [(host, "tail", name, timers[name], timers[name] * _watts(model, name)) for name in tail]
+        rest = end - last - sum(timers[name] for name in tail)
+        where = "idle" if switches else "dch"
+        rows.append((host, "idle", where, max(rest, 0.0), max(rest, 0.0) * _watts(model, where)))
+    if not rows:
+        raise UsageError(f"the link {link!r} has no radio states: choose a model of another form, such as wlan.ns3")
+    return rows
+
+
+def _by_interface(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[Row]:
+    end = run.summary["simulated_s"]
+    states = run.states.filter((pl.col("link") == link) & (pl.col("state") == "tx"))
+    on_air: dict[str, tuple[float, float, float]] = {}
+    if states.is_empty():
+        busy = [_summed(run, link, f"{direction}.busy_s") for direction in ("uplink", "downlink")]
+        if None in busy:
+            raise UsageError(f"the link {link!r} does not say how long it was busy")
+        on_air[_first_host(run, link)] = (float(busy[0] or 0), float(busy[1] or 0), end)
+    for (host,), of_host in states.group_by("host", maintain_order=True):
+        each = [sum(of_host.filter(pl.col("dir") == d)["ns"].to_list()) / 1e9 for d in ("ul", "dl")]
+        on_air[str(host)] = (each[0], each[1], _last_s(of_host))
+    rows: list[Row] = []
+    for host, (up, down, last) in on_air.items():
+        for part, what, seconds in (
+            ("transfer", "transmit", up),
+            ("transfer", "receive", down),
+            # A radio that does both at once waits for nothing meanwhile.
+            ("transfer", "idle", max(last - up - down, 0.0)),
+            ("idle", "idle", max(end - last, 0.0)),
+        ):
+            rows.append((host, part, what, seconds, seconds * _watts(model, what)))
+    return rows
+
+
+def _by_packets(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[Row]:
+    points = {"send": f"{link}.queue.ul.tx", "receive": f"{link}.queue.dl.tx"}
+    seen = run.packets.with_columns(pl.col("point").cast(pl.String))
+    if seen.filter(pl.col("point").is_in(list(points.values()))).is_empty():
+        raise UsageError(f"the link {link!r} does not carry packets one by one: {model.name} cannot count them")
+    host = _first_host(run, link)
+    rows: list[Row] = []
+    for what, of_packet in (("send", model.send), ("receive", model.receive)):
+        # What was lost on the way has been sent, but not received.
+        sent = pl.col("event").cast(pl.String).is_in(["enq", "drop"]) & ~pl.col("reason").cast(pl.String).is_in(
+            ["queue full", "link down"]
+        ).fill_null(value=False)
+        here = pl.col("event").cast(pl.String) == "enq"
+        counted = seen.filter((pl.col("point") == points[what]) & (sent if what == "send" else here))
+        joules = counted.height * of_packet["packet_j"] + sum(counted["len"].to_list()) * of_packet["octet_j"]
+        rows.append((host, "transfer", what, None, joules))
+    end = run.summary["simulated_s"]
+    rows.append((host, "transfer", "idle", end, end * _watts(model, "idle")))
+    return rows
+
+
+def _last_s(air: pl.DataFrame) -> float:
+    """When the last air time ends; 0 without any."""
+    return max(air["until_ns"].to_list(), default=0) / 1e9
+
+
+def _timers(model: Model, keys: dict[str, Any]) -> dict[str, float]:
+    rrc = keys.get("rrc") or {}
+    own = {"dch": rrc.get("dch_inactivity"), "fach": rrc.get("fach_inactivity")}
+    return {name: model.tail_s[name] if text is None else _seconds(text) for name, text in own.items()}
+
+
+def _seconds(text: str) -> float:
+    """A duration as scenario files write it.
+
+    >>> _seconds("1500ms"), _seconds("4s")
+    (1.5, 4.0)
+    """
+    found = re.fullmatch(r"([0-9.]+) ?([a-z]+)", text)
+    if found is None or found[2] not in _UNITS_S:
+        raise UsageError(f"{text!r} is not a duration")
+    return float(found[1]) * _UNITS_S[found[2]]
+
+
+def _watts(model: Model, state: str) -> float:
+    if state not in model.watts:
+        raise UsageError(f"the model {model.name} does not know the state {state!r}")
+    return model.watts[state]
+
+
+def _summed(run: Run, link: str, name: str) -> float | None:
+    # With one link, its numbers stand without its name too.
+    return run.summary.get(f"{link}.{name}", run.summary.get(name))
+
+
+def _first_host(run: Run, link: str) -> str:
+    return str(run.manifest["scenario"]["links"][link]["between"][0])

@@ -1,0 +1,146 @@
+"""Joules from the records of a run, against sums made by hand."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import airloom as al
+from airloom import analysis
+from airloom.analysis.energy import Model
+from airloom.errors import UsageError
+from airloom.run import Run
+from airloom.scenario import parse
+
+WIRE = """\
+path = ["mobile", "wire", "origin"]
+
+[hosts]
+mobile = { app = { http-client = { objects = ["/20kB"] } } }
+origin = { app = "http-server" }
+
+[links]
+wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms" }
+
+[run]
+record = ["packets"]
+"""
+
+SIMPLE = Model(
+    name="simple",
+    form="states",
+    title="",
+    source="",
+    verified=True,
+    watts={"idle": 0.1, "fach": 1.0, "dch": 10.0, "idle-dch": 5.0},
+    tail_s={"dch": 1, "fach": 2},
+    send={},
+    receive={},
+)
+
+#: The powers that a model of a form has at least.
+POWERS = {
+    "states": {"idle", "fach", "dch", "idle-dch", "fach-dch"},
+    "interface": {"transmit", "receive", "idle"},
+    "packets": {"idle"},
+}
+
+
+def page(**rrc: str) -> Run:
+    return al.load("umts-page").with_keys({"links.radio.rrc": rrc}).run(seed=1)
+
+
+def test_joules_are_power_by_time_in_each_state() -> None:
+    run = page(dch_inactivity="3s", fach_inactivity="7s")
+    spent = {(part, what): (s, j) for _, part, what, s, j in analysis.energy(run, SIMPLE).rows()}
+    end = max(run.states.filter(pl.col("state") == "tx")["until_ns"].to_list()) / 1e9
+    assert spent["transfer", "idle-dch"] == pytest.approx((2.0, 10.0))
+    assert spent["transfer", "dch"] == pytest.approx((end - 2.0, 10 * (end - 2.0)))
+    # The scenario's own timers, not those of the model.
+    assert spent["tail", "dch"] == (3.0, 30.0)
+    assert spent["tail", "fach"] == (7.0, 7.0)
+    assert run.summary["simulated_s"] < end + 10
+    assert set(spent) == {("transfer", "idle-dch"), ("transfer", "dch"), ("tail", "dch"), ("tail", "fach")}
+
+
+def test_per_megabyte_with_and_without_the_tail() -> None:
+    run = page()
+    spent = analysis.energy(run, SIMPLE)
+    octets = sum(run.flows["app_bytes_up"].to_list() + run.flows["app_bytes_down"].to_list())
+    joules = sum(spent["joules"].to_list())
+    assert analysis.joules_per_megabyte(run, spent) == pytest.approx(joules / octets * 1e6)
+    # The default timers are 4 and 10 s.
+    assert analysis.joules_per_megabyte(run, spent, tail=False) == pytest.approx((joules - 50.0) / octets * 1e6)
+
+
+def test_a_mobile_that_is_never_released_has_no_tail() -> None:
+    run = al.load("umts-page").run(seed=1)
+    spent = analysis.energy(run, SIMPLE)
+    assert set(spent["what"]) == {"dch"}
+    assert "tail" not in set(spent["part"])
+    assert spent["joules"].sum() == pytest.approx(10 * run.summary["simulated_s"])
+
+
+def test_every_mobile_of_a_cell_is_told_apart() -> None:
+    run = (
+        al.load("umts-page")
+        .with_keys({"hosts.mobile.count": 2, "links.radio.rrc": {}, "run.points": ["gateway.radio.ip"]})
+        .run(seed=1)
+    )
+    assert set(analysis.energy(run)["host"]) == {"mobile[0]", "mobile[1]"}
+
+
+def test_interfaces_send_receive_or_wait() -> None:
+    run = parse(WIRE, "wire.toml").run()
+    spent = {what: (s, j) for _, _, what, s, j in analysis.energy(run, "wlan.ns3").rows()}
+    assert spent["receive"][0] == pytest.approx(run.summary["wire.downlink.bytes"] * 8 / 1e6)
+    # The run ended while the last acknowledgement, 52 octets, was about to go.
+    assert spent["transmit"][0] == pytest.approx((run.summary["wire.uplink.bytes"] - 52) * 8 / 1e6)
+    assert spent["transmit"][1] == pytest.approx(1.14 * spent["transmit"][0])
+    assert sum(s for s, _ in spent.values()) == pytest.approx(run.summary["simulated_s"])
+    # On a radio link air time counts, with what RLC repeats.
+    run = al.load("umts-page").run(seed=1)
+    spent = {what: (s, j) for _, _, what, s, j in analysis.energy(run, "wlan.ns3").rows()}
+    air = sum(run.states.filter(pl.col("dir") == "dl")["ns"].to_list()) / 1e9
+    assert spent["receive"][0] == pytest.approx(air)
+
+
+def test_packets_are_counted_where_they_go_one_by_one() -> None:
+    run = parse(WIRE.replace('20ms"', '20ms", loss = { downlink = 0.3 }'), "wire.toml").run()
+    spent = {what: j for _, _, what, _, j in analysis.energy(run, "wavelan.2mbit").rows()}
+    got = run.packets.filter((pl.col("point") == "wire.queue.dl.tx") & (pl.col("event") == "enq"))
+    assert 0 < got.height < run.summary["wire.downlink.packets"]
+    assert spent["receive"] == pytest.approx(got.height * 330e-6 + sum(got["len"].to_list()) * 0.42e-6)
+    sent, octets = run.summary["wire.uplink.packets"], run.summary["wire.uplink.bytes"]
+    assert spent["send"] == pytest.approx(sent * 420e-6 + octets * 1.9e-6)
+
+
+def test_what_a_model_needs_and_a_run_has_not_is_said(tmp_path: Path) -> None:
+    wire = parse(WIRE, "wire.toml").run()
+    radio = al.load("umts-page").run(seed=1)
+    for run, model, link, why in (
+        (wire, "umts.captivate", None, "no radio states"),
+        (radio, "wavelan.2mbit", "radio", "one by one"),
+        (radio, "umts.captivate", "air", "no link 'air'; it has radio"),
+        (radio, "umts.none", None, "no energy model 'umts.none'; there are umts.captivate"),
+        (radio, SIMPLE._replace(watts={}), None, "does not know the state 'dch'"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            analysis.energy(run, model, link=link)
+
+
+def test_overheads_are_what_is_beyond_the_data() -> None:
+    run = parse(WIRE, "wire.toml").run()
+    found = analysis.overheads(run.flows).row(0, named=True)
+    flow = run.flows.row(0, named=True)
+    assert found["overhead_bytes"] == found["wire_bytes"] - flow["app_bytes_up"] - flow["app_bytes_down"] > 0
+
+
+def test_all_models_are_whole() -> None:
+    models = analysis.energy_models()
+    assert len(models) >= 9
+    for model in models.values():
+        assert model.title
+        assert model.source
+        assert set(model.watts) >= POWERS[model.form]
+        assert set(model.tail_s) == ({"dch", "fach"} if model.form == "states" else set())
