@@ -2,19 +2,22 @@
 
 use airloom_content::charset::Charset;
 use airloom_content::markup;
-use airloom_content::wbxml::{Limits, Version};
+use airloom_content::wbxml::{Limits, Options, Version};
+use airloom_transports::wsp::headers::Encoder;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The encoded form of a document, and what was odd about it. `charset` outweighs what the document says of itself;
-/// `version` is that of WBXML, without it the one that belongs to the document's type.
+/// `version` is that of WBXML, without it the one that belongs to the document's type. Without `string_table` all strings
+/// stand in place, repeated ones too.
 #[pyfunction]
-#[pyo3(signature = (text, charset=None, version=None))]
+#[pyo3(signature = (text, charset=None, version=None, *, string_table=true))]
 pub fn wap_compile(
     py: Python<'_>,
     text: &[u8],
     charset: Option<&str>,
     version: Option<&str>,
+    string_table: bool,
 ) -> PyResult<(Vec<u8>, Vec<String>)> {
     let charset = match charset {
         Some(name) => match Charset::from_name(name) {
@@ -32,9 +35,18 @@ pub fn wap_compile(
             return Err(PyValueError::new_err(format!("no WBXML version {other:?}; valid: 1.1, 1.2, 1.3")));
         }
     };
-    let compiled = py.detach(|| markup::compile(text, charset, version));
-    let compiled = compiled.map_err(|e| PyValueError::new_err(e.to_string()))?;
-    Ok((compiled.octets, compiled.warnings.iter().map(ToString::to_string).collect()))
+    let compiled = py.detach(|| {
+        if string_table {
+            let compiled = markup::compile(text, charset, version).map_err(|e| e.to_string())?;
+            return Ok((compiled.octets, compiled.warnings));
+        }
+        let mut parsed = markup::parse(text, charset).map_err(|e| e.to_string())?;
+        parsed.document.version = version.unwrap_or(parsed.document.version);
+        let octets = markup::encode(&parsed.document, Options { string_table }).map_err(|e| e.to_string())?;
+        Ok((octets, parsed.warnings))
+    });
+    let (octets, warnings) = compiled.map_err(|why: String| PyValueError::new_err(why))?;
+    Ok((octets, warnings.iter().map(ToString::to_string).collect()))
 }
 
 /// The readable form of an encoded document.
@@ -42,4 +54,23 @@ pub fn wap_compile(
 pub fn wap_decompile(py: Python<'_>, octets: &[u8]) -> PyResult<String> {
     let text = py.detach(|| markup::decompile(octets, Limits::default()));
     text.map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// Reads a document and makes nothing of it: the first half of `wap_compile`, for those who measure what it takes.
+#[pyfunction]
+pub fn wap_parse(py: Python<'_>, text: &[u8]) -> PyResult<()> {
+    let parsed = py.detach(|| markup::parse(text, None));
+    parsed.map(|_| ()).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// Headers in WSP's compact encoding, with the numbers of version 1.2.
+#[pyfunction]
+pub fn wap_encode_headers(headers: Vec<(String, String)>) -> PyResult<Vec<u8>> {
+    let mut octets = Vec::new();
+    for (name, value) in &headers {
+        Encoder::default()
+            .header(name, value, &mut octets)
+            .map_err(|_| PyValueError::new_err(format!("`{name}` is not the name of a header")))?;
+    }
+    Ok(octets)
 }

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! `/<size>` gives that many octets (`/200kB`, `/10240`), a table in the scenario gives other paths their sizes, and
-//! `/` is a page that says so. The octets of an object are a fixed function of its path: a real client that
-//! fetches it twice gets the same file.
+//! `/` is a page that says so. Paths that end with `.wml` or `.html` (`/10kB.wml`) are decks and pages of that size
+//! (`documents.rs`), which a gateway can compile or convert. The octets of an object are a fixed function of its path: a
+//! real client that fetches it twice gets the same file.
 //!
 //! One request of a connection is worked on at a time and further (pipelined) ones stay unread, so a peer that
 //! does not read its responses is held back by the transport; nothing is buffered but heads, whose size is limited.
@@ -19,6 +20,7 @@
 //! Standards: RFC 9112, RFC 9110, RFC 1945. Left out: conditional and range requests, methods but GET and HEAD.
 
 mod connection;
+mod documents;
 mod response;
 mod server;
 mod site;
@@ -61,7 +63,7 @@ pub enum Coding {
 }
 
 /// Serves made-up objects over HTTP/1.0 and 1.1: `/<size>` (such as `/200kB`) gives that many octets, and so do the
-/// paths of a table.
+/// paths of a table; `/<size>.wml` is a deck and `/<size>.html` a page of that size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -85,6 +87,8 @@ pub struct Config {
     pub coding: Coding,
     /// Size of a chunk.
     pub chunk: Octets,
+    /// Least octets of a response head; shorter ones are padded with a field. As short as possible if not given.
+    pub response: Option<Octets>,
     /// Connections beyond this number are reset.
     pub max_connections: u32,
 }
@@ -102,6 +106,7 @@ impl Default for Config {
             delay: Duration::ZERO,
             coding: Coding::Length,
             chunk: Octets(8192),
+            response: None,
             max_connections: 10_000,
         }
     }

@@ -169,6 +169,14 @@ fn head(
         fields.push("Connection", "keep-alive");
     }
     let mut octets = Vec::with_capacity(160);
-    ResponseHead { version, status, reason: reason(status).into(), fields }.emit(&mut octets);
+    let mut head = ResponseHead { version, status, reason: reason(status).into(), fields };
+    head.emit(&mut octets);
+    let wanted = config.response.map_or(0, |n| n.0 as usize);
+    if let Some(short) = wanted.checked_sub(octets.len()).filter(|short| *short > 0) {
+        // "X-Padding: " and its line end are 13 octets.
+        head.fields.push("X-Padding", "p".repeat(short.saturating_sub(13).max(1)));
+        octets.clear();
+        head.emit(&mut octets);
+    }
     octets
 }

@@ -25,6 +25,9 @@ impl Server {
         if config.max_requests == Some(0) {
             return Err(ConfigError::at("max_requests", "must be at least 1"));
         }
+        if config.response.is_some_and(|n| n.0 > 16_000) {
+            return Err(ConfigError::at("response", "clients take at most 16kB of response head"));
+        }
         if let Some(path) = config.objects.keys().find(|path| !path.starts_with('/')) {
             let message = format!("`{path}` is not a path: it must begin with /");
             return Err(ConfigError { path: vec!["objects".into(), path.clone()], message });

@@ -7,6 +7,7 @@ use airloom_base::units::Octets;
 use bytes::Bytes;
 
 use super::Config;
+use super::documents::{self, Kind};
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +30,31 @@ pub(super) fn find(config: &Config, path: &[u8]) -> Option<(Object, &'static str
     let size = match config.objects.get(path) {
         Some(size) => size.0,
         None if path == "/" => return Some((Object::Text(index(config)), "text/html")),
-        None => size(path.strip_prefix('/')?)?,
+        None => size(without_ending(path.strip_prefix('/')?))?,
     };
+    let media = media_type(path);
+    if let Some(kind) = kind(media) {
+        if let Some(document) = documents::make(kind, path, size) {
+            return Some((Object::Text(document.into()), media));
+        }
+    }
     // The octets depend on the path alone, not on the run.
     let source = random::derive(0, path) as u32;
-    Some((Object::Filler { source, size }, media_type(path)))
+    Some((Object::Filler { source, size }, media))
+}
+
+/// `10kB.wml` -> `10kB`: endings that say what kind of document is wanted.
+fn without_ending(text: &str) -> &str {
+    [".wml", ".html"].into_iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
+}
+
+/// Of what is written out as a document, if there is room for one.
+fn kind(media: &str) -> Option<Kind> {
+    match media {
+        "text/vnd.wap.wml" => Some(Kind::Wml),
+        "text/html" => Some(Kind::Html),
+        _ => None,
+    }
 }
 
 /// `10240` or `200kB`.
@@ -44,6 +65,7 @@ fn size(text: &str) -> Option<u64> {
 fn media_type(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("html" | "htm") => "text/html",
+        Some("wml") => "text/vnd.wap.wml",
         Some("css") => "text/css",
         Some("js") => "text/javascript",
         Some("png") => "image/png",
@@ -59,7 +81,8 @@ const LISTED: usize = 1000;
 fn index(config: &Config) -> Bytes {
     let mut page = String::from(
         "<!doctype html>\n<title>airloom</title>\n<p>/&lt;size&gt; gives that many octets, for example \
-         <a href=\"/200kB\">/200kB</a> or <a href=\"/10240\">/10240</a>.\n",
+         <a href=\"/200kB\">/200kB</a> or <a href=\"/10240\">/10240</a>; /&lt;size&gt;.html gives a page \
+         (<a href=\"/5kB.html\">/5kB.html</a>), /&lt;size&gt;.wml a deck.\n",
     );
     for (path, size) in config.objects.iter().take(LISTED) {
         let path: String = path
@@ -92,6 +115,25 @@ mod tests {
         for none in ["/-1", "/+1", "/1 MB x", "/none", "//1", "1", "", "*", "/99999999999999999999MB"] {
             assert_eq!(filler_size(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn an_ending_gives_a_document_of_that_size() {
+        for (path, media) in [("/10kB.wml", "text/vnd.wap.wml"), ("/10kB.html?x", "text/html")] {
+            let (Object::Text(text), found) = find(&Config::default(), path.as_bytes()).unwrap() else {
+                panic!("{path} is text")
+            };
+            assert_eq!((text.len(), found), (10_000, media));
+        }
+        // No room for a frame, or too large to be written out: filler of the same type.
+        for path in ["/10.wml", "/50MB.html"] {
+            assert!(matches!(find(&Config::default(), path.as_bytes()).unwrap().0, Object::Filler { .. }));
+        }
+        assert!(find(&Config::default(), b"/x.wml").is_none());
+        assert!(find(&Config::default(), b"/10.wml.wml").is_none());
+        let mut config = Config::default();
+        config.objects.insert("/start.wml".into(), Octets(777));
+        assert!(matches!(find(&config, b"/start.wml").unwrap().0, Object::Text(text) if text.len() == 777));
     }
 
     #[test]

@@ -232,6 +232,24 @@ fn connections_beyond_the_limit_are_reset() {
 }
 
 #[test]
+fn decks_come_with_their_type_and_length() {
+    let answer = ask("GET /1kB.wml HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("Content-Type: text/vnd.wap.wml\r\nContent-Length: 1000\r\n"), "{answer}");
+    assert_eq!(answer.split_once("\r\n\r\n").unwrap().1.len(), 1000);
+}
+
+#[test]
+fn a_response_head_is_as_long_as_asked_for() {
+    for (least, wanted) in [(0, None), (250, Some(250)), (1000, Some(1000))] {
+        let config = Config { response: Some(Octets(least)), ..Config::default() };
+        let answer = ask_of(&config, "GET /5 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let head = answer.split_once("\r\n\r\n").unwrap().0.len() + 4;
+        assert!(wanted.map_or(head < 150, |wanted| head == wanted), "{least}: {head}");
+    }
+}
+
+#[test]
 fn settings_that_make_no_sense_are_refused() {
     let path = |config| Server::new(config).err().map(|e| e.path.join("."));
     assert_eq!(path(Config { chunk: Octets(0), ..Config::default() }).as_deref(), Some("chunk"));
