@@ -19,6 +19,7 @@ def main(name: str) -> None:
     study = open_study(name)
     with tempfile.TemporaryDirectory() as place:
         execute.run(execute.planned(study, "quick"), Path(place))
+        execute.run_programs(study, Path(place), "quick")
         outcome = evaluate(study, Path(place), "quick")
     expected = study.folder / "expected"
     expected.mkdir(exist_ok=True)

@@ -85,6 +85,7 @@ def run(
     total = execute.size(sweeps)
     with interruptible(), steps(study.name, total) as told:
         execute.run(sweeps, place, workers=workers, on=on, progress=told)
+        execute.run_programs(study, place, depth)
     outcome = evaluate(study, place, depth)
     if as_json:
         print_json(document(outcome))

@@ -17,28 +17,30 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
 
-HELP = "Compare the model with real transfers: linux-tcp DIR, linux-lab DIR, both-clocks."
+HELP = "Compare the model with real transfers: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks."
 
 
 def validate(
-    what: Annotated[str, typer.Argument(help="What to compare: linux-tcp, linux-lab or both-clocks.")],
+    what: Annotated[str, typer.Argument(help="What to compare: linux-tcp, linux-lab, both-clocks or wap-both-clocks.")],
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Folder with one JSON file per recorded case.")
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="NAME", help="Cases of this name, * for any text.")] = "*",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="both-clocks: so many seeds, from 1.")] = 10,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Both clocks: so many seeds, from 1.")] = 10,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Transfers in real time that go on at once.")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints theirs, ours and the error per case; exit code 1 if a bar is missed.
 
     linux-tcp compares the simulated TCP with recorded transfers of Linux, linux-lab this machine's TCP through the
-    emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one.
+    emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one, and
+    wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones.
     """
     kinds: dict[str, Callable[[], list[str]]] = {
         "linux-tcp": lambda: _linux_tcp(_records(what, folder, only), as_json),
         "linux-lab": lambda: _linux_lab(_records(what, folder, only), jobs, as_json),
         "both-clocks": lambda: _both_clocks(folder, only, seeds, jobs, as_json),
+        "wap-both-clocks": lambda: _wap_both_clocks(folder, only, seeds, jobs, as_json),
     }
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
@@ -180,6 +182,53 @@ def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json:
             "met?",
         ]
         print_table(columns, rows, right=(1, 2, 3, 4, 6, 7))
+    met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
+    say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")
+    return missed
+
+
+def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
+    from airloom.validate import wap_both_clocks
+
+    if folder is not None:
+        raise UsageError(f"validate wap-both-clocks compares with this machine, not with records in {quoted(folder)}")
+    cells = wap_both_clocks.chosen(only)
+    with interruptible(), steps("fetching", len(cells) * seeds) as done:
+        verdicts = wap_both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
+    missed = [v.cell.name for v in verdicts if not v.met]
+    if as_json:
+        found = [
+            {
+                "cell": v.cell.name,
+                "real_s": v.real_s,
+                "simulated_s": v.simulated_s,
+                "error": v.error,
+                "bar": wap_both_clocks.BAR,
+                "errors": v.errors,
+                "packets": [f.packets for f in v.real],
+                "simulated_packets": [f.packets for f in v.simulated],
+                "verdicts": [f.verdict for f in v.real],
+                "repeated": v.repeated,
+                "met": v.met,
+            }
+            for v in verdicts
+        ]
+        print_json({"cells": found, "missed": missed})
+    else:
+        rows = [
+            [
+                v.cell.name,
+                f"{v.real_s:.3f}",
+                f"{v.simulated_s:.3f}",
+                f"{v.error:+.2%}",
+                f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}",
+                str(sum(f.verdict == "invalid" for f in v.real)),
+                _met(v.met),
+            ]
+            for v in verdicts
+        ]
+        columns = ["cell", "real s", "simulated s", "error", "seed by seed", "late", "met?"]
+        print_table(columns, rows, right=(1, 2, 3, 4, 5))
     met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
     say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")
     return missed

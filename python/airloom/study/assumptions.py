@@ -7,8 +7,9 @@ was not is marked so.
 from __future__ import annotations
 
 import itertools
+import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ class Level(NamedTuple):
 
     label: str
     settings: dict[str, Any] | None
+    #: Further keys, by the scenario that alone has them.
+    only: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - a tuple's default, never changed
 
 
 class Assumption(NamedTuple):
@@ -58,6 +61,12 @@ class Reading(NamedTuple):
     name: str
     changed: tuple[tuple[str, str], ...]
     settings: dict[str, Any]
+    #: Further keys, by the scenario that alone has them.
+    only: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - a tuple's default, never changed
+
+    def at(self, scenario: str) -> dict[str, Any]:
+        """The keys it sets in a scenario."""
+        return {**self.settings, **self.only.get(scenario, {})}
 
 
 def read(path: Path) -> tuple[Assumption, ...]:
@@ -82,7 +91,20 @@ def parse(table: Mapping[str, Any], file: str = "assumptions.toml") -> tuple[Ass
     return found
 
 
-_KEYS = {"id", "says", "default", "set", "levels", "role", "source", "why", "fitted_to", "introduced", "after_result"}
+_KEYS = {
+    "id",
+    "says",
+    "default",
+    "set",
+    "only",
+    "levels",
+    "role",
+    "source",
+    "why",
+    "fitted_to",
+    "introduced",
+    "after_result",
+}
 
 
 def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
@@ -106,10 +128,12 @@ def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
         raise UsageError(f"{where}: a calibration, and nothing else, names the claims in `fitted_to`")
     levels = []
     for level in entry.get("levels", []):
-        if not isinstance(level, Mapping) or set(level) - {"label", "set"} or "label" not in level:
+        if not isinstance(level, Mapping) or set(level) - {"label", "set", "only"} or "label" not in level:
             raise UsageError(f"{where}: a level is {{ label = .., set = {{ KEY = VALUE }} }}, not {level!r}")
-        levels.append(Level(str(level["label"]), dict(level["set"]) if "set" in level else None))
-    default = Level(str(entry["default"]), dict(entry.get("set", {})))
+        can_be_run = "set" in level or "only" in level
+        settings = dict(level.get("set", {})) if can_be_run else None
+        levels.append(Level(str(level["label"]), settings, _only(level, where)))
+    default = Level(str(entry["default"]), dict(entry.get("set", {})), _only(entry, where))
     labels = [default.label, *(level.label for level in levels)]
     for label in labels:
         if labels.count(label) > 1:
@@ -128,16 +152,23 @@ def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
     )
 
 
+def _only(entry: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]:
+    given = entry.get("only", {})
+    if not isinstance(given, Mapping) or not all(isinstance(keys, Mapping) for keys in given.values()):
+        raise UsageError(f"{where}: `only` is {{ SCENARIO = {{ KEY = VALUE }} }}, not {given!r}")
+    return {scenario: dict(keys) for scenario, keys in given.items()}
+
+
 def readings(assumptions: Iterable[Assumption], *, joint: bool = True) -> list[Reading]:
     """The default; the same by another name; every level one at a time; with `joint` all pairs of decisive levels.
 
     Levels without settings cannot be run and are left out: the report lists them as not run.
     """
     known = tuple(assumptions)
-    base: dict[str, Any] = {}
+    base = Reading(DEFAULT, (), {}, {})
     for assumption in known:
-        base.update(assumption.default.settings or {})
-    found = [Reading(DEFAULT, (), base), Reading(NULL, (), base)]
+        _add(base, assumption.default)
+    found = [base, base._replace(name=NULL)]
     singles = [(a, lv) for a in known for lv in a.levels if lv.settings is not None]
     for assumption, level in singles:
         found.append(_reading(base, [(assumption, level)]))
@@ -148,9 +179,32 @@ def readings(assumptions: Iterable[Assumption], *, joint: bool = True) -> list[R
     return found
 
 
-def _reading(base: dict[str, Any], changes: list[tuple[Assumption, Level]]) -> Reading:
-    settings = dict(base)
-    for _, level in changes:
-        settings.update(level.settings or {})
+def _reading(base: Reading, changes: list[tuple[Assumption, Level]]) -> Reading:
     changed = tuple((a.id, lv.label) for a, lv in changes)
-    return Reading(", ".join(f"{name} = {label}" for name, label in changed), changed, settings)
+    name = ", ".join(f"{name} = {label}" for name, label in changed)
+    found = Reading(name, changed, dict(base.settings), {key: dict(of) for key, of in base.only.items()})
+    for _, level in changes:
+        _add(found, level)
+    return found
+
+
+def _add(reading: Reading, level: Level) -> None:
+    reading.settings.update(level.settings or {})
+    for scenario, keys in level.only.items():
+        reading.only.setdefault(scenario, {}).update(keys)
+
+
+def distinct(readings: Sequence[Reading], scenario: str) -> dict[str, Reading]:
+    """For each reading, by name, the first one that sets the same in a scenario: there both give the same runs.
+
+    The default by another name stands for itself: it is made to see whether that is so.
+    """
+    seen: dict[str, Reading] = {}
+    found = {}
+    for reading in readings:
+        if reading.name == NULL:
+            found[NULL] = reading
+            continue
+        keys = json.dumps(reading.at(scenario), sort_keys=True)
+        found[reading.name] = seen.setdefault(keys, reading)
+    return found

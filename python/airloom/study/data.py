@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -29,14 +30,25 @@ class NotMade(NotSwept):
 class Data:
     """The tables of a study at one reading. At the default these are the large sweeps, elsewhere the smaller ones."""
 
-    def __init__(self, place: Path, reading: str | None = None, real_time: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        place: Path,
+        reading: str | None = None,
+        real_time: frozenset[str] = frozenset(),
+        same_as: Mapping[str, Mapping[str, str]] | None = None,
+        read: dict[tuple[str, str], pl.DataFrame] | None = None,
+    ) -> None:
         """`place` holds one folder per sweep; without `reading`, the sweeps that were made at the default only.
 
-        `real_time` names the sweeps by the second clock, which need not be there.
+        `real_time` names the sweeps by the second clock, which need not be there. `same_as` says, by sweep and reading,
+        which reading's runs stand for it: those of a scenario in which both set the same. `read` holds tables that
+        were read already, at any reading; give all readings the same one, and each table is read once.
         """
         self._place = place
         self._real_time = real_time
         self._reading = reading
+        self._same_as = same_as or {}
+        self._read = {} if read is None else read
         self._tables: dict[tuple[str, str], pl.DataFrame] = {}
 
     @property
@@ -48,6 +60,19 @@ class Data:
     def default(self) -> Data:
         """The same study at the default, with the seeds that the large sweeps have."""
         return self if self._reading is None else Data(self._place, None, self._real_time)
+
+    def at_default_only(self) -> None:
+        """For what no reading changes. Raises `NotSwept` when a reading of the verdict map is asked for."""
+        if self._reading is not None:
+            raise NotSwept("no reading changes it")
+
+    def program(self, name: str) -> Any:
+        """What a program of the study wrote. Raises `NotMade` if it was not run at this depth."""
+        self.at_default_only()
+        file = self._place / f"{name}.json"
+        if not file.is_file():
+            raise NotMade("measured by the full study")
+        return json.loads(file.read_text(encoding="utf-8"))
 
     def results(self, sweep: str) -> SweepResults:
         """The sweep itself."""
@@ -62,19 +87,12 @@ class Data:
         """Rows of a table (`runs`, `pages`, `flows`, ..), those where the axes have these labels."""
         key = (sweep, name)
         if key not in self._tables:
-            results = self.results(sweep)
-            rows = results.runs if name == "runs" else results.table(name)
-            failed = results.failures.height
-            if failed and sweep in self._real_time:
-                # A machine that was busy otherwise: what it made in time counts, if that is most of it.
-                if 2 * failed > results.all_runs.height:
-                    said = results.failures["error"][0]
-                    raise NotMade(f"{failed} of {results.all_runs.height} runs in real time failed: {said}")
-                rows = rows.join(results.runs.select("point", "seed"), on=["point", "seed"], how="semi")
-            elif failed:
-                raise UsageError(f"{failed} runs of {results.folder} failed: see its report (airloom report DIR)")
+            if key not in self._read:
+                self._read[key] = self._whole(sweep, name)
+            rows = self._read[key]
             if self._reading is not None:
-                rows = rows.filter(pl.col(READING) == self._reading)
+                made_as = self._same_as.get(sweep, {}).get(self._reading, self._reading)
+                rows = rows.filter(pl.col(READING) == made_as)
             self._tables[key] = rows
         rows = self._tables[key]
         for axis, label in where.items():
@@ -83,6 +101,21 @@ class Data:
             rows = rows.filter(pl.col(axis) == label)
         if rows.is_empty():
             raise NotSwept(f"{sweep} has no runs with {where} at {self.reading}")
+        return rows
+
+    def _whole(self, sweep: str, name: str) -> pl.DataFrame:
+        """All rows of a table."""
+        results = self.results(sweep)
+        rows = results.runs if name == "runs" else results.table(name)
+        failed = results.failures.height
+        if failed and sweep in self._real_time:
+            # A machine that was busy otherwise: what it made in time counts, if that is most of it.
+            if 2 * failed > results.all_runs.height:
+                said = results.failures["error"][0]
+                raise NotMade(f"{failed} of {results.all_runs.height} runs in real time failed: {said}")
+            return rows.join(results.runs.select("point", "seed"), on=["point", "seed"], how="semi")
+        if failed:
+            raise UsageError(f"{failed} runs of {results.folder} failed: see its report (airloom report DIR)")
         return rows
 
     def per_seed(self, sweep: str, name: str, column: str, **where: Any) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from airloom._core import capabilities
+from airloom.study import programs
 from airloom.study.folder import Study
 from airloom.sweep import Sweep
 from airloom.sweep.runner import State
@@ -59,6 +60,13 @@ def run(
             cores = len(os.sched_getaffinity(0))
             sweep.run(out=place / name, workers=min(workers or cores, cores), progress=_after(before, progress))
         before += size({name: sweep})
+
+
+def run_programs(study: Study, place: Path, depth: str) -> None:
+    """Runs the study's own programs whose results are not there yet. Not beside the sweeps: some measure time."""
+    for program in study.programs.values():
+        if depth in program.depths:
+            programs.run(program, study.folder, place)
 
 
 def can_emulate() -> bool:

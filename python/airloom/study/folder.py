@@ -12,11 +12,12 @@ from types import ModuleType
 
 from airloom.errors import UsageError
 from airloom.studies import titles
-from airloom.study import assumptions, claims, plan
+from airloom.study import assumptions, claims, plan, programs
 from airloom.study.assumptions import Assumption, Reading
 from airloom.study.claims import Claims
 from airloom.study.data import Data
 from airloom.study.plan import Plan
+from airloom.study.programs import Program
 from airloom.study.rules import Evidence
 
 #: From the tables at a reading to what is held against a claim.
@@ -56,13 +57,21 @@ class Study:
         self.claims: Claims = claims.read(folder / "claims.toml")
         self.assumptions: tuple[Assumption, ...] = assumptions.read(folder / "assumptions.toml")
         self.plans: dict[str, Plan] = plan.read(folder / "sweep.toml")
+        self.programs: dict[str, Program] = programs.read(folder / "programs.toml")
         known = {a.id for a in self.assumptions}
         ids = {claim.id for claim in self.claims.leaves()} | {claim.id for claim in self.claims.claims}
         for claim in self.claims.leaves():
             for assumption in claim.assumptions:
                 if assumption not in known:
                     raise UsageError(f"{folder}: {claim.id} rests on {assumption!r}, which is no assumption")
+        scenarios = {plan.scenario for plan in self.plans.values()}
         for assumption_ in self.assumptions:
+            for level in (assumption_.default, *assumption_.levels):
+                for scenario in level.only:
+                    if scenario not in scenarios:
+                        raise UsageError(
+                            f"{folder}: {assumption_.id} sets keys of {scenario!r}, which is no sweep's scenario"
+                        )
             for claim_id in assumption_.fitted_to:
                 if claim_id not in ids:
                     raise UsageError(f"{folder}: {assumption_.id} was fitted to {claim_id!r}, which is no claim")
@@ -71,6 +80,14 @@ class Study:
     def real_time(self) -> frozenset[str]:
         """Names of the sweeps that are made by the second clock."""
         return frozenset(name for name, plan in self.plans.items() if plan.is_real_time)
+
+    def same_as(self, depth: str) -> dict[str, dict[str, str]]:
+        """By sweep and reading: the reading whose runs stand for it."""
+        readings = self.readings(depth)
+        return {
+            name: {reading: first.name for reading, first in assumptions.distinct(readings, plan.scenario).items()}
+            for name, plan in self.plans.items()
+        }
 
     @property
     def title(self) -> str:
@@ -82,7 +99,7 @@ class Study:
 
     @cached_property
     def module(self) -> ModuleType:
-        """`study.py`."""
+        """`study.py`. It may import packages that lie beside it, whose names should be the study's own."""
         path = self.folder / "study.py"
         name = f"airloom_study_{self.name.replace('-', '_')}"
         spec = importlib.util.spec_from_file_location(name, path)
@@ -90,7 +107,11 @@ class Study:
             raise UsageError(f"{path} cannot be read")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        sys.path.insert(0, str(self.folder))
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(str(self.folder))
         return module
 
     @cached_property

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from airloom._core import __version__
 from airloom.errors import UsageError
@@ -138,7 +139,9 @@ def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[
     if not any(place.glob("*-readings/runs.parquet")):
         return (), (), 0
     readings = study.readings(depth)
-    at = {r.name: _evidence(study, Data(place, r.name, study.real_time), whole=False)[0] for r in readings}
+    same = study.same_as(depth)
+    read: dict[tuple[str, str], pl.DataFrame] = {}
+    at = {r.name: _evidence(study, Data(place, r.name, study.real_time, same, read), whole=False)[0] for r in readings}
     differences, compared = _null(at)
     verdicts = {name: _results(study, evidence, {}) for name, evidence in at.items() if name != NULL}
     changes = {r.name: len(r.changed) for r in readings}

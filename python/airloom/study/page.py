@@ -12,7 +12,7 @@ from airloom.plot.figure import style
 from airloom.report import page
 from airloom.report.page import Section, escaped
 from airloom.study import text
-from airloom.study.data import Data
+from airloom.study.data import Data, NotSwept
 from airloom.study.outcome import Outcome
 
 
@@ -20,8 +20,14 @@ def figures(outcome: Outcome, place: Path) -> dict[str, tuple[str, Figure]]:
     """The figures of `study.py` (`FIGURES`): by name, with title."""
     data = Data(place)
     found = getattr(outcome.study.module, "FIGURES", {})
+    drawn = {}
     with style():
-        return {name: (title, draw(data)) for name, (title, draw) in found.items()}
+        for name, (title, draw) in found.items():
+            try:
+                drawn[name] = (title, draw(data))
+            except NotSwept:  # it needs what was not made at this depth
+                continue
+    return drawn
 
 
 def build(outcome: Outcome, place: Path, target: Path) -> Path:
@@ -41,7 +47,7 @@ def build(outcome: Outcome, place: Path, target: Path) -> Path:
         Section("figures", "Figures: the paper hollow, ours solid", shown),
         *(
             Section(f"part{n}", table.title, page.table(table.title, table.columns, table.rows, is_whole=True))
-            for n, table in enumerate(text.tables(outcome))
+            for n, table in enumerate(text.tables(outcome, text.of_study(outcome.study, Data(place))))
         ),
     ]
     seeds = ", ".join(f"{name} {count}" for name, count in outcome.seeds.items())

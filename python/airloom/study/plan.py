@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
 from airloom.scenario import Scenario, load
-from airloom.study.assumptions import Reading
+from airloom.study.assumptions import Reading, distinct
 from airloom.sweep import Sweep
 
 #: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
@@ -61,9 +61,11 @@ class Plan(NamedTuple):
         )
 
     def reading_sweep(self, folder: Path, readings: Sequence[Reading], depth: str) -> Sweep:
-        """The sweep at all readings, the default among them: they share their seeds."""
+        """The sweep at all readings that differ in its scenario, the default among them: they share their seeds."""
         assert self.reading_seeds is not None
-        levels = [{"label": reading.name, "set": reading.settings} for reading in readings]
+        # Readings that set the same in this scenario are made once.
+        once = {reading.name: reading for reading in distinct(readings, self.scenario).values()}
+        levels = [{"label": reading.name, "set": reading.at(self.scenario)} for reading in once.values()]
         # The readings come last: what they set, they set.
         vary = {**self.reading_vary, READING: levels}
         return self._scenario(folder, readings[0]).sweep(
@@ -71,7 +73,9 @@ class Plan(NamedTuple):
         )
 
     def _scenario(self, folder: Path, default: Reading) -> Scenario:
-        return load(folder / "scenarios" / f"{self.scenario}.toml", {**default.settings, **self.settings}, self.real)
+        return load(
+            folder / "scenarios" / f"{self.scenario}.toml", {**default.at(self.scenario), **self.settings}, self.real
+        )
 
 
 _KEYS = {"scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds", "reading_vary", "real", "command"}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from airloom.study.claims import SCORED, Claim
+from airloom.study.data import Data, NotSwept
+from airloom.study.folder import Study
 from airloom.study.outcome import Outcome, covered, not_run
 from airloom.study.rules import DIFFERS, HOLDS, NO_COMPUTATION, NOT_COVERED, UNCLEAR, VERDICTS, Result
 
@@ -71,16 +74,32 @@ def in_order(outcome: Outcome, *, controls: bool = False) -> list[Claim]:
     return [each for claim in wholes for each in (claim, *claim.parts)]
 
 
-def tables(outcome: Outcome) -> list[Table]:
-    """Everything that the report says, in its order, in full."""
+def tables(outcome: Outcome, further: Sequence[Table] = ()) -> list[Table]:
+    """Everything that the report says, in its order, in full; `further` are the study's own tables."""
     return [
         _claims(outcome),
         _not_covered(outcome),
         _assumptions(outcome),
         *_map(outcome),
+        *further,
         _controls(outcome),
         *_pairings(outcome),
     ]
+
+
+def of_study(study: Study, data: Data) -> list[Table]:
+    """The tables of `study.py` (`TABLES`: title and a function that returns columns and rows).
+
+    One that needs what was not made at this depth is left out.
+    """
+    found = []
+    for title, make in getattr(study.module, "TABLES", {}).items():
+        try:
+            columns, rows = make(data)
+        except NotSwept:
+            continue
+        found.append(Table(title, list(columns), [[number(cell) for cell in row] for row in rows]))
+    return found
 
 
 #: Characters of a sentence in a table of the terminal.

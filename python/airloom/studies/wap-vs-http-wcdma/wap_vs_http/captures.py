@@ -1,0 +1,103 @@
+"""What stands in a capture: the messages between two hosts, named as their standards name them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from airloom.plot.sequence_chart import Arrow
+
+_WTP = {1: "Invoke", 2: "Result", 3: "Ack", 4: "Abort", 5: "Segmented Invoke", 6: "Segmented Result", 7: "Negative Ack"}
+_WSP = {0x01: "Connect", 0x02: "ConnectReply", 0x04: "Reply", 0x05: "Disconnect", 0x40: "Get", 0x60: "Post"}
+
+
+def arrows(file: Path, left: str, right: str) -> list[Arrow]:
+    """The datagrams between the points `left` and `right` of a capture without losses, in the order they were sent."""
+    seen: dict[tuple[str, bool], list[tuple[float, bytes]]] = {}
+    home = None
+    for point, time, octets in _packets(file):
+        home = home or octets[12:16]  # the first datagram is the client's, who is on the left
+        seen.setdefault((point, octets[12:16] == home), []).append((time, octets))
+    found = []
+    for is_right in (True, False):
+        sender, receiver = (left, right) if is_right else (right, left)
+        came = seen.get((receiver, is_right), [])
+        for (begin, octets), (end, _) in zip(seen.get((sender, is_right), []), came, strict=False):
+            found.append(Arrow(begin, end, is_right, label(octets)))
+    return sorted(found)
+
+
+def _packets(file: Path) -> Iterator[tuple[str, float, bytes]]:
+    """Point, time in s, and octets of each packet of a pcapng file with timestamps in nanoseconds."""
+    data = file.read_bytes()
+    names: list[str] = []
+    at = 0
+    while at + 12 <= len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 1:
+            names.append(_option(data[at + 16 : at + length - 4], 2))
+        elif kind == 6:
+            interface, high, low, captured = struct.unpack_from("<IIII", data, at + 8)
+            begin = at + 28
+            yield names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured]
+        at += length
+
+
+def _option(octets: bytes, wanted: int) -> str:
+    at = 0
+    while at + 4 <= len(octets):
+        code, length = struct.unpack_from("<HH", octets, at)
+        if code == wanted:
+            return octets[at + 4 : at + 4 + length].decode()
+        at += 4 + (length + 3) // 4 * 4
+    return ""
+
+
+def label(datagram: bytes) -> str:
+    """What a datagram of WAP or of TCP is, with its octets of content."""
+    header = (datagram[0] & 15) * 4
+    if datagram[9] == 6:
+        return _tcp(datagram[header:], struct.unpack_from(">H", datagram, 2)[0] - header)
+    return " + ".join(_wtp(pdu) for pdu in _concatenated(datagram[header + 8 :]))
+
+
+def _tcp(segment: bytes, length: int) -> str:
+    flags = [name for bit, name in ((2, "SYN"), (1, "FIN"), (4, "RST")) if segment[13] & bit]
+    content = length - (segment[12] >> 4) * 4
+    if content:
+        text = segment[(segment[12] >> 4) * 4 :]
+        what = "GET" if text.startswith(b"GET") else "response" if text.startswith(b"HTTP") else "data"
+        flags.append(f"{what}, {content} octets")
+    elif segment[13] & 16:
+        flags.append("ACK")
+    return " ".join(flags)
+
+
+def _concatenated(octets: bytes) -> Iterator[bytes]:
+    """The PDUs of a datagram (WTP, concatenation: a first octet of 0, then each with its length)."""
+    if octets[0] != 0:
+        yield octets
+        return
+    at = 1
+    while at < len(octets):
+        length = octets[at]
+        at += 1
+        if length & 0x80:
+            length = (length & 0x7F) << 8 | octets[at]
+            at += 1
+        yield octets[at : at + length]
+        at += length
+
+
+def _wtp(pdu: bytes) -> str:
+    kind = (pdu[0] >> 3) & 15
+    name = _WTP.get(kind, f"WTP {kind}")
+    if kind not in (1, 2):
+        return name
+    at = 4 if kind == 1 else 3
+    more = bool(pdu[0] & 0x80)
+    while more:  # items of the variable header, long or short
+        more = bool(pdu[at] & 0x80)
+        at += 2 + pdu[at + 1] if pdu[at] & 4 else 1 + (pdu[at] & 3)
+    return f"{name}: {_WSP.get(pdu[at], hex(pdu[at]))}, {len(pdu) - at} octets"

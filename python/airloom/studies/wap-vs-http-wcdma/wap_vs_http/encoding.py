@@ -1,0 +1,216 @@
+"""Section 4: what the encodings save and what they cost. Times come from `measure_encoding.py`."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airloom._core import wap_compile, wap_encode_headers
+from airloom.study import Data, Evidence, exact, value
+from airloom.study.rules import Setting
+
+from .decks import CONNECT_HEADERS, DOCTYPE, SIZES, XML, deck, header_text
+
+#: The paper's times: a deck of 1400 octets, and the headers of a connect (less than this), s.
+PAPER_DECK_S, PAPER_HEADERS_S = 0.130, 0.010
+
+#: What the paper says is saved, octets: 1400 to 1117, 185 to 50.
+PAPER_DECK_SAVED, PAPER_HEADERS_SAVED = 283, 135
+
+#: Speeds of the paper, bit/s, and the uplink of Table 1.
+SLOW, FAST, UPLINK = 9_600, 384_000, 64_000
+
+
+@cache
+def encoded(size: int, *, rich: bool = False, string_table: bool = False, version: str | None = None) -> bytes:
+    """A deck in WBXML. Without the string table every string stands in place."""
+    return wap_compile(deck(size, rich=rich), None, version, string_table=string_table)[0]
+
+
+@cache
+def zipped(size: int, *, rich: bool = False) -> int:
+    """Octets of a deck by gzip, with its usual effort."""
+    return len(gzip.compress(deck(size, rich=rich), 6, mtime=0))
+
+
+def once(compute: Any) -> Any:
+    """A computation that no reading changes."""
+
+    def at_default(data: Data) -> Evidence:
+        data.at_default_only()
+        found: Evidence = compute(data)
+        return found
+
+    return at_default
+
+
+def _multi_byte(octets: bytes, at: int) -> int:
+    """Where a number of seven bits an octet ends."""
+    while octets[at] & 0x80:
+        at += 1
+    return at + 1
+
+
+def header_octets(octets: bytes) -> int:
+    """Octets of version, public identifier and character set of a WBXML document."""
+    return _multi_byte(octets, _multi_byte(octets, 1))
+
+
+def worsens(*, string_table: bool) -> Any:
+    """U02: does the encoded share grow with the size?"""
+
+    def compute(_: Data) -> Evidence:
+        from scipy import stats
+
+        ratios = [len(encoded(size, string_table=string_table)) / size for size in SIZES]
+        return exact(float(stats.spearmanr(SIZES, ratios).statistic), "")
+
+    return once(compute)
+
+
+def gzip_over_wbxml(*sizes: int) -> Any:
+    """U03: gzip against WBXML with every string in place."""
+    return once(lambda _: exact(max(zipped(size) / len(encoded(size)) for size in sizes), ""))
+
+
+def on_the_air(octets: int, speed: int, encoding_s: float | None = None) -> Any:
+    """U07, U10: how long octets take, ms; or U08, U25: over how long saving them takes."""
+    took = octets * 8 / speed
+    if encoding_s is None:
+        return once(lambda _: exact(took * 1e3, "ms"))
+    return once(lambda _: exact(took / encoding_s, "of the encoding time"))
+
+
+def break_even(octets: int, encoding_s: float) -> Any:
+    """U25, U26: the speed at which the encoding time is what its octets take on the air."""
+    return once(lambda _: exact(octets * 8 / encoding_s / 1e3, "kbit/s"))
+
+
+def deck_is_fig_3(_: Data) -> Evidence:
+    """U33: the elements of Fig. 3, and nothing but the text between differs from size to size."""
+    wanted = ("<card id=", 'ontimer="', '<timer value="50"/>', '<p mode="wrap">', "<br/>")
+    texts = [deck(size).decode() for size in SIZES]
+    begins = {text[: text.index('<p mode="wrap">')] for text in texts}
+    tags = {tag for text in texts for tag in re.findall(r"</?[a-z]+", text)}
+    known = {"<wml", "</wml", "<card", "</card", "<timer", "<p", "</p", "<br"}
+    return Setting(all(word in text for word in wanted for text in texts) and len(begins) == 1 and tags == known)
+
+
+def versions_alike(_: Data) -> Evidence:
+    """U30: decks in WBXML 1.3 and in 1.1."""
+    return exact(max(len(encoded(s, version="1.3")) / len(encoded(s, version="1.1")) for s in SIZES), "")
+
+
+# ---- measured ------------------------------------------------------------------------------------------------------
+
+
+def seconds(data: Data, name: str) -> NDArray[np.float64]:
+    """What something took on this machine, one number a batch."""
+    return np.asarray(data.program("encoding")["seconds"][name], dtype=np.float64)
+
+
+def growth(data: Data) -> Evidence:
+    """U04: exponent of time over size from 1400 octets on, one number a batch."""
+    sizes = [size for size in SIZES if size >= 1400]
+    times = np.log([seconds(data, f"prose {size} encode") for size in sizes])
+    return value([np.polyfit(np.log(sizes), batch, 1)[0] for batch in times.T], "")
+
+
+def parsing_share(size: int, factor: float = 100) -> Any:
+    """U05, U27: share of the time that is parsing."""
+
+    def compute(data: Data) -> Evidence:
+        share = seconds(data, f"prose {size} parse") / seconds(data, f"prose {size} encode")
+        return value(share * factor, "%" if factor == 100 else "")
+
+    return compute
+
+
+def pays_today(data: Data) -> Evidence:
+    """U08: break-even speed of 1400 octets with the measured time, over 384 kbit/s."""
+    saved = 1400 - len(encoded(1400, string_table=True))
+    return value(saved * 8 / seconds(data, "prose 1400 encode") / FAST, "times 384 kbit/s")
+
+
+COMPUTE = {
+    "U01.text": once(lambda _: exact(len(XML) + len(DOCTYPE), "octets")),
+    "U01.encoded": once(lambda _: exact(header_octets(encoded(1400)), "octets")),
+    "U02.in-place": worsens(string_table=False),
+    "U02.table": worsens(string_table=True),
+    "U03.large": gzip_over_wbxml(20_000, 100_000, 360_000),
+    "U03.small": gzip_over_wbxml(500),
+    "U04": growth,
+    "U05.small": parsing_share(500),
+    "U05.large": parsing_share(360_000),
+    "U06.in-place": once(lambda _: exact(len(encoded(1400)), "octets")),
+    "U06.table": once(lambda _: exact(len(encoded(1400, string_table=True)), "octets")),
+    "U07.fast": on_the_air(PAPER_DECK_SAVED, FAST),
+    "U07.slow": on_the_air(PAPER_DECK_SAVED, SLOW),
+    "U08.slow": on_the_air(PAPER_DECK_SAVED, SLOW, PAPER_DECK_S),
+    "U08.fast": on_the_air(PAPER_DECK_SAVED, FAST, PAPER_DECK_S),
+    "U08.today": pays_today,
+    "U09.size": once(lambda _: exact(len(wap_encode_headers(list(CONNECT_HEADERS))), "octets")),
+    "U09.text": once(lambda _: exact(len(header_text()), "octets")),
+    "U09.time": lambda data: value(seconds(data, "headers") * 1e3, "ms"),
+    "U10.fast": on_the_air(PAPER_HEADERS_SAVED, FAST),
+    "U10.slow": on_the_air(PAPER_HEADERS_SAVED, SLOW),
+    "U25.slow": on_the_air(PAPER_HEADERS_SAVED, SLOW, PAPER_HEADERS_S),
+    "U25.fast": on_the_air(PAPER_HEADERS_SAVED, FAST, PAPER_HEADERS_S),
+    "U25.uplink": on_the_air(PAPER_HEADERS_SAVED, UPLINK, PAPER_HEADERS_S),
+    "U25.break-even": break_even(PAPER_HEADERS_SAVED, PAPER_HEADERS_S),
+    "U26": break_even(PAPER_DECK_SAVED, PAPER_DECK_S),
+    "U27.small": parsing_share(500, 1),
+    "U27.large": parsing_share(360_000, 1),
+    "U30": once(versions_alike),
+    "U33": once(deck_is_fig_3),
+}
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def sizes_table(_: Data) -> tuple[list[str], list[list[Any]]]:
+    """Fig. 4's bars: sizes by every encoding."""
+    rows = []
+    for rich in (False, True):
+        for size in SIZES:
+            plain, table = len(encoded(size, rich=rich)), len(encoded(size, rich=rich, string_table=True))
+            zip_ = zipped(size, rich=rich)
+            shares = [f"{n} ({n / size:.0%})" for n in (plain, table, zip_)]
+            rows.append(["links and italics" if rich else "text", size, *shares])
+    return ["deck", "octets", "WBXML, strings in place", "WBXML, string table", "gzip"], rows
+
+
+def header_table(_: Data) -> tuple[list[str], list[list[Any]]]:
+    """The headers of the connect, our choice."""
+    rows: list[list[Any]] = []
+    for name, text in CONNECT_HEADERS:
+        octets = wap_encode_headers([(name, text)])
+        rows.append([f"{name}: {text}", len(f"{name}: {text}\r\n"), len(octets), octets.hex(" ")])
+    whole = len(wap_encode_headers(list(CONNECT_HEADERS)))
+    return ["header", "octets as text", "encoded", "as"], [*rows, ["all", len(header_text()), whole, ""]]
+
+
+def times_table(data: Data) -> tuple[list[str], list[list[Any]]]:
+    """Fig. 4's lines: times on this machine, and the break-even speed."""
+    rows = []
+    for kind in ("prose", "rich"):
+        for size in SIZES:
+            took, parse = (float(np.median(seconds(data, f"{kind} {size} {what}"))) for what in ("encode", "parse"))
+            saved = size - len(encoded(size, rich=kind == "rich", string_table=True))
+            zip_ = float(np.median(seconds(data, f"{kind} {size} gzip")))
+            even = saved * 8 / took / 1e6
+            rows.append([kind, size, took * 1e6, f"{parse / took:.0%}", zip_ * 1e6, f"{even:.3g} Mbit/s"])
+    return ["deck", "octets", "encoding (us)", "of that parsing", "gzip (us)", "encoding pays below"], rows
+
+
+TABLES = {
+    "4.1: decks of the paper's sizes, encoded": sizes_table,
+    "4.2: the headers of a connect, as a client of 1999 might have had them (our choice)": header_table,
+    "4.1: what encoding takes on this machine (median of 30 batches), and the speed below which it pays": times_table,
+}

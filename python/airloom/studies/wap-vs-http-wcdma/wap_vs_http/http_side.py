@@ -1,0 +1,381 @@
+"""HTTP/TCP: the bearer, the window, slow start, and the second clock."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from airloom.run import Run
+from airloom.study import Data, Evidence, NotSwept, exact, pair, value
+from airloom.study.rules import Setting
+
+SIZES = (1, 10, 100)
+DOWNLINKS = (384, 64)
+#: FEC frames in error, per cent (Table 1).
+ERRORS = 5
+
+#: The object is the second page; the first one opens the connection.
+OBJECT = 2
+
+
+# ---- tables -> numbers ---------------------------------------------------------------------------------------------
+
+
+def response(data: Data, sweep: str = "core", **where: Any) -> NDArray[np.float64]:
+    """Response time in seconds, one number per seed: the mean over the phases of the request."""
+    return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
+
+
+def capture(data: Data, **where: Any) -> Run:
+    """The run whose packets were kept."""
+    return data.run("capture", **where)
+
+
+def ip(run: Run) -> pl.DataFrame:
+    """Datagrams where they meet a host, with texts."""
+    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
+    return packets.filter(pl.col("proto") == "tcp").sort("t_ns", maintain_order=True)
+
+
+def asked_at(run: Run) -> int:
+    """When the client asked for the object, ns."""
+    return int(run.pages.filter(pl.col("page") == OBJECT)["start_ns"][0])
+
+
+def server_data(run: Run) -> pl.DataFrame:
+    """Segments with data that the server sent for the object."""
+    sent = ip(run).filter((pl.col("point") == "origin.radio.ip") & (pl.col("event") == "tx"))
+    bare = 40  # no options after the handshake but SACK blocks, which only the client sends
+    return sent.filter((pl.col("t_ns") >= asked_at(run)) & (pl.col("len") > bare))
+
+
+def window_at_end(data: Data, size: int, downlink: int, window: str, statistic: str) -> NDArray[np.float64]:
+    """The server's congestion window, octets, `last` or `max` of the transfer of the object, one number per seed."""
+    rows = data.table("start", "congestion", size=size, downlink=downlink, window=window)
+    begun = data.table("start", "pages", size=size, downlink=downlink, window=window, page=OBJECT)
+    rows = rows.filter(pl.col("host").cast(pl.String) == "origin")
+    rows = rows.join(begun.select("point", "seed", "start_ns"), on=["point", "seed"])
+    rows = rows.filter(pl.col("t_ns") >= pl.col("start_ns")).sort("point", "seed", "t_ns")
+    picked = pl.col("cwnd").last() if statistic == "last" else pl.col("cwnd").max()
+    per_run = rows.group_by("point", "seed", maintain_order=True).agg(picked)
+    return per_run.group_by("seed").agg(pl.col("cwnd").cast(pl.Float64).mean()).sort("seed")["cwnd"].to_numpy()
+
+
+def octets(text: str) -> float:
+    """A size of the scenario as understood, in octets."""
+    for unit, factor in (("kB", 1e3), ("KiB", 1024), ("MB", 1e6), ("B", 1)):
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * factor
+    raise ValueError(text)
+
+
+def bits_per_second(text: str) -> float:
+    """A rate of the scenario as understood, in bit/s."""
+    for unit, factor in (("kbit/s", 1e3), ("Mbit/s", 1e6), ("bit/s", 1)):
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * factor
+    raise ValueError(text)
+
+
+def tcp(run: Run, host: str) -> dict[str, Any]:
+    """TCP of a host, as the run understood it."""
+    found: dict[str, Any] = run.manifest["scenario"]["hosts"][host]["transport"]["tcp"]
+    return found
+
+
+# ---- claims --------------------------------------------------------------------------------------------------------
+
+
+def bandwidth_delay(data: Data) -> Evidence:
+    """U12: the round-trip time that the receive window bridges at the downlink's rate."""
+    run = capture(data, size=100, downlink=384, fer=ERRORS)
+    window = octets(tcp(run, "mobile")["receive_buffer"])
+    rate = bits_per_second(run.manifest["scenario"]["links"]["radio"]["rate"]["downlink"])
+    return exact(window * 8 / rate * 1e3, "ms")
+
+
+def persistent(data: Data) -> Evidence:
+    """U11: segments on the wire from asking to having a response that fits into one packet."""
+    run = capture(data, size=1, downlink=384, fer=0)
+    done = asked_at(run) + int(run.pages.filter(pl.col("page") == OBJECT)["load_ns"][0])
+    sent = ip(run).filter((pl.col("event") == "tx") & pl.col("t_ns").is_between(asked_at(run), done - 1))
+    return exact(sent.height, "packets")
+
+
+def set_up(data: Data) -> Evidence:
+    """U11: round trips before the first request of a new connection, by the time it takes."""
+    run = capture(data, size=1, downlink=384, fer=0)
+    flow = run.flows.row(0, named=True)
+    return exact((flow["established_ns"] - flow["open_ns"]) / 1e6 / echo_ms(data), "round trips")
+
+
+def echo_ms(data: Data) -> float:
+    """The idle echo at the default, in ms."""
+    return float(data.default.table("echo", "runs")["rtt_mean_s"][0]) * 1e3
+
+
+def round_trip_ms(data: Data, run: Run) -> float:
+    """The idle echo on a run's link, in ms: that of the default, with the delay of the run's core network."""
+    echo = data.default.results("echo").manifest["scenario"]["links"]["radio"]["core_delay"]
+    core = run.manifest["scenario"]["links"]["radio"]["core_delay"]
+    return echo_ms(data) + 2 * (milliseconds(core) - milliseconds(echo))
+
+
+def idle_echo(data: Data) -> Evidence:
+    """Control: the idle echo has the round-trip time that the assumption names."""
+    return exact(echo_ms(data), "ms")
+
+
+def one_packet(data: Data) -> Evidence:
+    """U14: 1 kB with a cold and with a warm window."""
+    return pair(
+        response(data, "start", size=1, downlink=384, window="cold"),
+        response(data, "start", size=1, downlink=384, window="warm"),
+        "s",
+    )
+
+
+def first_flight(data: Data) -> Evidence:
+    """U15: segments that leave the server before anything of the object is acknowledged."""
+    run = capture(data, size=10, downlink=384, fer=ERRORS)
+    sent = server_data(run)
+    first = int(sent["t_ns"][0])
+    acks = ip(run).filter((pl.col("point") == "origin.radio.ip") & (pl.col("event") == "rx") & (pl.col("t_ns") > first))
+    return Setting(sent.filter(pl.col("t_ns") < int(acks["t_ns"][0])).height, "segments")
+
+
+def slow_start_costs(data: Data) -> Evidence:
+    """U15: 10 kB with a cold and with a warm window."""
+    return pair(
+        response(data, "start", size=10, downlink=384, window="cold"),
+        response(data, "start", size=10, downlink=384, window="warm"),
+        "s",
+    )
+
+
+def not_expanded(data: Data) -> Evidence:
+    """U15: the congestion window at the end of 10 kB, as a share of the receive window."""
+    window = octets(tcp(capture(data, size=10, downlink=384, fer=ERRORS), "mobile")["receive_buffer"])
+    return value(window_at_end(data, 10, 384, "cold", "last") / window, "of the receive window")
+
+
+def expanded(data: Data) -> Evidence:
+    """U16: the congestion window within 100 kB, as a multiple of the bandwidth-delay product of the idle bearer."""
+    product = 384e3 / 8 * echo_ms(data) / 1e3
+    return value(window_at_end(data, 100, 384, "cold", "max") / product, "of the product")
+
+
+def longest_pause(data: Data) -> Evidence:
+    """U17: the longest pause of the server in the second half of 100 kB, in idle round-trip times."""
+    run = capture(data, size=100, downlink=384, fer=0)
+    if run.summary["downlink.blocks_lost"] > 0:
+        raise NotSwept("this reading has errors, and the statement is about none")
+    times = server_data(run)["t_ns"].to_numpy()
+    later = times[len(times) // 2 :]
+    return exact(float(np.diff(later).max()) / 1e6 / round_trip_ms(data, run), "round-trip times")
+
+
+def knee(low: int, high: int) -> Any:
+    """U28: goodput with one receive window over goodput with another, at an idle round-trip time of 667 ms."""
+
+    def compute(data: Data) -> Evidence:
+        return pair(
+            1 / response(data, "window", window=low, echo=667), 1 / response(data, "window", window=high, echo=667), ""
+        )
+
+    return compute
+
+
+def loaded_round_trip(data: Data) -> Evidence:
+    """U28: TCP's smoothed round-trip time at the end of 100 kB."""
+    return value(data.per_seed("core", "flows", "srtt_ms", size=100, downlink=384, fer=ERRORS), "ms")
+
+
+def largest_datagram(data: Data) -> Evidence:
+    """U21: octets of the largest datagram that was seen."""
+    return Setting(int(ip(capture(data, size=100, downlink=384, fer=ERRORS))["len"].max()), "octets")  # type: ignore[arg-type]
+
+
+def peak_rate(direction: str, downlink: int) -> Any:
+    """U21: RLC payload of the fullest TTI, as a rate."""
+
+    def compute(data: Data) -> Evidence:
+        run = capture(data, size=100, downlink=downlink, fer=ERRORS)
+        tti = 0.010 if direction == "dl" and downlink == 384 else 0.020
+        sent = run.packets.filter(
+            (pl.col("point").cast(pl.String) == f"radio.rlc.{direction}.tx")
+            & pl.col("event").cast(pl.String).is_in(["tx", "retx", "ack"])
+        )
+        blocks = max(sent.group_by("t_ns").len()["len"].to_list())
+        return Setting(blocks * 320 / tti / 1e3, "kbit/s")
+
+    return compute
+
+
+def frame_errors(data: Data) -> Evidence:
+    """U21: share of blocks that were lost over all runs; the blocks of a FEC frame are lost together."""
+    runs = data.table("core", "runs", size=100, downlink=384, fer=ERRORS)
+    lost, sent = sum(runs["downlink.blocks_lost"].to_list()), sum(runs["downlink.blocks"].to_list())
+    return Setting(lost / sent)
+
+
+def frames_share_their_fate(data: Data) -> Evidence:
+    """U21: within a TTI all blocks are lost or none is."""
+    run = capture(data, size=100, downlink=384, fer=ERRORS)
+    at_tx = run.packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(
+        pl.col("point") == "radio.rlc.dl.tx"
+    )
+    sent = at_tx.filter(pl.col("event").is_in(["tx", "retx", "ack"])).group_by("t_ns").len("sent")
+    lost = at_tx.filter(pl.col("event") == "drop").group_by("t_ns").len("lost")
+    both = lost.join(sent, on="t_ns", how="left")
+    return Setting(both.height > 0 and bool((both["lost"] == both["sent"]).all()))
+
+
+def connections_for_object(data: Data) -> Evidence:
+    """U22: connections that were opened for the object."""
+    pages = data.table("core", "pages", fer=ERRORS, page=OBJECT)
+    return Setting(int(pages["connections"].max()))  # type: ignore[arg-type]
+
+
+def selective_acks(data: Data) -> Evidence:
+    """U23: both ends offer SACK."""
+    run = capture(data, size=100, downlink=384, fer=ERRORS)
+    return Setting([tcp(run, "mobile")["sack"], tcp(run, "origin")["sack"]])
+
+
+def receive_window(data: Data) -> Evidence:
+    """U23: the receive window."""
+    return Setting(octets(tcp(capture(data, size=100, downlink=384, fer=ERRORS), "mobile")["receive_buffer"]), "octets")
+
+
+def initial_window(data: Data) -> Evidence:
+    """U23: an increased initial window, against one segment of RFC 2001."""
+    return first_flight(data)
+
+
+def fading_mean(data: Data) -> Evidence:
+    """U34: mean response time with frame errors in bursts and independent."""
+    return pair(response(data, "fading", frames="bursts of 5"), response(data, "fading", frames="independent"), "s")
+
+
+def fading_spread(data: Data) -> Evidence:
+    """U34: distance of each seed from the median, in bursts and independent."""
+    bursts = response(data, "fading", frames="bursts of 5")
+    alone = response(data, "fading", frames="independent")
+    return pair(np.abs(bursts - np.median(bursts)), np.abs(alone - np.median(alone)), "s")
+
+
+# ---- controls ------------------------------------------------------------------------------------------------------
+
+
+def closed_form(data: Data) -> Evidence:
+    """Response time of 1 kB without errors over what the TTI grid and the delays give on paper."""
+    ratios = []
+    for downlink in DOWNLINKS:
+        run = capture(data, size=1, downlink=downlink, fer=0)
+        link = run.manifest["scenario"]["links"]["radio"]
+        delay = milliseconds(link["radio_delay"]) + milliseconds(link["core_delay"])
+        core = milliseconds(link["core_delay"])
+        packets = ip(run)
+        request = packets.filter((pl.col("t_ns") >= asked_at(run)) & (pl.col("dir") == "ul"))["len"][0]
+        answer = server_data(run)["len"][0]
+        slot = 10.0 if downlink == 384 else 20.0
+        per_slot = 12 if downlink == 384 else 4
+        pages = data.table("core", "pages", size=1, downlink=downlink, fer=0, page=OBJECT)
+        for start, load in pages.select("start_ns", "load_ns").unique().iter_rows():
+            t = math.ceil(start / 1e6 / 20) * 20 + slots(request, 4) * 20 + delay
+            t = math.ceil((t + core) / slot) * slot + slots(answer, per_slot) * slot + delay - core
+            ratios.append(load / 1e6 / (t - start / 1e6))
+    return value(ratios, "of the closed form")
+
+
+def slots(datagram: int, blocks: int) -> int:
+    """TTIs for a datagram: PDUs of 40 octets, one of which goes to the length indicator."""
+    return math.ceil(math.ceil((datagram + 1) / 40) / blocks)
+
+
+def milliseconds(text: str) -> float:
+    """A time of the scenario as understood, in ms."""
+    for unit, factor in (("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3)):
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * factor
+    raise ValueError(text)
+
+
+def slow_start_off(data: Data) -> Evidence:
+    """10 kB with slow start as good as switched off, and with a warm window: nothing may be left of U15."""
+    return pair(
+        response(data, "start", size=10, downlink=384, window="whole"),
+        response(data, "start", size=10, downlink=384, window="warm"),
+        "s",
+    )
+
+
+def grows_with_errors(data: Data) -> Evidence:
+    """100 kB with 10 per cent of frames in error and without errors."""
+    return pair(response(data, size=100, downlink=384, fer=10), response(data, size=100, downlink=384, fer=0), "s")
+
+
+def second_clock(data: Data) -> Evidence:
+    """U-emulated: per seed, how long real fetches took, in parts of the mean in virtual time, over all six cells."""
+    ratios: dict[int, list[float]] = {}
+    data.results("emulated")  # without it there is nothing to look at
+    for downlink in DOWNLINKS:
+        model = [
+            float(data.per_seed("emulated-model", "pages", "load_ns", page=page, downlink=downlink).mean())
+            for page in range(OBJECT, OBJECT + len(SIZES))
+        ]
+        for seed, run in data.runs("emulated", downlink=downlink):
+            shares = [took / mean for took, mean in zip(real_responses(run), model, strict=True)]
+            ratios.setdefault(seed, []).extend(shares)
+    whole = [float(np.mean(of_seed)) for of_seed in ratios.values() if len(of_seed) == len(DOWNLINKS) * len(SIZES)]
+    return value(whole, "of virtual time")
+
+
+def real_responses(run: Run) -> list[float]:
+    """From each request to the last octets of its response, ns, as seen where the mobile meets the link."""
+    seen = ip(run).filter(pl.col("point") == "mobile.radio.ip")
+    # A request follows on the client's pause; one that TCP sent again does not.
+    is_first = (pl.col("t_ns") - pl.col("t_ns").shift(1)) > 4_000_000_000
+    asked = seen.filter(is_first & (pl.col("dir") == "ul"))["t_ns"].to_list()
+    came = seen.filter((pl.col("dir") == "dl") & (pl.col("event") == "rx") & (pl.col("len") > 80))["t_ns"].to_numpy()
+    spans = itertools.pairwise([*asked, math.inf])
+    return [float(came[(came > begin) & (came < end)].max()) - begin for begin, end in spans]
+
+
+COMPUTE = {
+    "U-emulated": second_clock,
+    "U11.http-set-up": set_up,
+    "U11.http-pull": persistent,
+    "U12": bandwidth_delay,
+    "U14.one-packet": one_packet,
+    "U15.first-flight": first_flight,
+    "U15.slow-start": slow_start_costs,
+    "U15.not-expanded": not_expanded,
+    "U16.expanded": expanded,
+    "U17.tcp": longest_pause,
+    "U21.mtu": largest_datagram,
+    "U21.downlink-384": peak_rate("dl", 384),
+    "U21.downlink-64": peak_rate("dl", 64),
+    "U21.uplink-64": peak_rate("ul", 384),
+    "U21.frame-errors": frame_errors,
+    "U21.whole-frames": frames_share_their_fate,
+    "U22.open-connection": connections_for_object,
+    "U23.sack": selective_acks,
+    "U23.initial-window": initial_window,
+    "U23.receive-window": receive_window,
+    "U28.below": knee(16, 32),
+    "U28.above": knee(64, 32),
+    "U28.round-trip": loaded_round_trip,
+    "U34.mean": fading_mean,
+    "U34.spread": fading_spread,
+    "closed-form": closed_form,
+    "idle-echo": idle_echo,
+    "slow-start-off": slow_start_off,
+    "errors-cost": grows_with_errors,
+}

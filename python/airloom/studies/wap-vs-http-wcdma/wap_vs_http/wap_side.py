@@ -1,0 +1,314 @@
+"""WAP, and WAP against HTTP/TCP: sections 5.1 and 5.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from airloom.run import Run
+from airloom.study import Data, Evidence, NotSwept, exact, pair, value
+from airloom.study.rules import Setting
+
+from .http_side import ERRORS, OBJECT, SIZES, echo_ms, milliseconds, octets, round_trip_ms
+
+#: Octets of IP and UDP.
+HEADERS = 28
+
+
+def wap(data: Data, sweep: str = "core-wap", **where: Any) -> NDArray[np.float64]:
+    """Response time by WAP in seconds, one number per seed."""
+    return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
+
+
+def http(data: Data, sweep: str = "core", **where: Any) -> NDArray[np.float64]:
+    """Response time by HTTP/TCP in seconds, one number per seed."""
+    return data.per_seed(sweep, "pages", "load_ns", page=OBJECT, **where) / 1e9
+
+
+def first_is_wap(size: int, downlink: int) -> Any:
+    """WAP against HTTP/TCP under the same seeds."""
+    where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
+    return lambda data: pair(wap(data, **where), http(data, **where), "s")
+
+
+def first_is_http(size: int, downlink: int) -> Any:
+    """HTTP/TCP against WAP under the same seeds."""
+    where: dict[str, Any] = {"size": size, "downlink": downlink, "fer": ERRORS}
+    return lambda data: pair(http(data, **where), wap(data, **where), "s")
+
+
+# ---- captures ------------------------------------------------------------------------------------------------------
+
+
+def datagrams(run: Run) -> pl.DataFrame:
+    """Datagrams of WAP where they meet a host, from the request for the object on."""
+    begun = int(run.pages.filter(pl.col("page") == run.pages["page"].max())["start_ns"][0])
+    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
+    found = packets.filter((pl.col("proto") == "udp") & (pl.col("t_ns") >= begun))
+    return found.sort("t_ns", maintain_order=True)
+
+
+def sent_by_gateway(run: Run) -> pl.DataFrame:
+    """Packets with content that the gateway sent for the object."""
+    seen = datagrams(run)
+    at = seen.filter((pl.col("point") == "gateway.radio.ip") & (pl.col("event") == "tx"))
+    return at.filter(pl.col("len") > HEADERS + 100)
+
+
+def acks_at_gateway(run: Run) -> NDArray[np.int64]:
+    """When something of the client reached the gateway after the first packet of the object left, ns."""
+    seen = datagrams(run)
+    first = int(sent_by_gateway(run)["t_ns"][0])
+    came = seen.filter((pl.col("point") == "gateway.radio.ip") & (pl.col("event") == "rx") & (pl.col("t_ns") > first))
+    return came["t_ns"].to_numpy()
+
+
+def arrivals(run: Run) -> NDArray[np.int64]:
+    """When packets with content reached the client, ns."""
+    seen = datagrams(run)
+    at = seen.filter((pl.col("point") == "mobile.radio.ip") & (pl.col("event") == "rx"))
+    return at.filter(pl.col("len") > HEADERS + 100)["t_ns"].to_numpy()
+
+
+def at_once(data: Data) -> Evidence:
+    """U15: packets that leave the gateway before anything of the object is acknowledged."""
+    run = data.run("capture-wap", size=10, downlink=384, fer=0)
+    sent, acks = sent_by_gateway(run)["t_ns"].to_numpy(), acks_at_gateway(run)
+    # The run may be over before the acknowledgement of the only group is there.
+    before = sent < acks[0] if len(acks) else np.ones(len(sent), dtype=bool)
+    return exact(int(before.sum()), "packets")
+
+
+def packets_of_10(data: Data) -> Evidence:
+    """U24: packets for 10 Kbytes, without errors."""
+    return exact(sent_by_gateway(data.run("capture-wap", size=10, downlink=384, fer=0)).height, "packets")
+
+
+def pauses(data: Data) -> NDArray[np.float64]:
+    """Pauses of arrivals at the client within 100 Kbytes, in idle round-trip times of the run's link."""
+    run = data.run("capture-wap", size=100, downlink=384, fer=0)
+    if run.summary["downlink.blocks_lost"] > 0:
+        raise NotSwept("this reading has errors, and the statement is about none")
+    found: NDArray[np.float64] = np.diff(arrivals(run)) / 1e6 / round_trip_ms(data, run)
+    return found
+
+
+def longest_pause(data: Data) -> Evidence:
+    """U17: the longest one."""
+    return exact(float(pauses(data).max()), "round-trip times")
+
+
+def waits(data: Data) -> Evidence:
+    """U17: those of more than half a round-trip time."""
+    return exact(int((pauses(data) > 0.5).sum()), "pauses")
+
+
+def set_up(data: Data) -> Evidence:
+    """U11: round trips before the first request of a new session, by the time it takes."""
+    run = data.default.run("capture-wap", size=1, downlink=384, fer=0)
+    return exact(opening_ns(run) / 1e6 / echo_ms(data), "round trips")
+
+
+def pull(data: Data) -> Evidence:
+    """U11: packets from asking to having a response that fits into one."""
+    return exact(packets_of_pull(data), "packets")
+
+
+def packets_of_pull(data: Data) -> int:
+    """Datagrams that are sent until 1 Kbyte is there."""
+    run = data.default.run("capture-wap", size=1, downlink=384, fer=0)
+    page = run.pages.filter(pl.col("page") == OBJECT)
+    done = int(page["start_ns"][0]) + int(page["load_ns"][0])
+    return datagrams(run).filter((pl.col("event") == "tx") & (pl.col("t_ns") < done)).height
+
+
+def opening_ns(run: Run) -> int:
+    """How long the session takes to open: from the first datagram to the first that answers it, ns."""
+    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
+    seen = packets.filter((pl.col("proto") == "udp") & (pl.col("point") == "mobile.radio.ip")).sort("t_ns")
+    asked = int(seen.filter(pl.col("event") == "tx")["t_ns"][0])
+    return int(seen.filter(pl.col("event") == "rx")["t_ns"][0]) - asked
+
+
+def closure(data: Data) -> Evidence:
+    """U11: datagrams after the acknowledgement of the last result."""
+    run = data.default.run("sequence-wap")
+    seen = datagrams(run).filter(pl.col("event") == "tx")
+    last = int(seen.filter(pl.col("dir") == "dl")["t_ns"][-1])
+    after = seen.filter((pl.col("t_ns") > last) & (pl.col("dir") == "ul"))
+    return exact(after.height - 1, "packets")  # one is the acknowledgement
+
+
+# ---- sections 5.1 to 6 ---------------------------------------------------------------------------------------------
+
+
+def asynchronous(data: Data) -> Evidence:
+    """U18: five objects of 1 Kbyte, the first alone."""
+    data.at_default_only()
+    return pair(
+        wap(data, "several-wap", requests=5, transactions="asynchronous"),
+        wap(data, "several-wap", requests=5, transactions="one by one"),
+        "s",
+    )
+
+
+def settings_of_wtp(data: Data) -> Evidence:
+    """U23: repetition intervals of group and result in s, and the octets of a group."""
+    run = data.run("capture-wap", size=10, downlink=384, fer=0)
+    hosts = run.manifest["scenario"]["hosts"]
+    gateway = hosts["gateway"]["proxy"]["wap-gateway"]["wtp"]
+    client = hosts["mobile"]["app"][0]["wap-browser"]["wtp"]
+    most = octets(client["maximum_group"]) if gateway["obeys_maximum_group"] else gateway["group_packets"]
+    intervals = [milliseconds(gateway[key]) / 1e3 for key in ("retry_group", "retry_long")]
+    return Setting([*intervals, most])
+
+
+def headers_matter(data: Data) -> Evidence:
+    """U25: a page with a session of its own, whose headers have 50 or 185 octets."""
+    data.at_default_only()
+    return pair(wap(data, "connect", headers=50), wap(data, "connect", headers=185), "s")
+
+
+def own_session(data: Data) -> Evidence:
+    """U11: 1 Kbyte with a session of its own, and in one that is open, both without errors."""
+    data.at_default_only()
+    own = wap(data, "connect", headers=50)
+    return pair(own, wap(data, size=1, downlink=384, fer=0)[: len(own)], "s")
+
+
+def break_even(request: int) -> Any:
+    """U36: gateway time at which both take the same at 1 Kbyte.
+
+    The gateway's time adds as it is (U36.slope), so it is the difference without any.
+    """
+
+    def compute(data: Data) -> Evidence:
+        data.at_default_only()
+        without = wap(data, "gateway", gateway=0, request=100)
+        return value((http(data, "request", request=request) - without) * 1e3, "ms")
+
+    return compute
+
+
+def slope(data: Data) -> Evidence:
+    """U36: what a gateway time of 150 ms adds, per ms."""
+    data.at_default_only()
+    long, none = (wap(data, "gateway", gateway=ms, request=100) for ms in (150, 0))
+    return value((long - none) * 1e3 / 150, "")
+
+
+def at_100(data: Data) -> Evidence:
+    """U13: 100 Kbytes by WAP over HTTP/TCP."""
+    where: dict[str, Any] = {"size": 100, "downlink": 384, "fer": ERRORS}
+    return pair(wap(data, **where), http(data, **where), "")
+
+
+def no_groups(data: Data) -> Evidence:
+    """Control: 100 kB in one group, against groups of 32 Kbytes."""
+    data.at_default_only()
+    whole = wap(data, "one-group")
+    return pair(whole, wap(data, size=100, downlink=384, fer=ERRORS)[: len(whole)], "s")
+
+
+def capacity(kind: str) -> Any:
+    """U31: replies per CPU second of the daemon, one number a batch, against content that is passed through."""
+
+    def compute(data: Data) -> Evidence:
+        rates = data.program("gateway")["replies_per_cpu_s"]
+        return pair(rates[kind], rates["passed through"], "")
+
+    return compute
+
+
+# ---- bearers -------------------------------------------------------------------------------------------------------
+
+RATES = (9.6, 14.4, 28.8, 64, 128, 384, 1000, 2000, 10000, 100000)
+
+
+def bearer_ratio(data: Data, size: int, rate: float, round_trip: int, group: str = "32 Kbytes") -> float:
+    """Time by WAP over that by HTTP/TCP; infinite if WAP gives up."""
+    data.at_default_only()
+    pages = data.table("bearers-wap", "pages", size=size, rate=rate, round_trip=round_trip, group=group, page=OBJECT)
+    by_http = data.table("bearers-http", "pages", size=size, rate=rate, round_trip=round_trip, page=OBJECT)
+    if pages["load_ns"][0] is None:
+        return float("inf")
+    return float(pages["load_ns"][0]) / float(by_http["load_ns"][0])
+
+
+def ratios(rate: float, fold: Any, *, round_trip: int = 260, group: str = "32 Kbytes") -> Any:
+    """U19, U29: the ratios over the sizes, folded into one."""
+
+    def compute(data: Data) -> Evidence:
+        found = [bearer_ratio(data, size, rate, round_trip, group) for size in SIZES]
+        return exact(float(fold(found)), "of HTTP/TCP")
+
+    return compute
+
+
+def geometric(found: list[float]) -> float:
+    """Their geometric mean."""
+    return float(np.exp(np.mean(np.log(found))))
+
+
+def crossing(data: Data) -> Evidence:
+    """U29: the lowest of the swept speeds at which HTTP/TCP leads at 100 Kbytes."""
+    leads = [rate for rate in RATES if bearer_ratio(data, 100, rate, 260) > 1]
+    return exact(min(leads, default=float("inf")), "kbit/s")
+
+
+def fastest(sizes: tuple[int, ...]) -> Any:
+    """U35: 100 Mbit/s and 20 ms; of several sizes the ratio that is farthest from 1."""
+
+    def compute(data: Data) -> Evidence:
+        found = [bearer_ratio(data, size, 100000, 20) for size in sizes]
+        return exact(max(found, key=lambda r: abs(np.log(r))), "of HTTP/TCP")
+
+    return compute
+
+
+COMPUTE = {
+    "U11.wap-set-up": set_up,
+    "U11.wap-pull": pull,
+    "U11.wap-closure": closure,
+    "U11.no-set-up": own_session,
+    "U13.1-384": first_is_wap(1, 384),
+    "U13.1-64": first_is_wap(1, 64),
+    "U13.10-384": first_is_wap(10, 384),
+    "U13.10-64": first_is_wap(10, 64),
+    "U13.100": at_100,
+    "U14.ordering": first_is_http(1, 384),
+    "U14.ordering-64": first_is_http(1, 64),
+    "U14.size": first_is_http(1, 384),
+    "U15.ordering": first_is_wap(10, 384),
+    "U15.ordering-64": first_is_wap(10, 64),
+    "U15.size": first_is_wap(10, 384),
+    "U15.size-64": first_is_wap(10, 64),
+    "U15.seven-at-once": at_once,
+    "U16.ordering": first_is_http(100, 384),
+    "U16.ordering-64": first_is_http(100, 64),
+    "U17.wap": longest_pause,
+    "U17.groups": waits,
+    "U18.time": asynchronous,
+    "U19.wap-slow": ratios(9.6, geometric),
+    "U19.wap-fast": ratios(2000, geometric),
+    "U22.session": lambda data: Setting(packets_of_pull(data), "packets"),
+    "U23.wtp": settings_of_wtp,
+    "U24": packets_of_10,
+    "U25.measured": headers_matter,
+    "U29.slow": ratios(9.6, max),
+    "U29.slow-groups": ratios(9.6, max, group="3"),
+    "U29.fast": ratios(2000, min),
+    "U29.crossing": crossing,
+    "U31.conversion": capacity("converted from HTML"),
+    "U31.encoding": capacity("encoded"),
+    "U35.small": fastest((1, 10)),
+    "U35.large": fastest((100,)),
+    "U36.150": break_even(150),
+    "U36.300": break_even(300),
+    "U36.600": break_even(600),
+    "U36.slope": slope,
+    "one-group": no_groups,
+}

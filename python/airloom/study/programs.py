@@ -1,0 +1,73 @@
+"""`programs.toml` of a study: programs of its own that measure what no sweep can, such as the time an encoder takes.
+
+A program is run once, after the sweeps, and writes JSON to its standard output; `study.py` reads it with
+`Data.program`. What it measured depends on the machine: a claim that needs it is not covered by a quick run, unless the
+program says that it belongs there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from airloom.errors import UsageError
+from airloom.study.plan import DEPTHS
+
+
+class Program(NamedTuple):
+    """A program of a study."""
+
+    name: str
+    #: Its words; `{study}` is the study's folder, `{python}` this interpreter.
+    command: tuple[str, ...]
+    #: At which depths it is run.
+    depths: tuple[str, ...]
+    #: Seconds after which it is given up.
+    limit_s: float
+
+
+def read(path: Path) -> dict[str, Program]:
+    """The programs in a file, by name; none if there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    return {name: _program(name, entry, f"{path}: [{name}]") for name, entry in table.items()}
+
+
+def _program(name: str, entry: Any, where: str) -> Program:
+    if not isinstance(entry, Mapping) or set(entry) - {"command", "depths", "limit_s"} or not entry.get("command"):
+        raise UsageError(f"{where}: a program is command = [..], and depths = [..], limit_s = .. where wanted")
+    depths = tuple(entry.get("depths", ("full",)))
+    for depth in depths:
+        if depth not in DEPTHS:
+            raise UsageError(f"{where}: depth {depth!r}; valid: {', '.join(DEPTHS)}")
+    return Program(name, tuple(map(str, entry["command"])), depths, float(entry.get("limit_s", 600)))
+
+
+def run(program: Program, study: Path, place: Path) -> None:
+    """Runs it, unless its results are there already. Raises `UsageError` with its last words if it fails."""
+    kept = place / f"{program.name}.json"
+    if kept.is_file():
+        return
+    words = [word.replace("{study}", str(study)).replace("{python}", sys.executable) for word in program.command]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=program.limit_s, check=True)
+        found = json.loads(done.stdout)
+    except subprocess.CalledProcessError as error:
+        raise UsageError(f"{program.name}: {(error.stderr or 'failed').strip().splitlines()[-1]}") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{program.name}: no end within {program.limit_s:g} s") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{program.name}: {error}") from None
+    place.mkdir(parents=True, exist_ok=True)
+    temporary = kept.with_suffix(".part")
+    temporary.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    temporary.replace(kept)

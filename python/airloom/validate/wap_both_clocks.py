@@ -1,0 +1,279 @@
+"""WAP in both clocks: the gateway's daemon and the client on the command line in real time, and both simulated.
+
+Client and gateway are two hosts with a W-CDMA channel between them. In real time `airloom serve wap-gateway` and
+`airloom wap get` run in their namespaces, and a server of a few lines beside the gateway; the simulation has the
+same machines of WTP, WSP and gateway without sockets. It begins at the same moment of the model's time, so that the
+channel's transmission intervals and the fates of their blocks lie alike. What is compared is the response time:
+from when the request comes to the link until the last packet of the reply has left it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from typing import Any
+
+import polars as pl
+
+from airloom import _core, tables
+from airloom.errors import LabError, RunError, UsageError
+from airloom.laboratory import Program
+from airloom.reference import addresses
+from airloom.run import measure
+from airloom.scenario import Scenario, parse
+
+#: The median response time in real time against the simulated one.
+BAR = 0.03
+#: How often a run is made whose engine was too late for its figures to be believed.
+TRIES = 3
+
+#: The server is on the gateway's loopback in real time and a host in virtual time, with as long a name.
+_ORIGIN_REAL, _ORIGIN = "127.0.0.1", "webserver"
+
+#: With IP and UDP: what an acknowledgement (31 octets) and a Disconnect (34) have at most, and a ConnectReply (50).
+_LONGEST_SMALL, _LONGEST_CONNECT_REPLY = 40, 100
+
+_FIRST = """\
+import os, sys
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+except PermissionError:
+    pass
+"""
+
+#: Answers as the simulated server does, field by field.
+_SERVER = """\
+import socket, threading
+body = b"x" * int(sys.argv[1])
+lines = ["HTTP/1.1 200 OK", "Content-Type: application/octet-stream", "Content-Length: %d" % len(body)]
+answer = "\\r\\n".join([*lines, "Server: airloom", "", ""]).encode() + body
+def serve(connection):
+    asked = b""
+    while octets := connection.recv(65536):
+        asked += octets
+        while b"\\r\\n\\r\\n" in asked:
+            asked = asked.partition(b"\\r\\n\\r\\n")[2]
+            connection.sendall(answer)
+with socket.create_server(("127.0.0.1", 80)) as server:
+    print("ready", flush=True)
+    while True:
+        threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+"""
+
+_AIRLOOM = "from airloom.cli import main\nmain()\n"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of the table: a size and the rate of the downlink."""
+
+    name: str
+    size: int
+    downlink: str
+
+
+CELLS = [
+    Cell(f"{rate}k/{name}", size, f"{rate}kbit/s")
+    for rate in (384, 64)
+    for name, size in (("1kB", 1_000), ("10kB", 10_000), ("100kB", 100_000))
+]
+
+
+def chosen(pattern: str) -> list[Cell]:
+    """The cells whose names match `pattern` (`*` for any text)."""
+    found = [cell for cell in CELLS if fnmatch(cell.name, pattern)]
+    if not found:
+        raise UsageError(f"no cell matches {pattern!r}; there are: {', '.join(cell.name for cell in CELLS)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One of them."""
+
+    #: From the request to the last packet of the reply, in the model's time.
+    seconds: float
+    #: When the client's first packet came to the link, in the model's time.
+    began_ns: int
+    #: Packets of the reply.
+    packets: int
+    #: Of real time: `valid`, `suspect` or `invalid`.
+    verdict: str | None = None
+
+
+@dataclass
+class Verdict:
+    """One cell: a pair of fetches for each seed."""
+
+    cell: Cell
+    real: list[Fetch] = field(default_factory=list)
+    simulated: list[Fetch] = field(default_factory=list)
+    #: Runs in real time that were made again because the engine was late.
+    repeated: int = 0
+
+    @property
+    def real_s(self) -> float:
+        """Median seconds in real time."""
+        return statistics.median(f.seconds for f in self.real)
+
+    @property
+    def simulated_s(self) -> float:
+        """Median seconds in virtual time."""
+        return statistics.median(f.seconds for f in self.simulated)
+
+    @property
+    def error(self) -> float:
+        """Relative error of the simulated median."""
+        return self.simulated_s / self.real_s - 1
+
+    @property
+    def errors(self) -> list[float]:
+        """The same seed by seed."""
+        return [s.seconds / r.seconds - 1 for s, r in zip(self.simulated, self.real, strict=True)]
+
+    @property
+    def met(self) -> bool:
+        """Is the median close enough, and can the runs be believed?"""
+        return abs(self.error) <= BAR and all(f.verdict != "invalid" for f in self.real)
+
+
+def compare(
+    cells: Sequence[Cell],
+    seeds: Sequence[int],
+    jobs: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Verdict]:
+    """A verdict for each cell; `jobs` fetches go on at a time, and `progress` is told how many are done."""
+    verdicts = [Verdict(cell) for cell in cells]
+    done = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            work = [pool.submit(_pair, verdict.cell, seed) for verdict in verdicts for seed in seeds]
+            for n, future in enumerate(work):
+                real, simulated, repeated = future.result()
+                verdict = verdicts[n // len(seeds)]
+                verdict.real.append(real)
+                verdict.simulated.append(simulated)
+                verdict.repeated += repeated
+                done += 1
+                progress(done)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return verdicts
+
+
+def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenario:
+    """The network of a cell: in virtual time with the server as a host of its own."""
+    # An idle round trip ends 3 ms behind the grid of the transmission intervals: what comes back at once, a millisecond
+    # later in real time than in the model, then finds the same interval.
+    radio = {
+        "bearer": "umts-dch",
+        "rate": {"downlink": cell.downlink, "uplink": "64kbit/s"},
+        "loss": {"per": "fec-frame", "downlink": 0.05, "uplink": 0.05},
+        "core_delay": "83ms",
+    }
+    browser = {"start": f"{begin_ns}ns", "objects": [f"/{cell.size}"], "server": _ORIGIN}
+    hosts: dict[str, Any] = {"mobile": {"app": {"wap-browser": browser}}, "gateway": {"proxy": "wap-gateway"}}
+    path, links = ["mobile", "radio", "gateway"], {"radio": radio}
+    if real:
+        hosts = {"mobile": {"real": True}, "gateway": {"real": True}}
+    else:
+        path += ["lan", _ORIGIN]
+        hosts[_ORIGIN] = {"app": "http-server"}
+        links["lan"] = {"bearer": "wireline", "rate": "1Gbit/s", "delay": "10us", "queue": "1000 packets"}
+    whole = {
+        "title": f"{cell.name}, seed {seed}",
+        "path": path,
+        "hosts": hosts,
+        "links": links,
+        "run": {"seed": seed, "record": ["packets"], "points": ["mobile.radio.ip"]},
+    }
+    return parse(json.dumps(whole), str(whole["title"]))
+
+
+def _pair(cell: Cell, seed: int) -> tuple[Fetch, Fetch, int]:
+    planned = scenario(cell, seed, real=True)
+    found, tries = in_real_time(planned, cell.size), 1
+    while found.verdict == "invalid" and tries < TRIES:
+        found, tries = in_real_time(planned, cell.size), tries + 1
+    return found, simulated(scenario(cell, seed, real=False, begin_ns=found.began_ns)), tries - 1
+
+
+def simulated(scenario: Scenario) -> Fetch:
+    """The fetch in virtual time."""
+    _, rows = measure(scenario)
+    return _fetch(scenario, rows["packets"])
+
+
+def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetch:
+    """The fetch by the client on the command line, from the daemon; `RunError` if it is not over in time."""
+    gateway = f"{addresses(scenario.understood, 'gateway')[0]}:9201"
+    daemon = ["serve", "wap-gateway", "--listen", gateway, "--connectionless", "off", "--no-log"]
+    lab = _core.Lab(scenario._core)
+    try:
+        origin = _python(lab, "gateway", _SERVER, str(size))
+        server = _python(lab, "gateway", _AIRLOOM, *daemon, "--allow-origin", _ORIGIN_REAL)
+        with origin, server:
+            try:
+                _expect(origin, "ready", scenario)
+                _expect(server, "", scenario)
+                url = f"http://{_ORIGIN_REAL}/{size}"
+                words = [
+                    "wap",
+                    "get",
+                    url,
+                    "--gateway",
+                    gateway,
+                    "--raw",
+                    "-o",
+                    "/dev/null",
+                    "--time",
+                    f"{patience_s:g}",
+                ]
+                with _python(lab, "mobile", _AIRLOOM, *words) as client:
+                    try:
+                        code = client.wait(patience_s)
+                    except subprocess.TimeoutExpired:
+                        raise RunError(f"{scenario.title}: not done after {patience_s:g} s") from None
+                if code:
+                    raise RunError(f"{scenario.title}: the client ended with {code}")
+            finally:
+                server.terminate()
+                origin.kill()
+    finally:
+        results = lab.stop()
+    packets = tables.table(results.tables["packets"]).sort("t_ns", maintain_order=True)
+    return _fetch(scenario, packets, results.verdict)
+
+
+def _expect(program: Program, word: str, scenario: Scenario) -> None:
+    """Waits for the line that says that it is there."""
+    assert program.stdout is not None
+    line = program.stdout.readline()
+    if not line or word not in line:
+        raise LabError(f"{scenario.title}: a program did not start")
+
+
+def _python(lab: _core.Lab, host: str, text: str, *arguments: str) -> Program:
+    words = [sys.executable, "-c", _FIRST + text, *arguments]
+    return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, subprocess.DEVNULL), None, True)
+
+
+def _fetch(scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None) -> Fetch:
+    seen = packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(pl.col("point") == "mobile.radio.ip")
+    sent, came = seen.filter(pl.col("event") == "tx"), seen.filter(pl.col("event") == "rx")
+    # Of the client's packets the Connect and the request are the only ones of some length.
+    asked = sent.filter(pl.col("len") > _LONGEST_SMALL)["t_ns"]
+    reply = came.filter(pl.col("len") > _LONGEST_CONNECT_REPLY)["t_ns"]
+    if len(asked) < 2 or reply.is_empty():
+        raise RunError(f"{scenario.title}: nothing was fetched")
+    last = reply.max()
+    assert isinstance(last, int)
+    return Fetch((last - asked[1]) / 1e9, asked[0], len(reply), verdict)

@@ -1,0 +1,59 @@
+"""Real time against virtual time: the daemon and the client on real sockets, and the simulated ones."""
+
+import json
+
+import pytest
+import typer
+
+from airloom.cli.validate import validate
+from airloom.doctor import examine
+from airloom.errors import UsageError
+from airloom.validate import wap_both_clocks
+from airloom.validate.wap_both_clocks import BAR, CELLS, Fetch, Verdict, chosen, compare, scenario, simulated
+
+
+def test_the_table_has_every_size_and_rate() -> None:
+    assert [cell.name for cell in CELLS] == [f"{r}k/{n}kB" for r in (384, 64) for n in (1, 10, 100)]
+    assert BAR == 0.03
+    assert [cell.name for cell in chosen("64k/1*0kB")] == ["64k/10kB", "64k/100kB"]
+    with pytest.raises(UsageError, match="no cell matches 'lte'; there are: 384k/1kB"):
+        chosen("lte")
+
+
+def test_the_simulated_fetch_begins_where_it_is_told_and_takes_whole_packets() -> None:
+    (cell,) = chosen("384k/10kB")
+    found = simulated(scenario(cell, 1, real=False, begin_ns=700_000_000))
+    assert found.began_ns == 700_000_000
+    assert found.packets >= 8  # 10,000 octets in packets of 1,400
+    assert 0.5 < found.seconds < 5
+    assert simulated(scenario(cell, 1, real=False, begin_ns=700_000_000)) == found
+    assert simulated(scenario(cell, 2, real=False, begin_ns=700_000_000)) != found
+
+
+def test_a_median_too_far_away_and_a_run_that_was_late_are_misses() -> None:
+    (cell,) = chosen("384k/1kB")
+    near, far = Fetch(1.029, 0, 1), Fetch(1.05, 0, 1)
+    assert Verdict(cell, [Fetch(1.0, 0, 1, "valid")], [near]).met
+    assert not Verdict(cell, [Fetch(1.0, 0, 1, "valid")], [far]).met
+    assert not Verdict(cell, [Fetch(1.0, 0, 1, "invalid")], [near]).met
+
+
+@pytest.mark.emulate
+def test_the_daemon_takes_as_long_as_the_simulated_gateway() -> None:
+    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
+        pytest.skip(broken[0])
+    (verdict,) = compare(chosen("384k/1kB"), [1, 2, 3], jobs=1)
+    assert [f.packets for f in verdict.real] == [f.packets for f in verdict.simulated] == [1, 1, 1]
+    # A busy machine delays a program, and with it a run or two, but never brings both closer.
+    assert min(map(abs, verdict.errors)) <= BAR, verdict.errors
+
+
+def test_the_command_says_what_was_met(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (cell,) = chosen("384k/1kB")
+    made = [Verdict(cell, [Fetch(1.0, 0, 1, "valid")], [Fetch(1.1, 0, 1)])]
+    monkeypatch.setattr(wap_both_clocks, "compare", lambda *_: made)
+    with pytest.raises(typer.Exit):
+        validate("wap-both-clocks", only="384k/1kB", seeds=1, jobs=1, as_json=True)
+    said = json.loads(capsys.readouterr().out)
+    assert said["missed"] == ["384k/1kB"]
+    assert said["cells"][0]["error"] == pytest.approx(0.1)
