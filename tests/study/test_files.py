@@ -1,11 +1,13 @@
-"""claims.toml and assumptions.toml: what may stand there, and what is said about what may not."""
+"""The files of a study: what may stand there, and what is said about what may not."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airloom.errors import UsageError
-from airloom.study import assumptions, claims
+from airloom.study import assumptions, claims, programs
 
 GOOD: dict[str, Any] = {"id": "X1", "kind": "v", "where": "2", "says": "so", "paper": 3, "unit": "s", "tolerance": 0.1}
 
@@ -93,3 +95,58 @@ def test_readings_are_the_default_each_level_and_pairs_of_decisive_ones() -> Non
     }
     quick = [reading.name for reading in assumptions.readings(known, joint=False)]
     assert "a = two, b = x" not in quick
+
+
+def test_a_level_may_set_keys_of_one_scenario_alone() -> None:
+    level = {"label": "two", "set": {"k": 2}, "only": {"wap": {"w": 5}}}
+    entry = {**ENTRY, "only": {"http": {"h": 1}}, "levels": [level, {"label": "three", "only": {"http": {"h": 3}}}]}
+    default, _, two, three = assumptions.readings(assumptions.parse({"assumption": [entry]}), joint=False)
+    assert default.at("http") == {"k": 1, "h": 1}
+    assert default.at("wap") == {"k": 1}
+    assert two.at("wap") == {"k": 2, "w": 5}
+    assert three.at("http") == {"k": 1, "h": 3}
+    assert three.at("wap") == {"k": 1}
+    with pytest.raises(UsageError, match="`only` is"):
+        assumptions.parse({"assumption": [{**ENTRY, "only": {"wap": 1}}]})
+
+
+def test_readings_that_set_the_same_in_a_scenario_are_made_once() -> None:
+    entry = {**ENTRY, "levels": [{"label": "two", "only": {"http": {"h": 2}}}, {"label": "as it is", "set": {"k": 1}}]}
+    known = assumptions.readings(assumptions.parse({"assumption": [entry]}), joint=False)
+    in_wap = {name: first.name for name, first in assumptions.distinct(known, "wap").items()}
+    assert in_wap == {
+        "default": "default",
+        "default, by another name": "default, by another name",
+        "a = two": "default",
+        "a = as it is": "default",
+    }
+    assert assumptions.distinct(known, "http")["a = two"].name == "a = two"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({}, "a program is"),
+        ({"command": ["x"], "colour": 1}, "a program is"),
+        ({"command": ["x"], "depths": ["half"]}, "valid: quick, full"),
+    ],
+)
+def test_a_wrong_program_is_named_with_what_is_wrong(entry: dict[str, Any], message: str, tmp_path: Path) -> None:
+    lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
+    (tmp_path / "programs.toml").write_text(f"[measure]\n{lines}\n")
+    with pytest.raises(UsageError, match=message):
+        programs.read(tmp_path / "programs.toml")
+
+
+def test_a_program_runs_once_and_its_failure_has_its_last_words(tmp_path: Path) -> None:
+    script = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.touch(); print('{\"at\": 1}')"
+    program = programs.Program("measure", ("{python}", "-c", script, "{study}/ran"), ("full",), 60)
+    programs.run(program, tmp_path, tmp_path / "full")
+    assert json.loads((tmp_path / "full" / "measure.json").read_text()) == {"at": 1}
+    (tmp_path / "ran").unlink()
+    programs.run(program, tmp_path, tmp_path / "full")
+    assert not (tmp_path / "ran").exists()
+    for script, words in (("raise SystemExit('no lamp')", "no lamp"), ("print('lamp')", "Expecting value")):
+        with pytest.raises(UsageError, match=words):
+            programs.run(program._replace(name="other", command=("{python}", "-c", script)), tmp_path, tmp_path)
+    assert not list(tmp_path.glob("other*"))

@@ -48,7 +48,7 @@ def draw_sequence(axes: Axes, left: str, right: str, arrows: Sequence[Arrow], ti
     for place, name in ((0.0, left), (1.0, right)):
         axes.plot([place, place], [0, last - first], color=FAINT, linewidth=1.2)
         axes.text(place, -0.02 * (last - first), name, ha="center", va="bottom", fontsize=9, fontweight="bold")
-    axes.set_xlim(-0.75, 1.75)
+    axes.set_xlim(-1.35, 2.25)
     axes.set_ylim(last - first, -0.08 * (last - first))
     axes.set_xticks([])
     axes.set_ylabel("time (s)")

@@ -20,7 +20,7 @@ from airloom.study.statistics import paired_difference
 from . import captures, encoding
 from .decks import SIZES as DECKS
 from .http_side import DOWNLINKS, ERRORS, SIZES, response, server_data
-from .wap_side import RATES, acks_at_gateway, bearer_ratio, http, sent_by_gateway, wap
+from .wap_side import HALF_PAUSE, RATES, acks_at_gateway, bearer_ratio, http, sent_by_gateway, wap
 
 
 def _figure(width: float = 6.0, height: float = 4.2) -> Figure:
@@ -95,6 +95,8 @@ def fig_5(data: Data) -> Figure:
     ):
         file = data.run(sweep).folder / "trace.pcapng"
         found = captures.arrows(file, "mobile.radio.ip", f"{right}.radio.ip")
+        # The second page is there so that the run goes on until the closure of the first one is over.
+        found = [arrow for arrow in found if arrow.sent_s < found[0].sent_s + HALF_PAUSE / 1e9]
         draw_sequence(axes, "client", "gateway" if right == "gateway" else "server", found, f"{name}: 1 kB, no errors")
     return figure
 
@@ -168,7 +170,8 @@ def verdict_map(data: Data) -> Figure:
                     shares[i, j] = np.log2(by_wap.mean() / by_http.mean())
                     told = paired_difference(by_wap, by_http).p < 0.05 / (len(variants) * len(groups))
                     text = f"{100 * (by_wap.mean() / by_http.mean() - 1):+.0f}" if told else "="
-                    axes.text(j, i, text, ha="center", va="center", fontsize=6.5)
+                    colour = "white" if abs(shares[i, j]) > 0.9 else "black"
+                    axes.text(j, i, text, ha="center", va="center", fontsize=6.5, color=colour)
             image = axes.imshow(shares, cmap="PuOr", vmin=-1.5, vmax=1.5, aspect="auto")
             axes.grid(visible=False)
             axes.set_xticks(range(len(groups)), groups, fontsize=7)
@@ -208,11 +211,11 @@ def several(data: Data) -> Figure:
     axes = figure.subplots()
     counts = (2, 3, 5, 9)
     for n, kind in enumerate(("one by one", "asynchronous")):
-        samples = [wap(data, "several-wap", requests=count, transactions=kind) for count in counts]
+        samples = [wap(data, "several-wap", count=count, transactions=kind) for count in counts]
         _errorbar(axes, counts, samples, n, f"WAP, {kind}")
     try:
         for n, connections in enumerate((1, 4), start=2):
-            samples = [http(data, "several-http", requests=count, connections=connections) for count in counts]
+            samples = [http(data, "several-http", count=count, parallel=connections) for count in counts]
             _errorbar(axes, counts, samples, n, f"HTTP, {connections} connection{'s' if connections > 1 else ''}")
     except NotSwept:
         pass  # only the full study has it
@@ -235,7 +238,8 @@ def heat_map(data: Data) -> Figure:
         for i in range(len(SIZES)):
             for j in range(len(RATES)):
                 text = f"{found[i, j]:.2f}" if np.isfinite(found[i, j]) else "fails"
-                axes.text(j, i, text, ha="center", va="center", fontsize=6)
+                dark = abs(shown[i, j]) > 0.9
+                axes.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
         finite = np.where(np.isfinite(found), found, 4.0)
         if finite.min() < 1 < finite.max():
             axes.contour(finite, levels=[1.0], colors="black", linewidths=1.2)

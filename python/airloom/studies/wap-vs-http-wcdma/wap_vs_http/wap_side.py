@@ -14,6 +14,9 @@ from airloom.study.rules import Setting
 
 from .http_side import ERRORS, OBJECT, SIZES, echo_ms, milliseconds, octets, round_trip_ms
 
+#: Half of the client's pause between two pages, ns.
+HALF_PAUSE = 2_500_000_000
+
 #: Octets of IP and UDP.
 HEADERS = 28
 
@@ -134,11 +137,13 @@ def opening_ns(run: Run) -> int:
 
 
 def closure(data: Data) -> Evidence:
-    """U11: datagrams after the acknowledgement of the last result."""
+    """U11: datagrams after the acknowledgement of the last result, before the next session opens."""
     run = data.default.run("sequence-wap")
-    seen = datagrams(run).filter(pl.col("event") == "tx")
-    last = int(seen.filter(pl.col("dir") == "dl")["t_ns"][-1])
-    after = seen.filter((pl.col("t_ns") > last) & (pl.col("dir") == "ul"))
+    packets = run.packets.with_columns(pl.col("point", "dir", "event", "proto").cast(pl.String))
+    seen = packets.filter((pl.col("proto") == "udp") & (pl.col("event") == "tx"))
+    first = int(run.pages["start_ns"][0])
+    done = first + int(run.pages["load_ns"][0])
+    after = seen.filter((pl.col("t_ns") >= done) & (pl.col("t_ns") < int(run.pages["start_ns"][1]) - HALF_PAUSE))
     return exact(after.height - 1, "packets")  # one is the acknowledgement
 
 
@@ -149,8 +154,8 @@ def asynchronous(data: Data) -> Evidence:
     """U18: five objects of 1 Kbyte, the first alone."""
     data.at_default_only()
     return pair(
-        wap(data, "several-wap", requests=5, transactions="asynchronous"),
-        wap(data, "several-wap", requests=5, transactions="one by one"),
+        wap(data, "several-wap", count=5, transactions="asynchronous"),
+        wap(data, "several-wap", count=5, transactions="one by one"),
         "s",
     )
 
@@ -254,9 +259,13 @@ def geometric(found: list[float]) -> float:
 
 
 def crossing(data: Data) -> Evidence:
-    """U29: the lowest of the swept speeds at which HTTP/TCP leads at 100 Kbytes."""
-    leads = [rate for rate in RATES if bearer_ratio(data, 100, rate, 260) > 1]
-    return exact(min(leads, default=float("inf")), "kbit/s")
+    """U29: the lowest swept speed from which on HTTP/TCP leads at 100 Kbytes; infinite if it does not stay so."""
+    lowest = float("inf")
+    for rate in reversed(RATES):
+        if bearer_ratio(data, 100, rate, 260) <= 1:
+            break
+        lowest = rate
+    return exact(lowest, "kbit/s")
 
 
 def fastest(sizes: tuple[int, ...]) -> Any:
