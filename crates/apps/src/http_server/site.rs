@@ -33,10 +33,10 @@ pub(super) fn find(config: &Config, path: &[u8]) -> Option<(Object, &'static str
         None => size(without_ending(path.strip_prefix('/')?))?,
     };
     let media = media_type(path);
-    if let Some(kind) = kind(media) {
-        if let Some(document) = documents::make(kind, path, size) {
-            return Some((Object::Text(document.into()), media));
-        }
+    if let Some(kind) = kind(media)
+        && let Some(document) = documents::make(kind, path, size)
+    {
+        return Some((Object::Text(document.into()), media));
     }
     // The octets depend on the path alone, not on the run.
     let source = random::derive(0, path) as u32;
