@@ -50,6 +50,7 @@ class Data:
         self._same_as = same_as or {}
         self._read = {} if read is None else read
         self._tables: dict[tuple[str, str], pl.DataFrame] = {}
+        self._per_seed: dict[tuple[Any, ...], NDArray[np.float64]] = {}
 
     @property
     def reading(self) -> str:
@@ -95,10 +96,11 @@ class Data:
                 rows = rows.filter(pl.col(READING) == made_as)
             self._tables[key] = rows
         rows = self._tables[key]
-        for axis, label in where.items():
+        for axis in where:
             if axis not in rows.columns:
                 raise NotSwept(f"{sweep} has no axis {axis!r} at {self.reading}")
-            rows = rows.filter(pl.col(axis) == label)
+        if where:
+            rows = rows.filter([pl.col(axis) == label for axis, label in where.items()])
         if rows.is_empty():
             raise NotSwept(f"{sweep} has no runs with {where} at {self.reading}")
         return rows
@@ -120,14 +122,21 @@ class Data:
 
     def per_seed(self, sweep: str, name: str, column: str, **where: Any) -> NDArray[np.float64]:
         """The mean of a column over what is varied besides, one number per seed, in the order of seeds."""
+        key = (sweep, name, column, *sorted(where.items()))
+        if key not in self._per_seed:
+            self._per_seed[key] = self._mean_per_seed(sweep, name, column, where)
+        return self._per_seed[key]
+
+    def _mean_per_seed(self, sweep: str, name: str, column: str, where: Mapping[str, Any]) -> NDArray[np.float64]:
         rows = self.table(sweep, name, **where)
         missing = rows[column].null_count()
         if missing:
             raise UsageError(
                 f"{sweep}: {missing} of {rows.height} rows with {where} have no {column}: something failed"
             )
-        found = rows.group_by("seed").agg(pl.col(column).cast(pl.Float64).mean()).sort("seed")
-        return found[column].to_numpy()
+        found = rows.group_by("seed").agg(pl.col(column).cast(pl.Float64).mean()).sort("seed")[column].to_numpy()
+        found.flags.writeable = False  # it is handed out again
+        return found
 
     def runs(self, sweep: str, **where: Any) -> Iterator[tuple[int, Run]]:
         """Seed and run of each with these labels, whole; only of a sweep that keeps folders."""
