@@ -27,7 +27,7 @@ def number(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         if not math.isfinite(value):
-            return "–"
+            return "–" if math.isnan(value) else "infinite"
         return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
     if isinstance(value, list | tuple):
         return ", ".join(number(v) for v in value)

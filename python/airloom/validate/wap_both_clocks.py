@@ -171,13 +171,13 @@ def compare(
 
 def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenario:
     """The network of a cell: in virtual time with the server as a host of its own."""
-    # An idle round trip ends 3 ms behind the grid of the transmission intervals: what comes back at once, a millisecond
-    # later in real time than in the model, then finds the same interval.
+    # Whatever arrives does so 3 ms behind the grid of the transmission intervals: what is answered at once, a millisecond
+    # or two later in real time than in the model, then finds the same interval at either end.
     radio = {
         "bearer": "umts-dch",
         "rate": {"downlink": cell.downlink, "uplink": "64kbit/s"},
         "loss": {"per": "fec-frame", "downlink": 0.05, "uplink": 0.05},
-        "core_delay": "83ms",
+        "radio_delay": "43ms",
     }
     browser = {"start": f"{begin_ns}ns", "objects": [f"/{cell.size}"], "server": _ORIGIN}
     hosts: dict[str, Any] = {"mobile": {"app": {"wap-browser": browser}}, "gateway": {"proxy": "wap-gateway"}}
