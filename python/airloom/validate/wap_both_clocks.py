@@ -171,8 +171,8 @@ def compare(
 
 def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenario:
     """The network of a cell: in virtual time with the server as a host of its own."""
-    # Whatever arrives does so 3 ms behind the grid of the transmission intervals: what is answered at once, in real time
-    # a millisecond or two later than in the model, then finds the same interval at either end.
+    # Whatever arrives does so 3 ms behind the grid of the transmission intervals: what is answered at once, in real
+    # time a millisecond or two later than in the model, then finds the same interval at either end.
     radio = {
         "bearer": "umts-dch",
         "rate": {"downlink": cell.downlink, "uplink": "64kbit/s"},
