@@ -1,5 +1,6 @@
 //! End-to-end protocols, one folder each, and their registry.
 
+pub mod sctp;
 pub mod tcp;
 pub mod wsp;
 pub mod wtp;

@@ -1,4 +1,5 @@
-//! The Internet checksum (RFC 1071), filled in and verified at the edges of the network only.
+//! The Internet checksum (RFC 1071) and SCTP's CRC32c (RFC 9260, appendix A), filled in and verified at the edges of the
+//! network only.
 
 use std::net::IpAddr;
 
@@ -48,7 +49,33 @@ fn field(ip: &Ip) -> Option<(usize, bool)> {
     }
 }
 
-/// Fills in the IPv4 header checksum and the one of TCP, UDP, ICMP and ICMPv6 of a whole datagram. Other
+/// Offset of the checksum in SCTP's common header.
+const SCTP_FIELD: usize = 8;
+
+/// The CRC32c of an SCTP packet whose field is taken for zero, as the number whose little-endian octets stand in it.
+/// `None` if there is no whole common header.
+pub fn sctp(packet: &[u8]) -> Option<u32> {
+    let (front, behind) = (packet.get(..SCTP_FIELD)?, packet.get(SCTP_FIELD + 4..)?);
+    //= RFC 9260 (6.8): computed with the field zero.
+    let crc = crc32c::crc32c_append(crc32c::crc32c(front), &[0; 4]);
+    Some(crc32c::crc32c_append(crc, behind))
+}
+
+/// Does the CRC32c of an SCTP packet match?
+pub fn is_good_sctp(packet: &[u8]) -> bool {
+    let field = packet.get(SCTP_FIELD..SCTP_FIELD + 4).and_then(|f| f.first_chunk());
+    sctp(packet).is_some_and(|crc| field == Some(&crc.to_le_bytes()))
+}
+
+/// Fills in the CRC32c of an SCTP packet.
+pub fn finish_sctp(packet: &mut [u8]) -> Result<(), Error> {
+    let crc = sctp(packet).ok_or(Error::Truncated)?;
+    //= RFC 9260 (appendix A): the octet with the lowest powers comes first.
+    packet[SCTP_FIELD..SCTP_FIELD + 4].copy_from_slice(&crc.to_le_bytes());
+    Ok(())
+}
+
+/// Fills in the IPv4 header checksum and the one of TCP, UDP, SCTP, ICMP and ICMPv6 of a whole datagram. Other
 /// protocols, and fragments, keep theirs.
 pub fn finish(datagram: &mut [u8]) -> Result<(), Error> {
     let ip = Ip::parse(datagram)?;
@@ -58,6 +85,9 @@ pub fn finish(datagram: &mut [u8]) -> Result<(), Error> {
         put16(datagram, 10, value);
     }
     let payload = datagram.get_mut(ip.header_len..ip.total_len).ok_or(Error::Truncated)?;
+    if ip.protocol == protocol::SCTP && !ip.is_fragment {
+        return finish_sctp(payload);
+    }
     if let (Some((at, pseudo)), false) = (field(&ip), ip.is_fragment) {
         if payload.len() < at + 2 {
             return Err(Error::Truncated);
@@ -119,6 +149,9 @@ pub fn verify(datagram: &[u8], transport_done: bool) -> Result<Ip, Error> {
         return Err(Error::Checksum("IPv4"));
     }
     let payload = datagram.get(ip.header_len..ip.total_len).ok_or(Error::Truncated)?;
+    if ip.protocol == protocol::SCTP && !transport_done && !ip.is_fragment && !is_good_sctp(payload) {
+        return Err(Error::Checksum("SCTP"));
+    }
     let Some((at, pseudo)) = field(&ip) else { return Ok(ip) };
     if transport_done || ip.is_fragment {
         return Ok(ip);
@@ -175,9 +208,20 @@ mod tests {
     }
 
     #[test]
+    fn the_check_value_of_crc32c_stands_in_the_field_lowest_octet_first() {
+        // RFC 3720, appendix B.4: 32 octets of zeros have the CRC aa 36 91 8a.
+        let mut packet = [0; 32];
+        finish_sctp(&mut packet).unwrap();
+        assert_eq!(packet[8..12], [0xAA, 0x36, 0x91, 0x8A]);
+        assert!(is_good_sctp(&packet));
+        assert_eq!(finish_sctp(&mut [0; 11]), Err(Error::Truncated));
+    }
+
+    #[test]
     fn a_finished_datagram_verifies_and_any_flipped_bit_does_not() {
         let (a, b) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-        for (proto, len) in [(protocol::UDP, 13), (protocol::TCP, 24), (protocol::ICMP, 9)] {
+        let protocols = [(protocol::UDP, 13), (protocol::TCP, 24), (protocol::ICMP, 9), (protocol::SCTP, 28)];
+        for (proto, len) in protocols {
             let mut d = vec![0x5A; 20 + len];
             ip::emit(&mut d[..20], a, b, proto, 0, len);
             finish(&mut d).unwrap();
