@@ -92,7 +92,7 @@ impl<'a> Chunks<'a> {
         self.body = Body::Real(octets.freeze());
     }
 
-    fn from_body(&mut self) -> Option<Result<Chunk, Error>> {
+    fn next_in_body(&mut self) -> Option<Result<Chunk, Error>> {
         if self.body.is_empty() {
             return None;
         }
@@ -126,11 +126,11 @@ impl Iterator for Chunks<'_> {
             return None;
         }
         if self.head.is_empty() {
-            return self.from_body();
+            return self.next_in_body();
         }
         let Some(&[kind, flags, a, b]) = self.head.first_chunk() else {
             self.flatten();
-            return self.from_body();
+            return self.next_in_body();
         };
         let len = usize::from(u16::from_be_bytes([a, b]));
         if len < CHUNK_HEADER {
@@ -151,7 +151,7 @@ impl Iterator for Chunks<'_> {
                 return Some(Ok(Chunk::Data(data)));
             }
             self.flatten();
-            return self.from_body();
+            return self.next_in_body();
         }
         let chunk = match chunk::parse_fixed(kind, flags, &front[CHUNK_HEADER..]) {
             Some(chunk) => chunk,

@@ -112,7 +112,7 @@ impl Cause {
             2 => {
                 let count = get32(value, 0)? as usize;
                 let pairs = value[4..].chunks_exact(2).map(|p| u16::from_be_bytes([p[0], p[1]]));
-                if pairs.len() != count || value.len() % 2 != 0 {
+                if pairs.len() != count || !value.len().is_multiple_of(2) {
                     return Err(Error::Malformed("missing parameter"));
                 }
                 Cause::MissingParameter(pairs.collect())
