@@ -124,3 +124,20 @@ def test_the_meter_shows_the_queue_of_a_radio_link() -> None:
     # 100 kB take two seconds: Linux's first window alone is more than the link carries in a look.
     assert max(seen) > 3000
     assert seen[-1] < max(seen)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_heard_while_services_start(tmp_path: Path, how: signal.Signals) -> None:
+    scenario = tmp_path / "slow.toml"
+    scenario.write_text(
+        'path = ["mobile", "wire", "origin"]\nlinks.wire = "wireline"\n[hosts]\nmobile = { real = true }\n'
+        'origin = { real = true, command = ["sh", "-c", "echo started >&2; exec sleep 1000"] }\n'
+    )
+    words = ["-m", "airloom", "emulate", scenario, "--", "echo", "the command ran"]
+    with ourselves(tmp_path).popen(words) as process:
+        assert process.stderr
+        # It never listens, which the laboratory waits for.
+        assert any("started" in line for line in process.stderr)
+        process.send_signal(how)
+        out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + how, "")

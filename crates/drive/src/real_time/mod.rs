@@ -97,6 +97,8 @@ pub enum Error {
     },
     /// A device failed during the run.
     Device(String),
+    /// The caller wanted no more before everything was there.
+    Stopped,
 }
 
 impl Error {
@@ -106,7 +108,7 @@ impl Error {
             Error::NothingReal => 2,
             Error::NotAllowed(_) | Error::NoWayOut(_) => 3,
             Error::Command { code, .. } => *code,
-            Error::SetUp(_) | Error::Service { .. } | Error::Device(_) => 4,
+            Error::SetUp(_) | Error::Service { .. } | Error::Device(_) | Error::Stopped => 4,
         }
     }
 }
@@ -127,6 +129,7 @@ impl fmt::Display for Error {
                 write!(f, "the service `{program}` ended with code {code} before it could serve")
             }
             Error::Device(what) => write!(f, "a device failed during the run: {what}"),
+            Error::Stopped => f.write_str("the run was stopped before it began"),
         }
     }
 }
@@ -153,7 +156,8 @@ pub fn enter_user_namespace() -> Result<(), Error> {
 ///
 /// `look` is called ten times a second, and whenever there are records, with the time and the records made since: it
 /// takes them out (they are forgotten afterwards) and says whether to go on. It runs in the calling thread: the engine
-/// does not wait for it. Nothing is left behind, whatever happens.
+/// does not wait for it. It is asked as often while the laboratory is being made and services start. Nothing is left
+/// behind, whatever happens.
 pub fn run(
     world: &mut World,
     command: Option<&[String]>,
@@ -170,7 +174,7 @@ pub fn run_and_tell(
     command: Option<&[String]>,
     until: Until,
     ready: impl FnOnce(Hosts),
-    look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
+    mut look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
     let called = clock::Clock::start();
     let ports = world.ports().to_vec();
@@ -178,20 +182,21 @@ pub fn run_and_tell(
     if ports.iter().all(|p| p.is_exit) {
         return Err(Error::NothingReal);
     }
+    let mut records = world.records().counterpart();
+    let mut go_on = || look(Instant::ZERO, 0, &mut records);
     // Dropped in reverse order: programs end before the laboratory they live in.
-    let mut laboratory = lab::Laboratory::build(&ports)?;
+    let mut laboratory = lab::Laboratory::build(&ports, &mut go_on)?;
     let keeper = laboratory.keeper.clone();
     let mut services: Vec<process::Running> = Vec::new();
     for (n, host) in keeper.hosts().iter().enumerate() {
         let words = ports.iter().find(|p| p.host_name == *host).and_then(|p| p.command.as_ref());
         if let Some(words) = words {
             let service = process::Running::start(words, &keeper, n, false)?;
-            service.wait_until_ready()?;
+            service.wait_until_ready(&mut go_on)?;
             services.push(service);
         }
     }
     let sockets = std::mem::take(&mut laboratory.ports);
-    let mut records = world.records().counterpart();
     let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), called)?;
     ready(Hosts::new(&keeper));
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();

@@ -19,6 +19,8 @@ use super::lab::{ENDED, Keeper, Start};
 const READY: Duration = Duration::from_secs(3);
 /// How often it is asked whether it does.
 const STEP: Duration = Duration::from_millis(5);
+/// .. and after how many of these somebody is asked who may not want to wait any longer.
+const ASK: u64 = 20;
 /// How long a program gets to end by itself when it is told to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -103,9 +105,12 @@ impl Running {
         let _ = send(self.socket.as_raw_fd(), &[number], MsgFlags::MSG_NOSIGNAL);
     }
 
-    /// Waits until a service listens on some port of its host, or was given time enough to.
-    pub(super) fn wait_until_ready(&self) -> Result<(), Error> {
-        for _ in 0..READY.as_nanos() / STEP.as_nanos() {
+    /// Waits until a service listens on some port of its host, or was given time enough to, or `go_on` says no.
+    pub(super) fn wait_until_ready(&self, go_on: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+        for step in 0..READY.as_nanos() / STEP.as_nanos() {
+            if step.is_multiple_of(ASK) && !go_on() {
+                return Err(Error::Stopped);
+            }
             if let Some(code) = self.exit_code() {
                 return Err(Error::Service { program: self.name.clone(), code });
             }

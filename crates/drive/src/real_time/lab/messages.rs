@@ -15,6 +15,8 @@ use airloom_base::Duration;
 use super::child;
 use crate::real_time::clock::wait_readable;
 
+/// How long somebody who may not want to wait any longer is left waiting.
+const STEP: Duration = Duration::from_millis(100);
 /// Longest message.
 const LONGEST: usize = 4096;
 /// Most descriptors that travel with one message.
@@ -74,6 +76,23 @@ pub(super) fn receive_within(socket: BorrowedFd, time: Duration) -> io::Result<(
         return receive(socket);
     }
     Err(io::Error::new(io::ErrorKind::TimedOut, "the laboratory gives no answer"))
+}
+
+/// The same, and every tenth of a second `go_on` says whether to wait any longer.
+pub(super) fn receive_while(
+    socket: BorrowedFd,
+    time: Duration,
+    go_on: &mut dyn FnMut() -> bool,
+) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    for _ in 0..time.as_nanos() / STEP.as_nanos() {
+        if wait_readable(socket, STEP)? {
+            return receive(socket);
+        }
+        if !go_on() {
+            return Err(io::Error::other("stopped"));
+        }
+    }
+    receive_within(socket, Duration::ZERO)
 }
 
 /// Writes texts so that [`Texts`] finds them again.

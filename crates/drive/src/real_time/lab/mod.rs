@@ -101,9 +101,18 @@ pub(super) struct Failure {
 }
 
 impl Laboratory {
-    /// Builds namespaces, cables, addresses and routes for `ports`.
-    pub(super) fn build(ports: &[PortInfo]) -> Result<Laboratory, Error> {
-        Laboratory::try_build(ports).map_err(|failure| {
+    /// Builds namespaces, cables, addresses and routes for `ports`, as long as `go_on` says so.
+    pub(super) fn build(ports: &[PortInfo], go_on: &mut dyn FnMut() -> bool) -> Result<Laboratory, Error> {
+        let mut stopped = false;
+        let mut go_on = || {
+            stopped = stopped || !go_on();
+            !stopped
+        };
+        let built = Laboratory::try_build(ports, &mut go_on);
+        built.map_err(|failure| {
+            if stopped {
+                return Error::Stopped;
+            }
             if failure.stage == Stage::Outside {
                 return Error::NoWayOut(failure.text);
             }
@@ -119,7 +128,10 @@ impl Laboratory {
     }
 
     /// The same, with the step that failed.
-    pub(super) fn try_build(ports: &[PortInfo]) -> Result<Laboratory, Failure> {
+    pub(super) fn try_build(
+        ports: &[PortInfo],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Laboratory, Failure> {
         let rights = Rights::here();
         let way_out = ports.iter().any(|p| p.is_exit).then(|| Way::find(rights)).transpose();
         let way_out = way_out.map_err(|text| Failure { stage: Stage::Outside, text, denied: true })?;
@@ -139,7 +151,7 @@ impl Laboratory {
         };
         // Dropped before the keeper, which waits for the laboratory to see its end.
         let socket = socket;
-        let (answer, _) = messages::receive_within(socket.as_fd(), plan.patience()).map_err(failed)?;
+        let (answer, _) = messages::receive_while(socket.as_fd(), plan.patience(), go_on).map_err(failed)?;
         match answer.split_first() {
             Some((&keeper::READY, _)) => {}
             Some((_, [stage, a, b, c, d, text @ ..])) => {
