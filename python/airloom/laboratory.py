@@ -51,7 +51,7 @@ def lab(
     `name` is a scenario (or its name or file), a bearer or a preset; `overrides` sets its keys. In the block this
     thread, and the threads and programs it starts, are in the real host `host` (the first one, unless told), unless
     `enter` is false; `LabError` says so where that is not allowed. With `outside` there is a way to the outside world
-    behind the far end, for IPv4 (root, or a plain user with slirp4netns; `DriveError` says what is missing).
+    behind the far end (for root, or a plain user with pasta or slirp4netns; `DriveError` says what is missing).
     Afterwards `summary` has the figures of the run, and there is a run folder if `out` names one.
 
     >>> import airloom

@@ -16,9 +16,11 @@ import pytest
 from tests.conftest import needs
 from tests.emulate.rights import User
 
-#: Addresses for documentation (RFC 5737): nobody has them.
+#: Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
 SERVER = "203.0.113.1"
 MACHINE = "203.0.113.2"
+SERVER_V6 = "2001:db8:cb00::1"
+MACHINE_V6 = "2001:db8:cb00::2"
 OCTETS = 50_000
 
 #: A device node that everybody may open, as distributions have it; in this process's own mount namespace.
@@ -43,11 +45,16 @@ class Machine:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def state(self) -> list[str]:
-        """Devices, addresses, rules and the setting that lets it forward."""
+        """Devices, addresses, rules and the settings that have to do with forwarding."""
         # Whether an address has been looked for elsewhere changes by itself.
         addresses = self.run("ip", "-o", "address").replace(" tentative", "").splitlines()
         said = addresses + self.run("nft", "list", "ruleset").splitlines()
-        return [*sorted(said), self.run("cat", "/proc/sys/net/ipv4/ip_forward")]
+        settings = "grep . */conf/*/*forwarding */conf/*/accept_redirects ipv4/ip_forward"
+        return sorted(said) + self.run("sh", "-c", f"cd /proc/sys/net && {settings}").splitlines()
+
+    def forwards(self, key: str = "ipv4/conf/eth0/forwarding") -> bool:
+        """Does its way to the server pass on what comes back?"""
+        return self.run("cat", f"/proc/sys/net/{key}") == "1\n"
 
 
 @contextmanager
@@ -67,6 +74,8 @@ netns add {server}
 -n {machine} link add eth0 type veth peer name eth0 netns {server}
 -n {machine} address add {MACHINE}/24 dev eth0
 -n {server} address add {SERVER}/24 dev eth0
+-n {machine} address add {MACHINE_V6}/64 dev eth0 nodad
+-n {server} address add {SERVER_V6}/64 dev eth0 nodad
 """
     place.mkdir(exist_ok=True)
     (place / "file").write_bytes(bytes(OCTETS))
@@ -76,8 +85,9 @@ netns add {server}
         for name in (machine, server):
             for device in ("lo", "eth0"):
                 subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
-        subprocess.run(["ip", "-n", machine, "route", "add", "default", "via", SERVER], check=True)
-        serve = [sys.executable, "-m", "http.server", "80", "--directory", str(place)]
+        for via in (SERVER, SERVER_V6):
+            subprocess.run(["ip", "-n", machine, "route", "add", "default", "via", via], check=True)
+        serve = [sys.executable, "-m", "http.server", "80", "--bind", "::", "--directory", str(place)]
         command = ["ip", "netns", "exec", server, *serve]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:

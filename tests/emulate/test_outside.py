@@ -1,7 +1,9 @@
 """`--outside`: a way to the outside world, which here is a server in a namespace of its own."""
 
 import json
+import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,13 +15,15 @@ import pytest
 import airloom as al
 from airloom._core import DriveError
 from tests.conftest import needs
-from tests.emulate.outside import MACHINE, OCTETS, SERVER, Machine, world
+from tests.emulate.outside import MACHINE, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
 from tests.emulate.test_kills import KILLS, PATIENCE_S, marked
 
 pytestmark = pytest.mark.emulate
 
-FETCH = f"curl -sS -m 30 -o /dev/null -w '%{{size_download}} %{{time_total}}\\n' http://{SERVER}/file"
+CURL = "curl -sS -m 30 -o /dev/null -w '%{size_download} %{time_total}\\n'"
+FETCH = f"{CURL} http://{SERVER}/file"
+FETCH_V6 = f"{CURL} -g 'http://[{SERVER_V6}]/file'"
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +37,19 @@ def there(user: User, machine: Machine) -> User:
     """The user, on the machine."""
     needs("curl")
     if user.name == "plain":
-        needs("slirp4netns")
+        needs("pasta")
     return machine.user(user)
+
+
+def _with_only(program: str, there: User) -> User:
+    """The user, who finds just what the tests run, and this program."""
+    tools = there.folder / f"tools-{program}"
+    tools.mkdir()
+    for name in ("sh", "curl", "ping", "sleep", program):
+        found = shutil.which(name)
+        assert found, name
+        (tools / name).symlink_to(found)
+    return there._replace(prefix=[*there.prefix[:-1], "env", f"PATH={tools}", there.prefix[-1]])
 
 
 def test_the_outside_is_reached_through_the_link_and_nothing_is_left(there: User, machine: Machine) -> None:
@@ -59,6 +74,64 @@ def test_without_the_option_there_is_no_way_out(there: User) -> None:
     assert done.returncode != 0
     assert str(OCTETS) not in done.stdout
     assert "0 received" in done.stdout
+
+
+def _can_forward_v6(there: User) -> bool:
+    """A machine that is no router forwards IPv6 by single devices since Linux 6.17; a plain user needs no forwarding."""
+    return there.name == "plain" or Path("/proc/sys/net/ipv6/conf/lo/force_forwarding").exists()
+
+
+def test_the_outside_has_ipv6_too(there: User, machine: Machine) -> None:
+    before = machine.state()
+    done = there.airloom("emulate", "wireline", "--outside", "--set", "delay=10ms", "--", "sh", "-c", FETCH_V6)
+    if _can_forward_v6(there):
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split()[0] == str(OCTETS)
+    else:
+        assert done.returncode != 0
+    assert machine.state() == before
+
+
+@pytest.mark.parametrize("program", ["pasta", "slirp4netns"])
+def test_a_plain_users_way_out_is_either_program(there: User, program: str) -> None:
+    if there.name != "plain":
+        return
+    needs(program)
+    there = _with_only(program, there)
+    done = there.airloom("emulate", "wireline", "--outside", "--", "sh", "-c", f"{FETCH}; {FETCH_V6}")
+    sizes = [line.split()[0] for line in done.stdout.splitlines()]
+    assert sizes == [str(OCTETS), str(OCTETS) if program == "pasta" else "0"], done.stderr
+
+
+def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_one_blow(
+    user: User, machine: Machine
+) -> None:
+    if user.name != "root":
+        # Others may not write down what they have changed where the next one would look for it.
+        return
+    before = machine.state()
+    there = machine.user(user)
+    mark = 8_760_000 + random.Random("one blow").randrange(100_000)
+    some = there._replace(environment={**there.environment, "AIRLOOM_TEST_MARK": str(mark)})
+    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
+    with some.popen(words) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "up\n"
+        assert machine.forwards()
+        pids = [int(line.split(":", 1)[0]) for line in marked(mark)]
+        # So that none of them can see the others die.
+        for how in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                os.kill(pid, how)
+        process.communicate(timeout=60)
+    end = time.monotonic() + PATIENCE_S
+    while marked(mark) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert marked(mark) == []
+    assert machine.forwards(), "nobody was left to put it back"
+    done = there.airloom("emulate", "wireline", "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert machine.state() == before
 
 
 def test_an_inner_laboratory_passes_through_the_outer_link(there: User) -> None:
@@ -107,9 +180,10 @@ def test_the_last_of_several_laboratories_puts_the_setting_back(machine: Machine
             running.append(process)
             assert process.stdout
             assert process.stdout.readline() == "up\n"
-        assert machine.run("nft", "list", "tables").count("airloom") == 2
+        assert machine.run("nft", "list", "tables", "ip").count("airloom") == 2
         running[0].communicate(timeout=60)
-        assert machine.run("cat", "/proc/sys/net/ipv4/ip_forward") == "1\n", "the other one needs it"
+        assert machine.forwards(), "the other one needs it"
+        assert not machine.forwards("ipv4/ip_forward"), "other devices are none of our business"
         running[1].communicate(timeout=60)
     finally:
         for process in running:
@@ -153,7 +227,7 @@ def test_a_plain_user_is_told_what_is_missing(user: User, machine: Machine) -> N
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("\n") == 1
     assert "slirp4netns" in done.stderr
-    needs("slirp4netns")
+    needs("pasta")
     done = machine.user(user, tun="600").airloom(*words)
     assert done.returncode == 3, done.stderr
     assert "/dev/net/tun" in done.stderr

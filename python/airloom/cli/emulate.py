@@ -52,7 +52,7 @@ def emulate(
         bool,
         typer.Option(
             "--outside",
-            help="Give the laboratory a way to the outside world (IPv4), behind the far end.",
+            help="Give the laboratory a way to the outside world, behind the far end.",
         ),
     ] = False,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,

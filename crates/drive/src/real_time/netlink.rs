@@ -3,7 +3,7 @@
 //! Only what a laboratory of veth pairs needs. Every request is acknowledged before the next is sent.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::libc;
@@ -235,10 +235,13 @@ impl Netlink {
         self.route(index, destination, None, metrics)
     }
 
-    /// Routes all of IPv4 through a device to `gateway`, which is a neighbour there.
-    pub(super) fn add_default_route(&mut self, index: u32, gateway: Ipv4Addr) -> io::Result<()> {
-        let everything = Prefix { address: Ipv4Addr::UNSPECIFIED.into(), bits: 0 };
-        self.route(index, everything, Some(gateway.into()), &Metrics::default())
+    /// Routes everything of its family through a device to `gateway`, which is a neighbour there.
+    pub(super) fn add_default_route(&mut self, index: u32, gateway: IpAddr) -> io::Result<()> {
+        let address = match gateway {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        self.route(index, Prefix { address, bits: 0 }, Some(gateway), &Metrics::default())
     }
 
     fn route(

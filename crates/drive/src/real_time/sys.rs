@@ -300,3 +300,23 @@ pub(super) fn dropped_frames(socket: BorrowedFd) -> io::Result<u64> {
         Ok(u64::from(stats.tp_drops))
     }
 }
+
+/// `SO_NETNS_COOKIE` (Linux 5.14).
+const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// A number of the network namespace in which a socket was made; no other one gets it until the machine starts anew.
+pub(super) fn namespace_cookie(socket: BorrowedFd) -> io::Result<u64> {
+    let mut cookie = 0_u64;
+    let mut len = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` octets into the integer, which outlives the call.
+    unsafe {
+        check(libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut len,
+        ))?;
+    }
+    Ok(cookie)
+}

@@ -32,6 +32,7 @@ mod warden;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -133,7 +134,13 @@ impl Laboratory {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Laboratory, Failure> {
         let rights = Rights::here();
-        let way_out = ports.iter().any(|p| p.is_exit).then(|| Way::find(rights)).transpose();
+        if rights == Rights::Own {
+            outside::repair();
+        }
+        let mut exits = ports.iter().filter(|p| p.is_exit).peekable();
+        let has_exit = exits.peek().is_some();
+        let exit_has_v6 = exits.any(|p| p.addresses.iter().any(IpAddr::is_ipv6));
+        let way_out = has_exit.then(|| Way::find(rights, exit_has_v6)).transpose();
         let way_out = way_out.map_err(|text| Failure { stage: Stage::Outside, text, denied: true })?;
         let plan = Plan::new(ports, way_out);
         let failed = |error: io::Error| Failure {

@@ -1,10 +1,10 @@
 //! Rules that let traffic leave under the address of the interface it leaves by (linux/netfilter/nf_tables.h).
 //!
-//! One table with one rule. In the machine's network it belongs to the socket that made it: the kernel takes it away when
+//! One table with one rule (for each family in the machine's network). In the machine's network it belongs to the socket that made it: the kernel takes it away when
 //! that closes, so nothing is left of it however a process ends.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::libc;
@@ -29,29 +29,35 @@ const POST_ROUTING: u32 = 4;
 const PRIORITY: u32 = 100;
 /// `NFT_REG_1`
 const REGISTER: u32 = 1;
-/// Where the source address is in an IPv4 header.
-const SOURCE: u32 = 12;
+/// Where the source address is in a header, and how long it is: IPv4, IPv6.
+const SOURCE: [(u32, u32); 2] = [(12, 4), (8, 16)];
+/// `NFPROTO_INET`: both families.
+const BOTH: u8 = 1;
 const NETWORK_HEADER: u32 = 1;
 /// `NFT_META_OIF`
 const OUTPUT_INTERFACE: u32 = 5;
 
 /// Masquerades what comes from `address`, in the calling process's namespace. The table is called after `device`; it goes
 /// when the socket that is returned closes.
-pub(super) fn what_comes_from(device: &str, address: Ipv4Addr) -> io::Result<OwnedFd> {
+pub(super) fn what_comes_from(device: &str, address: IpAddr) -> io::Result<OwnedFd> {
     let name = format!("{device}\0");
-    install(name.as_bytes(), OWNED, &address.octets(), |m| {
+    let (family, source, octets) = match address {
+        IpAddr::V4(a) => (libc::AF_INET, SOURCE[0], a.octets().to_vec()),
+        IpAddr::V6(a) => (libc::AF_INET6, SOURCE[1], a.octets().to_vec()),
+    };
+    install(name.as_bytes(), family as u8, OWNED, &octets, |m| {
         m.expression(b"payload\0", |m| {
             m.number(1, REGISTER);
             m.number(2, NETWORK_HEADER);
-            m.number(3, SOURCE);
-            m.number(4, 4);
+            m.number(3, source.0);
+            m.number(4, source.1);
         });
     })
 }
 
-/// Masquerades what leaves by the interface with this index, in the calling process's namespace.
+/// Masquerades what leaves by the interface with this index, of both families, in the calling process's namespace.
 pub(super) fn what_leaves_by(interface: u32) -> io::Result<OwnedFd> {
-    install(NAME, 0, &interface.to_ne_bytes(), |m| {
+    install(NAME, BOTH, 0, &interface.to_ne_bytes(), |m| {
         m.expression(b"meta\0", |m| {
             m.number(1, REGISTER);
             m.number(2, OUTPUT_INTERFACE);
@@ -77,7 +83,13 @@ impl Message {
 const NESTED: u16 = libc::NLA_F_NESTED as u16;
 
 /// Makes the table `name` with a rule: what `load` finds is compared with `value`, and equal it is masqueraded.
-fn install(name: &[u8], flags: u32, value: &[u8], load: impl FnOnce(&mut Message)) -> io::Result<OwnedFd> {
+fn install(
+    name: &[u8],
+    family: u8,
+    flags: u32,
+    value: &[u8],
+    load: impl FnOnce(&mut Message),
+) -> io::Result<OwnedFd> {
     let batch = |kind: u16| {
         let mut message = Message::new(kind, 0);
         // The whole batch is one message of the subsystem, and has no answer of its own.
@@ -88,7 +100,7 @@ fn install(name: &[u8], flags: u32, value: &[u8], load: impl FnOnce(&mut Message
     };
     let new = |kind: u16| {
         let mut message = Message::new(kind, libc::NLM_F_CREATE);
-        message.octets.extend_from_slice(&[libc::AF_INET as u8, 0, 0, 0]);
+        message.octets.extend_from_slice(&[family, 0, 0, 0]);
         message
     };
     let mut table = new(NEW_TABLE);

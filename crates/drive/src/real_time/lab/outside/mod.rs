@@ -6,13 +6,17 @@
 //! ```text
 //!   laboratory                        |  machine
 //!   mobile == radio == exit [uplink]==|== veth, masquerade           with rights over the machine's network
-//!                                     |== slirp4netns: its sockets   without
+//!                                     |== pasta or slirp4netns:      without
+//!                                     |   their sockets
 //! ```
 //!
 //! The warden makes it, who alone is in the machine's network; the keeper furnishes the exit's end. What the machine gets
 //! goes by itself when the warden does, however that ends: the other end of the veth pair with the exit's namespace, the
-//! table of rules with the socket that owns it. Only the setting that lets the machine forward has to be put back
-//! (`forwarding`). IPv4 only: to forward IPv6 a machine would have to give up its own automatic addresses.
+//! tables of rules with the sockets that own them. Only the keys that let the machine's devices forward have to be put back
+//! (`forwarding`).
+//!
+//! IPv6 as well, where the machine and the exit have it: by the pair where the machine forwards it anyway, or a device can
+//! without making it a router (Linux 6.17); a router would have to give up its own automatic addresses.
 
 mod forwarding;
 mod helper;
@@ -20,7 +24,7 @@ mod masquerade;
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -31,16 +35,24 @@ use nix::net::if_::if_nametoindex;
 use super::messages;
 use super::rights::Rights;
 use crate::real_time::netlink::{Device, Netlink, Prefix};
-use forwarding::Forwarding;
+pub(in crate::real_time::lab) use forwarding::repair;
+use forwarding::{Forwarding, has_gateway_v4, has_gateway_v6, leads_on_v4, leads_on_v6, table};
 use helper::Helper;
 
-/// How the exit is joined to the machine.
+/// How the exit is joined to the machine, and for which families.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// By a veth pair, and rules of the machine's own.
-    Machine,
-    /// By a program in the machine's network that has a socket for each connection.
-    Slirp(PathBuf),
+pub(super) struct Way {
+    by: By,
+    v4: bool,
+    v6: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum By {
+    /// A veth pair, and rules of the machine's own.
+    Pair,
+    /// A program in the machine's network that has a socket for each connection.
+    Program(helper::Kind, PathBuf),
 }
 
 /// The exit's end.
@@ -51,47 +63,58 @@ const MTU: u32 = 1500;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Way {
-    /// The way that these rights allow; otherwise what is missing.
-    pub(super) fn find(rights: Rights) -> Result<Way, String> {
-        if !has_routes(&fs::read_to_string("/proc/self/net/route").unwrap_or_default()) {
+    /// The way that these rights allow, for an exit with IPv6 or without; otherwise what is missing.
+    pub(super) fn find(rights: Rights, exit_has_v6: bool) -> Result<Way, String> {
+        let v4 = !leads_on_v4(&table("route")).is_empty();
+        let v6 = exit_has_v6 && !leads_on_v6(&table("ipv6_route")).is_empty();
+        if !v4 && !v6 {
             return Err(
                 "this process has no network but loopback itself (as under `airloom python` without root)"
                     .to_owned(),
             );
         }
-        match rights {
-            Rights::Own => Ok(Way::Machine),
-            Rights::UserNamespace => helper::find().map(Way::Slirp),
-        }
+        Ok(match rights {
+            Rights::Own => Way { by: By::Pair, v4, v6: v6 && forwarding::is_possible_for_ipv6() },
+            Rights::UserNamespace => {
+                let gateways = (has_gateway_v4(&table("route")), v6 && has_gateway_v6(&table("ipv6_route")));
+                let (kind, program) = helper::find(gateways != (false, false))?;
+                let (v4, v6) = match kind {
+                    helper::Kind::Slirp => (v4, false),
+                    helper::Kind::Pasta if gateways == (false, false) => (v4, v6),
+                    helper::Kind::Pasta => gateways,
+                };
+                Way { by: By::Program(kind, program), v4, v6 }
+            }
+        })
     }
 
     /// Name servers that can be reached by it.
     pub(super) fn name_servers(&self) -> Vec<IpAddr> {
         // A server on the machine's own loopback is the machine's alone; systemd's stub says elsewhere whom it asks.
-        let servers = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"]
-            .map(|file| servers_in(&fs::read_to_string(file).unwrap_or_default()));
+        let servers = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"].map(|file| {
+            let mut servers = servers_in(&fs::read_to_string(file).unwrap_or_default());
+            servers.retain(|address| if address.is_ipv4() { self.v4 } else { self.v6 });
+            servers
+        });
         match servers.into_iter().find(|s| !s.is_empty()) {
             Some(servers) => servers,
-            None if matches!(self, Way::Slirp(_)) => vec![IpAddr::V4(helper::NAME_SERVER)],
+            None if matches!(self.by, By::Program(helper::Kind::Slirp, _)) => {
+                vec![IpAddr::V4(helper::NAME_SERVER)]
+            }
             None => Vec::new(),
         }
     }
 }
 
-/// Is there a route other than by loopback in a table as `/proc/net/route` has it?
-fn has_routes(table: &str) -> bool {
-    table.lines().skip(1).any(|line| line.split_whitespace().next().is_some_and(|device| device != "lo"))
-}
-
-/// IPv4 servers of a resolv.conf that are not on loopback.
+/// Servers of a resolv.conf that are not on loopback.
 fn servers_in(text: &str) -> Vec<IpAddr> {
     let servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse().ok());
-    servers.filter(|a: &IpAddr| a.is_ipv4() && !a.is_loopback()).collect()
+    servers.filter(|a: &IpAddr| !a.is_loopback()).collect()
 }
 
 /// What the warden holds as long as the laboratory lives.
 pub(super) struct Outside {
-    _table: Option<OwnedFd>,
+    _tables: Vec<OwnedFd>,
     _forwarding: Option<Forwarding>,
     _helper: Option<Helper>,
 }
@@ -101,10 +124,10 @@ pub(super) struct Outside {
 pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Result<Outside> {
     let (_, fds) = messages::receive_within(keeper, patience)?;
     let exit = fds.into_iter().next().ok_or_else(|| io::Error::other("the exit has no namespace"))?;
-    let made = match way {
-        Way::Machine => join(&exit),
-        Way::Slirp(program) => Helper::start(program, &exit)
-            .map(|helper| (0, Outside { _table: None, _forwarding: None, _helper: Some(helper) })),
+    let made = match &way.by {
+        By::Pair => join(way, &exit),
+        By::Program(kind, program) => Helper::start(*kind, program, &exit, way.v4, way.v6)
+            .map(|helper| (0, Outside { _tables: Vec::new(), _forwarding: None, _helper: Some(helper) })),
     };
     match made {
         Ok((number, outside)) => {
@@ -122,28 +145,43 @@ pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Res
 }
 
 /// A veth pair between here and the exit, and rules that let the exit's traffic leave under the machine's address.
-fn join(exit: &OwnedFd) -> io::Result<(u32, Outside)> {
+fn join(way: &Way, exit: &OwnedFd) -> io::Result<(u32, Outside)> {
     use std::os::fd::AsFd;
 
-    let forwarding = Forwarding::on()?;
     let mut netlink = Netlink::open()?;
     let (number, name) = free_pair(&mut netlink, exit.as_fd())?;
     let index = if_nametoindex(name.as_str())?;
-    let [here, there] = addresses(number);
-    netlink.add_address(index, Prefix { address: here.into(), bits: 31 })?;
+    let mut tables = Vec::new();
     netlink.set_up(index, true)?;
-    let table = masquerade::what_comes_from(&name, there)?;
-    Ok((number, Outside { _table: Some(table), _forwarding: Some(forwarding), _helper: None }))
+    for [here, there] in way.addresses(number) {
+        netlink.add_address(index, pair_prefix(here))?;
+        tables.push(masquerade::what_comes_from(&name, there)?);
+    }
+    let forwarding = Forwarding::on(&name, way.v6)?;
+    Ok((number, Outside { _tables: tables, _forwarding: Some(forwarding), _helper: None }))
 }
 
 /// How many pairs of addresses 100.64.0.0/10 has (RFC 6598: for networks between a provider and its customers, so that
 /// they meet no private network of either side).
 const PAIRS: u32 = 1 << 21;
+/// A network of our own (RFC 4193) with as many pairs.
+const OWN_NETWORK: u128 = 0xfd61_6972_6c6f_6f6d << 64;
 
-/// Both addresses of a pair (RFC 3021: a link of two needs no others).
-fn addresses(number: u32) -> [Ipv4Addr; 2] {
-    let first = u32::from(Ipv4Addr::new(100, 64, 0, 0)) + 2 * (number % PAIRS);
-    [first, first + 1].map(Ipv4Addr::from)
+impl Way {
+    /// Both addresses of a pair, the machine's first, of each family.
+    fn addresses(&self, number: u32) -> impl Iterator<Item = [IpAddr; 2]> + use<> {
+        let first = 2 * (number % PAIRS);
+        let v4 = u32::from(Ipv4Addr::new(100, 64, 0, 0)) + first;
+        let v6 = OWN_NETWORK + u128::from(first);
+        let v4 = [v4, v4 + 1].map(|a| IpAddr::V4(a.into()));
+        let v6 = [v6, v6 + 1].map(|a| IpAddr::V6(Ipv6Addr::from(a)));
+        [(self.v4, v4), (self.v6, v6)].into_iter().filter(|(has, _)| *has).map(|(_, pair)| pair)
+    }
+}
+
+/// The network of a pair: RFC 3021 and RFC 6164, a link of two needs no more.
+fn pair_prefix(address: IpAddr) -> Prefix {
+    Prefix { address, bits: if address.is_ipv4() { 31 } else { 127 } }
 }
 
 /// Makes the pair of devices. Its number, which stands in the machine's end's name, is one that no other laboratory has.
@@ -179,14 +217,17 @@ pub(super) fn furnish(way: &Way, warden: BorrowedFd, exit: BorrowedFd) -> io::Re
         _ => return Err(io::Error::other("the warden gave no answer")),
     };
     let index = if_nametoindex(UPLINK)?;
-    // IPv4 only: its own automatic addresses would be a way that leads nowhere.
-    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{UPLINK}/disable_ipv6"), "1");
-    if *way == Way::Machine {
-        let [gateway, own] = addresses(number);
+    if !way.v6 {
+        // Its own automatic addresses would be a way that leads nowhere.
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{UPLINK}/disable_ipv6"), "1");
+    }
+    if way.by == By::Pair {
         let mut netlink = Netlink::open()?;
-        netlink.add_address(index, Prefix { address: own.into(), bits: 31 })?;
         netlink.set_up(index, true)?;
-        netlink.add_default_route(index, gateway)?;
+        for [gateway, own] in way.addresses(number) {
+            netlink.add_address(index, pair_prefix(own))?;
+            netlink.add_default_route(index, gateway)?;
+        }
     }
     // Lives in the exit's namespace, and goes with it.
     masquerade::what_leaves_by(index).map(drop)
@@ -197,23 +238,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_of_addresses_is_inside_the_shared_network_whatever_its_number() {
-        assert_eq!(addresses(0), [Ipv4Addr::new(100, 64, 0, 0), Ipv4Addr::new(100, 64, 0, 1)]);
-        assert_eq!(addresses(PAIRS - 1)[1], Ipv4Addr::new(100, 127, 255, 255));
-        assert_eq!(addresses(PAIRS), addresses(0));
+    fn a_pair_of_addresses_is_inside_its_network_whatever_its_number() {
+        let pairs = |number, v6| {
+            let way = Way { by: By::Pair, v4: true, v6 };
+            way.addresses(number).map(|pair| pair.map(|a| a.to_string())).collect::<Vec<_>>()
+        };
+        assert_eq!(pairs(0, false), [["100.64.0.0", "100.64.0.1"]]);
+        assert_eq!(pairs(PAIRS - 1, false)[0][1], "100.127.255.255");
+        assert_eq!(pairs(PAIRS, true), pairs(0, true));
+        assert_eq!(pairs(1, true)[1], ["fd61:6972:6c6f:6f6d::2", "fd61:6972:6c6f:6f6d::3"]);
     }
 
     #[test]
-    fn servers_on_loopback_and_of_ipv6_are_left_out() {
-        let text = "# a\nnameserver 127.0.0.53\nnameserver 192.0.2.1\n nameserver\t192.0.2.2\nnameserver ::1\nsearch x\n";
-        assert_eq!(servers_in(text), ["192.0.2.1", "192.0.2.2"].map(|a| a.parse::<IpAddr>().unwrap()));
-    }
-
-    #[test]
-    fn a_table_with_loopback_only_has_no_way() {
-        let header = "Iface\tDestination\tGateway\n";
-        assert!(!has_routes(header));
-        assert!(!has_routes(&format!("{header}lo\t0000007F\t0\n")));
-        assert!(has_routes(&format!("{header}lo\t0000007F\t0\neth0\t00000000\t0102A8C0\n")));
+    fn servers_on_loopback_are_left_out() {
+        let text = "# a\nnameserver 127.0.0.53\nnameserver 192.0.2.1\n nameserver\t2001:db8::1\nnameserver ::1\nsearch x\n";
+        assert_eq!(servers_in(text), ["192.0.2.1", "2001:db8::1"].map(|a| a.parse::<IpAddr>().unwrap()));
     }
 }
