@@ -133,7 +133,7 @@ def test_a_signal_is_heard_while_services_start(tmp_path: Path, how: signal.Sign
         'path = ["mobile", "wire", "origin"]\nlinks.wire = "wireline"\n[hosts]\nmobile = { real = true }\n'
         'origin = { real = true, command = ["sh", "-c", "echo started >&2; exec sleep 1000"] }\n'
     )
-    words = ["-m", "airloom", "emulate", scenario, "--", "echo", "the command ran"]
+    words = ["-m", "airloom", "emulate", str(scenario), "--", "echo", "the command ran"]
     with ourselves(tmp_path).popen(words) as process:
         assert process.stderr
         # It never listens, which the laboratory waits for.

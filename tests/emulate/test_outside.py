@@ -77,7 +77,7 @@ def test_without_the_option_there_is_no_way_out(there: User) -> None:
 
 
 def _can_forward_v6(there: User) -> bool:
-    """A machine that is no router forwards IPv6 by single devices since Linux 6.17; a plain user needs no forwarding."""
+    """A machine that is no router forwards IPv6 by single devices since Linux 6.17; a plain user needs none of that."""
     return there.name == "plain" or Path("/proc/sys/net/ipv6/conf/lo/force_forwarding").exists()
 
 

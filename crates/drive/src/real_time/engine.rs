@@ -19,7 +19,7 @@ use airloom_base::{Duration, Histogram, Instant, Outbox};
 use airloom_world::{PortId, World};
 
 use super::clock::{Clock, readable};
-use super::pace::{Pace, Priority};
+use super::pace::{Pace, Priority, Round};
 use super::port::{Arrival, Intake, Port, PortCounters};
 use super::{Error, Report};
 use crate::virtual_time::{Outcome, Until};
@@ -188,6 +188,8 @@ struct Engine {
     early: u64,
     base_delay: Option<Duration>,
     malformed: u64,
+    /// Octets of datagrams that arrived or left.
+    octets: usize,
     load: Load,
     lead: Duration,
     clock_time: Duration,
@@ -274,6 +276,7 @@ impl Engine {
             early: 0,
             base_delay: None,
             malformed: 0,
+            octets: 0,
             load,
             lead: Duration::ZERO,
             clock_time: Duration::ZERO,
@@ -307,6 +310,7 @@ impl Engine {
         let wait_for_apps = wait_for_apps && !end_is_success && !world.is_finished();
         loop {
             let at = self.clock.now();
+            let before = self.octets;
             let more = self.read()?;
             let horizon = self.horizon(at, more);
             self.feed(world, horizon);
@@ -341,7 +345,13 @@ impl Engine {
             let deadline = due.min(look).min(end);
             let ports = self.ports.iter().map(|p| p.readable());
             let mut descriptors: Vec<PollFd> = ports.chain([shared.wake.as_fd()]).map(readable).collect();
-            let looked = pace.wait(&self.clock, &mut descriptors, deadline, sharp && deadline == due)?;
+            let round = Round {
+                began: at,
+                octets: self.octets.wrapping_sub(before),
+                deadline,
+                sharp: sharp && deadline == due,
+            };
+            let looked = pace.wait(&self.clock, &mut descriptors, &round)?;
             self.clock_time += looked;
         }
     }
@@ -385,6 +395,7 @@ impl Engine {
             }
             let Some(Arrival { received, .. }) = self.arrivals[n].pop_front() else { break };
             self.deadlines(world, at);
+            self.octets = self.octets.wrapping_add(received.datagram.len());
             self.arrival_lateness.add(self.now.since(at).as_nanos());
             self.now = self.now.max(at);
             match world.ingress(self.now, PortId(n as u32), received) {
@@ -411,6 +422,7 @@ impl Engine {
     /// Hands what comes out of the model to the ports; `due` is when it should leave.
     fn departures(&mut self, world: &mut World, due: Instant) {
         while let Some((port, packet)) = world.egress() {
+            self.octets = self.octets.wrapping_add(packet.wire_len());
             let (number, arrival) = self.entered[packet.id() as usize % REMEMBERED];
             if packet.id() != 0 && number == packet.id() {
                 let held = due.since(arrival);

@@ -91,6 +91,33 @@ impl Ration {
 /// has to be found before what follows from it is due.
 const GLANCE: Duration = Duration::from_micros(5);
 
+/// What the engine waits for after a round.
+pub(super) struct Round {
+    /// When it began.
+    pub(super) began: Instant,
+    /// Octets of datagrams that arrived or left in it.
+    pub(super) octets: usize,
+    /// What comes next.
+    pub(super) deadline: Instant,
+    /// Is it to be met to the microsecond?
+    pub(super) sharp: bool,
+}
+
+/// Rounds in which little was moved begin no faster than this, unless a deadline is to be met to the microsecond. A
+/// flood of small datagrams is then taken in portions: one by one each would cost a wake-up, and the time of the program
+/// that sends the next.
+const SHORTEST_ROUND: Duration = Duration::from_micros(50);
+/// So much is no little: a super-packet, or segments that leave together. To wait for more would only make them late.
+const LITTLE: usize = 4096;
+
+impl Round {
+    /// How long to leave everything alone, if at all.
+    fn rest(&self, now: Instant) -> Option<Duration> {
+        let rest = (self.began + SHORTEST_ROUND).since(now);
+        ((1..LITTLE).contains(&self.octets) && !rest.is_zero()).then_some(rest)
+    }
+}
+
 /// How the engine waits.
 pub(super) struct Pace {
     pub(super) lead: Lead,
@@ -117,9 +144,9 @@ impl Pace {
         &mut self,
         clock: &Clock,
         ports: &mut [PollFd],
-        deadline: Instant,
-        sharp: bool,
+        round: &Round,
     ) -> io::Result<Duration> {
+        let Round { deadline, sharp, .. } = *round;
         let now = clock.now();
         let left = deadline.since(now);
         if left.is_zero() {
@@ -127,6 +154,10 @@ impl Pace {
         }
         let lead = self.lead.length();
         let sharp = sharp && self.ration.allows(now, lead.min(left));
+        if !sharp && let Some(rest) = round.rest(now) {
+            sleep(&mut [], rest.min(left))?;
+            return Ok(Duration::ZERO);
+        }
         let nap = if sharp { left.saturating_sub(lead) } else { left };
         if !nap.is_zero() {
             let until = now + nap;
@@ -233,6 +264,16 @@ mod tests {
         assert_eq!(lead.length(), us(60));
         lead.observe(us(249));
         assert_eq!(lead.length(), LONGEST);
+    }
+
+    #[test]
+    fn only_rounds_that_moved_little_are_followed_by_a_rest() {
+        let at = |micros| Instant::ZERO + us(micros);
+        let round = |octets| Round { began: at(100), octets, deadline: at(1000), sharp: false };
+        assert_eq!(round(0).rest(at(101)), None, "nothing happened: whatever comes next is heard at once");
+        assert_eq!(round(100).rest(at(110)), Some(us(40)));
+        assert_eq!(round(4095).rest(at(150)), None, "it took as long already");
+        assert_eq!(round(4096).rest(at(110)), None);
     }
 
     #[test]
