@@ -3,6 +3,7 @@
 //! A new bearer is a folder with a `Config` (serde; its doc comments are its reference) and a type that
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
 
+mod air_time;
 pub mod channel;
 pub mod egprs;
 pub mod nested;
@@ -19,6 +20,7 @@ pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
 
 /// All bearers, by the name scenario files use.
 pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<egprs::EgprsConfig>("egprs", egprs::Egprs::build),
     Entry::new::<trace::Config>("trace", trace::build),
     Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),
     Entry::new::<vdeldrop::Config>("vdeldrop", vdeldrop::build),

@@ -12,6 +12,7 @@
 
 pub mod columns;
 pub mod file;
+mod gsmtap;
 pub mod pcapng;
 mod umts;
 

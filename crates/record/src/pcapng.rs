@@ -24,6 +24,7 @@ use std::io::{self, Write};
 use airloom_base::record::{Event, PacketRecord, PointInfo, PointKind};
 use airloom_base::{Instant, Outbox};
 
+use crate::gsmtap;
 use crate::umts::{self, View};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -219,7 +220,7 @@ impl<W: Write> Writer<W> {
             (_, Event::Enqueue | Event::Dequeue) => false,
             (_, Event::Receive | Event::Retransmit) => true,
             // There an acknowledgement is a PDU: a STATUS.
-            (PointKind::RlcAm { .. }, _) => true,
+            (PointKind::RlcAm { .. } | PointKind::Gsmtap { .. }, _) => true,
             (PointKind::Ip, Event::Ack) => false,
             (PointKind::Ip, _) => !self.interfaces[id].remember(facts.packet),
         };
@@ -267,6 +268,9 @@ impl<W: Write> Writer<W> {
                     _ => View::Sent,
                 };
                 umts::append(&mut frame, direction, station, li_octets, view, octets);
+            }
+            PointKind::Gsmtap { direction, station } => {
+                gsmtap::append(&mut frame, direction, station, octets)
             }
         }
         self.begin(ENHANCED_PACKET);
@@ -373,6 +377,9 @@ fn description(kind: PointKind) -> String {
         PointKind::RlcAm { direction, station, .. } => {
             format!("UMTS RLC AM, station {}, {} ({})", station.0, direction.name(), umts::HINT)
         }
+        PointKind::Gsmtap { direction, station } => {
+            format!("EGPRS RLC/MAC, station {}, {} (GSMTAP)", station.0, direction.name())
+        }
     }
 }
 
@@ -380,6 +387,7 @@ fn description(kind: PointKind) -> String {
 fn queue(info: &PointInfo) -> Option<u32> {
     match info.kind {
         PointKind::RlcAm { .. } => Some(u32::from(umts::RADIO_BEARER)),
+        PointKind::Gsmtap { .. } => None,
         PointKind::Ip => {
             let (_, rest) = info.name.split_once(".member.")?;
             rest.split('.').next()?.parse().ok()
@@ -392,7 +400,9 @@ fn queue(info: &PointInfo) -> Option<u32> {
 fn group_name(info: &PointInfo) -> &str {
     let name = info.name.as_str();
     match info.kind {
-        PointKind::RlcAm { .. } => name.rsplit_once('.').map_or(name, |(stem, _)| stem),
+        PointKind::RlcAm { .. } | PointKind::Gsmtap { .. } => {
+            name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+        }
         PointKind::Ip => match name.strip_suffix(".ip").and_then(|n| n.split_once('.')) {
             Some((_, link)) => link,
             None => name.split('.').next().unwrap_or(name),

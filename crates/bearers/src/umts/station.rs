@@ -7,9 +7,10 @@ use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox,
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, TransportFormat};
-use super::records::{Burst, Origin, Seen, blank, push_state};
+use super::records::{Seen, blank};
 use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
+use crate::air_time::{Burst, Origin, push_state};
 use crate::channel::{BlockLoss, Per};
 
 /// What all mobiles of a bearer share.

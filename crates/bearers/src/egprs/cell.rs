@@ -1,0 +1,480 @@
+//! Block periods: who sends on which timeslot.
+
+use airloom_base::record::Event;
+use airloom_base::{Direction, Instant, Outbox, Station};
+
+use super::coding_scheme::{Cps, Mcs};
+use super::mobile::{Common, Flight, Load, Mobile, Way};
+use super::records::{Row, control_octets, data_octets, interval};
+use super::rlc::{Again, Choice};
+use super::tbf::State;
+use super::wire::{
+    AckNack, CONTROL_OCTETS, DownlinkAckNack, DownlinkHeader, Header, Poll, UplinkAckNack, UplinkHeader,
+};
+use crate::air_time::Origin;
+
+const UP: usize = Direction::Uplink as usize;
+const DOWN: usize = Direction::Downlink as usize;
+
+/// USF that no mobile has.
+const NOBODY: u8 = 7;
+/// A poll names a block this many periods later, or up to three more (RRBP).
+const FIRST_ANSWER: u64 = 3;
+/// Answers are planned this far ahead at most.
+const AHEAD: usize = 16;
+/// ASSUMPTION: with mobiles that have something to send, one uplink block in so many goes to flows without, in turn,
+/// so that they can say that they have.
+const IDLE_TURN: u64 = 4;
+
+/// An uplink block promised for the answer to a poll.
+#[derive(Clone, Copy)]
+struct Answer {
+    mobile: usize,
+    /// Did the mobile hear the poll?
+    is_heard: bool,
+    next_partial: bool,
+}
+
+/// One timeslot, both directions.
+#[derive(Default)]
+struct Timeslot {
+    /// By block period modulo [`AHEAD`].
+    answers: [Option<Answer>; AHEAD],
+    /// The mobile named by the USF, and the block period it may use.
+    granted: Option<(u64, usize)>,
+    /// Who was served last: control, data and pre-emptive blocks, uplink blocks.
+    turns: [usize; 3],
+}
+
+/// The scheduler of a cell.
+pub struct Scheduler {
+    timeslots: Vec<Timeslot>,
+    /// The next block period not yet served.
+    next: u64,
+    answers: usize,
+}
+
+/// The next of `count` after `last` for which `wants` says yes.
+fn turn(last: &mut usize, count: usize, wants: impl Fn(usize) -> bool) -> Option<usize> {
+    let found = (1..=count).map(|i| (*last + i) % count).find(|i| wants(*i))?;
+    *last = found;
+    Some(found)
+}
+
+impl Scheduler {
+    pub fn new(pdchs: u8) -> Self {
+        Scheduler { timeslots: (0..pdchs).map(|_| Timeslot::default()).collect(), next: 0, answers: 0 }
+    }
+
+    /// When the next block period begins that somebody needs.
+    pub fn next_period(&self, common: &Common, mobiles: &[Mobile], now: Instant) -> Instant {
+        if self.answers == 0 && !mobiles.iter().any(|m| m.wants_periods(common)) {
+            return Instant::FAR_FUTURE;
+        }
+        let grid = common.config.grid;
+        grid.start(grid.from(now).max(self.next))
+    }
+
+    /// The block period that begins at `now`, if it was not served yet.
+    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, mobiles: &mut [Mobile], now: Instant) {
+        let n = common.config.grid.from(now);
+        if n < self.next {
+            return;
+        }
+        self.next = n + 1;
+        for timeslot in 0..self.timeslots.len() {
+            self.uplink(common, records, mobiles, timeslot, n);
+        }
+        for timeslot in 0..self.timeslots.len() {
+            self.downlink(common, records, mobiles, timeslot, n);
+        }
+    }
+
+    fn uses(common: &Common, mobile: &Mobile, direction: Direction, timeslot: usize) -> bool {
+        let (slots, pdchs) = (common.config.slots.get(direction), common.config.pdchs);
+        // A run of slots with the one that carries the control channel among them.
+        let first = mobile.pacch.min(pdchs - slots);
+        (usize::from(first)..usize::from(first + slots)).contains(&timeslot)
+    }
+
+    /// Who may use the uplink block `n`.
+    fn grant(&mut self, common: &Common, mobiles: &[Mobile], timeslot: usize, n: u64) -> Option<usize> {
+        let slot = &mut self.timeslots[timeslot];
+        let open = |i: usize| {
+            let mobile = &mobiles[i];
+            mobile.is_up
+                && mobile.ways[UP].flow.can_send()
+                && Self::uses(common, mobile, Direction::Uplink, timeslot)
+        };
+        // The network knows of data by the countdown value it heard last.
+        let has_said =
+            |i: usize| open(i) && (mobiles[i].acking.last_cv != 0 || mobiles[i].ways[UP].rx.has_gap());
+        let last = &mut slot.turns[2];
+        if n.is_multiple_of(IDLE_TURN)
+            && let Some(i) = turn(last, mobiles.len(), |i| open(i) && !has_said(i))
+        {
+            return Some(i);
+        }
+        turn(last, mobiles.len(), has_said).or_else(|| turn(last, mobiles.len(), open))
+    }
+
+    fn uplink(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        mobiles: &mut [Mobile],
+        timeslot: usize,
+        n: u64,
+    ) {
+        if let Some(answer) = self.timeslots[timeslot].answers[n as usize % AHEAD].take() {
+            self.answers -= 1;
+            if answer.is_heard {
+                send_report(common, records, &mut mobiles[answer.mobile], timeslot, n, answer.next_partial);
+            }
+            return;
+        }
+        let granted = self.timeslots[timeslot].granted.take().filter(|(at, _)| *at == n).map(|(_, i)| i);
+        // ASSUMPTION: in a cell where nothing else happens the network goes on naming its uplink flows in turn.
+        if let Some(i) = granted.or_else(|| self.grant(common, mobiles, timeslot, n)) {
+            send_uplink(common, records, &mut mobiles[i], timeslot, n);
+        }
+    }
+
+    fn downlink(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        mobiles: &mut [Mobile],
+        timeslot: usize,
+        n: u64,
+    ) {
+        // The USF of this block says who may use the uplink's next.
+        let mut usf = NOBODY;
+        if self.timeslots[timeslot].answers[(n + 1) as usize % AHEAD].is_none()
+            && let Some(i) = self.grant(common, mobiles, timeslot, n + 1)
+        {
+            self.timeslots[timeslot].granted = Some((n + 1, i));
+            usf = (i % usize::from(NOBODY)) as u8;
+        }
+        let count = mobiles.len();
+        let turns = &mut self.timeslots[timeslot].turns;
+        let is_pacch = |m: &Mobile| usize::from(m.pacch) == timeslot;
+        let reports = |i: usize| {
+            let m = &mobiles[i];
+            m.is_up && m.acking.is_wanted && is_pacch(m) && m.ways[UP].flow.can_send()
+        };
+        if let Some(i) = turn(&mut turns[0], count, reports) {
+            return send_acknowledgement(common, records, &mut mobiles[i], timeslot, n, usf);
+        }
+        let can = |m: &Mobile| {
+            m.is_up && m.ways[DOWN].flow.can_send() && Self::uses(common, m, Direction::Downlink, timeslot)
+        };
+        let needs = |i: usize| {
+            let (m, rules) = (&mobiles[i], &common.rules[DOWN]);
+            let way = &m.ways[DOWN];
+            can(m)
+                && (way.tx.wants(rules, &way.frames)
+                    || m.polling.is_wanted && is_pacch(m) && m.polling.due.is_empty())
+        };
+        let repeats = |i: usize| {
+            common.repeats(Direction::Downlink)
+                && can(&mobiles[i])
+                && mobiles[i].ways[DOWN].tx.is_outstanding()
+        };
+        let chosen = turn(&mut turns[1], count, needs).or_else(|| turn(&mut turns[1], count, repeats));
+        if let Some(i) = chosen {
+            self.send_downlink(common, records, mobiles, i, timeslot, n, usf);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a block depends on")]
+    fn send_downlink(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        mobiles: &mut [Mobile],
+        index: usize,
+        timeslot: usize,
+        n: u64,
+        usf: u8,
+    ) {
+        let mobile = &mut mobiles[index];
+        let (tfi, station) = (mobile.tfi(), mobile.station);
+        let rules = common.rules[DOWN];
+        let is_pacch = usize::from(mobile.pacch) == timeslot;
+        let way = &mut mobile.ways[DOWN];
+        let may_pre_empt = common.repeats(Direction::Downlink) || mobile.polling.is_wanted && is_pacch;
+        let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, may_pre_empt) else {
+            mobile.polling.is_wanted = false;
+            return;
+        };
+        let polling = &mut mobile.polling;
+        polling.since += choice.blocks.iter().flatten().count() as u16;
+        // What the other timeslots of this period can still take: then this is the last block as good as any.
+        let others =
+            u64::from(common.config.slots.downlink - 1) * (rules.mcs.octets() * rules.mcs.blocks()) as u64;
+        let is_last = !way.tx.is_stalled(&rules)
+            && way.tx.nacked() == 0
+            && (!way.tx.has_new(&way.frames) || way.frames.uncut() <= others && !way.tx.owes_end());
+        let is_stuck = way.tx.is_stalled(&rules) && way.tx.nacked() == 0;
+        let is_due = polling.since >= common.config.poll_every;
+        let is_free = polling.due.is_empty();
+        let mut answer = None;
+        if is_due || is_free && (polling.is_wanted || is_last || is_stuck) {
+            polling.is_wanted = true;
+            if is_pacch {
+                let answers = &self.timeslots[timeslot].answers;
+                answer = (0..4u64).find(|rrbp| answers[(n + FIRST_ANSWER + rrbp) as usize % AHEAD].is_none());
+            }
+        }
+        //= TS 44.060 (9.3.1): FBI with the last block of the flow.
+        let is_final = way.flow.state == State::Closing && !way.tx.has_new(&way.frames);
+        way.tx.is_closing |= is_final;
+        let grid = common.config.grid;
+        let (from, until) = interval(grid, n);
+        let survives = fates(way, &choice, n, from, timeslot);
+        let is_heard = survives.iter().any(|s| *s);
+        let next_partial = polling.next_partial;
+        if let Some(rrbp) = answer {
+            let at = n + FIRST_ANSWER + rrbp;
+            (polling.since, polling.is_wanted) = (0, false);
+            polling.due.push_back((at, grid.start(at) + grid.duration() + common.config.processing.uplink));
+            let promised = Answer { mobile: index, is_heard, next_partial };
+            self.timeslots[timeslot].answers[at as usize % AHEAD] = Some(promised);
+            self.answers += 1;
+            common.totals[DOWN].polls += 1;
+        }
+        let poll = match (answer, next_partial) {
+            (None, _) => Poll::None,
+            (_, false) => Poll::First,
+            (_, true) => Poll::Next,
+        };
+        let header = |bsn, cps| {
+            let rrbp = answer.unwrap_or(0) as u8;
+            Header::Downlink(DownlinkHeader { usf, poll, rrbp, tfi, pr: 0, bsn, cps, split: choice.split })
+        };
+        Mobile::count(&mut common.totals[DOWN], &choice, survives);
+        let octets = depart(records, way, &choice, survives, header, is_final, (timeslot, n, from));
+        if is_heard {
+            let at = until + common.config.processing.downlink;
+            let load = Load::Data { choice, survives, cv: 0, is_stalled: false };
+            way.air.push_back(Flight { at, load, octets });
+        }
+        let goes_on = way.tx.wants(&rules, &way.frames);
+        note(records, common, way, station, &choice, (from, until), goes_on);
+        mobile.room_again(common, Direction::Downlink);
+    }
+}
+
+/// Which RLC data blocks of a radio block survive.
+fn fates(way: &mut Way, choice: &Choice, n: u64, at: Instant, timeslot: usize) -> [bool; 2] {
+    let mut survives = [false; 2];
+    for (place, sent) in choice.blocks.iter().enumerate() {
+        if let Some(sent) = sent {
+            let place_on_grid = (timeslot * 2 + place) as u32;
+            survives[place] = !way.radio.loses(n, at, place_on_grid, choice.mcs, sent.attempt);
+        }
+    }
+    survives
+}
+
+/// The rows of a radio block that leaves; its octets, if somebody looks at them.
+fn depart(
+    records: &mut Outbox,
+    way: &Way,
+    choice: &Choice,
+    survives: [bool; 2],
+    header: impl Fn([u16; 2], Cps) -> Header,
+    is_final: bool,
+    (timeslot, n, now): (usize, u64, Instant),
+) -> Vec<u8> {
+    let (tx, rx) = (way.points.tx, way.points.rx);
+    if !records.wants(tx) && !records.wants(rx) {
+        return Vec::new();
+    }
+    let mut octets = Vec::new();
+    if way.frames.keep_copies {
+        let [first, second] = &choice.blocks;
+        let first = first.as_ref().expect("a radio block has a first block");
+        let second = second.as_ref().unwrap_or(first);
+        let puncturing = [first, second].map(|sent| (sent.attempt - 1) % choice.mcs.puncturing_schemes());
+        let cps = Cps { mcs: choice.mcs, puncturing, is_padded: choice.is_padded };
+        octets = data_octets(
+            choice,
+            header([first.bsn, second.bsn], cps),
+            &way.frames,
+            is_final,
+            timeslot as u8,
+            n,
+        );
+    }
+    let mut capture = &octets[..];
+    for (sent, survives) in choice.blocks.iter().zip(survives) {
+        let Some(sent) = sent else { continue };
+        let (event, reason) = match sent.again {
+            Again::No => (Event::Transmit, None),
+            Again::Nacked => (Event::Retransmit, None),
+            Again::PreEmptive => (Event::Retransmit, Some("pre-emptive")),
+        };
+        let row = |event, reason| Row { direction: way.direction, event, len: choice.mcs.octets(), reason };
+        let seen = if survives { reason } else { Some("block error") };
+        row(event, seen).data(records, now, tx, sent, &way.frames, capture);
+        capture = &[];
+        if !survives {
+            row(Event::Drop, Some("block error")).data(records, now, tx, sent, &way.frames, capture);
+        }
+    }
+    octets
+}
+
+fn note(
+    records: &mut Outbox,
+    common: &Common,
+    way: &mut Way,
+    station: Station,
+    choice: &Choice,
+    interval: (Instant, Instant),
+    goes_on: bool,
+) {
+    if records.wants_facts() {
+        let origin = Origin { link: &common.link, station, direction: way.direction };
+        let octets = |again: bool| {
+            let counted = choice.blocks.iter().flatten().filter(|b| !again || b.again != Again::No);
+            (counted.count() * choice.mcs.octets()) as u64
+        };
+        way.burst.note(records, origin, interval, (octets(false), octets(true)), goes_on);
+    }
+}
+
+/// Data of a mobile that was named.
+fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, timeslot: usize, n: u64) {
+    let (tfi, station) = (mobile.tfi(), mobile.station);
+    let rules = common.rules[UP];
+    let way = &mut mobile.ways[UP];
+    let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, true) else { return };
+    let grid = common.config.grid;
+    let (from, until) = interval(grid, n);
+    let survives = fates(way, &choice, n, from, timeslot);
+    let left = if way.tx.has_new(&way.frames) {
+        (way.frames.uncut() + u64::from(way.tx.owes_end())).div_ceil(rules.mcs.octets() as u64).max(1)
+    } else {
+        0
+    };
+    //= TS 44.060 (9.3.1.1): the countdown value is 15 until BS_CV_MAX blocks are left.
+    let cv = if left > u64::from(common.config.bs_cv_max) { 15 } else { left as u8 };
+    let is_stalled = way.tx.is_stalled(&rules) && way.tx.has_new(&way.frames);
+    let header = |bsn, cps| {
+        let is_resent = choice.blocks.iter().flatten().any(|b| b.again != Again::No);
+        let split = choice.split;
+        let (retry, has_pfi) = (false, false);
+        Header::Uplink(UplinkHeader { retry, is_stalled, cv, tfi, bsn, cps, split, is_resent, has_pfi })
+    };
+    Mobile::count(&mut common.totals[UP], &choice, survives);
+    let octets = depart(records, way, &choice, survives, header, false, (timeslot, n, from));
+    if survives.iter().any(|s| *s) {
+        let at = until + common.config.processing.uplink;
+        way.air.push_back(Flight { at, load: Load::Data { choice, survives, cv, is_stalled }, octets });
+    }
+    let goes_on = way.tx.wants(&rules, &way.frames);
+    note(records, common, way, station, &choice, (from, until), goes_on);
+    mobile.room_again(common, Direction::Uplink);
+}
+
+/// The answer to a poll.
+fn send_report(
+    common: &mut Common,
+    records: &mut Outbox,
+    mobile: &mut Mobile,
+    timeslot: usize,
+    n: u64,
+    next: bool,
+) {
+    let tfi = mobile.tfi();
+    let way = &mut mobile.ways[DOWN];
+    if !mobile.is_up || !way.flow.can_send() {
+        return;
+    }
+    let (mut report, ssn) = way.rx.report(next, n);
+    report.is_final = way.tx.is_closing && !way.rx.has_gap();
+    let fitted = report.fit(DownlinkAckNack::ROOM, common.config.compressed_bitmap);
+    let carried = fitted.report();
+    way.rx.told(ssn, carried.bitmap.len(), carried.end_of_window);
+    let block = DownlinkAckNack::emit(tfi, &fitted).expect("a fitted report fits");
+    let row = Row { direction: Direction::Uplink, event: Event::Ack, len: CONTROL_OCTETS, reason: None };
+    send_control(common, records, mobile, row, carried, block, (timeslot, n));
+}
+
+/// The network's acknowledgement.
+fn send_acknowledgement(
+    common: &mut Common,
+    records: &mut Outbox,
+    mobile: &mut Mobile,
+    timeslot: usize,
+    n: u64,
+    usf: u8,
+) {
+    let tfi = mobile.tfi();
+    let is_closing = mobile.ways[UP].flow.state == State::Closing;
+    let way = &mut mobile.ways[UP];
+    let (mut report, ssn) = way.rx.report(mobile.acking.next_partial, n);
+    report.is_final = is_closing && !way.rx.has_gap();
+    let fitted = report.fit(UplinkAckNack::ROOM, common.config.compressed_bitmap);
+    let carried = fitted.report().clone();
+    way.rx.told(ssn, carried.bitmap.len(), carried.end_of_window);
+    let acking = &mut mobile.acking;
+    (acking.next_partial, acking.is_wanted, acking.since) =
+        (!carried.end_of_window, !carried.end_of_window, 0);
+    // Until the mobile does what the report asks for, it is sent again.
+    let grid = common.config.grid;
+    let is_open = is_closing || acking.last_cv != 0 || way.rx.has_gap();
+    acking.at = if is_open { grid.start(n + 8) } else { Instant::FAR_FUTURE };
+    let message = UplinkAckNack {
+        usf,
+        tfi,
+        mcs: common.rules[UP].again.number(),
+        resegment: common.rules[UP].again != common.rules[UP].mcs,
+        pre_emptive: true,
+        report: carried,
+    };
+    let block = UplinkAckNack::emit(&message, &fitted).expect("a fitted report fits");
+    let row = Row { direction: Direction::Downlink, event: Event::Ack, len: CONTROL_OCTETS, reason: None };
+    send_control(common, records, mobile, row, &message.report, block, (timeslot, n));
+}
+
+fn send_control(
+    common: &mut Common,
+    records: &mut Outbox,
+    mobile: &mut Mobile,
+    row: Row,
+    report: &AckNack,
+    block: [u8; CONTROL_OCTETS],
+    (timeslot, n): (usize, u64),
+) {
+    let direction = row.direction;
+    let way = &mut mobile.ways[direction as usize];
+    let (from, until) = interval(common.config.grid, n);
+    // Control blocks are coded with CS-1, about as robust as MCS-1; under a plain loss probability as lossy as data.
+    let is_lost = way.radio.loses(n, from, timeslot as u32 * 2, Mcs::ALL[0], 1);
+    let totals = &mut common.totals[direction as usize];
+    totals.radio_blocks += 1;
+    totals.control += 1;
+    totals.control_lost += u64::from(is_lost);
+    let mut octets = Vec::new();
+    if records.wants(way.points.tx) || records.wants(way.points.rx) {
+        octets = control_octets(&block, direction, timeslot as u8, n);
+        let name = match direction {
+            Direction::Uplink => "downlink ack/nack",
+            Direction::Downlink => "uplink ack/nack",
+        };
+        let reason = Some(if is_lost { "block error" } else { name });
+        Row { reason, ..row }.report(records, from, way.points.tx, report, &octets);
+        if is_lost {
+            let row = Row { direction, event: Event::Drop, len: CONTROL_OCTETS, reason: Some("block error") };
+            row.report(records, from, way.points.tx, report, &[]);
+        }
+    }
+    if !is_lost {
+        let at = until + common.config.processing.get(direction);
+        way.air.push_back(Flight { at, load: Load::Control { octets: block, n }, octets });
+    }
+}

@@ -1,0 +1,541 @@
+//! One mobile: both directions' RLC, flows, and blocks in the air.
+
+use std::collections::VecDeque;
+
+use airloom_base::record::{Event, PacketFacts};
+use airloom_base::{BearerEvent, Direction, Histogram, Instant, Outbox, Packet, Point, Station};
+
+use super::config::EgprsConfig;
+use super::llc::{Delivered, Frames};
+use super::radio::Radio;
+use super::records::{Row, blank};
+use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
+use super::tbf::{Flow, State};
+use super::wire::{CONTROL_OCTETS, DownlinkAckNack, UplinkAckNack};
+use crate::air_time::{Burst, push_state};
+
+/// What all mobiles of a cell share.
+pub struct Common {
+    pub config: EgprsConfig,
+    /// By direction.
+    pub rules: [Rules; 2],
+    /// Name of the link, for records.
+    pub link: String,
+    /// By direction.
+    pub totals: [Totals; 2],
+    /// Packets that have arrived.
+    pub deliveries: VecDeque<(Direction, Station, Packet)>,
+    pub events: VecDeque<BearerEvent>,
+    /// Work space.
+    pub delivered: Vec<Delivered>,
+}
+
+impl Common {
+    /// Are blocks without acknowledgement repeated (or in the end given up) when there is nothing else to send?
+    pub const fn repeats(&self, direction: Direction) -> bool {
+        self.config.pre_emptive || self.config.max_tx > 0 || matches!(direction, Direction::Uplink)
+    }
+}
+
+/// What one direction counted, over all mobiles.
+#[derive(Default)]
+pub struct Totals {
+    pub sdus_in: u64,
+    pub sdus_out: u64,
+    pub octets_out: u64,
+    pub queue_drops: u64,
+    pub lost: u64,
+    pub queue_max: u64,
+    /// RLC data blocks sent, of these again for a report or pre-emptively, and lost.
+    pub blocks: u64,
+    pub resent: u64,
+    pub pre_emptive: u64,
+    pub blocks_lost: u64,
+    /// Octets of RLC data sent.
+    pub payload: u64,
+    /// Radio blocks used, control blocks among them.
+    pub radio_blocks: u64,
+    pub control: u64,
+    pub control_lost: u64,
+    pub duplicates: u64,
+    pub polls: u64,
+    pub polls_lost: u64,
+    pub failures: u64,
+    pub delay: Histogram,
+}
+
+/// Observation points of one direction.
+#[derive(Clone, Copy)]
+pub struct Points {
+    pub tx: Point,
+    pub rx: Point,
+}
+
+/// A radio block in the air that will arrive, at least in part.
+pub struct Flight {
+    pub at: Instant,
+    pub load: Load,
+    /// Octets for captures.
+    pub octets: Vec<u8>,
+}
+
+/// What it carries.
+pub enum Load {
+    /// RLC data: which blocks survived; the countdown value and stall indicator of the uplink.
+    Data { choice: Choice, survives: [bool; 2], cv: u8, is_stalled: bool },
+    /// A report sent in this block period.
+    Control { octets: [u8; CONTROL_OCTETS], n: u64 },
+}
+
+/// One direction of one mobile.
+pub struct Way {
+    pub direction: Direction,
+    pub frames: Frames,
+    pub tx: Tx,
+    pub rx: Rx,
+    pub flow: Flow,
+    pub radio: Radio,
+    pub air: VecDeque<Flight>,
+    pub points: Points,
+    pub was_full: bool,
+    pub burst: Burst,
+}
+
+/// The network's side of polling.
+#[derive(Default)]
+pub struct Polling {
+    /// Blocks since the last poll.
+    pub since: u16,
+    pub is_wanted: bool,
+    /// The last report did not reach to the end of the window.
+    pub next_partial: bool,
+    /// Answers due: their block period, and when they will have come.
+    pub due: VecDeque<(u64, Instant)>,
+    pub unanswered: u8,
+}
+
+/// The network's side of acknowledging.
+pub struct Acking {
+    /// Blocks since the last report.
+    pub since: u16,
+    pub is_wanted: bool,
+    /// A report is sent then if nothing else causes one.
+    pub at: Instant,
+    pub last_cv: u8,
+    pub next_partial: bool,
+}
+
+/// One mobile.
+pub struct Mobile {
+    pub station: Station,
+    /// Its first timeslot of the uplink, which carries its control channel.
+    pub pacch: u8,
+    /// By direction.
+    pub ways: [Way; 2],
+    pub polling: Polling,
+    pub acking: Acking,
+    pub is_up: bool,
+    told: Option<&'static str>,
+}
+
+const UP: usize = Direction::Uplink as usize;
+const DOWN: usize = Direction::Downlink as usize;
+
+/// A report that is not prompted by blocks follows the last so many block periods later.
+const QUIET: u64 = 8;
+
+impl Mobile {
+    pub fn new(station: Station, pacch: u8, ways: [Way; 2]) -> Self {
+        let acking =
+            Acking { since: 0, is_wanted: false, at: Instant::FAR_FUTURE, last_cv: 15, next_partial: false };
+        Mobile { station, pacch, ways, polling: Polling::default(), acking, is_up: true, told: None }
+    }
+
+    /// Flow number of its blocks.
+    pub const fn tfi(&self) -> u8 {
+        (self.station.0 % 32) as u8
+    }
+
+    /// A packet enters at the sending end of `direction`.
+    pub fn send(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        packet: Packet,
+        now: Instant,
+    ) {
+        let way = &mut self.ways[direction as usize];
+        let totals = &mut common.totals[direction as usize];
+        totals.sdus_in += 1;
+        let (sdus, octets) = way.frames.backlog();
+        let len = packet.wire_len() as u64;
+        let queue = |octets: u64| Some(octets.min(u64::from(u32::MAX)) as u32);
+        let facts = |event, reason, octets| PacketFacts {
+            packet: packet.id(),
+            flow: packet.flow(),
+            len: len as u32,
+            reason,
+            queue: queue(octets),
+            ..blank(event, direction)
+        };
+        let refused = common.config.queue.get(direction).refuses(sdus as usize, octets, len);
+        let reason = match (self.is_up, refused) {
+            (false, _) => Some("link down"),
+            (_, true) => Some("queue full"),
+            // 16 segments are what the SNDCP header can number.
+            _ if len == 0 || len > 15 * u64::from(common.config.n201_u - 4) => Some("n-pdu size"),
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            totals.queue_drops += u64::from(refused && self.is_up);
+            totals.lost += 1;
+            way.was_full |= refused;
+            records.packet(now, way.points.tx, || facts(Event::Drop, Some(reason), octets), |_| {});
+            return;
+        }
+        records.packet(now, way.points.tx, || facts(Event::Enqueue, None, octets + len), |_| {});
+        totals.queue_max = totals.queue_max.max(octets + len);
+        let looked_at = |point: Point| records.wants(point) && records.points()[usize::from(point.0)].octets;
+        way.frames.keep_copies = looked_at(way.points.tx) || looked_at(way.points.rx);
+        way.frames.push(packet, now);
+        self.on_data(common, records, direction, now);
+    }
+
+    fn on_data(&mut self, common: &Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        if let Some(times) = common.config.times() {
+            let is_associated = self.ways[direction.reverse() as usize].flow.can_send();
+            self.ways[direction as usize].flow.on_data(times, direction, is_associated, now);
+            self.tell_state(common, records, now);
+        }
+    }
+
+    /// Does it need block periods?
+    pub fn wants_periods(&self, common: &Common) -> bool {
+        let wants = |way: &Way| {
+            let rules = &common.rules[way.direction as usize];
+            way.flow.can_send()
+                && (way.tx.wants(rules, &way.frames)
+                    || common.repeats(way.direction) && way.tx.is_outstanding())
+        };
+        self.is_up
+            && (self.polling.is_wanted && self.ways[DOWN].flow.can_send()
+                || self.acking.is_wanted
+                || self.ways.iter().any(wants))
+    }
+
+    /// When `run` is needed, block periods aside.
+    pub fn next_timeout(&self) -> Instant {
+        let way = |w: &Way| {
+            let landing = w.air.front().map_or(Instant::FAR_FUTURE, |flight| flight.at);
+            landing.min(w.flow.next_timeout())
+        };
+        let poll = self.polling.due.front().map_or(Instant::FAR_FUTURE, |(_, at)| *at);
+        way(&self.ways[0]).min(way(&self.ways[1])).min(poll).min(self.acking.at)
+    }
+
+    /// Arrivals and timers at `now`.
+    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        for direction in Direction::BOTH {
+            while self.ways[direction as usize].air.front().is_some_and(|flight| flight.at <= now) {
+                if let Some(flight) = self.ways[direction as usize].air.pop_front() {
+                    self.arrive(common, records, direction, flight, now);
+                }
+            }
+        }
+        while self.polling.due.front().is_some_and(|(_, at)| *at <= now) {
+            // Everything that landed was looked at: this answer is lost.
+            self.polling.due.pop_front();
+            self.polling.is_wanted = true;
+            self.polling.unanswered = self.polling.unanswered.saturating_add(1);
+            common.totals[DOWN].polls_lost += 1;
+            let n3105 = common.config.n3105;
+            if n3105 > 0 && self.polling.unanswered >= n3105 {
+                self.lose_contact(common, records, now);
+            }
+        }
+        if self.acking.at <= now {
+            (self.acking.at, self.acking.is_wanted) = (Instant::FAR_FUTURE, true);
+        }
+        for direction in Direction::BOTH {
+            self.flow_timers(common, records, direction, now);
+        }
+        self.report_lost(common, records, now);
+    }
+
+    fn arrive(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        flight: Flight,
+        now: Instant,
+    ) {
+        let grid = common.config.grid;
+        let period = grid.from(now);
+        match flight.load {
+            Load::Data { choice, survives, cv, is_stalled } => {
+                let way = &mut self.ways[direction as usize];
+                let mut delivered = std::mem::take(&mut common.delivered);
+                let mut octets = flight.octets;
+                for (sent, survives) in choice.blocks.iter().zip(survives) {
+                    let Some(sent) = sent.filter(|_| survives) else { continue };
+                    if records.wants(way.points.rx) {
+                        let row =
+                            Row { direction, event: Event::Receive, len: choice.mcs.octets(), reason: None };
+                        row.data(records, now, way.points.rx, &sent, &way.frames, &octets);
+                        octets.clear();
+                    }
+                    match way.rx.receive(sent.bsn, choice.split, period) {
+                        Arrived::New => sent.layout.receive(&mut way.frames, &mut delivered),
+                        Arrived::Half => {}
+                        Arrived::Duplicate => common.totals[direction as usize].duplicates += 1,
+                    }
+                    if direction == Direction::Uplink {
+                        self.acking.since += 1;
+                    }
+                }
+                for Delivered { packet, arrived } in delivered.drain(..) {
+                    let totals = &mut common.totals[direction as usize];
+                    totals.sdus_out += 1;
+                    totals.octets_out += packet.wire_len() as u64;
+                    totals.delay.add(now.since(arrived).as_nanos());
+                    common.deliveries.push_back((direction, self.station, packet));
+                }
+                common.delivered = delivered;
+                if direction == Direction::Uplink {
+                    self.acking.last_cv = cv;
+                    //= TS 44.060 (9.3.2.4, 9.1.3): the network answers the end of the countdown and a stalled window.
+                    let every = common.config.uplink_ack_every;
+                    self.acking.is_wanted |= self.acking.since >= every || cv == 0 || is_stalled;
+                    let is_open = cv != 0 || self.ways[UP].rx.has_gap();
+                    self.acking.at = if is_open && !self.acking.is_wanted {
+                        grid.start(period + QUIET)
+                    } else {
+                        Instant::FAR_FUTURE
+                    };
+                }
+            }
+            Load::Control { octets, n } => {
+                self.report_came(common, records, direction, &octets, &flight.octets, (n, now))
+            }
+        }
+    }
+
+    /// A report travelled in `direction`, so it is about the other one.
+    fn report_came(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        octets: &[u8; CONTROL_OCTETS],
+        capture: &[u8],
+        (n, now): (u64, Instant),
+    ) {
+        let about = direction.reverse();
+        let (reason, parsed) = match direction {
+            Direction::Uplink => ("downlink ack/nack", DownlinkAckNack::parse(octets).map(|m| m.report)),
+            Direction::Downlink => ("uplink ack/nack", UplinkAckNack::parse(octets).map(|m| m.report)),
+        };
+        let report = parsed.expect("a report that was written is read again");
+        let point = self.ways[direction as usize].points.rx;
+        let row = Row { direction, event: Event::Receive, len: CONTROL_OCTETS, reason: Some(reason) };
+        row.report(records, now, point, &report, capture);
+        let heard = match direction {
+            Direction::Uplink => {
+                // The report was made when block period `n` began.
+                let grid = common.config.grid;
+                let lag = (grid.duration() + common.config.processing.downlink).as_nanos();
+                (1..).find(|back| {
+                    let Some(sent) = n.checked_sub(*back) else { return true };
+                    grid.start(n).since(grid.start(sent)).as_nanos() >= lag
+                })
+            }
+            //= TS 44.060 (9.1.3.2): a mobile does not repeat what it sent less than BS_CV_MAX block periods before.
+            Direction::Downlink => Some(u64::from(common.config.bs_cv_max)),
+        };
+        let heard = n as i64 - heard.unwrap_or(0) as i64;
+        let rules = common.rules[about as usize];
+        let way = &mut self.ways[about as usize];
+        way.tx.on_report(&rules, &report, heard, &mut way.frames);
+        if about == Direction::Downlink {
+            self.polling.due.retain(|(answer, _)| *answer != n);
+            self.polling.unanswered = 0;
+            self.polling.next_partial = !report.end_of_window;
+            let way = &self.ways[DOWN];
+            let is_idle =
+                way.tx.is_outstanding() && !way.tx.wants(&rules, &way.frames) && self.polling.due.is_empty();
+            self.polling.is_wanted |= !report.end_of_window || is_idle;
+        } else if report.is_final
+            && self.ways[UP].flow.state == State::Closing
+            && !self.ways[UP].tx.is_outstanding()
+        {
+            self.end_flow(common, records, Direction::Uplink, now);
+        }
+        self.settle(common, records, about, now);
+    }
+
+    /// Is everything sent and acknowledged?
+    fn settle(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        let Some(times) = common.config.times() else { return };
+        let way = &mut self.ways[direction as usize];
+        if way.tx.is_outstanding() || way.tx.has_new(&way.frames) {
+            return;
+        }
+        match way.flow.state {
+            State::Active => way.flow.on_drained(times, direction, now),
+            State::Closing if direction == Direction::Downlink && way.tx.is_closing => {
+                self.end_flow(common, records, direction, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn end_flow(&mut self, common: &Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        self.ways[direction as usize].flow.end(now);
+        self.forget_air(direction);
+        match direction {
+            Direction::Downlink => self.polling = Polling::default(),
+            Direction::Uplink => {
+                (self.acking.is_wanted, self.acking.at) = (false, Instant::FAR_FUTURE);
+            }
+        }
+        if self.ways[direction as usize].frames.has_data() {
+            self.on_data(common, records, direction, now);
+        }
+        self.tell_state(common, records, now);
+    }
+
+    /// Blocks of a flow that ended, and reports about it, mean nothing when they arrive.
+    fn forget_air(&mut self, direction: Direction) {
+        let (own, reports) = (direction as usize, direction.reverse() as usize);
+        self.ways[own].air.retain(|flight| !matches!(flight.load, Load::Data { .. }));
+        self.ways[reports].air.retain(|flight| matches!(flight.load, Load::Data { .. }));
+    }
+
+    fn flow_timers(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        let way = &mut self.ways[direction as usize];
+        match way.flow.state {
+            State::SetUp(at) if at <= now => {
+                way.flow.state = State::Active;
+                way.tx.restart();
+                way.rx.restart();
+                if direction == Direction::Uplink {
+                    (self.acking.since, self.acking.last_cv, self.acking.next_partial) = (0, 15, false);
+                }
+                self.tell_state(common, records, now);
+                self.settle(common, records, direction, now);
+            }
+            State::Active if way.flow.release_at <= now => {
+                way.flow.release_at = Instant::FAR_FUTURE;
+                way.flow.state = State::Closing;
+                match direction {
+                    //= TS 44.060 (9.3.1a): delayed release ends with a block that says so; a dummy frame fills it.
+                    Direction::Downlink => way.frames.push_dummy(now),
+                    //= TS 44.060 (9.3.1b): the network ends an extended flow with a final report.
+                    Direction::Uplink => {
+                        way.tx.is_closing = true;
+                        self.acking.is_wanted = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The network hears nothing of the mobile any more.
+    fn lose_contact(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        common.totals[DOWN].failures += 1;
+        self.polling = Polling::default();
+        let way = &mut self.ways[DOWN];
+        way.frames.drop_sent(false, "tbf lost contact");
+        way.tx.restart();
+        way.rx.restart();
+        self.forget_air(Direction::Downlink);
+        if common.config.times().is_some() {
+            self.end_flow(common, records, Direction::Downlink, now);
+        }
+    }
+
+    /// The mobile leaves the cell, or comes back.
+    pub fn set_up(&mut self, common: &mut Common, records: &mut Outbox, is_up: bool, now: Instant) {
+        if self.is_up == is_up {
+            return;
+        }
+        self.is_up = is_up;
+        if is_up {
+            common.events.push_back(BearerEvent::Up(self.station));
+            return;
+        }
+        self.polling = Polling::default();
+        (self.acking.is_wanted, self.acking.at) = (false, Instant::FAR_FUTURE);
+        let always = common.config.times().is_none();
+        for way in &mut self.ways {
+            way.frames.drop_sent(true, "link down");
+            way.tx.restart();
+            way.rx.restart();
+            way.air.clear();
+            if !always {
+                way.flow.end(now);
+            }
+        }
+        self.tell_state(common, records, now);
+        self.report_lost(common, records, now);
+        common.events.push_back(BearerEvent::Down(self.station, "link down"));
+    }
+
+    fn report_lost(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        for way in &mut self.ways {
+            for lost in way.frames.lost.drain(..) {
+                common.totals[way.direction as usize].lost += 1;
+                let facts = || PacketFacts {
+                    packet: lost.id,
+                    flow: lost.flow,
+                    len: lost.len,
+                    reason: Some(lost.reason),
+                    ..blank(Event::Drop, way.direction)
+                };
+                records.packet(now, way.points.tx, facts, |_| {});
+            }
+        }
+    }
+
+    /// Tells if there is room again.
+    pub fn room_again(&mut self, common: &mut Common, direction: Direction) {
+        let way = &mut self.ways[direction as usize];
+        let (sdus, octets) = way.frames.backlog();
+        if way.was_full && !common.config.queue.get(direction).refuses(sdus as usize, octets, 1) {
+            way.was_full = false;
+            common.events.push_back(BearerEvent::Room(direction, self.station));
+        }
+    }
+
+    /// Names of the states are those of GPRS: packet idle, access, transfer.
+    pub fn tell_state(&mut self, common: &Common, records: &mut Outbox, now: Instant) {
+        let flows = || self.ways.iter().map(|way| way.flow.state);
+        let state = if flows().any(|s| matches!(s, State::Active | State::Closing)) {
+            "transfer"
+        } else if flows().any(|s| matches!(s, State::SetUp(_))) {
+            "access"
+        } else {
+            "idle"
+        };
+        if self.told != Some(state) {
+            self.told = Some(state);
+            push_state(records, &common.link, self.station, state, now);
+        }
+    }
+
+    /// Counts the blocks of a choice.
+    pub fn count(totals: &mut Totals, choice: &Choice, survives: [bool; 2]) {
+        totals.radio_blocks += 1;
+        for (sent, survives) in choice.blocks.iter().zip(survives) {
+            let Some(sent) = sent else { continue };
+            totals.blocks += 1;
+            totals.payload += choice.mcs.octets() as u64;
+            totals.resent += u64::from(sent.again == Again::Nacked);
+            totals.pre_emptive += u64::from(sent.again == Again::PreEmptive);
+            totals.blocks_lost += u64::from(!survives);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a cell tells about a run.
+
+use airloom_base::{Direction, Instant, Summary};
+
+use super::mobile::{Common, Mobile, Totals};
+
+/// Adds the values of all mobiles together, for each direction (`downlink.`, `uplink.`), and some over both.
+pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut Summary) {
+    for direction in Direction::BOTH {
+        let totals = &common.totals[direction as usize];
+        write(common, mobiles, direction, totals, until, out);
+    }
+    let [up, down] = &common.totals;
+    for (name, of) in [
+        ("rlc_blocks", (|t| t.blocks) as fn(&Totals) -> u64),
+        ("rlc_resent", |t| t.resent),
+        ("rlc_pre_emptive", |t| t.pre_emptive),
+        ("rlc_reports", |t| t.control),
+        ("rlc_duplicates", |t| t.duplicates),
+        ("rlc_polls", |t| t.polls),
+        ("rlc_failures", |t| t.failures),
+    ] {
+        out.set(name, (of(up) + of(down)) as f64);
+    }
+    out.set("queue_max_bytes", up.queue_max.max(down.queue_max) as f64);
+}
+
+fn write(
+    common: &Common,
+    mobiles: &[Mobile],
+    direction: Direction,
+    totals: &Totals,
+    until: Instant,
+    out: &mut Summary,
+) {
+    let prefix = direction.name();
+    let mut set = |name: &str, value: f64| out.set(&format!("{prefix}.{name}"), value);
+    let sum = |of: &dyn Fn(&Mobile) -> u64| mobiles.iter().map(of).sum::<u64>();
+    let way = direction as usize;
+    for (name, value) in [
+        ("packets", totals.sdus_in),
+        ("delivered", totals.sdus_out),
+        ("delivered_bytes", totals.octets_out),
+        ("lost", totals.lost),
+        ("queue_drops", totals.queue_drops),
+        ("queue_max_bytes", totals.queue_max),
+        ("rlc_blocks", totals.blocks),
+        ("rlc_blocks_lost", totals.blocks_lost),
+        ("rlc_bytes", totals.payload),
+        ("rlc_resent", totals.resent),
+        ("rlc_pre_emptive", totals.pre_emptive),
+        ("rlc_duplicates", totals.duplicates),
+        ("rlc_abandoned", sum(&|m| m.ways[way].tx.abandoned)),
+        ("rlc_stalls", sum(&|m| m.ways[way].tx.stalls)),
+        ("rlc_reports", totals.control),
+        ("rlc_reports_lost", totals.control_lost),
+        ("rlc_polls", totals.polls),
+        ("rlc_polls_lost", totals.polls_lost),
+        ("tbf_count", sum(&|m| m.ways[way].flow.count)),
+        ("radio_blocks", totals.radio_blocks),
+    ] {
+        set(name, value as f64);
+    }
+    set("lost_share", totals.lost as f64 / totals.sdus_in as f64);
+    // Of all timeslots, over the time until something last happened.
+    let blocks = common.config.grid.from(until) as f64 * f64::from(common.config.pdchs);
+    set("busy_share", totals.radio_blocks as f64 / blocks);
+    let ms = |nanos: f64| nanos * 1e-6;
+    if let Some(mean) = totals.delay.mean() {
+        set("sdu_delay_mean_ms", ms(mean));
+    }
+    for (name, q) in [("sdu_delay_p50_ms", 0.5), ("sdu_delay_p95_ms", 0.95), ("sdu_delay_max_ms", 1.0)] {
+        if let Some(value) = totals.delay.quantile(q) {
+            set(name, ms(value as f64));
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! A cell as a whole: packets in, packets out.
+
+use std::collections::BTreeMap;
+
+use airloom_base::machine::{Bearer, Change, Cx, LinkState};
+use airloom_base::record::{Event, Record, Summary};
+use airloom_base::{Body, Direction, Duration, Instant, Outbox, Packet, Parts, Station};
+use serde_json::{Value, json};
+
+use super::wire::block::pieces;
+use super::wire::{DownlinkAckNack, RadioBlock, SNS, UplinkAckNack};
+use super::{Egprs, gsmtap};
+
+const UP: Direction = Direction::Uplink;
+const DOWN: Direction = Direction::Downlink;
+
+struct Cell {
+    bearer: Box<dyn Bearer>,
+    records: Outbox,
+    now: Instant,
+    /// What came out: when, direction, station, number.
+    out: Vec<(Instant, Direction, u16, u64)>,
+    sent: u64,
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+impl Cell {
+    fn new(config: Value, stations: u16) -> Cell {
+        Cell::seeded(config, stations, 1)
+    }
+    fn seeded(config: Value, stations: u16, seed: u64) -> Cell {
+        let mut records = Outbox::default();
+        let mut parts = Parts { seed, name: "radio", stations, records: &mut records };
+        let bearer = Egprs::build(&config, &mut parts).expect("a valid configuration");
+        Cell { bearer, records, now: Instant::ZERO, out: Vec::new(), sent: 0 }
+    }
+    fn send(&mut self, direction: Direction, station: u16, octets: u32) {
+        self.sent += 1;
+        let mut packet = Packet::build(|_| 0, Body::filler(self.sent as u32, octets));
+        packet.set_id(self.sent);
+        let mut cx = Cx { now: self.now, records: &mut self.records };
+        self.bearer.send(&mut cx, direction, Station(station), packet);
+    }
+    /// Goes on until `end`, or until nothing is left to do.
+    fn run(&mut self, end: Instant) {
+        while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
+            assert!(at >= self.now, "time goes on");
+            self.now = at;
+            self.bearer.handle_timeout(&mut Cx { now: at, records: &mut self.records });
+            while let Some((direction, station, packet)) = self.bearer.poll_delivery() {
+                self.out.push((self.now, direction, station.0, packet.id()));
+            }
+        }
+        if end != Instant::FAR_FUTURE {
+            self.now = end;
+        }
+    }
+    fn finish(&mut self) {
+        self.run(Instant::FAR_FUTURE);
+    }
+    fn apply(&mut self, part: &[u16], change: &Change) {
+        let mut cx = Cx { now: self.now, records: &mut self.records };
+        self.bearer.apply(&mut cx, part, change).expect("a change that is possible");
+    }
+    fn value(&self, name: &str) -> f64 {
+        let mut summary = Summary::default();
+        self.bearer.summarise(&mut summary);
+        summary.values[name]
+    }
+    fn arrivals(&self, direction: Direction) -> Vec<(Instant, u64)> {
+        self.out.iter().filter(|o| o.1 == direction).map(|o| (o.0, o.3)).collect()
+    }
+}
+
+#[test]
+fn without_loss_the_delay_is_set_up_block_periods_and_processing() {
+    // 1510 octets are 35 blocks: nine periods on four timeslots.
+    let mut always = Cell::new(json!({ "tbf": "always" }), 1);
+    always.send(DOWN, 0, 1500);
+    always.finish();
+    assert_eq!(always.arrivals(DOWN), [(at(180), 1)]);
+    let mut cell = Cell::new(json!({}), 1);
+    cell.send(DOWN, 0, 1500);
+    cell.finish();
+    assert_eq!(cell.arrivals(DOWN), [(at(380), 1)]);
+    // One uplink slot: 35 periods, and 20 ms to the control unit; flow set-up 200 ms.
+    let mut up = Cell::new(json!({}), 1);
+    up.send(UP, 0, 1500);
+    up.finish();
+    assert_eq!(up.arrivals(UP), [(at(200 + 35 * 20 + 20), 1)]);
+}
+
+#[test]
+fn a_flow_is_kept_for_a_while_and_then_an_idle_cell_has_no_events() {
+    let mut cell = Cell::new(json!({}), 2);
+    cell.send(DOWN, 0, 100);
+    cell.run(at(1000));
+    cell.send(DOWN, 0, 100);
+    cell.finish();
+    // The second finds a flow: no set-up; 110 octets are three blocks.
+    assert_eq!(cell.arrivals(DOWN), [(at(220), 1), (at(1020), 2)]);
+    assert!(cell.bearer.poll_timeout().is_none());
+    assert!(cell.now > at(2500) && cell.now < at(3000), "released after 1.5 s without data: {}", cell.now);
+    assert_eq!(cell.value("downlink.tbf_count"), 1.0);
+    // T3192: set-up is fast soon after, slow later.
+    let released = cell.now;
+    cell.run(released + Duration::from_millis(100));
+    let asked = cell.now;
+    cell.send(DOWN, 0, 10);
+    cell.finish();
+    let fast = cell.arrivals(DOWN)[2].0 - asked;
+    assert!(fast >= Duration::from_millis(100) && fast < Duration::from_millis(121), "{fast}");
+    let later = cell.now + Duration::from_secs(5);
+    cell.run(later);
+    cell.send(DOWN, 0, 10);
+    cell.finish();
+    let slow = cell.arrivals(DOWN)[3].0 - later;
+    assert!(slow >= Duration::from_millis(220) && slow < Duration::from_millis(241), "{slow}");
+}
+
+#[test]
+fn an_uplink_flow_ends_with_a_final_report_even_if_reports_are_lost() {
+    for hold in ["0s", "1s"] {
+        let tbf = json!({ "hold": hold });
+        let mut cell = Cell::new(json!({ "tbf": tbf, "loss": 0.3 }), 1);
+        cell.send(UP, 0, 1000);
+        cell.finish();
+        assert_eq!(cell.arrivals(UP).len(), 1, "{hold}");
+        assert!(cell.bearer.poll_timeout().is_none());
+    }
+}
+
+/// Everything, both ways, at a loss that makes every mechanism work.
+fn everything_comes(config: Value, stations: u16) -> Cell {
+    let shown = config.to_string();
+    let mut cell = Cell::seeded(config, stations, 5);
+    for n in 0..30 {
+        for station in 0..stations {
+            cell.send(DOWN, station, 40 + 97 * n);
+            cell.send(UP, station, 20 + 13 * n);
+        }
+    }
+    cell.run(at(3_600_000));
+    for direction in Direction::BOTH {
+        for station in 0..stations {
+            let got: Vec<u64> =
+                cell.out.iter().filter(|o| o.1 == direction && o.2 == station).map(|o| o.3).collect();
+            assert_eq!(got.len(), 30, "{shown} {direction:?} {station}");
+            assert!(got.is_sorted(), "{shown}: in order");
+        }
+    }
+    assert!(cell.bearer.poll_timeout().is_none(), "{shown}: at rest");
+    cell
+}
+
+#[test]
+fn every_scheme_brings_everything_through_in_order() {
+    for mcs in 1..=9 {
+        everything_comes(json!({ "mcs": mcs, "loss": 0.3 }), 1);
+    }
+    for (mcs, again) in [(4, 1), (5, 2), (7, 2), (7, 5), (6, 3), (9, 3), (9, 6), (8, 6), (8, 3)] {
+        everything_comes(json!({ "mcs": mcs, "retransmission_mcs": again, "loss": 0.3 }), 1);
+    }
+}
+
+#[test]
+fn everything_comes_through_whatever_the_options() {
+    for config in [
+        json!({ "pre_emptive": false, "loss": 0.2 }),
+        json!({ "compressed_bitmap": false, "loss": 0.2 }),
+        json!({ "grid": "multiframe", "loss": 0.2 }),
+        json!({ "n201_u": 500, "loss": 0.2 }),
+        json!({ "tbf": "always", "loss": 0.2, "pre_emptive": false }),
+        json!({ "loss": { "per": "fec-frame", "model": "gilbert-elliott", "loss": 0.2, "burst": 5 } }),
+        json!({ "ci": { "trace": [[0, 25], [1, 15], [2, 19]] } }),
+        json!({ "pdchs": 8, "slots": { "downlink": 8, "uplink": 2 }, "window": { "downlink": 1024, "uplink": 256 }, "mcs": 9, "loss": 0.2 }),
+        json!({ "pdchs": 1, "slots": 1, "window": 64, "loss": 0.2 }),
+    ] {
+        everything_comes(config, 3);
+    }
+}
+
+#[test]
+fn resegmentation_pays_where_the_channel_is_too_bad_for_the_scheme() {
+    // At 12 dB MCS-4 loses nearly all blocks, MCS-1 few.
+    let ci = json!({ "trace": [[0, 12]] });
+    let time = |again: u8| {
+        let config = json!({ "mcs": 4, "retransmission_mcs": again, "ci": ci, "tbf": "always" });
+        let mut cell = Cell::new(config, 1);
+        cell.send(DOWN, 0, 1500);
+        cell.finish();
+        cell.arrivals(DOWN)[0].0
+    };
+    assert!(time(1).as_nanos() * 3 < time(4).as_nanos() * 2, "{} {}", time(1), time(4));
+}
+
+#[test]
+fn soft_combining_needs_fewer_transmissions() {
+    let blocks = |g: f64| {
+        let config =
+            json!({ "loss": 0.5, "incremental_redundancy": g, "pre_emptive": false, "tbf": "always" });
+        let mut cell = Cell::new(config, 1);
+        (0..40).for_each(|_| cell.send(DOWN, 0, 1500));
+        cell.finish();
+        cell.value("downlink.rlc_blocks") / (40.0 * 35.0)
+    };
+    // Without, 1/(1-p) = 2; with a tenth of the probability for the first repetition about 1.5 + 0.5 x 0.05.
+    assert!((blocks(1.0) - 2.0).abs() < 0.1, "{}", blocks(1.0));
+    assert!((blocks(0.1) - 1.53).abs() < 0.08, "{}", blocks(0.1));
+}
+
+#[test]
+fn mobiles_with_a_backlog_share_the_timeslots_alike() {
+    let mut cell = Cell::new(json!({ "tbf": "always", "loss": 0.1 }), 4);
+    for _ in 0..60 {
+        (0..4).for_each(|station| cell.send(DOWN, station, 1500));
+    }
+    cell.run(at(30_000));
+    let counts: Vec<usize> = (0..4).map(|s| cell.out.iter().filter(|o| o.2 == s).count()).collect();
+    let (min, max) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    assert!(max - min <= 2, "{counts:?}");
+    // Together they get what one would: 70.4 kbit/s x 0.9, less the control blocks of nobody.
+    let rate = counts.iter().sum::<usize>() as f64 * 1510.0 * 8.0 / 30_000.0;
+    assert!((rate / (70.4 * 0.9) - 1.0).abs() < 0.04, "{rate}");
+}
+
+#[test]
+fn a_mobile_with_a_bad_channel_does_not_change_the_fate_of_another() {
+    let times = |other: bool| {
+        let mut cell = Cell::new(json!({ "tbf": "always", "loss": 0.2, "pdchs": 4 }), 2);
+        if other {
+            cell.send(UP, 1, 800);
+        }
+        cell.send(UP, 0, 800);
+        cell.finish();
+        cell.out.iter().filter(|o| o.2 == 0).map(|o| o.0).collect::<Vec<_>>()
+    };
+    assert_eq!(times(false), times(true), "their uplink slots are different ones");
+}
+
+#[test]
+fn limited_repetition_loses_packets_as_often_as_arithmetic_says() {
+    // 35 blocks, none of which may fail so many times: 1 - (1 - p^n)^35.
+    for (max_tx, expected) in [(2, 0.50), (3, 0.092)] {
+        let config = json!({ "loss": 0.14, "max_tx": max_tx, "tbf": "always" });
+        let mut cell = Cell::new(config, 1);
+        let count = 1500;
+        for n in 0..count {
+            cell.run(at(n * 1500));
+            cell.send(DOWN, 0, 1500);
+        }
+        cell.finish();
+        let lost = 1.0 - cell.arrivals(DOWN).len() as f64 / count as f64;
+        let error = (expected * (1.0 - expected) / count as f64).sqrt();
+        assert!((lost - expected).abs() < 4.0 * error, "{max_tx}: {lost}");
+        assert_eq!(cell.value("downlink.lost"), (count as usize - cell.arrivals(DOWN).len()) as f64);
+    }
+}
+
+#[test]
+fn a_mobile_that_does_not_answer_loses_its_flow() {
+    let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "n3105": 8 });
+    let mut cell = Cell::new(config, 1);
+    cell.send(DOWN, 0, 3000);
+    cell.run(at(10_000));
+    assert!(cell.value("downlink.rlc_polls_lost") >= 8.0 && cell.value("rlc_failures") >= 1.0);
+    assert!(
+        cell.value("downlink.tbf_count") >= 1.0 && cell.value("downlink.lost") == 0.0,
+        "the packet had come"
+    );
+}
+
+#[test]
+fn a_mobile_that_leaves_loses_everything_and_may_come_back() {
+    let mut cell = Cell::new(json!({}), 2);
+    (0..5).for_each(|_| cell.send(DOWN, 0, 1500));
+    cell.send(DOWN, 1, 1500);
+    cell.run(at(400));
+    cell.apply(&[0], &Change::State(LinkState::Down));
+    cell.send(DOWN, 0, 1500);
+    cell.run(at(1000));
+    cell.apply(&[0], &Change::State(LinkState::Up));
+    cell.send(DOWN, 0, 50);
+    cell.finish();
+    let came = |station| cell.out.iter().filter(|o| o.2 == station).count();
+    assert_eq!(cell.value("downlink.lost") + came(0) as f64, 7.0);
+    assert_eq!((came(1), cell.out.last().map(|o| o.2)), (1, Some(0)));
+}
+
+#[test]
+fn the_queue_has_a_limit_and_room_is_told() {
+    let mut cell = Cell::new(json!({ "queue": "3packets" }), 1);
+    (0..5).for_each(|_| cell.send(DOWN, 0, 500));
+    assert_eq!((cell.value("downlink.queue_drops"), cell.bearer.poll_event()), (2.0, None));
+    cell.finish();
+    assert_eq!(cell.arrivals(DOWN).len(), 3);
+    assert!(matches!(cell.bearer.poll_event(), Some(airloom_base::BearerEvent::Room(DOWN, Station(0)))));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_records() {
+    let run = |seed| {
+        let mut cell = Cell::seeded(json!({ "loss": 0.2 }), 3, seed);
+        cell.records.ask(|_| (true, true));
+        cell.records.ask_facts(true, false);
+        for n in 0..20 {
+            cell.send(DOWN, n % 3, 700);
+            cell.send(UP, n % 3, 90);
+        }
+        cell.finish();
+        (cell.records.packets, cell.records.octets, cell.records.facts)
+    };
+    let (first, second) = (run(1), run(1));
+    assert!(first.0 == second.0 && first.1 == second.1 && first.2 == second.2);
+    assert!(run(2).0 != first.0);
+}
+
+#[test]
+fn records_tell_states_air_time_and_attempts() {
+    let mut cell = Cell::new(json!({ "loss": 0.3 }), 1);
+    cell.records.ask(|point| (point.name.contains("rlc.dl"), false));
+    cell.records.ask_facts(true, false);
+    cell.send(DOWN, 0, 3000);
+    cell.finish();
+    let states: Vec<&str> = cell
+        .records
+        .facts
+        .iter()
+        .filter_map(|r| match r {
+            Record::State(s) if s.direction.is_none() => Some(s.state),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(states, ["idle", "access", "transfer", "idle"]);
+    let air: u64 =
+        cell.records.facts.iter().map(|r| if let Record::State(s) = r { s.octets } else { 0 }).sum();
+    assert_eq!(air as f64, cell.value("downlink.rlc_bytes"));
+    let rows = &cell.records.packets;
+    let tx = rows.iter().filter(|r| matches!(r.facts.event, Event::Transmit | Event::Retransmit)).count();
+    assert_eq!(tx as f64, cell.value("downlink.rlc_blocks"));
+    assert!(
+        rows.iter()
+            .any(|r| r.facts.event == Event::Retransmit && r.facts.attempt > 1 && r.facts.seq.is_some())
+    );
+}
+
+/// LLC frames put together from the captured octets of what was received, as a mobile (or network) would.
+fn reassemble(cell: &Cell, direction: Direction) -> Vec<Vec<u8>> {
+    let mut blocks: BTreeMap<u16, [Option<super::wire::Unit>; 3]> = BTreeMap::new();
+    for row in cell
+        .records
+        .packets
+        .iter()
+        .filter(|r| r.facts.event == Event::Receive && r.facts.direction == direction)
+    {
+        let octets = &cell.records.octets[row.octets.clone()];
+        if octets.is_empty() {
+            continue;
+        }
+        let body = &octets[gsmtap::HEADER..];
+        if octets[12] == 11 {
+            match direction {
+                UP => drop(DownlinkAckNack::parse(body).expect("a report")),
+                DOWN => drop(UplinkAckNack::parse(body).expect("a report")),
+            }
+            continue;
+        }
+        let block = RadioBlock::parse(direction, body).expect("a data block");
+        for (unit, bsn) in block.units.iter().zip(block.header.bsn()) {
+            let parts = blocks.entry(bsn).or_default();
+            let mut unit = unit.clone();
+            if block.header.cps().is_padded && block.header.split() != super::wire::header::Split::Second {
+                unit.octets.drain(..super::coding_scheme::PADDING);
+            }
+            match block.header.split() {
+                super::wire::header::Split::Whole => parts[0] = Some(unit),
+                super::wire::header::Split::First => parts[1] = Some(unit),
+                super::wire::header::Split::Second => parts[2] = Some(unit),
+            }
+        }
+    }
+    assert!(blocks.len() < usize::from(SNS), "numbers must not wrap in this test");
+    let mut frames = vec![Vec::new()];
+    for (_, [whole, first, second]) in blocks {
+        let unit = whole.unwrap_or_else(|| {
+            let (mut unit, second) = (first.expect("a first half"), second.expect("a second half"));
+            unit.octets.extend(second.octets);
+            unit
+        });
+        for piece in pieces(&unit).expect("right indicators") {
+            frames.last_mut().unwrap().extend(&unit.octets[piece.from..piece.from + piece.len]);
+            if piece.ends {
+                frames.push(Vec::new());
+            }
+        }
+    }
+    frames.pop();
+    frames
+}
+
+#[test]
+fn the_octets_on_the_air_are_the_packets() {
+    for (mcs, again) in [(1, 1), (4, 4), (4, 1), (9, 9), (7, 7), (8, 8), (9, 6)] {
+        let config = json!({ "mcs": mcs, "retransmission_mcs": again, "loss": 0.2, "tbf": "always" });
+        let mut cell = Cell::new(config, 1);
+        cell.records.ask(|_| (true, true));
+        let lens = [1500u32, 40, 300, 34, 12, 700];
+        for len in lens {
+            cell.send(DOWN, 0, len);
+            cell.send(UP, 0, len);
+        }
+        cell.finish();
+        for (direction, first) in [(DOWN, 1), (UP, 2)] {
+            let frames = reassemble(&cell, direction);
+            assert_eq!(frames.len(), lens.len(), "{mcs} {again} {direction:?}");
+            for (n, (frame, len)) in frames.iter().zip(lens).enumerate() {
+                let packet = Packet::build(|_| 0, Body::filler(first + 2 * n as u32, len));
+                let mut expected = Vec::new();
+                packet.append_to(&mut expected);
+                assert_eq!(frame[7..frame.len() - 3], expected, "{mcs} {again} {direction:?} {n}");
+            }
+        }
+    }
+}

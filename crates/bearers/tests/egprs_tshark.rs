@@ -1,0 +1,105 @@
+//! An independent dissector reads every EGPRS block of several transfers: tshark, where it is installed.
+
+use std::process::Command;
+
+use airloom_base::{Body, Cx, Direction, Instant, Outbox, Packet, Parts, Station};
+use airloom_bearers::egprs::Egprs;
+use serde_json::{Value, json};
+
+/// GSMTAP messages of a transfer both ways, with the sequence number of the first RLC block (none: a report).
+fn transfer(config: &Value) -> Vec<(Option<u64>, Vec<u8>)> {
+    let mut records = Outbox::default();
+    let mut parts = Parts { seed: 3, name: "radio", stations: 1, records: &mut records };
+    let mut bearer = Egprs::build(config, &mut parts).expect("a valid configuration");
+    records.ask(|point| (false, point.name.ends_with(".tx")));
+    for n in 0..20 {
+        for (direction, octets) in [(Direction::Downlink, 700 + n), (Direction::Uplink, 140)] {
+            let packet = Packet::build(|_| 20, Body::filler(n, octets - 20));
+            let mut cx = Cx { now: Instant::ZERO, records: &mut records };
+            bearer.send(&mut cx, direction, Station(0), packet);
+        }
+    }
+    while let Some(now) = bearer.poll_timeout() {
+        bearer.handle_timeout(&mut Cx { now, records: &mut records });
+        while bearer.poll_delivery().is_some() {}
+    }
+    let rows = records.packets.iter().filter(|r| !r.octets.is_empty());
+    rows.map(|r| (r.facts.seq, records.octets[r.octets.clone()].to_vec())).collect()
+}
+
+/// A capture of raw IP with the messages in UDP.
+fn pcap(messages: &[(Option<u64>, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend_from_slice(&word.to_le_bytes());
+    }
+    for (n, (_, message)) in (0u32..).zip(messages) {
+        let udp = 8 + message.len() as u16;
+        let mut datagram = vec![0x45, 0];
+        datagram.extend_from_slice(&(20 + udp).to_be_bytes());
+        datagram.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        for word in [4729, 4729, udp, 0] {
+            datagram.extend_from_slice(&u16::to_be_bytes(word));
+        }
+        datagram.extend_from_slice(message);
+        let len = datagram.len() as u32;
+        for word in [n / 1000, n % 1000 * 1000, len, len] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(&datagram);
+    }
+    file
+}
+
+/// One line of `fields` a frame, or `None` where there is no tshark.
+fn dissect(name: &str, messages: &[(Option<u64>, Vec<u8>)], fields: &[&str]) -> Option<Vec<String>> {
+    let path = std::env::temp_dir().join(format!("airloom-egprs-{name}-{}.pcap", std::process::id()));
+    std::fs::write(&path, pcap(messages)).expect("the folder for temporary files can be written");
+    let mut command = Command::new("tshark");
+    command.args(["-T", "fields", "-E", "separator=|", "-r"]).arg(&path);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = command.output();
+    let _ = std::fs::remove_file(&path);
+    let output = output.ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn tshark_reads_every_block_as_we_wrote_it() {
+    for mcs in 1..=9 {
+        let messages = transfer(&json!({ "mcs": mcs, "loss": 0.15, "tbf": "always" }));
+        let name = format!("mcs-{mcs}");
+        let Some(lines) = dissect(
+            &name,
+            &messages,
+            &[
+                "_ws.malformed",
+                "gsm_rlcmac.bsn",
+                "gsm_rlcmac.ul.message_type",
+                "gsm_rlcmac.dl.message_type",
+                "frame.protocols",
+            ],
+        ) else {
+            eprintln!("tshark is not installed: nothing to ask");
+            return;
+        };
+        assert_eq!(lines.len(), messages.len(), "{name}");
+        let malformed = lines.iter().filter(|line| !line.starts_with('|')).count();
+        assert_eq!(malformed, 0, "{name}: {:?}", lines.iter().find(|line| !line.starts_with('|')));
+        for (line, (seq, _)) in lines.iter().zip(&messages) {
+            assert!(line.contains("gsmtap:gsm_rlcmac"), "{name}: {line}");
+            let read: Vec<&str> = line.split('|').collect();
+            match seq {
+                Some(seq) => {
+                    let first = read[1].split(',').next().and_then(|bsn| bsn.parse::<u64>().ok());
+                    assert_eq!(first, Some(*seq), "{name}: {line}");
+                }
+                // A report, by its type: EGPRS PACKET DOWNLINK ACK/NACK or PACKET UPLINK ACK/NACK.
+                None => assert!(read[2] == "8" || read[3] == "9", "{name}: {line}"),
+            }
+        }
+    }
+}
