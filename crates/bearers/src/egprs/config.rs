@@ -229,7 +229,7 @@ mod tests {
 
     fn error(value: serde_json::Value) -> String {
         match airloom_base::config::read::<EgprsConfig>(&value) {
-            Ok(config) => config.check().err().expect("an error").to_string(),
+            Ok(config) => config.check().expect_err("an error").to_string(),
             Err(e) => e.to_string(),
         }
     }
