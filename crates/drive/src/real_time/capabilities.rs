@@ -18,7 +18,7 @@ pub struct Capabilities {
     pub veth: Result<(), String>,
     /// Frames can be read and written on its end.
     pub af_packet: Result<(), String>,
-    /// `/dev/net/tun` can be opened. Not needed as yet.
+    /// `/dev/net/tun` can be opened: hosts with `port = "tun"` and a plain user's way to the outside world need it.
     pub tun: Result<(), String>,
 }
 
