@@ -103,7 +103,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Print claim by claim: the paper, ours with its interval, and the verdict; deviations first."""
-    from airloom.study import execute, text
+    from airloom.study import Data, execute, text
     from airloom.study.folder import open_study
     from airloom.study.outcome import document, evaluate
 
@@ -117,7 +117,8 @@ def report(
     print(text.headline(outcome))
     for line in text.deviations(outcome):
         print(f"  {line}")
-    for table in text.terminal(outcome):
+    own = text.of_study(study, Data(home / depth, None, study.real_time))
+    for table in (*text.terminal(outcome), *own):
         print(f"\n{table.title}")
         print_table(table.columns, table.rows)
     from airloom.study.page import build
