@@ -1,0 +1,121 @@
+//! Session initiation requests (`application/vnd.wap.sia`): a server that has something for a client without a session asks
+//! it, by a push without one, to open one.
+//!
+//! Source: WAP-235 (version 0 of the format), as two other implementations have it: Kannel writes it, Wireshark reads it.
+//! What later versions put behind the contact points is not read.
+
+use bytes::{BufMut, Bytes};
+
+use airloom_wire::uintvar;
+
+use super::headers::{Encoder, Pages, decode};
+use super::wire::{Address, Error, Reader, addresses, emit_addresses};
+
+/// Its type.
+pub const CONTENT_TYPE: &str = "application/vnd.wap.sia";
+/// The application of a client that takes it, as `X-Wap-Application-Id` has it.
+pub const APPLICATION: &str = "push.sia";
+
+/// Name of the header whose values the list of applications consists of, in its compact form.
+const APPLICATION_ID: u8 = 0xAF;
+
+/// One request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionInitiation {
+    /// Version of the format.
+    pub version: u8,
+    /// The applications that something waits for, by their names in the registry or by number.
+    pub applications: Vec<String>,
+    /// Where to open a session; with none, where the request came from.
+    pub contacts: Vec<Address>,
+}
+
+impl SessionInitiation {
+    /// Reads the body of a push.
+    ///
+    /// # Errors
+    /// [`Error`] if it is cut off or an application or address cannot be read.
+    pub fn parse(octets: &Bytes) -> Result<SessionInitiation, Error> {
+        let mut at = Reader { rest: octets.clone() };
+        let version = at.octet()?;
+        let len = at.uintvar()?;
+        let list = at.take(len)?;
+        let len = at.uintvar()?;
+        Ok(SessionInitiation {
+            version,
+            applications: applications(&list)?,
+            contacts: addresses(at.take(len)?)?,
+        })
+    }
+
+    /// The body of a push.
+    pub fn to_bytes(&self) -> Bytes {
+        let mut list = Vec::new();
+        for application in &self.applications {
+            let mut header = Vec::new();
+            // The header's name is one.
+            let _ = Encoder::default().header("X-Wap-Application-Id", application, &mut header);
+            list.extend_from_slice(header.get(1..).unwrap_or_default());
+        }
+        let contacts = emit_addresses(&self.contacts);
+        let mut out = vec![self.version];
+        for part in [&list[..], &contacts] {
+            uintvar::emit(part.len() as u32, &mut out);
+            out.put_slice(part);
+        }
+        out.into()
+    }
+}
+
+/// The values of a list, each a short number or a text with its NUL.
+fn applications(list: &[u8]) -> Result<Vec<String>, Error> {
+    let (mut applications, mut rest) = (Vec::new(), list);
+    while let Some(first) = rest.first() {
+        let len = match first {
+            0x80.. => 1,
+            // A number of more than seven bits: how many octets follow.
+            len @ 0..0x1F => usize::from(*len) + 1,
+            _ => rest.iter().position(|octet| *octet == 0).ok_or(Error::Truncated)? + 1,
+        };
+        let value = rest.get(..len).ok_or(Error::Truncated)?;
+        let header = [&[APPLICATION_ID], value].concat();
+        let read = decode(&header, &Pages::new()).map_err(|_| Error::Malformed)?;
+        let text = read.first().and_then(|header| header.value.text()).ok_or(Error::Malformed)?;
+        applications.push(text.to_owned());
+        rest = &rest[len..];
+    }
+    Ok(applications)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_written_and_read() {
+        let contact = Address { bearer: None, port: Some(9201), octets: Bytes::from_static(&[10, 0, 0, 2]) };
+        let request = SessionInitiation {
+            version: 0,
+            applications: vec!["wml.ua".into(), "http://example.org:news.ua".into()],
+            contacts: vec![contact],
+        };
+        let octets = request.to_bytes();
+        // Version, 28 octets of applications (number 2, then text with its NUL), an address of four octets with its port.
+        assert_eq!(octets[..3], [0x00, 28, 0x82]);
+        assert_eq!(octets[30..], [0x07, 0x44, 0x23, 0xF1, 10, 0, 0, 2]);
+        assert_eq!(SessionInitiation::parse(&octets), Ok(request));
+        for len in 0..octets.len() {
+            assert!(SessionInitiation::parse(&octets.slice(..len)).is_err(), "{len}");
+        }
+    }
+
+    #[test]
+    fn lists_may_be_empty_and_must_be_whole() {
+        let empty = SessionInitiation::default();
+        assert_eq!(empty.to_bytes(), &[0, 0, 0][..]);
+        assert_eq!(SessionInitiation::parse(&empty.to_bytes()), Ok(empty));
+        for bad in [&[0, 3, b'a', b'b', b'c', 0][..], &[0, 1, 0x02, 0], &[0, 0, 1, 0x44]] {
+            assert!(SessionInitiation::parse(&Bytes::from_static(bad)).is_err(), "{bad:?}");
+        }
+    }
+}
