@@ -4,6 +4,7 @@ use airloom_base::{App, AppParts, ConfigError, Entry};
 use serde_json::Value;
 
 pub mod bulk;
+pub mod fetch;
 #[cfg(test)]
 mod hostile_tests;
 
@@ -12,6 +13,7 @@ pub mod http_server;
 mod net;
 pub mod pages;
 pub mod ping;
+pub mod push;
 #[cfg(test)]
 mod testing;
 mod times;
@@ -27,6 +29,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<http_client::Config>("http-client", http_client::build),
     Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
+    Entry::new::<push::Config>("push", push::build),
     Entry::new::<wap_browser::Config>("wap-browser", wap_browser::build),
 ];
 

@@ -11,8 +11,10 @@ use airloom_base::{
 };
 use airloom_transports::wsp::capabilities::{Capability, DEFAULT_SDU, option};
 use airloom_transports::wsp::client::{self, Client};
-use airloom_transports::wsp::connectionless;
+use airloom_transports::wsp::headers::decode_content_type;
 use airloom_transports::wsp::status::{self, Reason};
+use airloom_transports::wsp::wire::Pdu;
+use airloom_transports::wsp::{connectionless, initiation};
 use airloom_transports::wtp::Counters;
 use bytes::Bytes;
 
@@ -21,6 +23,8 @@ use super::{Acknowledging, CONNECTIONLESS_PORT, Config, Mode, SESSION_PORT, Sess
 use crate::pages::{Job, Loads, Page, Plan};
 use crate::times::Times;
 
+/// Port of clients for pushes without a session.
+const PUSH_PORT: u16 = 2948;
 /// Redirections of one opening that are followed.
 const MOST_REDIRECTIONS: u16 = 4;
 /// Header octets of a UDP datagram.
@@ -61,6 +65,8 @@ pub struct Browser {
     flow: Option<Flow>,
     /// What lines before this one counted.
     before: Counters,
+    /// Until when a session is kept that a gateway asked for.
+    invited: Option<Instant>,
     wake: Option<Instant>,
     results: Results,
 }
@@ -94,6 +100,8 @@ struct Results {
     asked_again: u64,
     timeouts: u64,
     pushes: u64,
+    push_bytes: u64,
+    initiations: u64,
     datagrams_sent: u64,
     datagrams_received: u64,
     /// Datagrams that the browser itself sent again.
@@ -157,6 +165,7 @@ impl Browser {
             asked: BTreeMap::new(),
             flow: None,
             before: Counters::default(),
+            invited: None,
             wake: Some(start),
             results: Results::default(),
             config,
@@ -175,7 +184,8 @@ impl Browser {
             if self.page.is_none() && is_due && !waits {
                 self.page = Some(self.plan.begin(cx.now));
             }
-            if (self.page.is_some() || is_due) && !self.line.is_open() && self.opening.is_none() {
+            let wanted = self.page.is_some() || is_due || self.invited.is_some();
+            if wanted && !self.line.is_open() && self.opening.is_none() {
                 self.open(cx);
             }
             if let Some(page) = &mut self.page {
@@ -188,7 +198,7 @@ impl Browser {
                 break;
             }
         }
-        if self.is_done() && self.flow.is_some() {
+        if self.is_done() && self.flow.is_some() && self.invited.is_none() {
             self.close(cx, net);
         }
         self.transmit(cx, net);
@@ -198,7 +208,8 @@ impl Browser {
         };
         let opening = self.opening.map(|since| since + self.config.timeout);
         let requests = self.asked.values().map(|asked| asked.deadline(self.config.timeout)).min();
-        self.wake = [next, opening, requests, self.line.poll_timeout()].into_iter().flatten().min();
+        let invited = self.invited.filter(|_| self.opening.is_none());
+        self.wake = [next, opening, requests, invited, self.line.poll_timeout()].into_iter().flatten().min();
     }
 
     fn transmit(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
@@ -249,7 +260,26 @@ impl Browser {
                 }
             }
             Heard::Gone(reason) => self.lost(cx, reason),
-            Heard::Push => self.results.pushes += 1,
+            Heard::Push(octets) => {
+                self.results.pushes += 1;
+                self.results.push_bytes += octets;
+                if let Some(until) = &mut self.invited {
+                    *until = cx.now + self.config.push_linger;
+                }
+            }
+        }
+    }
+
+    /// Something came to the port for pushes. Who asks for a session is believed to be the gateway: the one that is known is gone to.
+    fn pushed(&mut self, now: Instant, datagram: &Bytes) {
+        let Ok((_, Pdu::Push { headers, data, .. })) = connectionless::parse(datagram) else { return };
+        let asks = decode_content_type(&headers).is_ok_and(|(kind, _)| kind == initiation::CONTENT_TYPE);
+        if !asks {
+            self.results.pushes += 1;
+            self.results.push_bytes += data.len() as u64;
+        } else if self.config.mode == Mode::Session && initiation::SessionInitiation::parse(&data).is_ok() {
+            self.results.initiations += 1;
+            self.invited = Some(now + self.config.push_linger);
         }
     }
 
@@ -319,7 +349,8 @@ impl Browser {
             return;
         }
         self.failures = 0;
-        if self.page.is_none() && !self.plan.is_over() {
+        self.invited = None;
+        if self.page.is_none() && self.plan.next().is_some_and(|at| at <= cx.now) {
             self.page = Some(self.plan.begin(cx.now));
         }
         let Some(page) = &mut self.page else { return };
@@ -438,6 +469,7 @@ impl Browser {
                 self.line.repeat(*request);
             }
         }
+        self.invited = self.invited.filter(|until| *until > now || self.opening.is_some());
         if self.opening.is_some_and(|since| since + timeout <= now) {
             self.results.timeouts += 1;
             self.line.close(now);
@@ -491,16 +523,21 @@ fn capabilities(config: &Config) -> Vec<Capability> {
 
 impl App for Browser {
     fn datagram_ports(&self) -> Vec<u16> {
-        vec![self.config.local_port]
+        let push = self.config.push.then_some(PUSH_PORT);
+        [self.config.local_port].into_iter().chain(push).collect()
     }
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.go_on(cx, net);
     }
     fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
-        let Datagram::Udp { remote, body, .. } = datagram else { return };
+        let Datagram::Udp { local_port, remote, body } = datagram else { return };
         let octets = body.to_bytes();
         self.results.datagrams_received += 1;
+        if local_port == PUSH_PORT {
+            self.pushed(cx.now, &octets);
+            return self.go_on(cx, net);
+        }
         if let Some(flow) = &mut self.flow {
             flow.facts.wire_received += (octets.len() + UDP_HEADER) as u64;
         }
@@ -533,6 +570,8 @@ impl App for Browser {
         out.set("asked_again", results.asked_again as f64);
         out.set("timeouts", results.timeouts as f64);
         out.set("pushes", results.pushes as f64);
+        out.set("push_bytes", results.push_bytes as f64);
+        out.set("session_initiations", results.initiations as f64);
         out.set("datagrams_sent", results.datagrams_sent as f64);
         out.set("datagrams_received", results.datagrams_received as f64);
         out.set("retransmissions", counters.resent as f64);

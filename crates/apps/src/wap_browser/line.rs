@@ -34,8 +34,8 @@ pub(super) enum Heard {
     Aborted(Request),
     /// The session is gone.
     Gone(Reason),
-    /// A push.
-    Push,
+    /// A push, and octets of its body.
+    Push(u64),
 }
 
 /// A way to a gateway.
@@ -135,7 +135,7 @@ impl Line {
             Line::Session(client) => client,
             Line::Connectionless(client) => {
                 return Some(match client.poll_event()? {
-                    connectionless::Event::Push { .. } => Heard::Push,
+                    connectionless::Event::Push { data, .. } => Heard::Push(data.len() as u64),
                     connectionless::Event::Reply { request, status, data, .. } => {
                         Heard::Reply(Request::Unit(request), status, data.len() as u64)
                     }
@@ -153,11 +153,11 @@ impl Line {
                 Heard::Reply(Request::Method(request), status, data.len() as u64)
             }
             Event::RequestAborted(request, _) => Heard::Aborted(Request::Method(request)),
-            Event::Push { push, .. } => {
+            Event::Push { push, data, .. } => {
                 if let Some(push) = push {
                     client.confirm(now, push);
                 }
-                Heard::Push
+                Heard::Push(data.len() as u64)
             }
             Event::Disconnected(reason) => Heard::Gone(reason),
         })

@@ -127,8 +127,11 @@ pub struct Config {
     pub method_mor: u8,
     /// Most confirmed pushes at a time that we ask for.
     pub push_mor: u8,
-    /// Do we ask for pushes?
+    /// Do we ask for pushes? Those without a session are taken at port 2948, and a gateway that asks for a session to have a
+    /// push confirmed gets one; of several browsers on a host one alone can.
     pub push: bool,
+    /// A session that a gateway asked for is closed when nothing was pushed for so long.
+    pub push_linger: Duration,
     /// `"user"`, `"at-once"` or `"delayed"`.
     pub acknowledging: Acknowledging,
     /// Settings of WTP at our end.
@@ -170,6 +173,7 @@ impl Default for Config {
             method_mor: 1,
             push_mor: 1,
             push: true,
+            push_linger: Duration::from_secs(10),
             acknowledging: Acknowledging::User,
             wtp: wtp::Config::default(),
         }

@@ -7,14 +7,16 @@ use airloom_base::{App, AppParts, Body, ConfigError, Cx, Instant, SocketEvent, S
 use serde_json::Value;
 
 use super::config::Config;
-use super::fetch::FetchOrder;
-use super::fetcher::Fetcher;
+use super::fetch::{FetchOrder, Fetcher, Settings};
 use super::gateway::{Gateway, Service};
+use super::initiators::Initiators;
 
 /// The gateway as an application of a host.
 pub struct WapGateway {
     gateway: Gateway,
     fetcher: Fetcher,
+    initiators: Initiators,
+    push_port: Option<u16>,
 }
 
 impl WapGateway {
@@ -24,7 +26,18 @@ impl WapGateway {
     /// [`ConfigError`] for settings that no gateway can work with.
     pub fn new(config: Config, names: BTreeMap<String, std::net::IpAddr>) -> Result<WapGateway, ConfigError> {
         config.check()?;
-        Ok(WapGateway { fetcher: Fetcher::new(&config, names), gateway: Gateway::new(config) })
+        let settings = Settings {
+            connections: config.connections,
+            keep_alive: config.keep_alive,
+            keep_alive_timeout: config.keep_alive_timeout,
+        };
+        let (fetcher, push_port) = (Fetcher::new(settings, names), config.push_port);
+        Ok(WapGateway {
+            fetcher,
+            gateway: Gateway::new(config),
+            initiators: Initiators::default(),
+            push_port,
+        })
     }
 
     /// Hands on what one part has for the other, until none has anything.
@@ -44,11 +57,15 @@ impl WapGateway {
             self.gateway.handle_fetch(cx.now, id, fetched);
         }
         // Nobody reads the log of a simulated host.
-        while self.gateway.poll_report().is_some() {}
+        while self.gateway.poll_report().is_some() || self.gateway.poll_push().is_some() {}
     }
 }
 
 impl App for WapGateway {
+    fn stream_ports(&self) -> Vec<u16> {
+        self.push_port.into_iter().collect()
+    }
+
     fn datagram_ports(&self) -> Vec<u16> {
         vec![Service::Connectionless.port(), Service::Session.port()]
     }
@@ -56,7 +73,9 @@ impl App for WapGateway {
     fn start(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
 
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        self.fetcher.handle_event(cx, net, socket, event);
+        if !self.initiators.handle_event(cx, net, &mut self.gateway, socket, event) {
+            self.fetcher.handle_event(cx, net, socket, event);
+        }
         self.go_on(cx, net);
     }
 
@@ -69,12 +88,16 @@ impl App for WapGateway {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.gateway.poll_timeout(), self.fetcher.poll_timeout()].into_iter().flatten().min()
+        [self.gateway.poll_timeout(), self.fetcher.poll_timeout(), self.initiators.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.gateway.handle_timeout(cx.now);
         self.fetcher.handle_timeout(cx, net);
+        self.initiators.handle_timeout(cx, net);
         self.go_on(cx, net);
     }
 
@@ -101,6 +124,10 @@ impl App for WapGateway {
             ("origin_bytes", counted.origin_octets),
             ("client_bytes", counted.client_octets),
             ("origin_connections", self.fetcher.opened()),
+            ("pushes", counted.pushes),
+            ("pushes_confirmed", counted.pushes_confirmed),
+            ("pushes_failed", counted.pushes_failed),
+            ("session_initiations", counted.initiations),
             ("malformed", counted.malformed + counted.wtp.malformed),
         ];
         for (name, value) in numbers {

@@ -41,10 +41,10 @@ impl Gateway {
                 }
                 Event::Replied(request) => self.replied(request),
                 Event::RequestAborted(request, _) => self.request_aborted(request),
-                Event::Disconnected(session, _) => self.forget_session(session),
+                Event::Disconnected(session, _) => self.forget_session(now, session),
                 Event::Resumed(session, peer) => self.moved(session, peer),
-                Event::PushConfirmed(push) => self.push_over(push, PushOutcome::Confirmed),
-                Event::PushAborted(push, why) => self.push_over(push, PushOutcome::Aborted(why)),
+                Event::PushConfirmed(push) => self.push_over(now, push, PushOutcome::Confirmed),
+                Event::PushAborted(push, why) => self.push_over(now, push, PushOutcome::Aborted(why)),
                 Event::Suspended(_) => {}
             }
         }
@@ -62,12 +62,13 @@ impl Gateway {
     }
 
     /// The client at `peer` may have shown that it is there.
-    pub(super) fn prove(&mut self, peer: SocketAddr) {
+    pub(super) fn prove(&mut self, now: Instant, peer: SocketAddr) {
         let Some(id) = self.server.session_of(peer) else { return };
         let is_open = self.server.state(id) == Some(State::Connected);
         if let Some(session) = self.sessions.get_mut(&id).filter(|s| is_open && s.proves.is_none()) {
             session.proves = Some(peer.ip());
             self.ledger.prove(peer.ip());
+            self.pushes_go_on(now, peer.ip());
         }
     }
 
@@ -80,7 +81,7 @@ impl Gateway {
         }
     }
 
-    pub(super) fn forget_session(&mut self, id: SessionId) {
+    pub(super) fn forget_session(&mut self, now: Instant, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         self.agenda.remove(&(session.used + self.config.idle, Due::Idle(id)));
         if let Some(address) = session.proves {
@@ -90,11 +91,10 @@ impl Gateway {
         let late: Vec<Transaction> =
             self.replying.keys().filter(|request| request.peer == session.peer).copied().collect();
         late.into_iter().for_each(|request| self.replied(request));
-        let unanswered: Vec<Transaction> =
-            self.pushes.keys().filter(|push| push.peer == session.peer).copied().collect();
-        for push in unanswered {
-            self.push_over(push, PushOutcome::Aborted(Reason::Disconnect));
+        for push in self.pushes.transactions_with(session.peer) {
+            self.push_over(now, push, PushOutcome::Aborted(Reason::Disconnect));
         }
+        self.pushes_go_on(now, session.peer.ip());
         let its: Vec<_> =
             self.exchanges.iter().filter(|(_, e)| e.session == Some(id)).map(|(name, _)| *name).collect();
         its.into_iter().for_each(|name| self.abandon(name));
@@ -110,7 +110,7 @@ impl Gateway {
 
     pub(super) fn idle_due(&mut self, now: Instant, id: SessionId) {
         self.server.disconnect(now, id);
-        self.forget_session(id);
+        self.forget_session(now, id);
     }
 
     fn replied(&mut self, request: Transaction) {

@@ -76,6 +76,12 @@ pub struct Config {
     pub smart_errors: bool,
     /// How long a reply takes to be made.
     pub processing: Processing,
+    /// A push that has to be confirmed waits so long for the session that its client is asked to open; 0: clients are not asked.
+    pub session_wait: Duration,
+    /// Pushes that are not over at a time; further ones are refused.
+    pub max_pushes: u32,
+    /// The port at which a simulated host takes pushes from initiators (PAP over HTTP, by POST); none: nowhere.
+    pub push_port: Option<u16>,
 }
 
 impl Default for Config {
@@ -106,6 +112,9 @@ impl Default for Config {
             convert_html: true,
             smart_errors: false,
             processing: Processing::default(),
+            session_wait: Duration::from_secs(60),
+            max_pushes: 1_000,
+            push_port: None,
         }
     }
 }

@@ -46,6 +46,16 @@ pub struct Counters {
     pub unproven: u64,
     /// Pushes that were sent.
     pub pushes: u64,
+    /// Pushes that clients have confirmed.
+    pub pushes_confirmed: u64,
+    /// Pushes that came to nothing: refused, expired, taken back.
+    pub pushes_failed: u64,
+    /// Requests to clients to open a session.
+    pub initiations: u64,
+    /// Result notifications that initiators have taken.
+    pub notices: u64,
+    /// Those that they have not.
+    pub notices_failed: u64,
 }
 
 /// One request and what became of it: a line of a log.

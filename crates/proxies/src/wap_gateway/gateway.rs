@@ -15,7 +15,8 @@ use super::decks::Decks;
 use super::exchange::{Asker, Exchange, Stage};
 use super::fetch::{FetchId, FetchOrder};
 use super::ledger::Ledger;
-use super::push::{PushId, PushOutcome};
+use super::pap::{Notices, Submissions};
+use super::push::{self, PushId};
 use super::session::Session;
 
 /// Which port of the gateway a datagram is of.
@@ -51,6 +52,8 @@ impl Service {
 pub(super) enum Due {
     Exchange(FetchId),
     Idle(SessionId),
+    Push(PushId),
+    Notice(FetchId),
 }
 
 /// Lines of the log that are kept for whoever takes them; without anybody the oldest go.
@@ -74,15 +77,19 @@ pub struct Gateway {
     pub(super) out: VecDeque<(SocketAddr, Bytes)>,
     /// Pushes without a session, which nobody's datagram caused.
     pub(super) pushed: VecDeque<(SocketAddr, Bytes)>,
-    /// Pushes that wait for their confirmation.
-    pub(super) pushes: BTreeMap<Transaction, PushId>,
-    pub(super) outcomes: VecDeque<(PushId, PushOutcome)>,
+    pub(super) pushes: push::Book,
+    pub(super) submissions: Submissions,
+    pub(super) notices: Notices,
+    /// Where clients are asked to come to.
+    pub(super) contact: Option<SocketAddr>,
+    /// Seconds since 1970 when the time was zero.
+    pub(super) calendar: u64,
     pub(super) reports: VecDeque<counters::Exchange>,
     pub(super) decks: Decks,
     pub(super) cache: Option<Cache>,
     pub(super) ledger: Ledger,
     pub(super) next: u64,
-    /// Octets of bodies and replies under way.
+    /// Octets of bodies, replies and pushes under way.
     pub(super) held: usize,
     /// Until when replies are being made.
     pub(super) busy: Instant,
@@ -103,8 +110,11 @@ impl Gateway {
             orders: VecDeque::new(),
             out: VecDeque::new(),
             pushed: VecDeque::new(),
-            pushes: BTreeMap::new(),
-            outcomes: VecDeque::new(),
+            pushes: push::Book::default(),
+            submissions: Submissions::default(),
+            notices: Notices::new(),
+            contact: None,
+            calendar: 0,
             reports: VecDeque::new(),
             decks: Decks::new(octets(config.kept_decks)),
             cache: config.cache.map(|most| Cache::new(octets(most))),
@@ -124,7 +134,7 @@ impl Gateway {
             Service::Session => {
                 self.server.handle_datagram(now, from, datagram);
                 self.settle(now);
-                self.prove(from);
+                self.prove(now, from);
             }
             Service::Connectionless => {
                 self.unit(now, from, datagram);
@@ -171,6 +181,8 @@ impl Gateway {
             match due {
                 Due::Exchange(id) => self.exchange_due(now, id),
                 Due::Idle(session) => self.idle_due(now, session),
+                Due::Push(id) => self.push_due(now, id),
+                Due::Notice(id) => self.notice_due(now, id),
             }
             self.settle(now);
         }
@@ -206,7 +218,7 @@ impl Gateway {
         let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
         for session in sessions {
             self.server.disconnect(now, session);
-            self.forget_session(session);
+            self.forget_session(now, session);
         }
         let left: Vec<FetchId> = self.exchanges.keys().copied().collect();
         left.into_iter().for_each(|id| self.abandon(id));

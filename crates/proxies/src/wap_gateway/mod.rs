@@ -17,11 +17,11 @@
 //! Everything a stranger can cause is bounded by [`Config`]: sessions, requests under way, octets of bodies, replies and kept
 //! decks; and an address that has proved nothing is sent no more than a few times what came from it.
 //!
-//! It pushes too ([`Gateway::push`]), on behalf of whoever asks by PAP ([`pap`], [`Gateway::handle_pap`]).
+//! It pushes too ([`Gateway::push`]), on behalf of whoever asks by PAP ([`pap`], [`Gateway::handle_pap`]); on a simulated host over HTTP at
+//! `push_port`.
 //!
 //! Source: WAP-230 (WSP), WAP-224 (WTP), WAP-164 and WAP-247 (PAP), WAP-235 (push over the air), RFC 9110 to 9112, RFC 6265. Left out: compilation of WMLScript, ranges,
-//! `X-Wap-Proxy-Cookie`, user agent profiles (handed on unread), session initiation requests to phones without a
-//! session, result notifications.
+//! `X-Wap-Proxy-Cookie`, user agent profiles (handed on unread).
 
 mod accept;
 mod app;
@@ -34,10 +34,9 @@ mod cookies;
 mod counters;
 mod decks;
 mod exchange;
-mod fetch;
-mod fetcher;
 mod gateway;
 mod headers;
+mod initiators;
 mod ledger;
 mod origins;
 pub mod pap;
@@ -46,6 +45,8 @@ mod replies;
 mod reply;
 mod request;
 mod session;
+
+use airloom_apps::fetch;
 
 pub use app::{WapGateway, build};
 pub use config::{Config, Processing};

@@ -19,7 +19,9 @@ const AROUND: usize = 64;
 impl Gateway {
     /// Something came of an order. What belongs to none is ignored.
     pub fn handle_fetch(&mut self, now: Instant, id: FetchId, fetched: Fetched) {
-        if !self.exchanges.get(&id).is_some_and(|exchange| exchange.fetching) {
+        if self.notice_fetched(now, id, &fetched)
+            || !self.exchanges.get(&id).is_some_and(|exchange| exchange.fetching)
+        {
             return;
         }
         match fetched {

@@ -146,7 +146,7 @@ fn cleaned(mut url: Url) -> Option<Url> {
     (is_http && done.is_ok()).then_some(url)
 }
 
-fn authority(url: &Url) -> String {
+pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

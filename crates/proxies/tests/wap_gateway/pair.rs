@@ -43,6 +43,8 @@ pub struct Pair {
     pub events: Vec<client::Event>,
     /// Datagrams without a session that reached the client.
     pub units: Vec<Bytes>,
+    /// Those that reached its port for pushes.
+    pub pushes: Vec<Bytes>,
     wire: BTreeMap<(Instant, u64), (bool, Service, SocketAddr, Bytes)>,
     answers: BTreeMap<(Instant, u64), (FetchId, Fetched)>,
     /// Octets and datagrams from the client and to it.
@@ -130,6 +132,7 @@ impl Pair {
             cancelled: Vec::new(),
             events: Vec::new(),
             units: Vec::new(),
+            pushes: Vec::new(),
             wire: BTreeMap::new(),
             answers: BTreeMap::new(),
             from_client: (0, 0),
@@ -276,6 +279,8 @@ impl Pair {
             self.client.handle_datagram(self.now, gateway_address(), &octets);
         } else if client == self.at {
             self.units.push(octets);
+        } else if client.ip() == self.at.ip() && client.port() == 2948 {
+            self.pushes.push(octets);
         }
     }
 

@@ -8,8 +8,8 @@ use airloom_content::http::message::{RequestHead, ResponseHead, Version};
 use airloom_content::http::v1::{BodyLength, Item, Limits, Receiver, ResponseReader, persists};
 use bytes::{Buf, Bytes};
 
-use super::Order;
-use crate::wap_gateway::fetch::{FetchId, Fetched};
+use super::fetcher::Order;
+use super::{FetchId, Fetched};
 
 /// Octets that are taken from a stream at a time: what was filler becomes octets here.
 const PIECE: usize = 65_536;

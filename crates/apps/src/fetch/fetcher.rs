@@ -1,10 +1,8 @@
-//! HTTP/1.1 over the streams of a simulated host: carries out the gateway's orders.
+//! HTTP/1.1 over the streams of a simulated host: carries out orders.
 //!
 //! Each origin has a few connections, one request at a time on each (no pipelining); what finds none waits in order. A
 //! request that was sent on a connection that had been used before, and of which the origin then closed without a word,
 //! is sent once more on a new one if that does no harm (RFC 9112, 9.3.1).
-
-mod connection;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -12,15 +10,14 @@ use std::net::{IpAddr, SocketAddr};
 use airloom_base::{CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets};
 use url::{Host, Url};
 
-use self::connection::{Connection, Progress};
-use super::config::Config;
-use super::fetch::{FetchError, FetchId, FetchRequest, Fetched};
+use super::connection::{Connection, Progress};
+use super::{FetchError, FetchId, FetchRequest, Fetched};
 
 /// A request that waits for a connection or was given to one.
 #[derive(Clone, Debug)]
-struct Order {
-    id: FetchId,
-    request: FetchRequest,
+pub(super) struct Order {
+    pub(super) id: FetchId,
+    pub(super) request: FetchRequest,
     /// It was sent before, on a connection that failed without a word.
     again: bool,
 }
@@ -34,45 +31,52 @@ struct Origin {
     waiting: VecDeque<Order>,
 }
 
+/// How connections are used.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Connections to one origin at a time; further requests wait for one.
+    pub connections: u16,
+    /// They are used for more than one request.
+    pub keep_alive: bool,
+    /// One that nobody uses is closed after so long.
+    pub keep_alive_timeout: Duration,
+}
+
 /// Carries out orders.
-pub(super) struct Fetcher {
+pub struct Fetcher {
     names: BTreeMap<String, IpAddr>,
     origins: BTreeMap<SocketAddr, Origin>,
     connections: BTreeMap<SocketId, Connection>,
     told: VecDeque<(FetchId, Fetched)>,
-    most: u16,
-    keep_alive: bool,
-    keep_alive_timeout: Duration,
+    settings: Settings,
     opened: u64,
 }
 
 impl Fetcher {
     /// With these names of hosts, in lower case.
-    pub(super) fn new(config: &Config, names: BTreeMap<String, IpAddr>) -> Fetcher {
+    pub fn new(settings: Settings, names: BTreeMap<String, IpAddr>) -> Fetcher {
         Fetcher {
             names,
             origins: BTreeMap::new(),
             connections: BTreeMap::new(),
             told: VecDeque::new(),
-            most: config.connections,
-            keep_alive: config.keep_alive,
-            keep_alive_timeout: config.keep_alive_timeout,
+            settings,
             opened: 0,
         }
     }
 
     /// What came of the orders.
-    pub(super) fn poll(&mut self) -> Option<(FetchId, Fetched)> {
+    pub fn poll(&mut self) -> Option<(FetchId, Fetched)> {
         self.told.pop_front()
     }
 
     /// Connections that were opened.
-    pub(super) fn opened(&self) -> u64 {
+    pub fn opened(&self) -> u64 {
         self.opened
     }
 
     /// A new order.
-    pub(super) fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: FetchId, request: FetchRequest) {
+    pub fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: FetchId, request: FetchRequest) {
         let to = match self.address(&request.url) {
             Ok(to) => to,
             Err(why) => return self.told.push_back((id, Fetched::Failed(why))),
@@ -82,7 +86,7 @@ impl Fetcher {
     }
 
     /// An order is taken back.
-    pub(super) fn cancel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: FetchId) {
+    pub fn cancel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: FetchId) {
         self.told.retain(|(told, _)| *told != id);
         let under_way = self.connections.iter().find(|(_, c)| c.order.as_ref().is_some_and(|o| o.id == id));
         if let Some(socket) = under_way.map(|(socket, _)| *socket) {
@@ -116,11 +120,11 @@ impl Fetcher {
             // What failed on an old connection gets a new one, even if others are idle.
             let socket = match origin.idle.pop().filter(|_| !order.again) {
                 Some(socket) => socket,
-                None if origin.connections < self.most => {
+                None if origin.connections < self.settings.connections => {
                     let socket = net.connect(cx, to);
                     origin.connections += 1;
                     self.opened += 1;
-                    self.connections.insert(socket, Connection::new(socket, to, self.keep_alive));
+                    self.connections.insert(socket, Connection::new(socket, to, self.settings.keep_alive));
                     socket
                 }
                 None => {
@@ -138,13 +142,7 @@ impl Fetcher {
     }
 
     /// Something happened on a connection.
-    pub(super) fn handle_event(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        event: SocketEvent,
-    ) {
+    pub fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let told = &mut self.told;
         let progress = match event {
@@ -180,7 +178,7 @@ impl Fetcher {
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let to = connection.to;
         if connection.persists() {
-            connection.idle_until = Some(cx.now + self.keep_alive_timeout);
+            connection.idle_until = Some(cx.now + self.settings.keep_alive_timeout);
             self.origins.entry(to).or_default().idle.push(socket);
         } else {
             net.finish(cx, socket);
@@ -221,12 +219,12 @@ impl Fetcher {
     }
 
     /// When to call [`Fetcher::handle_timeout`].
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         self.connections.values().filter_map(|connection| connection.idle_until).min()
     }
 
     /// Closes connections that nobody used for too long.
-    pub(super) fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    pub fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let is_due = |connection: &Connection| connection.idle_until.is_some_and(|at| at <= cx.now);
         let due: Vec<SocketId> =
             self.connections.iter().filter(|(_, c)| is_due(c)).map(|(s, _)| *s).collect();

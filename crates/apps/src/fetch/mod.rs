@@ -1,8 +1,16 @@
-//! What the gateway wants from origins, and what comes of it: the seam between the machine and whoever runs HTTP for it.
+//! Exchanges over HTTP/1.1 for machines that have something to ask: a gateway, an initiator of pushes.
+//!
+//! What is asked and what comes of it ([`FetchRequest`], [`Fetched`]) is the seam between such a machine and whoever runs HTTP for
+//! it; [`Fetcher`] does so over the streams of a simulated host.
+
+mod connection;
+mod fetcher;
 
 use airloom_content::http::message::{Fields, Method};
 use bytes::Bytes;
 use url::Url;
+
+pub use fetcher::{Fetcher, Settings};
 
 /// The name of one HTTP exchange; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,10 +30,10 @@ pub struct FetchRequest {
     pub body: Bytes,
 }
 
-/// What the gateway wants done.
+/// What the machine wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchOrder {
-    /// Ask an origin. Redirections are answers: the gateway follows them itself, by further orders.
+    /// Ask an origin. Redirections are answers: the machine follows them itself, by further orders.
     Start {
         /// The exchange's name.
         id: FetchId,
@@ -48,7 +56,7 @@ pub enum Fetched {
     },
     /// A piece of the body with its content coding, but without a transfer coding.
     Chunk(Bytes),
-    /// The body is complete, as far as the fetcher can tell. The gateway compares it with `Content-Length`.
+    /// The body is complete, as far as the fetcher can tell. The machine may compare it with `Content-Length`.
     End,
     /// Nothing more comes.
     Failed(FetchError),
