@@ -105,6 +105,7 @@ fn gateway(offer: impl FnOnce(&mut Config)) -> Gateway {
 fn options(gateway: SocketAddr) -> Options {
     Options {
         gateway,
+        local: None,
         connectionless: false,
         headers: vec![("Accept".to_owned(), "*/*".to_owned())],
         client_sdu: 300_000,

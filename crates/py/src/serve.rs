@@ -9,14 +9,15 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 /// Runs a WAP gateway until SIGINT or SIGTERM. `ready` is called with the addresses it listens on, `log` with a JSON line
-/// for each exchange. `ValueError` for what cannot be used, `OSError` for an address that cannot be had.
+/// for each exchange and each push that is over. `ValueError` for what cannot be used, `OSError` for an address that cannot be had.
 #[pyfunction]
-#[pyo3(signature = (session, connectionless, metrics, allowed, settings, grace_s, ready, log = None))]
+#[pyo3(signature = (session, connectionless, metrics, push, allowed, settings, grace_s, ready, log = None))]
 pub fn serve_wap_gateway(
     py: Python<'_>,
     session: &str,
     connectionless: Option<&str>,
     metrics: Option<&str>,
+    push: Option<&str>,
     allowed: Vec<String>,
     settings: Vec<(String, String)>,
     grace_s: f64,
@@ -36,6 +37,7 @@ pub fn serve_wap_gateway(
         session: address(session)?,
         connectionless: connectionless.map(address).transpose()?,
         metrics: metrics.map(address).transpose()?,
+        push: push.map(address).transpose()?,
         origins: Origins::allowing(allowed).map_err(|e| wrong(e.to_string()))?,
         gateway,
         grace: std::time::Duration::try_from_secs_f64(grace_s).map_err(|e| wrong(e.to_string()))?,
@@ -44,7 +46,7 @@ pub fn serve_wap_gateway(
     let tell = |ready: Py<PyAny>| {
         move |at: Listening| {
             let text = |at: Option<std::net::SocketAddr>| at.map(|at| at.to_string());
-            let all = (at.session.to_string(), text(at.connectionless), text(at.metrics));
+            let all = (at.session.to_string(), text(at.connectionless), text(at.metrics), text(at.push));
             Python::attach(|py| drop(ready.call1(py, all)));
         }
     };

@@ -39,9 +39,13 @@ const HEAD: usize = 64 * 1024;
 /// A client that keeps connections and asks allowed origins only.
 #[derive(Clone)]
 pub struct Fetcher {
-    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    client: Http,
+    /// Keeps none: each request has a connection of its own.
+    fresh: Http,
     origins: Arc<Origins>,
 }
+
+type Http = Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
 
 impl Fetcher {
     /// One that asks `origins`.
@@ -56,13 +60,15 @@ impl Fetcher {
             .https_or_http()
             .enable_http1()
             .wrap_connector(http);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(IDLE_EACH)
-            .http1_max_buf_size(HEAD)
-            .build(https);
-        Fetcher { client, origins }
+        let client = |keeps: usize| {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(keeps)
+                .http1_max_buf_size(HEAD)
+                .build(https.clone())
+        };
+        Fetcher { client: client(IDLE_EACH), fresh: client(0), origins }
     }
 
     /// Asks, and gives the answer piece by piece to `take`, which may wait; the last one is `End` or `Failed`.
@@ -81,9 +87,9 @@ impl Fetcher {
     ) -> Result<(), FetchError> {
         let response = match self.client.request(self.request(&ask)?).await {
             //= RFC 9112 (9.3.1): a connection that was kept may close just when a request is sent; one that changes
-            //= nothing is sent again, once.
+            //= nothing is sent again, once: on a new connection, since others that were kept may have closed like it.
             Err(e) if ask.method.is_idempotent() && reason(&e) == FetchError::Broken => {
-                self.client.request(self.request(&ask)?).await
+                self.fresh.request(self.request(&ask)?).await
             }
             other => other,
         };
@@ -253,6 +259,51 @@ mod tests {
         // Asked twice, since it changes nothing.
         let (parts, asked) = fetch(&["127.0.0.1"], "http://{at}/", b"220 this is no web server\r\n");
         assert_eq!((parts, asked.matches("GET").count()), (vec![Fetched::Failed(FetchError::Broken)], 2));
+    }
+
+    #[test]
+    fn kept_connections_that_have_all_closed_do_not_matter() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(tokio::task::LocalSet::new().run_until(async {
+            let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let url = format!("http://{}/", server.local_addr().expect("its address"));
+            // Each connection answers once, is kept, and closes when it is asked again.
+            tokio::task::spawn_local(async move {
+                loop {
+                    let (mut stream, _) = server.accept().await.expect("a client");
+                    tokio::task::spawn_local(async move {
+                        let mut asked = vec![0; 4096];
+                        if stream.read(&mut asked).await.is_ok_and(|n| n > 0) {
+                            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                            stream.write_all(answer).await.expect("an answer");
+                            // A request, or the end.
+                            let _ = stream.read(&mut asked).await;
+                        }
+                    });
+                }
+            });
+            let fetcher = Fetcher::new(Origins::allowing(["127.0.0.1"]).expect("origins"));
+            let fetch = || async {
+                let (url, last) = (url.parse().expect("an address"), std::cell::RefCell::new(None));
+                let method = airloom_content::http::message::Method::Get;
+                let ask = FetchRequest { method, url, fields: Fields::default(), body: Bytes::new() };
+                let take = |part| {
+                    *last.borrow_mut() = Some(part);
+                    async {}
+                };
+                fetcher.fetch(ask, take).await;
+                last.into_inner()
+            };
+            // Four connections are kept, and each is dead to whoever asks it again.
+            let first = tokio::join!(fetch(), fetch(), fetch(), fetch());
+            assert_eq!(
+                first,
+                (Some(Fetched::End), Some(Fetched::End), Some(Fetched::End), Some(Fetched::End))
+            );
+            for _ in 0..4 {
+                assert_eq!(fetch().await, Some(Fetched::End));
+            }
+        }));
     }
 
     #[test]

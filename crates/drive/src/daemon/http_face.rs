@@ -1,4 +1,4 @@
-//! The HTTP side of a daemon itself, where numbers for Prometheus are to be had.
+//! The HTTP side of a daemon itself, where numbers for Prometheus are to be had and pushes are submitted.
 
 use std::convert::Infallible;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -27,6 +27,10 @@ pub struct Call {
     pub method: Method,
     /// Path without a query.
     pub path: String,
+    /// What the body is, if the client says so.
+    pub content_type: Option<String>,
+    /// The body, whole.
+    pub body: Bytes,
     /// Takes the answer.
     pub answer: oneshot::Sender<Response<Full<Bytes>>>,
 }
@@ -39,11 +43,12 @@ pub fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>
     response
 }
 
-/// Serves `at` until the receiver of `calls` is gone. Returns where it listens. Has to be called inside a `LocalSet`.
+/// Serves `at` until the receiver of `calls` is gone; bodies of requests have at most `most` octets. Returns where it
+/// listens. Has to be called inside a `LocalSet`.
 ///
 /// # Errors
 /// As the kernel says: the address is taken, or is not ours.
-pub fn serve(at: SocketAddr, calls: mpsc::Sender<Call>) -> io::Result<SocketAddr> {
+pub fn serve(at: SocketAddr, most: usize, calls: mpsc::Sender<Call>) -> io::Result<SocketAddr> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     socket.bind(at)?;
@@ -55,7 +60,7 @@ pub fn serve(at: SocketAddr, calls: mpsc::Sender<Call>) -> io::Result<SocketAddr
             let Ok((stream, _)) = listener.accept().await else { continue };
             let calls = calls.clone();
             tokio::task::spawn_local(async move {
-                let service = service_fn(move |request| answer(request, calls.clone()));
+                let service = service_fn(move |request| answer(request, most, calls.clone()));
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
                 // A client that breaks the rules, or leaves, is told or gone; there is nobody else to tell.
@@ -69,12 +74,24 @@ pub fn serve(at: SocketAddr, calls: mpsc::Sender<Call>) -> io::Result<SocketAddr
 
 async fn answer(
     request: Request<Incoming>,
+    most: usize,
     calls: mpsc::Sender<Call>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let gone = || Ok(text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "it is about to stop\n"));
     let (sender, receiver) = oneshot::channel();
-    let call =
-        Call { method: request.method().clone(), path: request.uri().path().to_owned(), answer: sender };
+    let (head, body) = request.into_parts();
+    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, most).collect()).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(why)) if why.is::<LengthLimitError>() => {
+            return Ok(text(StatusCode::PAYLOAD_TOO_LARGE, "text/plain", "the body is too large\n"));
+        }
+        Ok(Err(_)) => return Ok(text(StatusCode::BAD_REQUEST, "text/plain", "the body is broken\n")),
+        Err(_) => return Ok(text(StatusCode::REQUEST_TIMEOUT, "text/plain", "the body takes too long\n")),
+    };
+    let content_type = head.headers.get(http::header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let path = head.uri.path().to_owned();
+    let call = Call { method: head.method, path, content_type, body, answer: sender };
     if calls.send(call).await.is_err() {
         return gone();
     }

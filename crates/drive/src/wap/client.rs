@@ -1,7 +1,7 @@
 //! The client: a session, or single datagrams, one request at a time.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use airloom_base::Instant;
@@ -34,6 +34,8 @@ const PORT: u16 = 9201;
 pub struct Options {
     /// Where it is.
     pub gateway: SocketAddr,
+    /// Our own address, on a machine that has several; any that leads to the gateway if not said.
+    pub local: Option<IpAddr>,
     /// In single datagrams, without a session?
     pub connectionless: bool,
     /// Headers of the session; without one, of each request.
@@ -50,6 +52,13 @@ pub struct Options {
     pub first: u16,
     /// Time that an opening or a request may take.
     pub time: Duration,
+}
+
+impl Options {
+    /// Where to speak to `gateway` from.
+    fn local_for(&self, gateway: SocketAddr) -> SocketAddr {
+        self.local.map_or_else(|| Socket::anywhere(gateway), |ip| SocketAddr::new(ip, 0))
+    }
 }
 
 /// A request.
@@ -121,7 +130,7 @@ impl Client {
     /// Opens a socket and, unless it goes without, a session.
     pub fn open(options: Options, watch: Watch) -> Result<Client, Error> {
         let gateway = options.gateway;
-        let socket = Socket::open(Socket::anywhere(gateway), Some(gateway))?;
+        let socket = Socket::open(options.local_for(gateway), Some(gateway))?;
         let machine = machine(&options, gateway);
         let (version, server_headers, pushes) = (Version::default(), List::new(), VecDeque::new());
         let mut client = Client { socket, gateway, options, machine, version, server_headers, pushes };
@@ -154,7 +163,7 @@ impl Client {
                     return Ok(());
                 }
                 Heard::Elsewhere(Some(gateway)) => {
-                    self.socket.reopen(Socket::anywhere(gateway), Some(gateway))?;
+                    self.socket.reopen(self.options.local_for(gateway), Some(gateway))?;
                     self.gateway = gateway;
                     self.machine = machine(&self.options, gateway);
                 }
@@ -291,7 +300,7 @@ impl Client {
     /// Takes the session up again, from another port if `elsewhere`.
     pub fn resume(&mut self, elsewhere: bool, watch: Watch) -> Result<(), Error> {
         if elsewhere {
-            self.socket.reopen(Socket::anywhere(self.gateway), Some(self.gateway))?;
+            self.socket.reopen(self.options.local_for(self.gateway), Some(self.gateway))?;
         }
         let (now, time) = (self.socket.now(), self.options.time);
         let Machine::Session(session) = &mut self.machine else { return Err(Error::NotAgreed("suspension")) };

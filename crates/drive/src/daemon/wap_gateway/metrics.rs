@@ -38,6 +38,11 @@ pub(super) fn page(gateway: &Gateway, unsent: u64) -> String {
     let octets = [("{side=\"origin\"}", c.origin_octets), ("{side=\"client\"}", c.client_octets)];
     counter("body_octets_total", "Octets of bodies on both sides.", &octets);
     counter("pushes_total", "Pushes that were sent.", &[("", c.pushes)]);
+    let ended = [("{outcome=\"confirmed\"}", c.pushes_confirmed), ("{outcome=\"failed\"}", c.pushes_failed)];
+    counter("pushes_ended_total", "Pushes that clients have confirmed, and that came to nothing.", &ended);
+    counter("session_initiations_total", "Requests to clients to open a session.", &[("", c.initiations)]);
+    let notices = [("{outcome=\"taken\"}", c.notices), ("{outcome=\"failed\"}", c.notices_failed)];
+    counter("push_notices_total", "Result notifications to initiators.", &notices);
     counter("malformed_total", "Datagrams without a session that could not be read.", &[("", c.malformed)]);
     let held_back = [("{reason=\"unproven\"}", c.unproven), ("{reason=\"socket\"}", unsent)];
     counter("datagrams_not_sent_total", "Datagrams that were not sent.", &held_back);

@@ -4,19 +4,20 @@
 //!  9201, 9200 (udp.rs) ──> Gateway (airloom-proxies) ──> fetches.rs ──> origins over HTTP (fetch.rs)
 //!          ▲                      │        ▲                   │
 //!          └──────────────────────┘        └───────────────────┘
-//!  metrics.rs (http_face.rs) ─────────────┘
+//!  metrics.rs, pushes.rs (http_face.rs) ──┘
 //! ```
 
 mod fetches;
 mod log;
 mod metrics;
+mod pushes;
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use airloom_proxies::wap_gateway::{Config, Counters, Gateway, Service};
+use airloom_proxies::wap_gateway::{Config, Counters, Gateway, Service, pap};
 use http::{Method, StatusCode};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -38,6 +39,8 @@ pub struct Options {
     pub connectionless: Option<SocketAddr>,
     /// Where numbers for Prometheus are to be had, if anywhere.
     pub metrics: Option<SocketAddr>,
+    /// Where pushes are submitted (PAP over HTTP), if anywhere. Whoever can connect there can push.
+    pub push: Option<SocketAddr>,
     /// Which origins may be asked.
     pub origins: Origins,
     /// Settings of the machine.
@@ -55,6 +58,8 @@ pub struct Listening {
     pub connectionless: Option<SocketAddr>,
     /// For Prometheus.
     pub metrics: Option<SocketAddr>,
+    /// For initiators of pushes.
+    pub push: Option<SocketAddr>,
 }
 
 /// Why a daemon could not begin.
@@ -113,19 +118,26 @@ async fn run(
     let session = bind(options.session)?;
     let connectionless = options.connectionless.map(bind).transpose()?;
     let (calls, mut called) = mpsc::channel(CALLS);
-    let face = |at: SocketAddr| {
-        http_face::serve(at, calls.clone()).map_err(|why| CannotListen { at: Some(at), why })
+    let (initiators, mut submitted) = mpsc::channel(CALLS);
+    let face = |at: SocketAddr, most: usize, calls: &mpsc::Sender<Call>| {
+        http_face::serve(at, most, calls.clone()).map_err(|why| CannotListen { at: Some(at), why })
     };
-    let metrics = options.metrics.map(face).transpose()?;
+    let metrics = options.metrics.map(|at| face(at, 0, &calls)).transpose()?;
+    let push = options.push.map(|at| face(at, pap::MOST, &initiators)).transpose()?;
     let mut stop = Stop::listen().map_err(|why| CannotListen { at: None, why })?;
     let local = |socket: &Datagrams, at| socket.local().map_err(|why| CannotListen { at: Some(at), why });
+    let session_at = local(&session, options.session)?;
     ready(Listening {
-        session: local(&session, options.session)?,
+        session: session_at,
         connectionless: connectionless.as_ref().map(|s| local(s, options.session)).transpose()?,
         metrics,
+        push,
     });
     let (fetches, mut fetched) = Fetches::new(Fetcher::new(options.origins.clone()));
-    let gateway = Gateway::new(options.gateway.clone());
+    let mut gateway = Gateway::new(options.gateway.clone());
+    // One that listens everywhere is to be found where the request to open a session comes from, if at its usual port.
+    gateway.set_contact(Some(session_at).filter(|at| !at.ip().is_unspecified()));
+    gateway.set_calendar(Clock::today());
     let mut daemon = Daemon { clock: Clock::start(), gateway, session, connectionless, fetches, log };
     let mut end = None;
     loop {
@@ -148,6 +160,7 @@ async fn run(
                 daemon.gateway.handle_fetch(clock.now(), id, part);
             }
             Some(call) = called.recv() => daemon.answer(call),
+            Some(call) = submitted.recv() => pushes::answer(&mut daemon.gateway, clock.now(), call),
             Ok(()) = daemon.session.readable(), if end.is_none() || daemon.gateway.sessions() > 0 => {
                 let (gateway, now) = (&mut daemon.gateway, clock.now());
                 daemon.session.read(|from, d| gateway.handle_datagram(now, Service::Session, from, &d));
@@ -189,8 +202,12 @@ impl<L: FnMut(String)> Daemon<L> {
             match (service, &mut self.connectionless) {
                 (Service::Session, _) => self.session.send(to, &datagram),
                 (Service::Connectionless, Some(socket)) => socket.send(to, &datagram),
-                (Service::Connectionless, None) => {}
+                // Pushes alone: nobody could have asked.
+                (Service::Connectionless, None) => self.session.send(to, &datagram),
             }
+        }
+        while let Some((id, outcome)) = self.gateway.poll_push() {
+            (self.log)(log::push(self.clock.now(), id, outcome));
         }
         while let Some(exchange) = self.gateway.poll_report() {
             (self.log)(log::line(&exchange));
