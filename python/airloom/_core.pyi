@@ -119,6 +119,7 @@ class WapClient:
         server_sdu: int = 358_400,
         maximum_group: int | None = None,
         acknowledging: str = "user",
+        local: str | None = None,
     ) -> None: ...
     def request(
         self,
@@ -151,6 +152,7 @@ def wap_compile(
 def wap_decompile(octets: bytes) -> str: ...
 def wap_parse(text: bytes) -> None: ...
 def wap_encode_headers(headers: list[tuple[str, str]]) -> bytes: ...
+def wap_initiation(octets: bytes) -> tuple[int, list[str], list[str]]: ...
 def simulate_many(
     wanted: list[tuple[Scenario, list[int], int | None]], tables: list[str], budget_s: float
 ) -> dict[str, Any]: ...
@@ -158,9 +160,10 @@ def serve_wap_gateway(
     session: str,
     connectionless: str | None,
     metrics: str | None,
+    push: str | None,
     allowed: list[str],
     settings: list[tuple[str, str]],
     grace_s: float,
-    ready: Callable[[str, str | None, str | None], None],
+    ready: Callable[[str, str | None, str | None, str | None], None],
     log: Callable[[str], None] | None = None,
 ) -> None: ...

@@ -23,6 +23,7 @@ class Gateway(NamedTuple):
     session: str
     connectionless: str
     metrics: str
+    push: str
     process: subprocess.Popen[str]
 
     def number(self, name: str) -> float:
@@ -44,9 +45,11 @@ def serving(*words: str) -> Iterator[Gateway]:
         try:
             assert process.stdout
             said = process.stdout.readline()
-            found = re.fullmatch(r"listening on (\S+) for sessions, on (\S+) for single .*, numbers at (\S+)\n", said)
+            places = r"listening on (\S+) for sessions, on (\S+) for single requests"
+            places += r"(?:, for pushes at (\S+))?, numbers at (\S+)\n"
+            found = re.fullmatch(places, said)
             assert found, (said, process.stderr and process.stderr.read())
-            yield Gateway(found[1], found[2], found[3], process)
+            yield Gateway(found[1], found[2], found[4], found[3] or "", process)
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)

@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::serve::serve_wap_gateway;
     #[pymodule_export]
-    use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_parse};
+    use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_initiation, wap_parse};
     #[pymodule_export]
     use crate::wap_client::{PyWapClient, PyWapListener};
 

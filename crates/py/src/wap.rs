@@ -4,6 +4,8 @@ use airloom_content::charset::Charset;
 use airloom_content::markup;
 use airloom_content::wbxml::{Limits, Options, Version};
 use airloom_transports::wsp::headers::Encoder;
+use airloom_transports::wsp::initiation::SessionInitiation;
+use bytes::Bytes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -73,4 +75,14 @@ pub fn wap_encode_headers(headers: Vec<(String, String)>) -> PyResult<Vec<u8>> {
             .map_err(|_| PyValueError::new_err(format!("`{name}` is not the name of a header")))?;
     }
     Ok(octets)
+}
+
+/// What a session initiation request (`application/vnd.wap.sia`) says: its version, the applications that something waits for,
+/// and where to open a session, as `address:port`. `ValueError` for what is none.
+#[pyfunction]
+pub fn wap_initiation(octets: Vec<u8>) -> PyResult<(u8, Vec<String>, Vec<String>)> {
+    let request = SessionInitiation::parse(&Bytes::from(octets))
+        .map_err(|error| PyValueError::new_err(format!("no session initiation request: {error}")))?;
+    let contacts = request.contacts.iter().filter_map(|contact| contact.socket(9201));
+    Ok((request.version, request.applications, contacts.map(|contact| contact.to_string()).collect()))
 }

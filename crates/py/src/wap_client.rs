@@ -72,7 +72,7 @@ impl PyWapClient {
     #[new]
     #[pyo3(signature = (
         host, port, *, connectionless = false, headers = Vec::new(), time_s = 30.0, first = 1, client_sdu = 358_400,
-        server_sdu = 358_400, maximum_group = None, acknowledging = "user",
+        server_sdu = 358_400, maximum_group = None, acknowledging = "user", local = None,
     ))]
     fn new(
         py: Python<'_>,
@@ -86,7 +86,10 @@ impl PyWapClient {
         server_sdu: u32,
         maximum_group: Option<u32>,
         acknowledging: &str,
+        local: Option<&str>,
     ) -> PyResult<Self> {
+        let local = local.map(str::parse).transpose();
+        let local = local.map_err(|_| PyValueError::new_err("local is no address of IP"))?;
         let gateways = resolve(py, host, port)?;
         let acknowledging = match acknowledging {
             "user" => Acknowledging::User,
@@ -102,6 +105,7 @@ impl PyWapClient {
         let time = seconds(time_s)?;
         let options = Options {
             gateway: gateways[0],
+            local,
             connectionless,
             headers,
             client_sdu,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import Self
 
 from airloom._core import WapClient, WapError, WapListener, wap_decompile
 
@@ -33,12 +34,15 @@ USUAL_HEADERS: Headers = [
 _ENCODED = ("application/vnd.wap.wmlc", "application/vnd.wap.sic", "application/vnd.wap.slc", "application/vnd.wap.coc")
 
 
-class _Content(NamedTuple):
+class _Content:
+    """Something with a type and a body."""
+
     content_type: str
     body: bytes
 
     @property
     def media(self) -> str:
+        """The type without its parameters."""
         return self.content_type.split(";")[0].strip().lower()
 
     @property
@@ -61,7 +65,8 @@ class _Content(NamedTuple):
             raise ValueError(f"the character set {charset!r} is not known") from None
 
 
-class Reply(NamedTuple):
+@dataclass(frozen=True)
+class Reply(_Content):
     """What a gateway answered."""
 
     status: int
@@ -69,32 +74,15 @@ class Reply(NamedTuple):
     headers: Headers
     body: bytes
 
-    @property
-    def content(self) -> _Content:
-        """The body with what it is."""
-        return _Content(self.content_type, self.body)
 
-    def text(self) -> str:
-        """The body for reading: WBXML as the document it stands for. Raises ValueError if it is no text."""
-        return self.content.text()
-
-
-class Push(NamedTuple):
+@dataclass(frozen=True)
+class Push(_Content):
     """What came unasked."""
 
     sender: str
     content_type: str
     headers: Headers
     body: bytes
-
-    @property
-    def content(self) -> _Content:
-        """The body with what it is."""
-        return _Content(self.content_type, self.body)
-
-    def text(self) -> str:
-        """The body for reading, as of a reply."""
-        return self.content.text()
 
 
 def parse_gateway(text: str, connectionless: bool = False) -> tuple[str, int]:
@@ -125,8 +113,12 @@ class Client:
         maximum_group: int | None = None,
         client_sdu: int = 256 * 1400,
         acknowledging: str = "user",
+        local: str | None = None,
     ) -> None:
-        """Opens the session; `time_s` is for that, requests have their own. `acknowledging`: user, at-once, delayed."""
+        """Opens the session; `time_s` is for that, requests have their own. `acknowledging`: user, at-once, delayed.
+
+        `local` is our own address, on a machine that has several.
+        """
         if port is None:
             port = CONNECTIONLESS_PORT if connectionless else SESSION_PORT
         self.core = WapClient(
@@ -140,6 +132,7 @@ class Client:
             client_sdu=client_sdu,
             maximum_group=maximum_group,
             acknowledging=acknowledging,
+            local=local,
         )
 
     def get(self, url: str, headers: Headers | None = None, time_s: float = 60.0) -> Reply:

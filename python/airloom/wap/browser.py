@@ -126,7 +126,7 @@ class Browser:
 
 def document(reply: Reply) -> str:
     """The WML of a reply. Raises ValueError if it has none."""
-    media = reply.content.media
+    media = reply.media
     if media == "text/vnd.wap.wml":
         # There and back: entities are resolved and what is no WML says where.
         return wap_decompile(wap_compile(reply.body, None, None)[0])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
+
+#: Types of the documents.
+INDICATION_TYPE, LOADING_TYPE = "text/vnd.wap.si", "text/vnd.wap.sl"
 
 
 class Indication(NamedTuple):
@@ -13,6 +17,13 @@ class Indication(NamedTuple):
     action: str
     text: str
     id: str = ""
+
+    def document(self) -> str:
+        """As it is given to a gateway."""
+        attributes = f"href={quoteattr(self.href)} action={quoteattr(self.action)}"
+        attributes += f" si-id={quoteattr(self.id)}" if self.id else ""
+        head = _head("si", "SI")
+        return f"{head}<si><indication {attributes}>{escape(self.text)}</indication></si>\n"
 
     def __str__(self) -> str:
         """In one line."""
@@ -25,9 +36,18 @@ class Loading(NamedTuple):
     href: str
     action: str
 
+    def document(self) -> str:
+        """As it is given to a gateway."""
+        return f"{_head('sl', 'SL')}<sl href={quoteattr(self.href)} action={quoteattr(self.action)}/>\n"
+
     def __str__(self) -> str:
         """In one line."""
         return f"service loading ({self.action}): <{self.href}>"
+
+
+def _head(root: str, name: str) -> str:
+    public = f"-//WAPFORUM//DTD {name} 1.0//EN"
+    return f'<?xml version="1.0"?>\n<!DOCTYPE {root} PUBLIC "{public}" "http://www.wapforum.org/DTD/{root}.dtd">\n'
 
 
 def parse(document: str) -> Indication | Loading | None:

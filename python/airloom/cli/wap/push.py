@@ -1,19 +1,143 @@
-"""`airloom wap push-listen`."""
+"""`airloom wap push`, `push-status`, `push-cancel`, `push-listen`."""
 
 from __future__ import annotations
 
 import json
 import math
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from airloom._core import WapListener
-from airloom.cli.terminal import say
-from airloom.wap import PUSH_PORT, Push, listen
-from airloom.wap.service import parse
+from airloom.cli import common
+from airloom.cli.terminal import print_json, quoted, say
+from airloom.errors import RunError, UsageError
+from airloom.wap import PUSH_PORT, Push
+from airloom.wap.pap import Answer, Initiator, Method, PapError
+from airloom.wap.receiver import Receiver
+from airloom.wap.service import INDICATION_TYPE, LOADING_TYPE, Indication, Loading, parse
 
+PUSH_HELP = "Push something to a phone, through a gateway that takes pushes (PAP)."
+STATUS_HELP = "What became of a push."
+CANCEL_HELP = "Take a push back that waits."
 HELP = "Print what gateways push, a line each; service indications and loadings are read."
+
+To = Annotated[
+    str, typer.Option(metavar="URL", help="Where the gateway takes pushes: its --push, as http://HOST:PORT/.")
+]
+Name = Annotated[str, typer.Argument(metavar="ID", help="Name of the push, as `airloom wap push` said it.")]
+Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
+
+
+class Delivery(StrEnum):
+    """How a push is delivered."""
+
+    UNCONFIRMED = "unconfirmed"
+    CONFIRMED = "confirmed"
+    PREFERCONFIRMED = "preferconfirmed"
+
+
+def push(
+    client: Annotated[str, typer.Argument(metavar="ADDRESS", help="The phone's address of IP.")],
+    gateway: To,
+    si: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A service indication that says this; see --href.")
+    ] = None,
+    sl: Annotated[bool, typer.Option("--sl", help="A service loading: the phone shall fetch --href.")] = False,
+    href: Annotated[str, typer.Option(metavar="URL", help="What the indication or loading is about.")] = "",
+    action: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help="How urgent: signal-high, delete, execute-low, cache and the like."),
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Something else; see --type.")] = None,
+    content_type: Annotated[str, typer.Option("--type", metavar="TYPE", help="What the file is.")] = "text/plain",
+    method: Annotated[Delivery, typer.Option(help="Has the phone to confirm it?")] = Delivery.UNCONFIRMED,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="A header of the push; repeatable."),
+    ] = None,
+    push_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Its name; one is made up without it.")
+    ] = None,
+    before: Annotated[datetime | None, typer.Option(metavar="TIME", help="No longer after that (local time).")] = None,
+    after: Annotated[datetime | None, typer.Option(metavar="TIME", help="Not before that (local time).")] = None,
+    notify: Annotated[
+        str | None, typer.Option(metavar="URL", help="Tell this address by POST what became of it.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Submits a push."""
+    if [si is not None, sl, file is not None].count(True) != 1:
+        raise UsageError("one of --si, --sl and --file says what to push")
+    if sl and not href:
+        raise UsageError("--sl: say by --href what the phone shall fetch")
+    content: str | bytes
+    if si is not None:
+        kind, content = INDICATION_TYPE, Indication(href, action or "signal-medium", si).document()
+    elif file is None:
+        kind, content = LOADING_TYPE, Loading(href, action or "execute-low").document()
+    elif not file.is_file():
+        raise UsageError(f"{quoted(file)} is not there")
+    else:
+        kind, content = content_type, file.read_bytes()
+    headers = [_header(line) for line in header or []]
+    chosen: Method = method.value
+    try:
+        answer = Initiator(gateway).push(
+            client,
+            content,
+            kind,
+            push_id=push_id,
+            method=chosen,
+            headers=headers,
+            after=after,
+            before=before,
+            notify=notify,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except PapError as error:
+        raise RunError(str(error)) from None
+    return _say(answer, as_json)
+
+
+def push_status(push_id: Name, gateway: To, as_json: Json = False) -> int:
+    """Asks."""
+    try:
+        status = Initiator(gateway).status(push_id)
+    except PapError as error:
+        raise RunError(str(error)) from None
+    if as_json:
+        print_json(status._asdict())
+    else:
+        print(f"{status.push_id}: {status.state}, {status.code} {status.words}")
+    return 1 if status.state == "unknown" else 0
+
+
+def push_cancel(push_id: Name, gateway: To, as_json: Json = False) -> int:
+    """Takes it back."""
+    try:
+        answer = Initiator(gateway).cancel(push_id)
+    except PapError as error:
+        raise RunError(str(error)) from None
+    return _say(answer, as_json)
+
+
+def _say(answer: Answer, as_json: bool) -> int:
+    if as_json:
+        print_json(answer._asdict())
+    else:
+        print(f"{answer.push_id}: {answer.code} {answer.words}")
+    return 0 if answer.is_taken else 1
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name.strip():
+        raise UsageError(f"--header {line!r}: not NAME: VALUE")
+    return name.strip(), value.strip()
 
 
 def push_listen(
@@ -25,17 +149,20 @@ def push_listen(
     time_s: Annotated[
         float, typer.Option("--time", metavar="SECONDS", min=0.0, help="End when none came for so long.")
     ] = math.inf,
+    any_gateway: Annotated[
+        bool, typer.Option("--any-gateway", help="Open sessions with gateways that another one names, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document a line.")] = False,
 ) -> int:
-    """Listens."""
-    listener = WapListener(listen_on, port)
-    say(f"listening on {listener.address}; Ctrl-C ends it")
+    """Listens, and opens the sessions that gateways ask for."""
     heard = 0
-    for push in listen(listener, time_s):
-        print(json.dumps(_fields(push), ensure_ascii=False) if as_json else _line(push), flush=True)
-        heard += 1
-        if heard == count:
-            break
+    with Receiver(listen_on, port, from_anywhere=any_gateway) as receiver:
+        say(f"listening on {receiver.address}; Ctrl-C ends it")
+        while heard != count and (push := receiver.next(time_s)) is not None:
+            print(json.dumps(_fields(push), ensure_ascii=False) if as_json else _line(push), flush=True)
+            heard += 1
+        for complaint in receiver.complaints:
+            say(complaint)
     return 1 if count is not None and heard < count else 0
 
 

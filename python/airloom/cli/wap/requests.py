@@ -159,7 +159,7 @@ def _exchange(
 
 def _shown(reply: Reply, raw: bool) -> bytes:
     """The body as it is shown: WBXML as text, unless it is to be raw or is none after all."""
-    if raw or not reply.content.is_encoded or not reply.body:
+    if raw or not reply.is_encoded or not reply.body:
         return reply.body
     try:
         return reply.text().encode()
