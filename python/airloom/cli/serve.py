@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,6 +43,13 @@ def wap_gateway(
     metrics: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
     ] = None,
+    push: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Take pushes there (PAP over HTTP). Whoever can connect there can push: see the guide.",
+        ),
+    ] = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,9 +77,10 @@ def wap_gateway(
     elif connectionless == "off":
         connectionless = None
 
-    def ready(session: str, without: str | None, numbers: str | None) -> None:
+    def ready(session: str, without: str | None, numbers: str | None, pushes: str | None) -> None:
         print(f"listening on {session} for sessions", end="")
         print(f", on {without} for single requests" if without else "", end="")
+        print(f", for pushes at http://{pushes}/" if pushes else "", end="")
         print(f", numbers at http://{numbers}/metrics" if numbers else "", flush=True)
         say("stop with Ctrl-C   next: airloom wap get URL --gateway " + session)
 
@@ -81,9 +92,67 @@ def wap_gateway(
         signal.signal(number, signal.SIG_DFL)
     try:
         serve_wap_gateway(
-            listen, connectionless, metrics, allow_origin or [], given, grace, ready, line if log else None
+            listen, connectionless, metrics, push, allow_origin or [], given, grace, ready, line if log else None
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise RunError(error.strerror or str(error)) from None
+
+
+@app.command("wap-mail")
+def wap_mail(
+    maildir: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where mail is delivered to (a Maildir; made if it is not there).")
+    ],
+    smtp: Annotated[str, typer.Option(metavar="HOST:PORT", help="The mail server that takes letters.")],
+    sender: Annotated[str, typer.Option("--from", metavar="ADDRESS", help="Who sends them.")],
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where gateways come to (HTTP).")] = "127.0.0.1:8025",
+    phone: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Tell this phone of new mail, by pushes; see --gateway.")
+    ] = None,
+    gateway: Annotated[
+        str | None, typer.Option(metavar="URL", help="The gateway that pushes: its --push, as http://HOST:PORT/.")
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="How gateways find this server, in notices; http://LISTEN without it."),
+    ] = None,
+) -> None:
+    """E-mail for phones of WAP: decks to read and write, letters out over SMTP, notice of new ones by push.
+
+    It has one user and knows no password: whoever can connect to it reads and writes. Ends by Ctrl-C or SIGTERM.
+    """
+    from airloom.wap.mail import Letters, MailServer, Noticer, Post
+    from airloom.wap.pap import Initiator, address
+
+    def place(option: str, text: str) -> tuple[str, int]:
+        host, _, port = text.rpartition(":")
+        if not host or not (port.isascii() and port.isdigit() and int(port) < 65_536):
+            raise UsageError(f"{option} {text!r}: not HOST:PORT")
+        return host.strip("[]"), int(port)
+
+    if (phone is None) != (gateway is None):
+        raise UsageError("--phone and --gateway belong together: who is told, and by whom")
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    with ExitStack() as stack:
+        letters = Letters(maildir)
+        try:
+            if phone is not None:
+                address(phone)
+            server = stack.enter_context(
+                MailServer(letters, Post(*place("--smtp", smtp), sender), *place("--listen", listen))
+            )
+        except OSError as error:
+            raise RunError(f"cannot listen on {listen}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise UsageError(f"--phone: {error}") from None
+        host, port = server.address
+        shown = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        if phone is not None and gateway is not None:
+            stack.enter_context(Noticer(letters, Initiator(gateway), phone, url or shown))
+        print(f"listening on {shown}/", flush=True)
+        say(f"stop with Ctrl-C   next: airloom wap browse {shown}/ --gateway HOST")
+        over.wait()

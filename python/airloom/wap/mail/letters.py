@@ -1,0 +1,91 @@
+"""Mail that came: a Maildir, as every delivery program can fill it."""
+
+from __future__ import annotations
+
+import email.policy
+import mailbox
+import threading
+from email.message import EmailMessage
+from email.parser import BytesParser
+from pathlib import Path
+from typing import NamedTuple
+
+#: Octets of a letter that are read: a phone shows no more.
+_MOST = 200_000
+
+
+class Letter(NamedTuple):
+    """One of them, as a phone shows it."""
+
+    name: str
+    sender: str
+    subject: str
+    date: str
+    text: str
+    is_seen: bool
+
+
+class Letters:
+    """The letters in a Maildir, which is made if it is not there. May be used by several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """In this folder."""
+        self._box = mailbox.Maildir(folder, factory=None)
+        self._lock = threading.Lock()
+
+    def all(self) -> list[Letter]:
+        """The newest first."""
+        with self._lock:
+            # Names begin with the second of the delivery.
+            return [letter for name in sorted(self._box.keys(), reverse=True) if (letter := self._read(name))]
+
+    def find(self, name: str) -> Letter | None:
+        """The letter of that name; it is seen from now on."""
+        with self._lock:
+            letter = self._read(name)
+            if letter and not letter.is_seen:
+                self._move(name, seen=True)
+            return letter
+
+    def fresh(self) -> list[Letter]:
+        """Those that nobody was told of yet."""
+        with self._lock:
+            names = [name for name in sorted(self._box.keys()) if self._box.get_message(name).get_subdir() == "new"]
+            return [letter for name in names if (letter := self._read(name))]
+
+    def told(self, name: str) -> None:
+        """Somebody was told of it."""
+        with self._lock:
+            if name in self._box:
+                self._move(name, seen=False)
+
+    def _move(self, name: str, *, seen: bool) -> None:
+        message = self._box.get_message(name)
+        message.set_subdir("cur")
+        if seen:
+            message.add_flag("S")
+        self._box[name] = message
+
+    def _read(self, name: str) -> Letter | None:
+        try:
+            with self._box.get_file(name) as file:
+                octets = file.read(_MOST)
+            seen = "S" in self._box.get_message(name).get_flags()
+        except (KeyError, FileNotFoundError):
+            return None
+        message = BytesParser(EmailMessage, policy=email.policy.default).parsebytes(octets)
+        sender, subject, date = (str(message.get(field, "")) for field in ("from", "subject", "date"))
+        return Letter(name, sender, subject, date, _text(message), seen)
+
+
+def _text(message: EmailMessage) -> str:
+    """The first part that is plain text."""
+    part = message.get_body(("plain",))
+    if part is None:
+        return ""
+    try:
+        return str(part.get_content())
+    except (LookupError, ValueError):
+        # A character set that nobody knows.
+        payload = part.get_payload(decode=True)
+        return payload.decode("latin-1") if isinstance(payload, bytes) else ""

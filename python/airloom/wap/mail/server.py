@@ -1,0 +1,139 @@
+"""The origin server that gateways ask, and the way out for letters."""
+
+from __future__ import annotations
+
+import smtplib
+import threading
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from airloom.wap.mail import decks
+from airloom.wap.mail.letters import Letters
+
+#: Octets of a form.
+_MOST = 65_536
+#: Seconds that a client or the mail server may keep us waiting.
+_PATIENCE = 30.0
+
+
+class Post(NamedTuple):
+    """The way out: a mail server, and who sends."""
+
+    host: str
+    port: int
+    sender: str
+
+    def send(self, to: str, subject: str, text: str) -> None:
+        """Sends a letter.
+
+        Raises ValueError for one that is none, OSError (smtplib's errors are such) if it is not taken.
+        """
+        if not to.strip() or "@" not in to:
+            raise ValueError("there is nobody to send it to")
+        letter = EmailMessage()
+        # A line end in a field is a ValueError here.
+        letter["From"], letter["To"], letter["Subject"] = self.sender, to.strip(), subject.strip()
+        letter["Date"], letter["Message-ID"] = formatdate(), make_msgid(domain=self.sender.rpartition("@")[2] or None)
+        letter.set_content(text)
+        with smtplib.SMTP(self.host, self.port, timeout=_PATIENCE) as server:
+            server.send_message(letter)
+
+
+class _Answer(NamedTuple):
+    status: int
+    deck: str
+
+
+class MailServer:
+    """Serves decks at `host:port` (0: any) in threads of its own until `close`."""
+
+    def __init__(self, letters: Letters, post: Post, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Listens at once. Raises OSError if the address is not to be had."""
+        self._letters, self._post = letters, post
+        mail = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            server_version = "airloom"
+            timeout = _PATIENCE
+
+            def do_GET(self) -> None:
+                self._answer(mail.get(self.path))
+
+            do_HEAD = do_GET  # noqa: N815
+
+            def do_POST(self) -> None:
+                length = self.headers.get("Content-Length", "")
+                if not (length.isascii() and length.isdigit()) or int(length) > _MOST:
+                    self.close_connection = True
+                    return self._answer(_Answer(413, decks.told("Not sent", "The letter is too long.")))
+                self._answer(mail.posted(self.path, self.rfile.read(int(length))))
+
+            def _answer(self, answer: _Answer) -> None:
+                body = answer.deck.encode()
+                self.send_response(answer.status)
+                self.send_header("Content-Type", decks.TYPE)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Cache-Control", "no-cache")
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing: what was asked is in the gateway's log."""
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self.address: tuple[str, int] = (host, self._server.server_port)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def get(self, target: str) -> _Answer:
+        """The deck at a path."""
+        path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
+        first = {name: values[0] for name, values in query.items()}
+        begin = int(first["from"]) if first.get("from", "").isdecimal() else 0
+        if path == "/":
+            letters = self._letters.all()
+            return _Answer(200, decks.menu(sum(not letter.is_seen for letter in letters), len(letters)))
+        if path == "/inbox":
+            return _Answer(200, decks.inbox(self._letters.all(), begin))
+        if path == "/write":
+            return _Answer(200, decks.write(first.get("to", ""), first.get("subject", "")))
+        if path.startswith("/letter/") and (letter := self._letters.find(unquote(path.removeprefix("/letter/")))):
+            return _Answer(200, decks.letter(letter, begin))
+        return _Answer(404, decks.told("Mail", "There is no such page."))
+
+    def posted(self, target: str, body: bytes) -> _Answer:
+        """What becomes of a form."""
+        if urlsplit(target).path != "/send":
+            return _Answer(404, decks.told("Mail", "There is no such page."))
+        form = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        try:
+            self._post.send(form.get("to", ""), form.get("subject", ""), form.get("text", ""))
+        except ValueError as error:
+            return _Answer(200, decks.told("Not sent", f"This cannot be sent: {error}."))
+        except OSError as error:
+            return _Answer(200, decks.told("Not sent", f"The mail server did not take it: {_one_line(error)}"))
+        return _Answer(200, decks.told("Sent", f"Sent to {form['to']}."))
+
+    def close(self) -> None:
+        """Takes no further request."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        """The server itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Closes it."""
+        self.close()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,194 @@
+"""E-mail for phones: a letter goes out by a form through the gateway, and a new one is told of by a push."""
+
+from __future__ import annotations
+
+import mailbox
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+from aiosmtpd.controller import Controller
+
+from airloom.wap import Client, parse_gateway
+from airloom.wap.mail import Letter, Letters, MailServer, Noticer, Post
+from airloom.wap.mail.decks import inbox, letter
+from airloom.wap.pap import Initiator
+from airloom.wap.receiver import Receiver
+from airloom.wap.service import Indication, parse
+from tests.wap.gateway import serving
+from tests.wap.kannel import free_port
+
+PHONE = "127.92.4.1"
+
+
+class Taken(NamedTuple):
+    """A letter that the mail server took."""
+
+    sender: str
+    to: list[str]
+    octets: bytes
+
+
+class Keeper:
+    """A mail server's handler: keeps letters, but for those to nobody@."""
+
+    def __init__(self) -> None:
+        """With none."""
+        self.taken: list[Taken] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        """Takes a letter."""
+        if "nobody@example.org" in envelope.rcpt_tos:
+            return "550 there is nobody"
+        self.taken.append(Taken(envelope.mail_from, envelope.rcpt_tos, envelope.content))
+        return "250 taken"
+
+
+@pytest.fixture
+def smtp() -> Iterator[tuple[Keeper, int]]:
+    keeper = Keeper()
+    controller = Controller(keeper, hostname="127.0.0.1", port=free_port())
+    controller.start()
+    yield keeper, controller.port
+    controller.stop()
+
+
+def deliver(folder: Path, subject: str, text: str, sender: str = "Änne <a@example.org>") -> str:
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = sender, "me@example.org", subject
+    message["Date"] = "Fri, 01 Mar 2002 10:00:00 +0100"
+    message.set_content(text)
+    return mailbox.Maildir(folder).add(message)
+
+
+def field(form: dict[str, str]) -> bytes:
+    return urlencode(form).encode()
+
+
+def test_mail_from_the_phone_and_to_it(smtp: tuple[Keeper, int], tmp_path: Path) -> None:
+    keeper, port = smtp
+    box = tmp_path / "mail"
+    with serving("--allow-origin", "127.0.0.1", "--push", "127.0.0.1:0") as gateway, Receiver(PHONE) as receiver:
+        command = [
+            sys.executable,
+            "-m",
+            "airloom",
+            "serve",
+            "wap-mail",
+            "--maildir",
+            str(box),
+            "--listen",
+            "127.0.0.1:0",
+        ]
+        command += [
+            "--smtp",
+            f"127.0.0.1:{port}",
+            "--from",
+            "me@example.org",
+            "--phone",
+            PHONE,
+            "--gateway",
+            gateway.push,
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as mail:
+            try:
+                assert mail.stdout
+                found = re.fullmatch(r"listening on (\S+)/\n", mail.stdout.readline())
+                assert found
+                name = deliver(box, "Prices in $", "Hello,\nthis costs $(money).")
+                push = receiver.next(60)
+                assert push is not None
+                notice = parse(push.text())
+                assert isinstance(notice, Indication)
+                assert (notice.href, notice.text) == (f"{found[1]}/letter/{name}", "Änne <a@example.org>: Prices in $")
+                with Client(*parse_gateway(gateway.session)) as wap:
+                    assert "Inbox (1 new of 1)" in wap.get(f"{found[1]}/").text()
+                    shown = wap.get(notice.href)
+                    assert shown.content_type == "application/vnd.wap.wmlc"
+                    assert "this costs $$(money)." in shown.text()
+                    assert "Inbox (0 new of 1)" in wap.get(f"{found[1]}/").text()
+                    assert "$(subject)" in wap.get(f"{found[1]}/write").text()
+                    form = {"to": "b@example.org", "subject": "Grüße", "text": "from\r\nthe phone"}
+                    assert "Sent to b@example.org" in wap.post(f"{found[1]}/send", field(form)).text()
+                    refused = wap.post(f"{found[1]}/send", field({**form, "to": "nobody@example.org"}))
+                    assert "there is nobody" in refused.text()
+            finally:
+                mail.send_signal(signal.SIGTERM)
+                assert mail.wait(60) == 0
+    (sent,) = keeper.taken
+    assert (sent.sender, sent.to) == ("me@example.org", ["b@example.org"])
+    assert b"from\r\nthe phone" in sent.octets
+    assert b"Subject: =?utf-8?" in sent.octets
+
+
+def test_letters_that_cannot_be_sent(smtp: tuple[Keeper, int], tmp_path: Path) -> None:
+    keeper, port = smtp
+    with MailServer(Letters(tmp_path / "m"), Post("127.0.0.1", port, "me@example.org")) as server:
+        for to, why in [("", "nobody"), ("b@example.org\nBcc: c@example.org", "cannot be sent"), ("b", "nobody")]:
+            answer = server.posted("/send", field({"to": to, "subject": "s", "text": "t"}))
+            assert (answer.status, why in answer.deck) == (200, True), answer.deck
+        assert server.posted("/other", b"").status == 404
+        assert server.get("/letter/none").status == 404
+        assert server.get("/letter/../../etc/passwd").status == 404
+    assert keeper.taken == []
+    with MailServer(Letters(tmp_path / "m"), Post("127.0.0.1", 9, "me@example.org")) as server:
+        assert "did not take it" in server.posted("/send", field({"to": "b@example.org"})).deck
+
+
+def test_long_lists_and_letters_are_cut() -> None:
+    from airloom._core import wap_compile
+
+    many = [Letter(f"{n:03}", "a@example.org", f"<{n}> & $x", "", "", n % 2 == 0) for n in range(20)]
+    first, last = inbox(many, 0), inbox(many, 18)
+    assert ("/inbox?from=9" in first, "older" in last) == (True, False)
+    long = Letter("n", "a@example.org", "Re: x", "today", "0123456789\x00\x1b" * 200, False)
+    for deck in (first, last, letter(long, 0), letter(long, 700), inbox([], 0)):
+        assert len(wap_compile(deck.encode())[0]) < 1_400
+    assert "from=700" in letter(long, 0)
+    assert "Re: Re:" not in letter(long, 0)
+
+
+def test_a_notice_is_said_again_until_a_gateway_takes_it(tmp_path: Path) -> None:
+    letters = Letters(tmp_path / "m")
+    deliver(tmp_path / "m", "s", "t")
+    with Noticer(letters, Initiator("http://127.92.4.9:9/"), PHONE, "http://o/", every_s=3600) as noticer:
+        noticer.look()
+        assert noticer.failure is not None
+        assert "no push to" in noticer.failure
+        assert (len(letters.fresh()), noticer.told) == (1, [])
+        with serving("--push", "127.0.0.1:0") as gateway, Receiver(PHONE) as receiver:
+            noticer._initiator = Initiator(gateway.push)
+            noticer.look()
+            assert receiver.next(60) is not None
+        assert len(noticer.told) == 1
+        assert not noticer.failure
+        assert not letters.fresh()
+        noticer.look()
+        assert len(noticer.told) == 1
+
+
+def test_a_letter_is_written_in_the_browser(smtp: tuple[Keeper, int], tmp_path: Path) -> None:
+    keeper, port = smtp
+    letters = Letters(tmp_path / "m")
+    deliver(tmp_path / "m", "Lunch?", "At twelve.", "b@example.org")
+    post = Post("127.0.0.1", port, "me@example.org")
+    with serving("--allow-origin", "127.0.0.1") as gateway, MailServer(letters, post) as server:
+        url = f"http://127.0.0.1:{server.address[1]}/"
+        # The inbox, the letter, its answer: the text and "Send"; then the way back, the source, and the end.
+        typed = "1\n1\n1\n3 Yes, at twelve\n4\n1\ns\nx\nq\n"
+        command = [sys.executable, "-m", "airloom", "wap", "browse", url, "--gateway", gateway.session]
+        done = subprocess.run(command, input=typed, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    for seen in ("== Mail", "* [1]Lunch?", "At twelve.", "To: [1]<b@example.org>", "Sent to b@example.org.", "<card"):
+        assert seen in done.stdout, done.stdout
+    (sent,) = keeper.taken
+    assert sent.to == ["b@example.org"]
+    assert b"Subject: Re: Lunch?" in sent.octets
+    assert b"Yes, at twelve" in sent.octets
