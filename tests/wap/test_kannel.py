@@ -17,9 +17,9 @@ from typing import NamedTuple, Self
 import pytest
 
 import airloom as al
-from airloom._core import WapListener
+from airloom._core import WapClient, WapListener
 from airloom.doctor import examine
-from airloom.wap import Client, WapError, listen
+from airloom.wap import USUAL_HEADERS, Client, WapError, listen
 from airloom.wap.service import Indication, Loading, parse
 from tests.cli.shell import airloom
 from tests.conftest import needs
@@ -175,8 +175,9 @@ def test_pushes_arrive_and_are_read(kannel: Gateway) -> None:
 class Relay:
     """Passes datagrams between one client and a gateway: loses, repeats and delays some of each direction."""
 
-    def __init__(self, gateway: str, seed: int) -> None:
-        self._random = random.Random(seed)
+    def __init__(self, gateway: str, seed: int | None) -> None:
+        """Without a seed nothing happens to datagrams."""
+        self._random = random.Random(seed) if seed is not None else None
         self._gateway = (gateway, 9201)
         self._near, self._far = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         self._near.bind(("127.0.0.1", 0))
@@ -185,6 +186,8 @@ class Relay:
         self._client: tuple[str, int] | None = None
         self._over = False
         self.lost = self.repeated = self.delayed = 0
+        #: What was passed on, and whether it was on its way to the gateway.
+        self.passed: list[tuple[bool, bytes]] = []
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Self:
@@ -208,7 +211,7 @@ class Relay:
                 outwards = ready is self._near
                 if outwards:
                     self._client = sender
-                fate = self._random.random()
+                fate = self._random.random() if self._random else 1.0
                 if fate < 0.05:
                     self.lost += 1
                 elif fate < 0.10:
@@ -221,6 +224,7 @@ class Relay:
                         self._send(outwards, datagram)
 
     def _send(self, outwards: bool, datagram: bytes) -> None:
+        self.passed.append((outwards, datagram))
         if outwards:
             self._far.sendto(datagram, self._gateway)
         elif self._client:
@@ -238,14 +242,35 @@ def test_everything_arrives_once_though_datagrams_are_lost_repeated_and_late(kan
     assert wap.core.counters["malformed"] == 0
 
 
+#: The first octet of an Ack that asks whether a transaction is known, and of the one that says so (Tve, Tok).
+VERIFICATION = 0x1C
+
+
+def test_a_number_that_goes_back_is_verified(kannel: Gateway) -> None:
+    """Kannel asks whether the first transaction of the second client, whose number is below the last one's, is new."""
+    with Relay(kannel.host, seed=None) as relay:
+        for first in (5_000, 100):
+            wap = WapClient("127.0.0.1", relay.port, headers=USUAL_HEADERS, first=first)
+            status, _, _, body = wap.request("GET", f"{kannel.origin}/size/900")
+            assert (status, body) == (200, text_of(900))
+            verified = [outwards for outwards, datagram in relay.passed if datagram[0] == VERIFICATION]
+            assert verified == ([] if first == 5_000 else [False, True])
+            wap.close()
+
+
 LOSSY = """\
 title = "a bad wire"
 path = ["mobile", "wire", "origin"]
 [hosts]
 mobile = {{ real = true }}
 origin = {{ real = true, command = {command} }}
-[links]
-wire = {{ bearer = "wireline", rate = "2Mbit/s", delay = "20ms", loss = 0.05 }}
+[links.wire]
+bearer = "wireline"
+rate = "2Mbit/s"
+delay = "20ms"
+loss = 0.05
+duplication = {{ probability = 0.05, delay = "10ms" }}
+reordering = {{ probability = 0.05, delay = "30ms" }}
 """
 CLIENT = """
 import json, sys, time
@@ -257,12 +282,17 @@ with Client("origin") as wap:
         body = wap.get(f"{said['origin']}/size/{n}", time_s=110).body
         sizes.append(len(body))
         assert body == bytes(ord("a") + n % 26 for n in range(n))
+    posted = wap.post(f"{said['origin']}/form", bytes(20_000), "application/octet-stream", time_s=110)
+    sizes.append(int(posted.body.split()[0]))
+    for method, path in (("HEAD", "size/300"), ("POST", "form"), ("GET", "status/404"), ("DELETE", "deck")):
+        body = (b"a=b", "text/plain") if method == "POST" else (None, None)
+        sizes.append(wap.request(method, f"{said['origin']}/{path}", None, *body, 110).status)
     print(json.dumps({"sizes": sizes, **wap.core.counters}))
 """
 
 
 @pytest.mark.emulate
-def test_everything_arrives_through_a_wire_that_loses(tmp_path: Path) -> None:
+def test_everything_arrives_through_a_wire_that_loses_repeats_and_reorders(tmp_path: Path) -> None:
     needs("bearerbox")
     if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
         pytest.skip(broken[0])
@@ -277,5 +307,5 @@ def test_everything_arrives_through_a_wire_that_loses(tmp_path: Path) -> None:
         done = link.run(["sh", "-c", wait], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert said["sizes"] == [100_000, 900, 5_000]
+    assert said["sizes"] == [100_000, 900, 5_000, 20_000, 200, 200, 404, 501]
     assert said["malformed"] == 0
