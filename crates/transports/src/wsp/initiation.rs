@@ -1,8 +1,9 @@
 //! Session initiation requests (`application/vnd.wap.sia`): a server that has something for a client without a session asks
 //! it, by a push without one, to open one.
 //!
-//! Source: WAP-235 (version 0 of the format), as two other implementations have it: Kannel writes it, Wireshark reads it.
-//! What later versions put behind the contact points is not read.
+//! Source: WAP-235 (version 0 of the format), as two other implementations have it. They differ in the list of applications:
+//! Wireshark reads headers, `X-Wap-Application-Id` with its name each; Kannel writes values without the name. Headers are
+//! written here, and both are read. What later versions put behind the contact points is not read.
 
 use bytes::{BufMut, Bytes};
 
@@ -16,7 +17,7 @@ pub const CONTENT_TYPE: &str = "application/vnd.wap.sia";
 /// The application of a client that takes it, as `X-Wap-Application-Id` has it.
 pub const APPLICATION: &str = "push.sia";
 
-/// Name of the header whose values the list of applications consists of, in its compact form.
+/// Name of the header that the list of applications consists of, in its compact form.
 const APPLICATION_ID: u8 = 0xAF;
 
 /// One request.
@@ -52,10 +53,8 @@ impl SessionInitiation {
     pub fn to_bytes(&self) -> Bytes {
         let mut list = Vec::new();
         for application in &self.applications {
-            let mut header = Vec::new();
-            // The header's name is one.
-            let _ = Encoder::default().header("X-Wap-Application-Id", application, &mut header);
-            list.extend_from_slice(header.get(1..).unwrap_or_default());
+            // The name is one.
+            let _ = Encoder::default().header("X-Wap-Application-Id", application, &mut list);
         }
         let contacts = emit_addresses(&self.contacts);
         let mut out = vec![self.version];
@@ -67,10 +66,13 @@ impl SessionInitiation {
     }
 }
 
-/// The values of a list, each a short number or a text with its NUL.
+/// The values of a list, each a short number or a text with its NUL, behind the header's name or not.
 fn applications(list: &[u8]) -> Result<Vec<String>, Error> {
     let (mut applications, mut rest) = (Vec::new(), list);
-    while let Some(first) = rest.first() {
+    while !rest.is_empty() {
+        // As the number of an application the name's octet stands for none.
+        rest = rest.strip_prefix(&[APPLICATION_ID]).unwrap_or(rest);
+        let first = rest.first().ok_or(Error::Truncated)?;
         let len = match first {
             0x80.. => 1,
             // A number of more than seven bits: how many octets follow.
@@ -100,9 +102,10 @@ mod tests {
             contacts: vec![contact],
         };
         let octets = request.to_bytes();
-        // Version, 28 octets of applications (number 2, then text with its NUL), an address of four octets with its port.
-        assert_eq!(octets[..3], [0x00, 28, 0x82]);
-        assert_eq!(octets[30..], [0x07, 0x44, 0x23, 0xF1, 10, 0, 0, 2]);
+        // Version, 30 octets of applications (number 2, then text with its NUL), an address of four octets with its port. Wireshark
+        // 4.0 reads it so.
+        assert_eq!(octets[..5], [0x00, 30, 0xAF, 0x82, 0xAF]);
+        assert_eq!(octets[32..], [0x07, 0x44, 0x23, 0xF1, 10, 0, 0, 2]);
         assert_eq!(SessionInitiation::parse(&octets), Ok(request));
         for len in 0..octets.len() {
             assert!(SessionInitiation::parse(&octets.slice(..len)).is_err(), "{len}");
@@ -110,11 +113,18 @@ mod tests {
     }
 
     #[test]
+    fn applications_may_stand_without_the_headers_name() {
+        let kannels = Bytes::from_static(&[0, 3, 0x82, b'x', 0, 0]);
+        let request = SessionInitiation::parse(&kannels).map(|request| request.applications);
+        assert_eq!(request, Ok(vec!["wml.ua".to_owned(), "x".to_owned()]));
+    }
+
+    #[test]
     fn lists_may_be_empty_and_must_be_whole() {
         let empty = SessionInitiation::default();
         assert_eq!(empty.to_bytes(), &[0, 0, 0][..]);
         assert_eq!(SessionInitiation::parse(&empty.to_bytes()), Ok(empty));
-        for bad in [&[0, 3, b'a', b'b', b'c', 0][..], &[0, 1, 0x02, 0], &[0, 0, 1, 0x44]] {
+        for bad in [&[0, 3, b'a', b'b', b'c', 0][..], &[0, 1, 0x02, 0], &[0, 0, 1, 0x44], &[0, 1, 0xAF, 1]] {
             assert!(SessionInitiation::parse(&Bytes::from_static(bad)).is_err(), "{bad:?}");
         }
     }
