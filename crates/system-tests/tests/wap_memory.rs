@@ -123,13 +123,16 @@ fn an_open_session_takes_less_than_32_kilobytes() {
         let request = client.request(now, Method::Get, uri, Bytes::new(), Bytes::new());
         assert!(request.is_some(), "the session is open");
         exchange(&mut gateway, &mut client, phone(n), now);
-        opened += u32::from(std::iter::from_fn(|| client.poll_event()).any(|e| matches!(e, Event::Reply { .. })));
+        opened +=
+            u32::from(std::iter::from_fn(|| client.poll_event()).any(|e| matches!(e, Event::Reply { .. })));
         while gateway.poll_report().is_some() {}
     }
     assert_eq!((opened, gateway.sessions()), (SESSIONS, SESSIONS as usize));
     let fresh = (held() - empty) / i64::from(SESSIONS);
     // What transactions keep for a while is gone.
-    while let Some(at) = gateway.poll_timeout().filter(|at| *at < Instant::ZERO + airloom_base::Duration::from_secs(600)) {
+    while let Some(at) =
+        gateway.poll_timeout().filter(|at| *at < Instant::ZERO + airloom_base::Duration::from_secs(600))
+    {
         now = at;
         gateway.handle_timeout(now);
         while gateway.poll_transmit().is_some() {}

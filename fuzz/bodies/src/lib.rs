@@ -221,7 +221,11 @@ pub fn wap_gateway(octets: &[u8]) {
     let mut client = Client::new(wtp::Config::default(), server, 1);
     let mut now = Instant::ZERO;
     let options = option::PUSH | option::CONFIRMED_PUSH;
-    client.connect(now, vec![Capability::ClientSduSize(0), Capability::ProtocolOptions(options)], Bytes::new());
+    client.connect(
+        now,
+        vec![Capability::ClientSduSize(0), Capability::ProtocolOptions(options)],
+        Bytes::new(),
+    );
     let (mut asked, mut rest): (Vec<FetchId>, &[u8]) = (Vec::new(), octets);
     while let Some((&what, behind)) = rest.split_first() {
         let len = behind.first().map_or(0, |len| usize::from(*len)).min(behind.len().saturating_sub(1));
@@ -238,7 +242,13 @@ pub fn wap_gateway(octets: &[u8]) {
                 let uri = Bytes::from(format!("http://o/{}", piece.len()));
                 let body = Bytes::copy_from_slice(if what & 8 == 0 { b"" } else { piece });
                 let method = if body.is_empty() { Method::Get } else { Method::Post };
-                client.request(now, method, uri, if body.is_empty() { body.clone() } else { Bytes::from_static(&[0x83]) }, body);
+                client.request(
+                    now,
+                    method,
+                    uri,
+                    if body.is_empty() { body.clone() } else { Bytes::from_static(&[0x83]) },
+                    body,
+                );
             }
             2 | 3 => {
                 let mut fields = Fields::default();
@@ -272,7 +282,8 @@ pub fn wap_gateway(octets: &[u8]) {
                     text()
                 );
                 let whole = what & 8 == 0;
-                let (kind, body) = if whole { ("multipart/x; boundary=x", document) } else { ("application/xml", text()) };
+                let (kind, body) =
+                    if whole { ("multipart/x; boundary=x", document) } else { ("application/xml", text()) };
                 let answer = gateway.handle_pap(now, kind, &Bytes::from(body));
                 assert!(matches!(answer.status, 202 | 400));
             }
