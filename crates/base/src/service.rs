@@ -223,6 +223,11 @@ pub trait Protocol: Send {
     ) -> Option<Box<dyn Transport>>;
     /// The answer to a unit that belongs to no connection and opens none (TCP: RST), if there is one.
     fn refuse(&mut self, unit: &Packet) -> Option<Packet>;
+    /// As [`Protocol::refuse`], for protocols whose answer depends on the time or on the path, or that open without keeping
+    /// anything: a host asks this after `accept` has made nothing. `listens`: an application waits on the port.
+    fn answer(&mut self, _cx: &mut Cx, _path: &Path, unit: &Packet, _listens: bool) -> Option<Packet> {
+        self.refuse(unit)
+    }
     /// What a record says of a header.
     fn describe(&self, head: &[u8]) -> Described;
 }

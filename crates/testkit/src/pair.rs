@@ -300,7 +300,7 @@ impl Pair {
         match &mut host.transport {
             Some(transport) => transport.handle_packet(&mut cx, PathId(0), ecn, packet),
             None => {
-                if let Some(answer) = host.protocol.refuse(&packet) {
+                if let Some(answer) = host.protocol.answer(&mut cx, &host.path, &packet, host.listens) {
                     self.refused += 1;
                     self.transmit(end, 0, answer);
                 }

@@ -130,7 +130,7 @@ impl Net {
                 }
                 self.touch(slot, at.fed);
             }
-            None => self.refuse(at.cx, at.routes, &header, protocol, &packet),
+            None => self.refuse(at.cx, at.routes, &header, protocol, ports.0, &packet),
         }
         Ok(())
     }
@@ -158,10 +158,19 @@ impl Net {
         Some(self.insert(connection))
     }
 
-    fn refuse(&mut self, cx: &mut Cx, routes: &mut Routes, header: &Ip, protocol: usize, unit: &Packet) {
-        let Some(answer) = self.protocols[protocol].refuse(unit) else { return };
-        if let Some((path, hop)) = self.way(routes, header.source) {
-            let path = Path { local: header.destination, ..path };
+    fn refuse(
+        &mut self,
+        cx: &mut Cx,
+        routes: &mut Routes,
+        header: &Ip,
+        protocol: usize,
+        port: u16,
+        unit: &Packet,
+    ) {
+        let Some((path, hop)) = self.way(routes, header.source) else { return };
+        let path = Path { local: header.destination, ..path };
+        let listens = self.stream_app(port).is_some();
+        if let Some(answer) = self.protocols[protocol].answer(cx, &path, unit, listens) {
             self.send(cx, &path, hop, header.protocol, 0, answer);
         }
     }

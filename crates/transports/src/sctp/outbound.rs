@@ -1,0 +1,250 @@
+//! Messages that wait to be sent, stream by stream, and how they become chunks.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use airloom_base::{Body, Instant};
+
+use super::chunk::Data;
+use super::scheduler::{Scheduler, Scheduling, Standing};
+
+/// How long a message is worth sending (RFC 3758, 7496).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reliability {
+    /// Until it arrives.
+    Full,
+    /// Until this moment.
+    Until(Instant),
+    /// With so many retransmissions of any of its chunks.
+    Retransmissions(u32),
+}
+
+/// A message as the user gives it.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// The user data.
+    pub body: Body,
+    /// Payload protocol identifier.
+    pub ppid: u32,
+    /// Delivered without regard to the order of the stream.
+    pub unordered: bool,
+    /// The peer shall acknowledge it at once.
+    pub immediate: bool,
+    /// How long it is worth sending.
+    pub reliability: Reliability,
+}
+
+impl Outgoing {
+    /// An ordered message that is sent until it arrives.
+    pub fn new(body: Body) -> Self {
+        Outgoing { body, ppid: 0, unordered: false, immediate: false, reliability: Reliability::Full }
+    }
+}
+
+struct Waiting {
+    message: Outgoing,
+    /// When it was written, among all messages.
+    order: u64,
+    /// Number of its next fragment.
+    fsn: u32,
+}
+
+#[derive(Default)]
+struct Stream {
+    queue: VecDeque<Waiting>,
+    ordered: u32,
+    unordered: u32,
+    standing: Standing,
+}
+
+/// All outgoing streams.
+pub(super) struct Outbound {
+    streams: Vec<Stream>,
+    limit: u16,
+    /// Streams with something to send.
+    ready: BTreeSet<u16>,
+    scheduler: Scheduler,
+    /// The stream whose message is being sent and, without I-DATA, must be finished first.
+    current: Option<u16>,
+    /// Octets that wait.
+    pub waiting: u64,
+    orders: u64,
+}
+
+/// The next fragment.
+pub(super) struct Fragment {
+    pub data: Data,
+    pub reliability: Reliability,
+    /// Number of its message.
+    pub order: u64,
+}
+
+impl Outbound {
+    pub fn new(limit: u16, kind: Scheduling) -> Self {
+        Outbound {
+            streams: Vec::new(),
+            limit,
+            ready: BTreeSet::new(),
+            scheduler: Scheduler::new(kind),
+            current: None,
+            waiting: 0,
+            orders: 0,
+        }
+    }
+
+    /// The number of streams that both ends agreed on. What waits on others is dropped; returns its octets.
+    pub fn limit(&mut self, streams: u16) -> u64 {
+        self.limit = streams;
+        let beyond = self.streams.get_mut(usize::from(streams)..).unwrap_or_default();
+        let dropped: u64 =
+            beyond.iter_mut().flat_map(|s| s.queue.drain(..)).map(|w| w.message.body.len() as u64).sum();
+        let _ = self.ready.split_off(&streams);
+        self.waiting -= dropped;
+        dropped
+    }
+
+    pub fn has(&self, stream: u16) -> bool {
+        stream < self.limit
+    }
+
+    fn stream(&mut self, id: u16) -> &mut Stream {
+        let at = usize::from(id);
+        if at >= self.streams.len() {
+            self.streams.resize_with(at + 1, Stream::default);
+        }
+        &mut self.streams[at]
+    }
+
+    /// What the scheduler knows of a stream.
+    pub fn standing(&mut self, id: u16) -> &mut Standing {
+        &mut self.stream(id).standing
+    }
+
+    /// Takes a message for a stream that there is.
+    pub fn push(&mut self, id: u16, message: Outgoing) {
+        self.waiting += message.body.len() as u64;
+        self.orders += 1;
+        let order = self.orders;
+        if self.ready.insert(id) {
+            let scheduler = self.scheduler.clone();
+            scheduler.begins(&mut self.stream(id).standing);
+        }
+        self.stream(id).queue.push_back(Waiting { message, order, fsn: 0 });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// The stream that sends next; `packet`: the one that has sent into this packet.
+    fn next(&self, interleaved: bool, packet: Option<u16>) -> Option<u16> {
+        if !interleaved && self.current.is_some() {
+            return self.current;
+        }
+        if let Some(stream) = packet.filter(|_| self.scheduler.keeps_to_one_stream_per_packet()) {
+            return self.ready.contains(&stream).then_some(stream);
+        }
+        if self.ready.len() == 1 {
+            return self.ready.first().copied();
+        }
+        let standing = |id: &u16| {
+            let stream = self.streams.get(usize::from(*id))?;
+            Some((*id, &stream.standing, stream.queue.front()?.order))
+        };
+        self.scheduler.next(self.ready.iter().filter_map(standing))
+    }
+
+    /// Octets of user data of the next fragment, whose chunk may have `payload` at most.
+    pub fn peek(&self, payload: usize, interleaved: bool, packet: Option<u16>) -> Option<usize> {
+        let id = self.next(interleaved, packet)?;
+        let waiting = self.streams.get(usize::from(id))?.queue.front()?;
+        Some(waiting.message.body.len().min(payload))
+    }
+
+    /// Takes the next fragment; its TSN is for the caller to give.
+    pub fn pop(&mut self, payload: usize, interleaved: bool, packet: Option<u16>) -> Option<Fragment> {
+        let id = self.next(interleaved, packet)?;
+        let stream = self.streams.get_mut(usize::from(id))?;
+        let waiting = stream.queue.front_mut()?;
+        let message = &mut waiting.message;
+        let body = message.body.split_to(payload);
+        let end = message.body.is_empty();
+        let begin = waiting.fsn == 0;
+        let sequence = if message.unordered { &mut stream.unordered } else { &mut stream.ordered };
+        let data = Data {
+            tsn: 0,
+            stream: id,
+            //= RFC 9260 (3.3.1): the SSN of unordered data means nothing.
+            sequence: match (interleaved, message.unordered) {
+                (true, _) => *sequence,
+                (false, true) => 0,
+                (false, false) => *sequence & 0xFFFF,
+            },
+            ppid: message.ppid,
+            fsn: waiting.fsn,
+            unordered: message.unordered,
+            begin,
+            end,
+            immediate: message.immediate && end,
+            interleaved,
+            body,
+        };
+        let fragment = Fragment { reliability: message.reliability, order: waiting.order, data };
+        waiting.fsn += 1;
+        if end {
+            *sequence = sequence.wrapping_add(1);
+            stream.queue.pop_front();
+            if stream.queue.is_empty() {
+                self.ready.remove(&id);
+            }
+        }
+        self.current = (!end).then_some(id);
+        let len = fragment.data.body.len();
+        self.waiting -= len as u64;
+        self.scheduler.sent(id, &mut stream.standing, len);
+        Some(fragment)
+    }
+
+    /// Gives up what waits of message `order` of a stream, of which something was sent; returns its octets.
+    pub fn abandon(&mut self, id: u16, order: u64) -> u64 {
+        let Some(stream) = self.streams.get_mut(usize::from(id)) else { return 0 };
+        if stream.queue.front().is_none_or(|w| w.order != order) {
+            return 0;
+        }
+        let Some(waiting) = stream.queue.pop_front() else { return 0 };
+        let sequence = if waiting.message.unordered { &mut stream.unordered } else { &mut stream.ordered };
+        *sequence = sequence.wrapping_add(1);
+        if stream.queue.is_empty() {
+            self.ready.remove(&id);
+        }
+        if self.current == Some(id) {
+            self.current = None;
+        }
+        let octets = waiting.message.body.len() as u64;
+        self.waiting -= octets;
+        octets
+    }
+
+    /// Drops messages that were not begun and whose time is over; returns their octets.
+    pub fn expire(&mut self, now: Instant) -> u64 {
+        let mut octets = 0;
+        let mut empty = Vec::new();
+        for id in &self.ready {
+            let Some(stream) = self.streams.get_mut(usize::from(*id)) else { continue };
+            while let Some(front) = stream.queue.front()
+                && front.fsn == 0
+                && matches!(front.message.reliability, Reliability::Until(at) if at <= now)
+            {
+                octets += front.message.body.len() as u64;
+                stream.queue.pop_front();
+            }
+            if stream.queue.is_empty() {
+                empty.push(*id);
+            }
+        }
+        for id in empty {
+            self.ready.remove(&id);
+        }
+        self.waiting -= octets;
+        octets
+    }
+}

@@ -1,0 +1,118 @@
+//! The orderly end (RFC 9260, 9.2). There is no half close: who shuts down takes what is on its way, and no more.
+
+use airloom_base::{CloseReason, Cx};
+
+use super::association::{Association, SackDue};
+use super::chunk::{Cause, Chunk, Sack};
+use super::state::State;
+
+impl Association {
+    /// Our user has no more data.
+    pub(super) fn shut_down(&mut self, cx: &mut Cx) {
+        self.wants_shutdown = true;
+        match self.state {
+            State::Established => {
+                self.state = State::ShutdownPending;
+                self.follow_up(cx);
+            }
+            State::Closed if self.closing.is_none() => self.close(CloseReason::Finished),
+            _ => {}
+        }
+    }
+
+    /// What follows once everything of ours is acknowledged.
+    pub(super) fn follow_up(&mut self, cx: &mut Cx) {
+        if !self.flight.is_empty() || !self.out.is_empty() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => {
+                self.state = State::ShutdownSent;
+                //= RFC 9260 (9.2): T5 guards the whole end.
+                self.t5.arm_after(cx.now, self.shared.config.rto_max * 5);
+                self.send_shutdown(cx);
+            }
+            State::ShutdownReceived => {
+                self.state = State::ShutdownAckSent;
+                self.send_shutdown_ack(cx);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn send_shutdown(&mut self, cx: &mut Cx) {
+        self.control.retain(|(_, c)| !matches!(c, Chunk::Shutdown(_)));
+        self.answer(self.primary, Chunk::Shutdown(self.inbound.cumulative as u32));
+        self.arm_t2(cx);
+    }
+
+    fn send_shutdown_ack(&mut self, cx: &mut Cx) {
+        self.sack_due = SackDue::No;
+        self.sack_timer.stop();
+        self.control.retain(|(_, c)| !matches!(c, Chunk::ShutdownAck));
+        self.answer(self.primary, Chunk::ShutdownAck);
+        self.arm_t2(cx);
+        self.tell_end();
+    }
+
+    fn arm_t2(&mut self, cx: &mut Cx) {
+        let rto = self.paths[usize::from(self.primary)].rto;
+        self.t2.arm_after(cx.now, rto);
+    }
+
+    pub(super) fn t2_expired(&mut self, cx: &mut Cx) {
+        self.errors += 1;
+        self.facts.rto_count += 1;
+        let config = &self.shared.config;
+        if self.errors > config.association_max_retrans {
+            self.control.clear();
+            self.close(CloseReason::TimedOut);
+            return;
+        }
+        self.paths[usize::from(self.primary)].back_off(config);
+        self.flight.resent += 1;
+        match self.state {
+            State::ShutdownSent => self.send_shutdown(cx),
+            State::ShutdownAckSent => self.send_shutdown_ack(cx),
+            _ => {}
+        }
+    }
+
+    pub(super) fn t5_expired(&mut self) {
+        self.abort(CloseReason::TimedOut, Some(Cause::ProtocolViolation(bytes::Bytes::new())));
+    }
+
+    pub(super) fn shutdown_arrives(&mut self, cx: &mut Cx, cumulative: u32) {
+        match self.state {
+            State::Established | State::ShutdownPending | State::ShutdownReceived => {
+                self.state = State::ShutdownReceived;
+                // It acknowledges as a SACK without gaps does; the peer's window is what it was.
+                let window = self.flight.peer_window.saturating_add(self.flight.outstanding);
+                let sack =
+                    Sack { cumulative, window: window.min(u64::from(u32::MAX)) as u32, ..Sack::default() };
+                self.sack_arrives(cx, &sack);
+                if self.closing.is_none() {
+                    self.tell_end();
+                }
+            }
+            State::ShutdownSent => {
+                //= RFC 9260 (9.2): both shut down at once.
+                self.state = State::ShutdownAckSent;
+                self.t2.stop();
+                self.control.retain(|(_, c)| !matches!(c, Chunk::Shutdown(_)));
+                self.send_shutdown_ack(cx);
+            }
+            State::ShutdownAckSent => self.send_shutdown_ack(cx),
+            _ => {}
+        }
+    }
+
+    pub(super) fn shutdown_ack_arrives(&mut self, from: u8) {
+        if !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            return;
+        }
+        self.control.clear();
+        self.control.push_back((from, Chunk::ShutdownComplete { reflected: false }));
+        self.close(CloseReason::Finished);
+    }
+}
