@@ -322,7 +322,14 @@ def capacity_table(data: Data) -> tuple[list[str], list[list[Any]]]:
     ]
 
 
+def applications_table(data: Data) -> tuple[list[str], list[list[Any]]]:
+    """U20: Table 2, on real sockets."""
+    found = data.program("applications")["applications"]
+    return ["application", "works"], [[name, "yes" if works else "no"] for name, works in found.items()]
+
+
 TABLES = {
+    "Table 2: the applications, between client, gateway daemon and a server on this machine": applications_table,
     "5.3: response times, means with 95 % intervals": times_table,
     "2.1: capacity of the gateway on this machine": capacity_table,
 }

@@ -218,6 +218,17 @@ def no_groups(data: Data) -> Evidence:
     return pair(whole, wap(data, size=100, downlink=384, fer=ERRORS)[: len(whole)], "s")
 
 
+def applications(data: Data) -> Evidence:
+    """U20: share of Table 2's applications that work."""
+    works = data.program("applications")["applications"]
+    return exact(sum(works.values()) / len(works), "of them")
+
+
+def parts(data: Data) -> Evidence:
+    """U32: the parts of WAP that were used and worked."""
+    return Setting([name for name, works in data.program("applications")["parts"].items() if works])
+
+
 def capacity(kind: str) -> Any:
     """U31: replies per CPU second of the daemon, one number a batch, against content that is passed through."""
 
@@ -303,6 +314,7 @@ COMPUTE = {
     "U18.time": asynchronous,
     "U19.wap-slow": ratios(9.6, geometric),
     "U19.wap-fast": ratios(2000, geometric),
+    "U20": applications,
     "U22.session": lambda data: Setting(packets_of_pull(data), "packets"),
     "U23.wtp": settings_of_wtp,
     "U24": packets_of_10,
@@ -311,6 +323,7 @@ COMPUTE = {
     "U29.slow-groups": ratios(9.6, max, group="3"),
     "U29.fast": ratios(2000, min),
     "U29.crossing": crossing,
+    "U32": parts,
     "U31.conversion": capacity("converted from HTML"),
     "U31.encoding": capacity("encoded"),
     "U35.small": fastest((1, 10)),
