@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from airloom.wap.pap import Initiator, Method
 from wap_vs_http.decks import deck
 
 from airloom.wap import Client
+from airloom.wap.pap import Initiator, Method
 
 #: One pixel.
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b")
