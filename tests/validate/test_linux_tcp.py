@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from airloom.errors import UsageError
-from airloom.validate.linux_tcp import Verdict, compare, records
+from airloom.run import measure
+from airloom.scenario import parse
+from airloom.validate.linux_tcp import Verdict, compare, records, scenario, wheel_position
 from tests.cli.shell import airloom
 
 DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
@@ -77,6 +80,52 @@ def test_a_window_twice_as_large_misses_both_bars_of_the_window() -> None:
     trace = [[p[0], p[1] * 2, *p[2:]] for p in record.median_run["cwnd_trace"]]
     (verdict,) = compare([replace(record, median_run={**record.median_run, "cwnd_trace": trace})])
     assert [b.what for b in verdict.bars if not b.met] == ["largest window", "between windows"]
+
+
+def trace(sent: list[tuple[int, int]], states: list[tuple[int, int, int]]) -> dict[str, object]:
+    """A traced run: when which sequence number left, and (time, state, timeout) as they were sampled."""
+    return {
+        "data_trace": [[at, start, 1448, "D"] for at, start in sent],
+        "cwnd_trace": [[at, 10, -1, state, 300_000, rto, 10] for at, state, rto in states],
+    }
+
+
+def test_a_long_timeout_tells_how_the_timer_wheel_stood() -> None:
+    sent = [(1_000_000, 0), (1_010_000, 1448), (3_712_000, 0)]
+    states = [(1_050_000, 0, 2_576_000), (3_700_000, 0, 2_576_000), (3_750_000, 4, 5_152_000)]
+    # 14.5 places of 256 ms after the beginning: half a place more makes it 15.
+    assert wheel_position(trace(sent, states)) == 0.128
+    # A fast retransmission, and a timeout that ended at a finer place, tell nothing.
+    assert wheel_position(trace(sent, [(at, min(state, 3), rto) for at, state, rto in states])) is None
+    assert wheel_position(trace(sent, [(at, state, 1_900_000) for at, state, _ in states])) is None
+    assert wheel_position(trace(sent[:2], states)) is None
+
+
+@pytest.mark.parametrize("position", ["1ms", "225585us", "3s"])
+def test_long_timeouts_end_at_places_of_the_timer_wheel(position: str) -> None:
+    tcp = {"tcp": {"profile": "linux", "timer_wheel_position": position}}
+    cut = {
+        "title": "A wire that is cut",
+        "path": ["sender", "link", "receiver"],
+        "hosts": {
+            "sender": {"app": {"bulk": {"mode": "put", "size": "1MB"}}, "transport": tcp},
+            "receiver": {"app": "bulk-server", "transport": tcp},
+        },
+        "links": {"link": {"bearer": "wireline", "rate": "384kbit/s", "delay": "150ms"}},
+        "timeline": [{"at": "5s", "target": "link", "set": {"state": "down"}}],
+        "run": {"record": ["packets"], "until": "60s"},
+    }
+    _, tables = measure(parse(json.dumps(cut), "cut"))
+    packets = tables["packets"].filter((pl.col("point") == "sender.link.ip") & (pl.col("t_ns") > 6_500_000_000))
+    moments = packets["t_ns"].to_list()
+    assert len(moments) >= 4
+    before_the_run = {"1ms": 1_000_000, "225585us": 225_585_000, "3s": 3_000_000_000}[position]
+    assert [(at + before_the_run) % 256_000_000 for at in moments] == [0] * len(moments)
+
+
+def test_a_position_that_is_known_goes_into_the_scenario() -> None:
+    case = records(DATA)[0].case
+    assert scenario(case, None, 0.128) != scenario(case, None)
 
 
 def test_folders_that_hold_no_records_are_wrong_use(tmp_path: Path) -> None:

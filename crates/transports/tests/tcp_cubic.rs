@@ -64,7 +64,9 @@ fn cubic_and_hystart_of_linux_are_matched_step_by_step() {
             let (t, window) = (number(&p[0]), number(&p[1]));
             let threshold = p[2].as_i64().expect("a number");
             // The window was read every 50 ms. Where acknowledgements are delayed it is chance which of two segments brings
-            // one, so ours may be the time of a segment on the link earlier or later.
+            // one, so ours may be the time of a segment on the link earlier or later. That is this harness, not RFC 9438:
+            // at 64 kbit/s 239 segments are reached 85.04 s after the SYN in the record and 85.03 s in a scenario, where
+            // data is written and read as it was there; here, where all of it is written at once, with the next segment.
             let slack = 60_000 + 1500 * 8 * 1_000_000 / number(&case["rate"]);
             let (before, after) = (at(&mine, t.saturating_sub(slack)), at(&mine, t + slack));
             assert!(

@@ -7,6 +7,7 @@ queue and losses of the record.
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections.abc import Callable
@@ -41,6 +42,12 @@ RESENT_PACKETS = 2
 #: Congestion window of Reno: its largest value, and the area between the curves as a share of theirs.
 WINDOW_MAXIMUM = 0.05
 WINDOW_AREA = 0.10
+
+#: Columns of `cwnd_trace`, and the state that a timeout begins.
+_STATE, _RTO, _LOSS = 3, 5, 4
+#: From this timeout on a timer expires at a place of the wheel's third level (504 ticks of 4 ms) or of a coarser one,
+#: which is a place of the third level, too; and how far those lie apart (64 ticks).
+_COARSE_US, _PLACE_US = 504 * 4000, 64 * 4000
 
 
 @dataclass(frozen=True)
@@ -130,8 +137,10 @@ def _compare(record: Record) -> Verdict:
     completions: list[float] = []
     resents: list[float] = []
     windows: dict[int | None, pl.DataFrame] = {}
+    # Known of the run that was traced only.
+    positions = {record.median_run["seed"] if loss else None: wheel_position(record.median_run)}
     for seed in seeds:
-        summary, tables = measure(scenario(record.case, seed))
+        summary, tables = measure(scenario(record.case, seed, positions.get(seed)))
         if "last_put_s" not in summary:
             raise RunError(f"{name}: the transfer did not complete")
         completions.append(summary["last_put_s"])
@@ -199,6 +208,27 @@ def window_bars(record: Record, congestion: pl.DataFrame) -> list[Bar]:
     ]
 
 
+def wheel_position(run: dict[str, Any]) -> float | None:
+    """How the timer wheel of the recorded machine stood, in seconds; `None` where the traced run does not show it.
+
+    Linux lets timers of 2 s and more expire every 256 ms only, at moments that depend on when the machine was started,
+    and now and then that decides between two courses. So it belongs to what was given, like the packets that were
+    lost: the first such timeout in the trace tells it. A run without one says nothing of it.
+    """
+    repeated = []
+    end = 0
+    for at, start, length, *_ in run["data_trace"]:
+        if start < end:
+            repeated.append(at)
+        end = max(end, start + length)
+    for before, after in itertools.pairwise(run["cwnd_trace"]):
+        timeout = after[_STATE] == _LOSS != before[_STATE] and before[_RTO] >= _COARSE_US
+        at = next((at for at in repeated if before[0] < at <= after[0]), None)
+        if timeout and at is not None:
+            return (_PLACE_US - at % _PLACE_US) / 1e6
+    return None
+
+
 def transport(case: dict[str, Any]) -> dict[str, Any]:
     """The settings of TCP with which a case was recorded."""
     controllers = {"reno": "newreno"}  # Linux calls NewReno reno
@@ -225,12 +255,15 @@ def link(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def scenario(case: dict[str, Any], seed: int | None) -> Scenario:
-    """The scenario that repeats a case; `seed` is that of its random losses."""
+def scenario(case: dict[str, Any], seed: int | None, position: float | None = None) -> Scenario:
+    """The scenario that repeats a case; `seed` is that of its random losses, `position` that of the timer wheel."""
     wire = link(case)
     if seed is not None:
         wire["loss"] = {"uplink": {"loss": case["loss"], "seed": seed, "of": "payload"}, "downlink": 0}
-    tcp = {"tcp": transport(case)}
+    settings = transport(case)
+    if position is not None:
+        settings["timer_wheel_position"] = f"{round(position * 1e6)}us"
+    tcp = {"tcp": settings}
     whole = {
         "title": f"Linux transfer {case['id']}",
         "path": ["sender", "link", "receiver"],

@@ -446,6 +446,10 @@ settings! {
     /// Do long timers expire on a coarser clock, as on the timer wheel of Linux: a sixteenth of their length late on
     /// average?
     timer_wheel: bool,
+    /// How long before the run that wheel stood at its first place. Linux turns it from start-up on, so this is a fact of
+    /// one machine at one moment, and now and then it decides between two courses. Zero: not known; timers expire as
+    /// late as they do on average.
+    timer_wheel_position: Duration,
     /// Which acknowledgements give a round-trip time.
     rtt_sampling: RttSampling,
     /// Does a SACK block of data sent before the head of the line was sent last restart the retransmission timer (Linux)?

@@ -217,6 +217,7 @@ fn rfc() -> Config {
         max_rto: Duration::from_secs(60),
         rto_tick: Duration::ZERO,
         timer_wheel: false,
+        timer_wheel_position: Duration::ZERO,
         rtt_sampling: RttSampling::Timestamps,
         rto_restart_on_sack: false,
         max_retransmissions: 0,
