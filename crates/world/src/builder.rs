@@ -191,7 +191,7 @@ impl Builder {
         }
         let here = &mut self.world.hosts[host as usize];
         let point = self.world.records.add_point(format!("{}.{name}.ip", here.name), PointKind::Ip);
-        here.net.locals.extend(addresses.iter().map(|a| ip::key(*a)));
+        here.net.own(&addresses);
         here.net.interfaces.push(Interface { addresses, mtu: self.mtu, point });
         self.world.routes.attached[host as usize].push(link);
         let interfaces = self.world.routes.attached[host as usize].len();

@@ -17,6 +17,9 @@ use crate::routes::{Hop, Routes};
 /// First ephemeral port (RFC 6335: the dynamic ports).
 const FIRST_EPHEMERAL: u16 = 49_152;
 
+/// So many own addresses are compared one by one; more (a router's) are looked up.
+const FEW: usize = 4;
+
 /// A place in the table of connections.
 #[derive(Default)]
 pub(crate) struct Slot {
@@ -63,8 +66,9 @@ pub(crate) struct Net {
     pub(crate) numbers: Vec<u8>,
     /// All of them have their ports in the first four octets.
     pub(crate) leading_ports: bool,
-    /// The host's own addresses as numbers.
-    pub(crate) locals: Vec<u128>,
+    /// The host's own addresses as numbers, and where each of them stands.
+    locals: Vec<u128>,
+    places: Table<u128, u8>,
     pub(crate) slots: Vec<Slot>,
     free: Vec<u32>,
     table: Table<Key, u32>,
@@ -112,10 +116,28 @@ impl Net {
         self.datagrams.get(&port).copied()
     }
 
-    /// Which of the host's own addresses this is, if it is one. A host has few, so they are compared one by one.
+    /// The host has these addresses too.
+    pub(crate) fn own(&mut self, addresses: &[IpAddr]) {
+        for address in addresses.iter().map(|a| ip::key(*a)) {
+            if !self.places.contains(&address) {
+                self.places.insert(address, self.locals.len().min(254) as u8);
+            }
+            self.locals.push(address);
+        }
+    }
+
+    /// Which of the host's own addresses this is, if it is one.
     #[inline]
     pub(crate) fn local(&self, address: u128) -> Option<u8> {
-        self.locals.iter().position(|a| *a == address).map(|n| n.min(254) as u8)
+        if self.locals.len() > FEW {
+            return self.local_of_many(address);
+        }
+        self.locals.iter().position(|a| *a == address).map(|n| n as u8)
+    }
+
+    #[inline(never)]
+    fn local_of_many(&self, address: u128) -> Option<u8> {
+        self.places.get(&address).copied()
     }
 
     fn local_index(&self, address: IpAddr) -> u8 {
