@@ -116,7 +116,7 @@ impl Association {
 
     /// A chunk that no other may share a packet with.
     fn alone(&mut self) -> Option<(u8, Chunk)> {
-        self.control.pop_front_if(|(_, chunk)| is_alone(chunk))
+        if is_alone(&self.control.front()?.1) { self.control.pop_front() } else { None }
     }
 
     fn sack(&mut self, path: u8) -> Sack {

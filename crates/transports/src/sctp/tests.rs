@@ -371,7 +371,7 @@ fn messages_of_all_sizes_cross_whole_and_in_the_order_of_their_streams() {
             ..Config::default()
         };
         let mut duo = Duo::new(config.clone(), config, 1);
-        duo.loses = Box::new(move |_, _, n| splitmix64(seed, n) % 20 == 0);
+        duo.loses = Box::new(move |_, _, n| splitmix64(seed, n).is_multiple_of(20));
         let mut sent: BTreeMap<u16, Vec<(bool, Vec<u8>)>> = BTreeMap::new();
         for n in 0..200u64 {
             let draw = splitmix64(seed + 1000, n);
@@ -487,7 +487,7 @@ fn messages_that_are_late_or_were_sent_often_enough_are_given_up() {
         for timed in [false, true] {
             let config = Config { interleaving, ..Config::default() };
             let mut duo = Duo::new(config.clone(), config, 1);
-            duo.loses = Box::new(|from, _, n| from == 0 && splitmix64(5, n) % 4 == 0);
+            duo.loses = Box::new(|from, _, n| from == 0 && splitmix64(5, n).is_multiple_of(4));
             let mut sent = 0u32;
             for n in 0..300 {
                 let reliability = match timed {
