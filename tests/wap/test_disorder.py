@@ -53,7 +53,7 @@ def test_kannels_client_gets_through_a_wire_that_repeats_and_reorders(tmp_path: 
     start = f"cd {Path(__file__).parents[2]} && PYTHONPATH=. exec {sys.executable} {script} {ready}"
     scenario = tmp_path / "disorder.toml"
     scenario.write_text(SCENARIO.format(command=json.dumps(["sh", "-c", start])))
-    fakewap = f"timeout 120 {FAKEWAP} -g $(getent hosts gateway | cut -d' ' -f1) -p 9201 -F -i 0 -c 1 -D 1"
+    fakewap = f"timeout 120 {FAKEWAP} -g $(getent ahostsv4 gateway | head -1 | cut -d' ' -f1) -p 9201 -F -i 0 -c 1 -D 1"
     with al.lab(str(scenario), seed=3, enter=False) as link:
         wait = f"until [ -s {ready} ]; do sleep 0.1; done; url=$(cat {ready})"
         asked = f"{fakewap} -m 1 -l 5 -w {saved} $url/size/100000 && {fakewap} -m 30 $url/size/900"
