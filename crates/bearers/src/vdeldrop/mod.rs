@@ -329,8 +329,16 @@ impl Bearer for Vdeldrop {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
-        self.below.handle_timeout(cx);
-        self.take(cx);
+        // One deadline of the link below after the other: a late call moves nothing that comes later.
+        while let Some(due) = self.below.poll_timeout().filter(|due| *due <= cx.now) {
+            let mut then = Cx { now: due, records: &mut *cx.records };
+            self.below.handle_timeout(&mut then);
+            self.take(&mut then);
+            if self.below.poll_timeout() == Some(due) {
+                break;
+            }
+        }
+        self.now = self.now.max(cx.now);
     }
 
     fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
