@@ -12,7 +12,10 @@ use serde_json::Value;
 pub type Build = fn(&Value, &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigError>;
 
 /// All transports, by the name scenario files use.
-pub const REGISTRY: &[Entry<Build>] = &[Entry::new::<tcp::Config>("tcp", tcp::Tcp::from_table)];
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<sctp::Config>("sctp", sctp::Sctp::from_table),
+    Entry::new::<tcp::Config>("tcp", tcp::Tcp::from_table),
+];
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry<Build>> {

@@ -20,6 +20,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wire", wire),
     ("rlc", rlc),
     ("tcp", tcp),
+    ("sctp", sctp),
     ("scenario", scenario),
     ("world", world),
     ("world_umts", world_umts),
@@ -76,6 +77,54 @@ pub fn tcp(octets: &[u8]) {
         let written = header.emit(&mut out);
         let (again, _) = Header::parse(&out[..written]).expect("it is ours");
         assert_eq!(again, header);
+    }
+}
+
+/// SCTP's chunks, and an open association that is fed what parses of them under the right tag. Octets are cut into packets by
+/// their first one; every fourth packet goes to whom nobody knows.
+pub fn sctp(octets: &[u8]) {
+    use airloom_base::service::{Identity, Path};
+    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol, Transport};
+    use airloom_transports::sctp::wire::{self, Header};
+    use airloom_transports::sctp::{Config, Sctp};
+    let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
+    let config = Config { interleaving: how & 1 != 0, ecn: how & 2 != 0, ..Config::default() };
+    let (mut one, mut other) = (Sctp::new(config.clone(), (1, 2)), Sctp::new(config, (3, 4)));
+    let (a, b) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+    let (near, far) = (Path { local: a, remote: b, mtu: 1500 }, Path { local: b, remote: a, mtu: 1500 });
+    let mut records = Outbox::default();
+    let mut cx = Cx { now: Instant::ZERO, records: &mut records };
+    let mut client = one.associate(&[near], (1, 2), Identity::default());
+    client.connect(&mut cx);
+    let init = client.poll_transmit(&mut cx).expect("INIT").packet;
+    let ack = other.answer(&mut cx, &far, &init, true).expect("INIT ACK");
+    client.handle_packet(&mut cx, PathId(0), 0, ack);
+    let echo = client.poll_transmit(&mut cx).expect("COOKIE ECHO").packet;
+    let mut server = other.admit(&mut cx, far, (2, 1), Identity::default(), &echo).expect("a good cookie");
+    server.handle_packet(&mut cx, PathId(0), 0, echo);
+    server.write(&mut cx, 0, Body::filler(1, 50_000));
+    for (n, octets) in rest.chunks(8 + usize::from(how >> 2)).enumerate() {
+        let tag = if n % 4 == 3 { 0 } else { server.local_tag() };
+        let header = Header { source: 1, destination: 2, tag };
+        let mut packet = header.packet_of(Bytes::copy_from_slice(octets));
+        if let Ok((_, chunks)) = wire::parse(&mut packet.duplicate()) {
+            let (_, again) = wire::parse(&mut header.packet(&chunks)).expect("it is ours");
+            assert_eq!(again.len(), chunks.len());
+        }
+        if n % 4 == 3 {
+            let _ = other.accept(&mut cx, far, (2, 1), Identity::default(), &packet);
+            let _ = other.answer(&mut cx, &far, &packet, true);
+            packet = header.packet_of(Bytes::copy_from_slice(octets));
+        }
+        server.handle_packet(&mut cx, PathId(0), 0, packet);
+        while server.poll_event().is_some() {}
+        while let Some(unit) = server.poll_transmit(&mut cx) {
+            assert!(unit.packet.wire_len() <= 1480, "larger than the path takes");
+        }
+        if let Some(at) = server.poll_timeout().filter(|_| n % 8 == 7) {
+            cx.now = cx.now.max(at);
+            server.handle_timeout(&mut cx);
+        }
     }
 }
 
