@@ -225,7 +225,7 @@ def wheel_position(run: dict[str, Any]) -> float | None:
         timeout = after[_STATE] == _LOSS != before[_STATE] and before[_RTO] >= _COARSE_US
         at = next((at for at in repeated if before[0] < at <= after[0]), None)
         if timeout and at is not None:
-            return (_PLACE_US - at % _PLACE_US) / 1e6
+            return float(_PLACE_US - at % _PLACE_US) / 1e6
     return None
 
 
