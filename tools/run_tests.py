@@ -30,7 +30,7 @@ def run(command: list[str]) -> tuple[int, str, float]:
 
 def main() -> int:
     strict = os.environ.get("AIRLOOM_CI") == "1"
-    rust_code, rust, rust_seconds = run(["cargo", "test"])
+    rust_code, rust, rust_seconds = run(["cargo", "test", "--no-fail-fast"])
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", rust)
     passed, failed, ignored = (sum(int(r[i]) for r in results) for i in range(3))
 
