@@ -251,8 +251,14 @@ fn nothing_is_left_behind_after_a_run_an_error_or_a_stop() {
 
     let (mut world, ..) = wire(Origin::Serving(&service()));
     let sleep = ["sleep", "86415"].map(str::to_owned);
-    let report = real_time::run(&mut world, Some(&sleep), LIMIT, |now, _| now < Instant::ZERO).unwrap();
+    let is_running = || command_lines().iter().any(|line| line.contains("86415"));
+    let report = real_time::run(&mut world, Some(&sleep), LIMIT, |_, _| !is_running()).unwrap();
     assert_eq!((report.outcome, report.exit_code), (Outcome::Stopped, None));
+
+    // Stopped before there was anything to run.
+    let (mut world, ..) = wire(Origin::Serving(&service()));
+    let error = real_time::run(&mut world, Some(&sleep), LIMIT, |now, _| now < Instant::ZERO).err();
+    assert!(matches!(error, Some(Error::Stopped)), "{error:?}");
 
     let left: Vec<_> = command_lines().into_iter().filter(|line| line.contains("8641")).collect();
     assert!(left.is_empty(), "{left:?}");
