@@ -62,8 +62,8 @@ def description(kind: str, name: str) -> str:
 def keys(kind: str, name: str) -> list[Key]:
     """The keys of an entry's table; those of a table inside it follow it, as `rlc.window`.
 
-    >>> [key.name for key in keys("bearers", "wireline")]
-    ['rate', 'delay', 'queue', 'ecn', 'loss']
+    >>> [key.name for key in keys("bearers", "wireline")][4:7]
+    ['loss', 'duplication', 'duplication.probability']
     """
     whole = schema(kind, name)
     return _keys(whole, whole.get("$defs", {}), "", None)
