@@ -46,6 +46,22 @@ class Results:
         self.add(name, measured)
         return measured
 
+    def run_in_turns(self, commands: dict[str, tuple[list[str], int]]) -> None:
+        """Measures several commands, each as often as it says, in turns: what else the machine does meets all alike."""
+        runs: dict[str, list[Cost]] = {name: [] for name in commands}
+        for turn in range(max(count for _, count in commands.values())):
+            for name, (command, count) in commands.items():
+                if turn >= count or len(runs[name]) < turn:
+                    continue
+                try:
+                    runs[name].append(cost(command, 1, with_peak=turn == 0))
+                except Failed as e:
+                    self.failures += 1
+                    print(f"  {name:<12} failed: {e}", flush=True)
+        for name, costs in runs.items():
+            if costs:
+                self.add(name, Cost([c for one in costs for c in one.cpu_s], costs[0].peak_mib, costs[-1].output))
+
     def add(self, name: str, measured: Cost) -> None:
         self.numbers[f"{name}.cpu_s"] = measured.median
         if measured.peak_mib is not None:
@@ -83,12 +99,27 @@ def build_ns3() -> Path | None:
     return program
 
 
-def ours(results: Results, count: int, quick: bool) -> None:
-    """Our own program."""
-    program = str(build_ours())
-    few = 1 if quick else min(count, 3)
+def side_by_side(results: Results, program: str, with_others: bool, count: int, quick: bool) -> None:
+    """Our own program, plain and with the profile `linux`, and ns-3 and ns-2 where installed."""
+    ns3, ns2 = (build_ns3(), shutil.which("ns")) if with_others else (None, None)
+    if with_others:
+        for tool, found in (("ns-3", ns3), ("ns-2", ns2)):
+            if found is None:
+                print(f"  {tool}: not installed (tools/peers bench)")
     for name in "abcd":
-        results.run(f"sim.{name}", [program, name], count)
+        commands = {f"sim.{name}": ([program, name], count), f"sim.linux.{name}": ([program, name, "linux"], count)}
+        times = {"c": min(count, 3), "d": 1}.get(name, count)
+        if ns3 is not None and not (quick and name in "cd"):
+            extra = ["--msl=1"] if name == "d" else []
+            commands[f"ns3.{name}"] = ([str(ns3), f"--scen={name}", *extra], times)
+        if ns2 is not None and not (quick and name in "cd"):
+            commands[f"ns2.{name}"] = ([ns2, str(PEERS / "ns2_anchor.tcl"), name], times)
+        results.run_in_turns(commands)
+
+
+def ours(results: Results, program: str, count: int, quick: bool) -> None:
+    """What only our own program does."""
+    few = 1 if quick else min(count, 3)
     # Twice the connections: the time should double.
     results.run("sim.d40", [program, "d", "40"], few)
     results.run("sim.b1000", [program, "b", "1000"], few)
@@ -99,8 +130,6 @@ def ours(results: Results, count: int, quick: bool) -> None:
             factor = float(found[1]) / measured.median
             results.numbers[f"{name}.realtime_factor"] = factor
             print(f"  {name:<12} {factor:.0f} simulated s per CPU s", flush=True)
-    for name in "abcd":
-        results.run(f"sim.linux.{name}", [program, name, "linux"], count)
     for name in "ab" if quick else "abcd":
         count_instructions(results, f"sim.{name}", [program, name], [program, "idle"])
         count_instructions(results, f"sim.linux.{name}", [program, name, "linux"], [program, "idle", "linux"])
@@ -124,22 +153,6 @@ def count_instructions(results: Results, name: str, command: list[str], nothing:
         print(f"  {name:<12} {(counted - start) / 1e6:.2f} million instructions", flush=True)
 
 
-def others(results: Results, count: int, quick: bool) -> None:
-    """ns-3 and ns-2, where installed."""
-    scenarios = "ab" if quick else "abcd"
-    ns3, ns2 = build_ns3(), shutil.which("ns")
-    for tool, program in (("ns-3", ns3), ("ns-2", ns2)):
-        if program is None:
-            print(f"  {tool}: not installed (tools/peers bench)")
-    for name in scenarios:
-        times = {"c": min(count, 3), "d": 1}.get(name, count)
-        if ns3 is not None:
-            extra = ["--msl=1"] if name == "d" else []
-            results.run(f"ns3.{name}", [str(ns3), f"--scen={name}", *extra], times)
-        if ns2 is not None:
-            results.run(f"ns2.{name}", [ns2, str(PEERS / "ns2_anchor.tcl"), name], times)
-
-
 def machine() -> str:
     """The machine in a line."""
     names = [
@@ -161,11 +174,10 @@ def main() -> int:
     results = Results()
     try:
         if not chosen.only_emulation:
-            print("ours")
-            ours(results, count, chosen.quick)
-        if not (chosen.only_ours or chosen.only_emulation):
-            print("others")
-            others(results, count, chosen.quick)
+            print("simulation")
+            program = str(build_ours())
+            side_by_side(results, program, not chosen.only_ours, count, chosen.quick)
+            ours(results, program, count, chosen.quick)
         print("emulation")
         load = os.getloadavg()[0]
         results.numbers.update(emulation.measure(build_emulator(), chosen.quick))

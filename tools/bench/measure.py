@@ -50,10 +50,10 @@ def peak_mib(command: list[str]) -> float | None:
     return int(found[1]) / 1024 if found else None
 
 
-def cost(command: list[str], count: int) -> Cost:
-    """`count` runs of a command."""
+def cost(command: list[str], count: int, with_peak: bool = True) -> Cost:
+    """`count` runs of a command; one more for its peak of memory if asked for."""
     runs = [once(command) for _ in range(count)]
-    return Cost([cpu for cpu, _ in runs], peak_mib(command), runs[-1][1].strip())
+    return Cost([cpu for cpu, _ in runs], peak_mib(command) if with_peak else None, runs[-1][1].strip())
 
 
 def instructions(command: list[str]) -> int | None:
