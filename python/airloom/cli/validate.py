@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -16,6 +16,7 @@ from airloom.errors import UsageError
 
 if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
+    from airloom.validate.pairs import C, R, Verdict
 
 HELP = "Compare the model with real transfers: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks."
 
@@ -129,11 +130,53 @@ def _linux_lab(found: list[Record], jobs: int, as_json: bool) -> list[str]:
 def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
     from airloom.validate import both_clocks
 
-    if folder is not None:
-        raise UsageError(f"validate both-clocks compares with this machine, not with records in {quoted(folder)}")
+    _no_records("both-clocks", folder)
     cells = both_clocks.chosen(only)
     with interruptible(), steps("transferring", len(cells) * seeds) as done:
         verdicts = both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
+    more = {
+        v.cell.name: {
+            "decisions": v.decided[0],
+            "decided_differently": v.decided[1],
+            "real_resent": [t.resent for t in v.real],
+            "simulated_resent": [t.resent for t in v.simulated],
+        }
+        for v in verdicts
+    }
+    columns = {"decided differently": [f"{v.decided[1]} of {v.decided[0]}" for v in verdicts]}
+    return _print_pairs(verdicts, seeds, more, columns, as_json)
+
+
+def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
+    from airloom.validate import wap_both_clocks
+
+    _no_records("wap-both-clocks", folder)
+    cells = wap_both_clocks.chosen(only)
+    with interruptible(), steps("fetching", len(cells) * seeds) as done:
+        verdicts = wap_both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
+    more = {
+        v.cell.name: {
+            "packets": [f.packets for f in v.real],
+            "simulated_packets": [f.packets for f in v.simulated],
+        }
+        for v in verdicts
+    }
+    return _print_pairs(verdicts, seeds, more, {}, as_json)
+
+
+def _no_records(what: str, folder: Path | None) -> None:
+    if folder is not None:
+        raise UsageError(f"validate {what} compares with this machine, not with records in {quoted(folder)}")
+
+
+def _print_pairs(
+    verdicts: Sequence[Verdict[C, R]],
+    seeds: int,
+    more: Mapping[str, Mapping[str, object]],
+    columns: Mapping[str, Sequence[str]],
+    as_json: bool,
+) -> list[str]:
+    """Prints pairs of runs, with `more` about a cell in JSON and further `columns` in the table; the cells missed."""
     missed = [v.cell.name for v in verdicts if not v.met]
     if as_json:
         found = [
@@ -144,11 +187,8 @@ def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json:
                 "error": v.error,
                 "bar": v.cell.bar,
                 "errors": v.errors,
-                "decisions": v.decided[0],
-                "decided_differently": v.decided[1],
-                "real_resent": [t.resent for t in v.real],
-                "simulated_resent": [t.resent for t in v.simulated],
-                "verdicts": [t.verdict for t in v.real],
+                **more[v.cell.name],
+                "verdicts": [run.verdict for run in v.real],
                 "repeated": v.repeated,
                 "met": v.met,
             }
@@ -156,79 +196,19 @@ def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json:
         ]
         print_json({"cells": found, "missed": missed})
     else:
-        rows = [
-            [
-                v.cell.name,
-                f"{v.real_s:.3f}",
-                f"{v.simulated_s:.3f}",
-                f"{v.error:+.2%}",
-                f"{v.cell.bar:.1%}",
-                f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}",
-                f"{v.decided[1]} of {v.decided[0]}",
-                str(v.invalid),
-                _met(v.met),
-            ]
-            for v in verdicts
-        ]
-        columns = [
-            "cell",
-            "real s",
-            "simulated s",
-            "error",
-            "bar",
-            "seed by seed",
-            "decided differently",
-            "late",
-            "met?",
-        ]
-        print_table(columns, rows, right=(1, 2, 3, 4, 6, 7))
-    met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
-    say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")
-    return missed
-
-
-def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
-    from airloom.validate import wap_both_clocks
-
-    if folder is not None:
-        raise UsageError(f"validate wap-both-clocks compares with this machine, not with records in {quoted(folder)}")
-    cells = wap_both_clocks.chosen(only)
-    with interruptible(), steps("fetching", len(cells) * seeds) as done:
-        verdicts = wap_both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
-    missed = [v.cell.name for v in verdicts if not v.met]
-    if as_json:
-        found = [
-            {
-                "cell": v.cell.name,
-                "real_s": v.real_s,
-                "simulated_s": v.simulated_s,
-                "error": v.error,
-                "bar": wap_both_clocks.BAR,
-                "errors": v.errors,
-                "packets": [f.packets for f in v.real],
-                "simulated_packets": [f.packets for f in v.simulated],
-                "verdicts": [f.verdict for f in v.real],
-                "repeated": v.repeated,
-                "met": v.met,
-            }
-            for v in verdicts
-        ]
-        print_json({"cells": found, "missed": missed})
-    else:
-        rows = [
-            [
-                v.cell.name,
-                f"{v.real_s:.3f}",
-                f"{v.simulated_s:.3f}",
-                f"{v.error:+.2%}",
-                f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}",
-                str(sum(f.verdict == "invalid" for f in v.real)),
-                _met(v.met),
-            ]
-            for v in verdicts
-        ]
-        columns = ["cell", "real s", "simulated s", "error", "seed by seed", "late", "met?"]
-        print_table(columns, rows, right=(1, 2, 3, 4, 5))
+        table = {
+            "cell": [v.cell.name for v in verdicts],
+            "real s": [f"{v.real_s:.3f}" for v in verdicts],
+            "simulated s": [f"{v.simulated_s:.3f}" for v in verdicts],
+            "error": [f"{v.error:+.2%}" for v in verdicts],
+            "bar": [f"{v.cell.bar:.1%}" for v in verdicts],
+            "seed by seed": [f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}" for v in verdicts],
+            **columns,
+            "late": [str(v.invalid) for v in verdicts],
+            "met?": [_met(v.met) for v in verdicts],
+        }
+        right = [n for n, name in enumerate(table) if name not in ("cell", "seed by seed", "met?")]
+        print_table(list(table), [list(row) for row in zip(*table.values(), strict=True)], right=tuple(right))
     met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
     say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")
     return missed

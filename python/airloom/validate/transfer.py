@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +18,9 @@ import polars as pl
 
 from airloom import _core, tables
 from airloom.errors import LabError, RunError
-from airloom.laboratory import Program
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
+from airloom.validate.pairs import python
 
 # Transfers go on in several threads, and polars looks for numpy when it first meets an array, in a way that two threads
 # must not do at once: it looks now.
@@ -32,18 +31,9 @@ _REQUEST = 16
 
 _PORT = 5001
 
-#: Both programs ask to run before others, as the engine does: on a busy machine a program that waits for its turn
-#: delays its kernel's answers, which is not what is compared here.
-_FIRST = """\
-import os, socket, sys
-try:
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
-except PermissionError:
-    pass
-"""
-
 #: Takes so many octets of one connection.
 _SINK = """\
+import socket
 with socket.create_server(("", int(sys.argv[1]))) as server:
     print("ready", flush=True)
     connection, _ = server.accept()
@@ -57,6 +47,7 @@ while left > 0:
 
 #: Sends a request and the data behind it, and stays until everything has arrived.
 _SOURCE = """\
+import socket
 request, data = bytes(int(sys.argv[3])), bytes(int(sys.argv[4]))
 with socket.socket() as connection:
     connection.connect((sys.argv[1], int(sys.argv[2])))
@@ -135,12 +126,12 @@ def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -
     address = addresses(scenario.understood, "sink")[0]
     lab = _core.Lab(scenario._core)
     try:
-        sink = _python(lab, "sink", _SINK, str(_PORT), str(size))
+        sink = python(lab, "sink", _SINK, str(_PORT), str(size))
         with sink:
             assert sink.stdout is not None
             if sink.stdout.readline() != "ready\n":
                 raise LabError(f"{scenario.title}: the receiving program did not start")
-            with _python(lab, "source", _SOURCE, address, str(_PORT), str(first), str(size - first)) as source:
+            with python(lab, "source", _SOURCE, address, str(_PORT), str(first), str(size - first)) as source:
                 try:
                     sink.wait(patience_s)
                     source.wait(patience_s)
@@ -178,11 +169,6 @@ def _transfer(
 def _octets(scenario: Scenario) -> int:
     (app,) = (a for a in scenario.understood["hosts"]["source"]["app"] if "bulk" in a)
     return int(app["bulk"]["size"].removesuffix("B")) + _REQUEST
-
-
-def _python(lab: _core.Lab, host: str, text: str, *arguments: str) -> Program:
-    words = [sys.executable, "-c", _FIRST + text, *arguments]
-    return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, None), None, True)
 
 
 def decisions(packets: pl.DataFrame) -> dict[tuple[str, int, int], bool]:

@@ -2,50 +2,35 @@
 
 Client and gateway are two hosts with a W-CDMA channel between them. In real time `airloom serve wap-gateway` and
 `airloom wap get` run in their namespaces, and a server of a few lines beside the gateway; the simulation has the
-same machines of WTP, WSP and gateway without sockets. It begins at the same moment of the model's time, so that the
-channel's transmission intervals and the fates of their blocks lie alike. What is compared is the response time:
-from when the request comes to the link until the last packet of the reply has left it.
+same machines of WTP, WSP and gateway without sockets. What is compared is the response time: from when the request
+comes to the link until the last packet of the reply has left it.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from fnmatch import fnmatch
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from airloom import _core, tables
-from airloom.errors import LabError, RunError, UsageError
+from airloom.errors import LabError, RunError
 from airloom.laboratory import Program
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
+from airloom.validate import pairs
 
 #: The median response time in real time against the simulated one.
 BAR = 0.03
-#: How often a run is made whose engine was too late for its figures to be believed.
-TRIES = 3
-
 #: The server is on the gateway's loopback in real time and a host in virtual time, with as long a name.
 _ORIGIN_REAL, _ORIGIN = "127.0.0.1", "webserver"
 
 #: With IP and UDP: what an acknowledgement (31 octets) and a Disconnect (34) have at most, and a ConnectReply (50).
 _LONGEST_SMALL, _LONGEST_CONNECT_REPLY = 40, 100
-
-_FIRST = """\
-import os, sys
-try:
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
-except PermissionError:
-    pass
-"""
 
 #: Answers as the simulated server does, field by field.
 _SERVER = """\
@@ -76,6 +61,7 @@ class Cell:
     name: str
     size: int
     downlink: str
+    bar: float = BAR
 
 
 CELLS = [
@@ -87,10 +73,7 @@ CELLS = [
 
 def chosen(pattern: str) -> list[Cell]:
     """The cells whose names match `pattern` (`*` for any text)."""
-    found = [cell for cell in CELLS if fnmatch(cell.name, pattern)]
-    if not found:
-        raise UsageError(f"no cell matches {pattern!r}; there are: {', '.join(cell.name for cell in CELLS)}")
-    return found
+    return pairs.chosen(CELLS, pattern)
 
 
 @dataclass(frozen=True)
@@ -107,40 +90,7 @@ class Fetch:
     verdict: str | None = None
 
 
-@dataclass
-class Verdict:
-    """One cell: a pair of fetches for each seed."""
-
-    cell: Cell
-    real: list[Fetch] = field(default_factory=list)
-    simulated: list[Fetch] = field(default_factory=list)
-    #: Runs in real time that were made again because the engine was late.
-    repeated: int = 0
-
-    @property
-    def real_s(self) -> float:
-        """Median seconds in real time."""
-        return statistics.median(f.seconds for f in self.real)
-
-    @property
-    def simulated_s(self) -> float:
-        """Median seconds in virtual time."""
-        return statistics.median(f.seconds for f in self.simulated)
-
-    @property
-    def error(self) -> float:
-        """Relative error of the simulated median."""
-        return self.simulated_s / self.real_s - 1
-
-    @property
-    def errors(self) -> list[float]:
-        """The same seed by seed."""
-        return [s.seconds / r.seconds - 1 for s, r in zip(self.simulated, self.real, strict=True)]
-
-    @property
-    def met(self) -> bool:
-        """Is the median close enough, and can the runs be believed?"""
-        return abs(self.error) <= BAR and all(f.verdict != "invalid" for f in self.real)
+Verdict = pairs.Verdict[Cell, Fetch]
 
 
 def compare(
@@ -151,21 +101,7 @@ def compare(
 ) -> list[Verdict]:
     """A verdict for each cell; `jobs` fetches go on at a time, and `progress` is told how many are done."""
     verdicts = [Verdict(cell) for cell in cells]
-    done = 0
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            work = [pool.submit(_pair, verdict.cell, seed) for verdict in verdicts for seed in seeds]
-            for n, future in enumerate(work):
-                real, simulated, repeated = future.result()
-                verdict = verdicts[n // len(seeds)]
-                verdict.real.append(real)
-                verdict.simulated.append(simulated)
-                verdict.repeated += repeated
-                done += 1
-                progress(done)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pairs.fill(verdicts, seeds, jobs, _pair, progress)
     return verdicts
 
 
@@ -200,10 +136,8 @@ def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenari
 
 def _pair(cell: Cell, seed: int) -> tuple[Fetch, Fetch, int]:
     planned = scenario(cell, seed, real=True)
-    found, tries = in_real_time(planned, cell.size), 1
-    while found.verdict == "invalid" and tries < TRIES:
-        found, tries = in_real_time(planned, cell.size), tries + 1
-    return found, simulated(scenario(cell, seed, real=False, begin_ns=found.began_ns)), tries - 1
+    found, repeated = pairs.believed(lambda: in_real_time(planned, cell.size))
+    return found, simulated(scenario(cell, seed, real=False, begin_ns=found.began_ns)), repeated
 
 
 def simulated(scenario: Scenario) -> Fetch:
@@ -218,8 +152,8 @@ def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetc
     daemon = ["serve", "wap-gateway", "--listen", gateway, "--connectionless", "off", "--no-log"]
     lab = _core.Lab(scenario._core)
     try:
-        origin = _python(lab, "gateway", _SERVER, str(size))
-        server = _python(lab, "gateway", _AIRLOOM, *daemon, "--allow-origin", _ORIGIN_REAL)
+        origin = pairs.python(lab, "gateway", _SERVER, str(size), quiet=True)
+        server = pairs.python(lab, "gateway", _AIRLOOM, *daemon, "--allow-origin", _ORIGIN_REAL, quiet=True)
         with origin, server:
             try:
                 _expect(origin, "ready", scenario)
@@ -237,7 +171,7 @@ def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetc
                     "--time",
                     f"{patience_s:g}",
                 ]
-                with _python(lab, "mobile", _AIRLOOM, *words) as client:
+                with pairs.python(lab, "mobile", _AIRLOOM, *words, quiet=True) as client:
                     try:
                         code = client.wait(patience_s)
                     except subprocess.TimeoutExpired:
@@ -259,11 +193,6 @@ def _expect(program: Program, word: str, scenario: Scenario) -> None:
     line = program.stdout.readline()
     if not line or word not in line:
         raise LabError(f"{scenario.title}: a program did not start")
-
-
-def _python(lab: _core.Lab, host: str, text: str, *arguments: str) -> Program:
-    words = [sys.executable, "-c", _FIRST + text, *arguments]
-    return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, subprocess.DEVNULL), None, True)
 
 
 def _fetch(scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None) -> Fetch:

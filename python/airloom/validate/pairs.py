@@ -1,0 +1,153 @@
+"""Pairs of runs, one in real time and one in virtual time: what comparisons of both clocks have in common.
+
+Every cell of a table is run with several seeds. A run in real time comes first and is made again while its engine was
+too late for its figures to be believed; the simulation then repeats it, beginning at the same moment of the model's
+time, so that a radio channel's transmission intervals and the fates of their blocks lie alike.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from typing import Generic, Protocol, TypeVar
+
+from airloom import _core
+from airloom.errors import UsageError
+from airloom.laboratory import Program
+
+#: How often a run is made whose engine was too late.
+TRIES = 3
+
+#: Programs ask to run before others, as the engine does: on a busy machine a program that waits for its turn delays
+#: its host's answers, which is not what is compared.
+_FIRST = """\
+import os, sys
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+except PermissionError:
+    pass
+"""
+
+
+class Cell(Protocol):
+    """One row of the table."""
+
+    @property
+    def name(self) -> str:
+        """What the row is called."""
+
+    @property
+    def bar(self) -> float:
+        """How far the medians may be apart, as a part of that in real time."""
+
+
+class Run(Protocol):
+    """What was measured in one run."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, in the model's time."""
+
+    @property
+    def verdict(self) -> str | None:
+        """Of real time: `valid`, `suspect` or `invalid`."""
+
+
+C = TypeVar("C", bound=Cell)
+R = TypeVar("R", bound=Run)
+
+
+@dataclass
+class Verdict(Generic[C, R]):
+    """One cell: a pair of runs for each seed."""
+
+    cell: C
+    real: list[R] = field(default_factory=list)
+    simulated: list[R] = field(default_factory=list)
+    #: Runs in real time that were made again because the engine was late.
+    repeated: int = 0
+
+    @property
+    def real_s(self) -> float:
+        """Median seconds in real time."""
+        return statistics.median(r.seconds for r in self.real)
+
+    @property
+    def simulated_s(self) -> float:
+        """Median seconds in virtual time."""
+        return statistics.median(r.seconds for r in self.simulated)
+
+    @property
+    def error(self) -> float:
+        """Relative error of the simulated median."""
+        return self.simulated_s / self.real_s - 1
+
+    @property
+    def errors(self) -> list[float]:
+        """The same seed by seed."""
+        return [s.seconds / r.seconds - 1 for s, r in zip(self.simulated, self.real, strict=True)]
+
+    @property
+    def invalid(self) -> int:
+        """Runs in real time that were late even at the last try."""
+        return sum(r.verdict == "invalid" for r in self.real)
+
+    @property
+    def met(self) -> bool:
+        """Is the median close enough, and can the runs be believed?"""
+        return abs(self.error) <= self.cell.bar and self.invalid == 0
+
+
+def chosen(cells: Sequence[C], pattern: str) -> list[C]:
+    """The cells whose names match `pattern` (`*` for any text)."""
+    found = [cell for cell in cells if fnmatch(cell.name, pattern)]
+    if not found:
+        raise UsageError(f"no cell matches {pattern!r}; there are: {', '.join(cell.name for cell in cells)}")
+    return found
+
+
+def believed(run: Callable[[], R]) -> tuple[R, int]:
+    """Runs in real time until the engine was not late, `TRIES` times at most; and how often it was made again."""
+    found, tries = run(), 1
+    while found.verdict == "invalid" and tries < TRIES:
+        found, tries = run(), tries + 1
+    return found, tries - 1
+
+
+def fill(
+    verdicts: Sequence[Verdict[C, R]],
+    seeds: Sequence[int],
+    jobs: int,
+    pair: Callable[[C, int], tuple[R, R, int]],
+    progress: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Makes the pairs of all verdicts, `jobs` at a time, in the order given; `progress` is told how many are done.
+
+    `pair` makes that of a cell and a seed: the run in real time, the simulated one, how often the first was repeated.
+    """
+    done = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            work = [(verdict, pool.submit(pair, verdict.cell, seed)) for verdict in verdicts for seed in seeds]
+            for verdict, future in work:
+                real, simulated, repeated = future.result()
+                verdict.real.append(real)
+                verdict.simulated.append(simulated)
+                verdict.repeated += repeated
+                done += 1
+                progress(done)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def python(lab: _core.Lab, host: str, text: str, *arguments: str, quiet: bool = False) -> Program:
+    """Starts a few lines of Python on `host`; what they print comes by a pipe, errors are shown unless `quiet`."""
+    words = [sys.executable, "-c", _FIRST + text, *arguments]
+    errors = subprocess.DEVNULL if quiet else None
+    return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, errors), None, True)
