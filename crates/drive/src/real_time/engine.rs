@@ -4,76 +4,30 @@
 //! it. Writing files and drawing progress happen in the caller's thread and delay no datagram.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
+use std::thread;
 
 use nix::poll::PollFd;
-use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use airloom_base::{Duration, Histogram, Instant, Outbox};
+use airloom_base::{Duration, Histogram, Instant};
 use airloom_world::{PortId, World};
 
 use super::clock::{Clock, readable};
-use super::pace::{Pace, Priority, Round};
+use super::exchange::{Handle, Shared, TellAtTheEnd};
+use super::load::{LOOK, Load};
+use super::pace::{Pace, Round};
 use super::port::{Arrival, Intake, Port, PortCounters};
 use super::{Error, Report};
 use crate::virtual_time::{Outcome, Until};
 
-/// How often records are offered to the caller, and the engine looks at itself.
-const LOOK: Duration = Duration::from_millis(100);
 /// Of how many datagrams the arrival is remembered, to know how long the model held them. A power of two.
 const REMEMBERED: usize = 1 << 14;
 /// Octets of frames that the model may hold.
 const MEMORY: usize = 256 << 20;
-/// Rows of the packets table, and octets of captures, that wait for the caller; and rows that a run keeps.
-const ROWS_WAITING: usize = 1 << 20;
-const OCTETS_WAITING: usize = 256 << 20;
-const ROWS: u64 = 20_000_000;
-/// An engine that is busier than this gives real-time priority up, and takes it back below a third of it: kernels stop
-/// a real-time thread for 50 ms that leaves the others less than 5 %. Up to there it keeps nobody from running who
-/// would not give it more to do.
-const TOO_BUSY: f64 = 0.93;
-
 /// Makes the engine's thread panic when the run is so many milliseconds old; not in an optimised build.
 #[cfg(debug_assertions)]
 const PANIC: &str = "AIRLOOM_DEBUG_PANIC_AFTER_MS";
-
-/// What engine and caller share.
-struct Shared {
-    stop: AtomicBool,
-    /// Wakes the engine.
-    wake: EventFd,
-    /// Tells the caller that there is something to take, or that it is over.
-    told: EventFd,
-    exchange: Mutex<Exchange>,
-}
-
-/// Records on their way to the caller, in batches.
-struct Exchange {
-    ready: VecDeque<Outbox>,
-    /// Batches that were taken, for their memory.
-    spare: Vec<Outbox>,
-    at: Instant,
-    backlog: u64,
-    ended: bool,
-}
-
-impl Shared {
-    fn exchange(&self) -> MutexGuard<'_, Exchange> {
-        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// An engine at work. Dropped, it stops.
-pub(super) struct Handle {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<(World, io::Result<Report>)>>,
-}
 
 /// Starts an engine that runs `world` on `ports`. It ends as `until` says; with `wait_for_apps` also when every
 /// application has finished, if there are any that need time.
@@ -85,88 +39,19 @@ pub(super) fn start(
     called: Clock,
 ) -> Result<Handle, Error> {
     let failed = |what: &str, e: io::Error| Error::SetUp(format!("{what}: {e}"));
-    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-    let event = || EventFd::from_value_and_flags(0, flags).map_err(|e| failed("an event", e.into()));
-    let exchange = Exchange {
-        ready: VecDeque::new(),
-        spare: vec![world.records().counterpart()],
-        at: Instant::ZERO,
-        backlog: 0,
-        ended: false,
-    };
-    let shared = Arc::new(Shared {
-        stop: AtomicBool::new(false),
-        wake: event()?,
-        told: event()?,
-        exchange: Mutex::new(exchange),
-    });
+    let shared = Shared::new(vec![world.records().counterpart()]).map_err(|e| failed("an event", e))?;
+    let shared = Arc::new(shared);
     let theirs = Arc::clone(&shared);
     let thread = thread::Builder::new().name("airloom-engine".to_owned()).spawn(move || {
         let _told = TellAtTheEnd(Arc::clone(&theirs));
         let mut engine = Engine::new(theirs, ports, called);
         let outcome = engine.run(&mut world, until, wait_for_apps);
         world.close_books();
-        engine.offer(&mut world);
+        engine.shared.offer(engine.now, world.longest_backlog(), world.records());
         let report = outcome.map(|outcome| engine.report(outcome, &world));
         (world, report)
     });
-    Ok(Handle { shared, thread: Some(thread.map_err(|e| failed("the engine's thread", e))?) })
-}
-
-/// Says that the engine has ended, however it ended.
-struct TellAtTheEnd(Arc<Shared>);
-
-impl Drop for TellAtTheEnd {
-    fn drop(&mut self) {
-        self.0.exchange().ended = true;
-        let _ = self.0.told.write(1);
-    }
-}
-
-impl Handle {
-    /// Readable when there are records to take, or when the engine has ended.
-    pub(super) fn told(&self) -> BorrowedFd<'_> {
-        self.shared.told.as_fd()
-    }
-
-    /// Takes the next records into `records`, which is empty, if there are any. Says up to when the engine had come, and
-    /// what waited in the links then, and whether it has ended and all was taken.
-    pub(super) fn take(&self, records: &mut Outbox) -> (Instant, u64, bool) {
-        let mut exchange = self.shared.exchange();
-        match exchange.ready.pop_front() {
-            Some(mut batch) => {
-                batch.swap_records(records);
-                exchange.spare.push(batch);
-            }
-            // Only when all is taken there is nothing to be told.
-            None if !exchange.ended => drop(self.shared.told.read()),
-            None => {}
-        }
-        (exchange.at, exchange.backlog, exchange.ended && exchange.ready.is_empty() && records.is_empty())
-    }
-
-    /// Asks the engine to end; its outcome is then [`Outcome::Stopped`].
-    pub(super) fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Release);
-        let _ = self.shared.wake.write(1);
-    }
-
-    /// Waits for the end. The world comes back, unless the engine panicked.
-    pub(super) fn join(mut self, world: &mut World) -> Result<Report, Error> {
-        let thread = self.thread.take().expect("taken once, here");
-        let (back, report) = thread.join().map_err(|_| Error::Device("the engine panicked".to_owned()))?;
-        *world = back;
-        report.map_err(|e| Error::Device(e.to_string()))
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.stop();
-            let _ = thread.join();
-        }
-    }
+    Ok(Handle::new(shared, thread.map_err(|e| failed("the engine's thread", e))?))
 }
 
 /// What the loop keeps besides the world.
@@ -193,67 +78,7 @@ struct Engine {
     load: Load,
     lead: Duration,
     clock_time: Duration,
-    rows: u64,
-    records_lost: u64,
     start_up: Duration,
-}
-
-/// What the engine knows about its own use of the processor.
-struct Load {
-    schedule: Option<File>,
-    waited_before: u64,
-    /// Processor time, time at the clock and time of the last look.
-    last: (Duration, Duration, Instant),
-    busiest: f64,
-    priority: Priority,
-    /// The best that it had.
-    best: Priority,
-}
-
-impl Load {
-    fn new() -> Load {
-        // The calling thread's, whoever reads it later.
-        let schedule = File::open("/proc/thread-self/schedstat").ok();
-        let priority = Priority::best(false);
-        let mut load = Load {
-            schedule,
-            waited_before: 0,
-            last: (Duration::ZERO, Duration::ZERO, Instant::ZERO),
-            busiest: 0.0,
-            priority,
-            best: priority,
-        };
-        load.waited_before = load.waited().unwrap_or(0);
-        load
-    }
-
-    /// Nanoseconds for which the thread was ready to run and did not.
-    fn waited(&self) -> Option<u64> {
-        let mut text = [0; 128];
-        let len = self.schedule.as_ref()?.read_at(&mut text, 0).ok()?;
-        std::str::from_utf8(&text[..len]).ok()?.split_whitespace().nth(1)?.parse().ok()
-    }
-
-    /// Looks at the time since the last look. Time spent looking at the clock is not work: it gives way.
-    fn look(&mut self, now: Instant, cpu: Duration, clock_time: Duration) {
-        let (cpu_before, clock_before, before) = self.last;
-        let elapsed = now.since(before);
-        if elapsed < LOOK {
-            return;
-        }
-        self.last = (cpu, clock_time, now);
-        let work = cpu.saturating_sub(cpu_before).saturating_sub(clock_time.saturating_sub(clock_before));
-        let share = work.as_nanos() as f64 / elapsed.as_nanos() as f64;
-        self.busiest = self.busiest.max(share.min(1.0));
-        match self.priority {
-            Priority::RealTime if share > TOO_BUSY => self.priority = Priority::best(true),
-            Priority::RealTime => {}
-            _ if self.best == Priority::RealTime && share < TOO_BUSY / 3.0 => {
-                self.priority = Priority::best(false);
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Engine {
@@ -280,8 +105,6 @@ impl Engine {
             load,
             lead: Duration::ZERO,
             clock_time: Duration::ZERO,
-            rows: 0,
-            records_lost: 0,
             start_up: called.now().since(Instant::ZERO),
             clock: Clock::start(),
         }
@@ -319,9 +142,9 @@ impl Engine {
             if at >= next_look {
                 next_look = at + LOOK;
                 self.load.look(at, self.clock.cpu(), self.clock_time);
-                self.offer(world);
+                self.shared.offer(self.now, world.longest_backlog(), world.records());
             }
-            if shared.stop.load(Ordering::Acquire) {
+            if shared.is_stopped() {
                 self.lead = pace.lead.length();
                 return Ok(Outcome::Stopped);
             }
@@ -344,7 +167,7 @@ impl Engine {
             let look = if world.records().is_empty() && self.is_rested(at) { end } else { next_look };
             let deadline = due.min(look).min(end);
             let ports = self.ports.iter().map(|p| p.readable());
-            let mut descriptors: Vec<PollFd> = ports.chain([shared.wake.as_fd()]).map(readable).collect();
+            let mut descriptors: Vec<PollFd> = ports.chain([shared.wake()]).map(readable).collect();
             let round = Round {
                 began: at,
                 octets: self.octets.wrapping_sub(before),
@@ -454,38 +277,9 @@ impl Engine {
         });
     }
 
-    /// Offers the caller the records made since the last time.
-    fn offer(&mut self, world: &mut World) {
-        let backlog = world.longest_backlog();
-        let records = world.records();
-        let mut exchange = self.shared.exchange();
-        exchange.at = self.now;
-        exchange.backlog = backlog;
-        let waiting: usize = exchange.ready.iter().map(|b| b.packets.len()).sum();
-        let octets: usize = exchange.ready.iter().map(|b| b.octets.len()).sum();
-        // The caller is slower than the network, or has more than it should keep.
-        if waiting > ROWS_WAITING || octets > OCTETS_WAITING || self.rows > ROWS {
-            self.records_lost += records.packets.len() as u64;
-            records.packets.clear();
-            records.octets.clear();
-        }
-        if records.is_empty() {
-            return;
-        }
-        self.rows += records.packets.len() as u64;
-        let mut batch = exchange.spare.pop().unwrap_or_else(|| records.counterpart());
-        batch.clear();
-        batch.swap_records(records);
-        exchange.ready.push_back(batch);
-        drop(exchange);
-        let _ = self.shared.told.write(1);
-    }
-
     fn report(&mut self, outcome: Outcome, world: &World) -> Report {
         let elapsed = self.clock.now().since(Instant::ZERO);
         let share = |time: Duration| time.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
-        let waited =
-            self.load.waited().map(|n| Duration::from_nanos(n.saturating_sub(self.load.waited_before)));
         let counters = self.ports.iter_mut().map(|p| p.counters());
         Report {
             outcome,
@@ -499,13 +293,13 @@ impl Engine {
             start_up: self.start_up,
             cpu_share: share(self.clock.cpu()),
             busiest: self.load.busiest,
-            waited_share: waited.map(share),
+            waited_share: self.load.waited().map(share),
             clock_share: share(self.clock_time),
             lead: self.lead,
             priority: self.load.best,
             grades: world.grades().map(|(name, grade)| (name.to_owned(), grade)).collect(),
             malformed: self.malformed,
-            records_lost: self.records_lost,
+            records_lost: self.shared.lost(),
         }
     }
 }
@@ -520,7 +314,10 @@ fn put_in_order(arrivals: &mut VecDeque<Arrival>, last: &mut Instant) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::net::Ipv4Addr;
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::sync::Mutex;
 
     use airloom_base::Packet;
     use airloom_wire::edge::Received;
@@ -606,20 +403,7 @@ mod tests {
             let port = Scripted { descriptor, readings: readings.into(), left: Arc::clone(left) };
             Box::new(port) as Box<dyn Port>
         });
-        let event = || EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
-        let exchange = Exchange {
-            ready: VecDeque::new(),
-            spare: Vec::new(),
-            at: Instant::ZERO,
-            backlog: 0,
-            ended: false,
-        };
-        let shared = Shared {
-            stop: AtomicBool::new(false),
-            wake: event(),
-            told: event(),
-            exchange: Mutex::new(exchange),
-        };
+        let shared = Shared::new(Vec::new()).unwrap();
         (Engine::new(Arc::new(shared), ports.collect(), Clock::start()), b.build().unwrap(), left)
     }
 

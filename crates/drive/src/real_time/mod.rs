@@ -20,6 +20,8 @@
 //! | part | what it is |
 //! |---|---|
 //! | `engine` | the loop |
+//! | `exchange` | what it shares with its caller: records, a request to end |
+//! | `load` | what it uses of the processor |
 //! | `clock` | the monotonic clock and the kernel's stamps |
 //! | `pace` | waiting to the microsecond; how the kernel schedules the engine |
 //! | [`port`], `tun` | a device: packet socket on a veth pair, or TUN; others fit the same trait |
@@ -36,8 +38,10 @@ mod capabilities;
 mod clock;
 mod departing;
 mod engine;
+mod exchange;
 pub mod hosts;
 mod lab;
+mod load;
 mod meter;
 mod netlink;
 mod pace;
@@ -216,7 +220,7 @@ pub fn run_and_tell(
 
 /// Looks at what the engine records until it has ended by itself, the command has ended, or `look` says so: then true.
 fn watch(
-    engine: &engine::Handle,
+    engine: &exchange::Handle,
     command: Option<&process::Running>,
     records: &mut Outbox,
     mut look: impl FnMut(Instant, u64, &mut Outbox) -> bool,

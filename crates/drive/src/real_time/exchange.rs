@@ -1,0 +1,181 @@
+//! What an engine and its caller share: records on their way out in batches, a request to end, and who wakes whom.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use airloom_base::{Instant, Outbox};
+use airloom_world::World;
+
+use super::{Error, Report};
+
+/// Rows of the packets table, and octets of captures, that wait for the caller; and rows that a run keeps.
+const ROWS_WAITING: usize = 1 << 20;
+const OCTETS_WAITING: usize = 256 << 20;
+const ROWS: u64 = 20_000_000;
+/// What engine and caller share.
+pub(super) struct Shared {
+    stop: AtomicBool,
+    /// Wakes the engine.
+    wake: EventFd,
+    /// Tells the caller that there is something to take, or that it is over.
+    told: EventFd,
+    exchange: Mutex<Exchange>,
+}
+
+/// Records on their way to the caller.
+struct Exchange {
+    ready: VecDeque<Outbox>,
+    /// Batches that were taken, for their memory.
+    spare: Vec<Outbox>,
+    at: Instant,
+    backlog: u64,
+    ended: bool,
+    /// Rows that were offered, and those that there was no room for.
+    rows: u64,
+    lost: u64,
+}
+
+impl Shared {
+    /// Nothing to take yet; batches are made of `spare` as long as there are any.
+    pub(super) fn new(spare: Vec<Outbox>) -> io::Result<Shared> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let event = || EventFd::from_value_and_flags(0, flags).map_err(io::Error::from);
+        let exchange = Exchange {
+            ready: VecDeque::new(),
+            spare,
+            at: Instant::ZERO,
+            backlog: 0,
+            ended: false,
+            rows: 0,
+            lost: 0,
+        };
+        Ok(Shared {
+            stop: AtomicBool::new(false),
+            wake: event()?,
+            told: event()?,
+            exchange: Mutex::new(exchange),
+        })
+    }
+
+    fn exchange(&self) -> MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Readable when the engine is asked to end.
+    pub(super) fn wake(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// Is the engine asked to end?
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Offers the caller the records made since the last time; the engine has come to `at`.
+    pub(super) fn offer(&self, at: Instant, backlog: u64, records: &mut Outbox) {
+        let mut exchange = self.exchange();
+        exchange.at = at;
+        exchange.backlog = backlog;
+        let waiting: usize = exchange.ready.iter().map(|b| b.packets.len()).sum();
+        let octets: usize = exchange.ready.iter().map(|b| b.octets.len()).sum();
+        // The caller is slower than the network, or has more than it should keep.
+        if waiting > ROWS_WAITING || octets > OCTETS_WAITING || exchange.rows > ROWS {
+            exchange.lost += records.packets.len() as u64;
+            records.packets.clear();
+            records.octets.clear();
+        }
+        if records.is_empty() {
+            return;
+        }
+        exchange.rows += records.packets.len() as u64;
+        let mut batch = exchange.spare.pop().unwrap_or_else(|| records.counterpart());
+        batch.clear();
+        batch.swap_records(records);
+        exchange.ready.push_back(batch);
+        drop(exchange);
+        let _ = self.told.write(1);
+    }
+
+    /// Rows that there was no room for.
+    pub(super) fn lost(&self) -> u64 {
+        self.exchange().lost
+    }
+
+    /// Says that the engine has ended.
+    fn end(&self) {
+        self.exchange().ended = true;
+        let _ = self.told.write(1);
+    }
+}
+
+/// Says that the engine has ended, however it ended.
+pub(super) struct TellAtTheEnd(pub(super) Arc<Shared>);
+
+impl Drop for TellAtTheEnd {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// An engine at work. Dropped, it stops.
+pub(super) struct Handle {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<(World, io::Result<Report>)>>,
+}
+
+impl Handle {
+    /// The engine that runs in `thread`.
+    pub(super) fn new(shared: Arc<Shared>, thread: JoinHandle<(World, io::Result<Report>)>) -> Handle {
+        Handle { shared, thread: Some(thread) }
+    }
+
+    /// Readable when there are records to take, or when the engine has ended.
+    pub(super) fn told(&self) -> BorrowedFd<'_> {
+        self.shared.told.as_fd()
+    }
+
+    /// Takes the next records into `records`, which is empty, if there are any. Says up to when the engine had come, and
+    /// what waited in the links then, and whether it has ended and all was taken.
+    pub(super) fn take(&self, records: &mut Outbox) -> (Instant, u64, bool) {
+        let mut exchange = self.shared.exchange();
+        match exchange.ready.pop_front() {
+            Some(mut batch) => {
+                batch.swap_records(records);
+                exchange.spare.push(batch);
+            }
+            // Only when all is taken there is nothing to be told.
+            None if !exchange.ended => drop(self.shared.told.read()),
+            None => {}
+        }
+        (exchange.at, exchange.backlog, exchange.ended && exchange.ready.is_empty() && records.is_empty())
+    }
+
+    /// Asks the engine to end; its outcome is then [`Outcome::Stopped`].
+    pub(super) fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        let _ = self.shared.wake.write(1);
+    }
+
+    /// Waits for the end. The world comes back, unless the engine panicked.
+    pub(super) fn join(mut self, world: &mut World) -> Result<Report, Error> {
+        let thread = self.thread.take().expect("taken once, here");
+        let (back, report) = thread.join().map_err(|_| Error::Device("the engine panicked".to_owned()))?;
+        *world = back;
+        report.map_err(|e| Error::Device(e.to_string()))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stop();
+            let _ = thread.join();
+        }
+    }
+}
