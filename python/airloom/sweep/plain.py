@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.ma  # polars looks for it at the first array: not when everything else is done
 import polars as pl
 
 from airloom.sweep.axes import Axis, Label
