@@ -144,6 +144,11 @@ pub trait Transport: Send {
     fn unacknowledged(&self, _stream: u16) -> u64 {
         0
     }
+    /// How many streams both ends can write and read, where the streams of a connection have no end of their own (SCTP); what
+    /// it asks for until that is agreed on. `None`: one stream, which each side finishes.
+    fn streams(&self) -> Option<u16> {
+        None
+    }
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
@@ -309,6 +314,12 @@ pub trait Sockets {
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
     /// Octets written that the peer has not acknowledged yet, sent or not (as `SIOCOUTQ`).
     fn unacknowledged(&self, socket: SocketId) -> u64;
+    /// How many streams the association of this socket has ([`SocketId::with_stream`] names them); `None` if it is a connection
+    /// of one stream. Until `Opened` it is what is asked for. An association takes data before that, and `finish` ends all of
+    /// it.
+    fn streams(&self, _socket: SocketId) -> Option<u16> {
+        None
+    }
     /// Half close: no more data from us.
     fn finish(&mut self, cx: &mut Cx, socket: SocketId);
     /// Ends it at once; no further event comes.

@@ -465,6 +465,10 @@ impl Transport for Association {
         self.unacknowledged
     }
 
+    fn streams(&self) -> Option<u16> {
+        Some(self.out.streams().min(self.inbound.streams()))
+    }
+
     fn facts(&self) -> FlowFacts {
         let primary = self.paths.first();
         FlowFacts {

@@ -134,6 +134,11 @@ impl Inbound {
         }
     }
 
+    /// Streams that the peer may send on.
+    pub fn streams(&self) -> u16 {
+        self.limit
+    }
+
     /// Octets of the buffer that are free.
     pub fn window(&self) -> u64 {
         self.buffer.saturating_sub(self.held)

@@ -102,6 +102,11 @@ impl Outbound {
         dropped
     }
 
+    /// Streams there are.
+    pub fn streams(&self) -> u16 {
+        self.limit
+    }
+
     pub fn has(&self, stream: u16) -> bool {
         stream < self.limit
     }

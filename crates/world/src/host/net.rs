@@ -352,6 +352,11 @@ impl Sockets for Call<'_> {
         connection.map_or(0, |c| c.transport.unacknowledged(socket.stream))
     }
 
+    fn streams(&self, socket: SocketId) -> Option<u16> {
+        let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
+        place.and_then(|s| s.connection.as_deref()).and_then(|c| c.transport.streams())
+    }
+
     fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
         if let Some(connection) = self.connection(socket) {
             connection.transport.finish(cx, socket.stream);
