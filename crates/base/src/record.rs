@@ -160,6 +160,8 @@ pub struct PageRecord {
     pub start: Instant,
     /// Time until everything had arrived.
     pub load: Option<Duration>,
+    /// Time until the first object had.
+    pub first_object: Option<Duration>,
     /// Objects.
     pub objects: u32,
     /// Octets of bodies.

@@ -12,6 +12,8 @@ pub(crate) struct Loads {
     pages: u64,
     failed: u64,
     load: Times,
+    /// From a page's beginning to its first object.
+    first: Times,
     /// When the first page began and the last one ended.
     span: Option<(Instant, Instant)>,
 }
@@ -33,6 +35,9 @@ impl Loads {
         if let Some(time) = load {
             self.load.add(time);
         }
+        if let Some(first) = page.first {
+            self.first.add(first);
+        }
         let first = self.span.map_or(page.start, |(first, _)| first);
         self.span = Some((first, cx.now));
         if cx.records.wants_facts() {
@@ -43,6 +48,7 @@ impl Loads {
                 client: host.to_owned(),
                 start: page.start,
                 load,
+                first_object: page.first,
                 objects: objects.len() as u32,
                 bytes: page.bytes,
                 connections: page.connections,
@@ -58,5 +64,6 @@ impl Loads {
         out.set("pages_failed", self.failed as f64);
         out.set_some("page_load_s", self.load.mean_s());
         self.load.summarise("page_load", out);
+        self.first.summarise("first_object", out);
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Page {
     pub(crate) failed: u32,
     pub(crate) bytes: u64,
     pub(crate) connections: u32,
+    /// From the beginning to the arrival of the first object that arrived.
+    pub(crate) first: Option<Duration>,
 }
 
 impl Page {
@@ -46,6 +48,7 @@ impl Page {
             failed: 0,
             bytes: 0,
             connections: 0,
+            first: None,
         }
     }
 
@@ -68,6 +71,9 @@ impl Page {
     pub(crate) fn settle(&mut self, arrived: bool, now: Instant) {
         self.unsettled -= 1;
         self.failed += u32::from(!arrived);
+        if arrived {
+            self.first.get_or_insert(now - self.start);
+        }
         if self.held > 0 {
             self.parsed = Some(now + self.parsing);
             self.go_on(now);
@@ -118,7 +124,7 @@ mod tests {
         assert!(!page.is_done());
         page.settle(true, at(2000));
         assert!(page.is_done());
-        assert_eq!(page.failed, 1);
+        assert_eq!((page.failed, page.first), (1, Some(Duration::from_millis(1000))));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(super) struct Pages {
     client: Category,
     start_ns: Vec<i64>,
     load_ns: Optional<i64>,
+    first_object_ns: Optional<i64>,
     objects: Vec<u32>,
     bytes: Vec<u64>,
     connections: Vec<u32>,
@@ -25,6 +26,7 @@ impl Pages {
         self.client.push(&page.client);
         self.start_ns.push(nanos(page.start.as_nanos()));
         self.load_ns.push(page.load.map(|d| nanos(d.as_nanos())));
+        self.first_object_ns.push(page.first_object.map(|d| nanos(d.as_nanos())));
         self.objects.push(page.objects);
         self.bytes.push(page.bytes);
         self.connections.push(page.connections);
@@ -38,6 +40,7 @@ impl Pages {
             self.client.column("client"),
             full("start_ns", Values::I64(self.start_ns)),
             self.load_ns.column("load_ns", Values::I64),
+            self.first_object_ns.column("first_object_ns", Values::I64),
             full("objects", Values::U32(self.objects)),
             full("bytes", Values::U64(self.bytes)),
             full("connections", Values::U32(self.connections)),
