@@ -9,7 +9,8 @@ use airloom_base::{
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use bytes::Bytes;
 
-use super::connection::{Connection, Exchange, Progress};
+use super::connection::{Connection, Offer};
+use super::lane::{Exchange, Progress};
 use super::{Config, Http};
 use crate::pages::{Loads, Page, Plan};
 use crate::times::Times;
@@ -33,10 +34,14 @@ struct Results {
     pages: Loads,
     object: Times,
     first_byte: Times,
+    /// From the beginning of the page.
+    arrival: Times,
     failed: u64,
     bytes: u64,
     wasted: u64,
     connections: u64,
+    /// Most streams of a connection that objects were dealt over.
+    streams: usize,
     asked_again: u64,
     timeouts: u64,
 }
@@ -50,7 +55,8 @@ impl Client {
         host: &str,
         stream: impl Fn(&str) -> Stream,
     ) -> Result<Self, ConfigError> {
-        let numbers = [("connections", config.connections), ("pipeline", config.pipeline)];
+        let numbers =
+            [("connections", config.connections), ("streams", config.streams), ("pipeline", config.pipeline)];
         if let Some((key, _)) = numbers.iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::at(key, "must be at least 1"));
         }
@@ -90,7 +96,7 @@ impl Client {
     fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         loop {
             if self.page.as_ref().is_some_and(Page::is_done) {
-                self.end_page(cx);
+                self.end_page(cx, net);
             }
             if self.page.is_none() && self.plan.next().is_some_and(|at| at <= cx.now) {
                 self.page = Some(self.plan.begin(cx.now));
@@ -105,45 +111,56 @@ impl Client {
             }
         }
         if self.is_done() {
-            for connection in std::mem::take(&mut self.connections) {
-                net.finish(cx, connection.socket);
-            }
+            self.hang_up(cx, net);
         }
         let deadlines = self.connections.iter().map(|c| c.deadline).min();
         let next = self.page.as_ref().map_or_else(|| self.plan.next(), Page::next);
         self.wake = [deadlines, next].into_iter().flatten().min();
     }
 
-    fn end_page(&mut self, cx: &mut Cx) {
+    fn end_page(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         self.results.pages.ended(cx, &page, self.plan.objects(&page), &self.authority, &self.host);
         self.plan.ended(cx.now);
+        if self.config.per_page {
+            self.hang_up(cx, net);
+        }
+    }
+
+    /// Finishes all connections.
+    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        for connection in self.connections.drain(..) {
+            net.finish(cx, connection.socket);
+        }
     }
 
     /// Gives waiting objects to connections.
     fn dispatch(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while self.page.as_ref().is_some_and(Page::has_waiting) {
-            let Some(place) = self.connection(cx, net) else { return };
+            let Some((place, lane)) = self.stream(cx, net) else { return };
             let Some(page) = &mut self.page else { return };
             let Some(job) = page.take() else { return };
             let target = self.plan.objects(page)[job.object as usize].path().to_owned();
             let request = self.request(target);
             let connection = &mut self.connections[place];
             connection.deadline = cx.now + self.config.timeout;
-            connection.ask(cx, net, job, request);
+            connection.ask(cx, net, lane, job, request);
         }
     }
 
-    /// The connection for the next request: an idle one, a new one, or the one with the fewest requests.
-    fn connection(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Option<usize> {
+    /// The connection and its stream for the next request: an idle one, one of a new connection, or the one with the fewest
+    /// requests.
+    fn stream(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Option<(usize, usize)> {
         let depth = self.config.depth();
-        let open = self.connections.iter().enumerate().filter(|(_, c)| c.takes_more(depth));
-        let (load, best) = open.map(|(place, c)| (c.load(), place)).min().unzip();
-        if load == Some(0) {
-            return best;
+        let offers = self.connections.iter().enumerate().filter_map(|(place, c)| c.offer(place, depth));
+        let best = offers.min();
+        let place = |offer: Offer| (offer.connection, offer.lane);
+        if best.is_some_and(|offer| offer.load == 0) {
+            return best.map(place);
         }
         if self.connections.len() < usize::from(self.config.connections) {
             let socket = net.connect(cx, self.to);
+            let streams = net.streams(socket);
             self.results.connections += 1;
             if let Some(page) = &mut self.page {
                 page.connections += 1;
@@ -151,12 +168,14 @@ impl Client {
             // The first request may always be put on it, whether it persists afterwards or not.
             self.connections.push(Connection::new(
                 socket,
+                streams,
+                self.config.streams,
                 self.config.persists(),
                 cx.now + self.config.timeout,
             ));
-            return Some(self.connections.len() - 1);
+            return Some((self.connections.len() - 1, 0));
         }
-        best
+        best.map(place)
     }
 
     fn request(&self, target: String) -> Bytes {
@@ -184,14 +203,14 @@ impl Client {
     }
 
     fn place(&self, socket: SocketId) -> Option<usize> {
-        self.connections.iter().position(|c| c.socket == socket)
+        self.connections.iter().position(|c| c.is(socket))
     }
 
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         while let Some(place) = self.place(socket) {
             let connection = &mut self.connections[place];
             connection.deadline = cx.now + self.config.timeout;
-            match connection.read(cx, net) {
+            match connection.read(cx, net, socket.stream) {
                 Progress::None => return,
                 Progress::Complete(exchange) => self.complete(cx, net, place, exchange),
                 Progress::Broken => {
@@ -210,6 +229,7 @@ impl Client {
             self.results.object.add(cx.now - exchange.asked);
             self.results.bytes += exchange.got;
             page.bytes += exchange.got;
+            self.results.arrival.add(cx.now - page.start);
         } else {
             self.results.failed += 1;
             self.results.wasted += exchange.got;
@@ -227,12 +247,12 @@ impl Client {
 
     /// The connection is of no more use: what it did not answer is asked for again, or has failed.
     fn lost(&mut self, now: Instant, place: usize) {
-        let (unanswered, blame) = self.connections.swap_remove(place).unanswered();
+        let unanswered = self.connections.swap_remove(place).unanswered();
         let Some(page) = &mut self.page else { return };
-        for (position, exchange) in unanswered.into_iter().enumerate().rev() {
+        for (exchange, blame) in unanswered.into_iter().rev() {
             self.results.wasted += exchange.got;
             let mut job = exchange.job;
-            job.failures += u16::from(blame && position == 0);
+            job.failures += u16::from(blame);
             if job.failures > self.config.retries {
                 self.results.failed += 1;
                 page.settle(false, now);
@@ -271,7 +291,11 @@ impl App for Client {
                 let Some(place) = self.place(socket) else { return };
                 let connection = &mut self.connections[place];
                 connection.deadline = cx.now + self.config.timeout;
-                connection.opened(cx, net);
+                let missing = connection.go_on(cx, net);
+                self.results.streams = self.results.streams.max(connection.streams());
+                if let Some(page) = &mut self.page {
+                    missing.into_iter().rev().for_each(|job| page.again(job));
+                }
             }
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
@@ -305,10 +329,12 @@ impl App for Client {
         out.set("objects", results.object.count() as f64);
         out.set("failed", results.failed as f64);
         results.object.summarise("object", out);
+        results.arrival.summarise("arrival", out);
         out.set_some("first_byte_mean_s", results.first_byte.mean_s());
         out.set("bytes", results.bytes as f64);
         out.set("wasted_bytes", results.wasted as f64);
         out.set("connections", results.connections as f64);
+        out.set("streams", results.streams as f64);
         out.set("asked_again", results.asked_again as f64);
         out.set("timeouts", results.timeouts as f64);
     }

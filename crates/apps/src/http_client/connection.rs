@@ -1,153 +1,131 @@
-//! One connection of the client: requests on their way out, responses on their way in.
+//! One connection of the client: its streams, and when it is given up.
 
-use std::collections::VecDeque;
+use airloom_base::{Cx, Instant, SocketId, Sockets};
+use bytes::Bytes;
 
-use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
-use airloom_content::http::message::{Method, ResponseHead};
-use airloom_content::http::v1::{
-    BodyLength, Error, Framing, Item, Limits, Receiver, ResponseReader, persists,
-};
-use bytes::{Buf, Bytes};
-
+use super::lane::{Exchange, Lane, Progress};
 use crate::pages::Job;
 
-/// A request and what has come of it.
-pub(super) struct Exchange {
-    pub(super) job: Job,
-    pub(super) asked: Instant,
-    pub(super) first_byte: Option<Instant>,
-    pub(super) status: u16,
-    /// Octets of the body so far.
-    pub(super) got: u64,
-}
-
-/// What reading led to.
-pub(super) enum Progress {
-    /// Nothing more for now.
-    None,
-    /// A response is complete.
-    Complete(Exchange),
-    /// What came is not HTTP, or broken off.
-    Broken,
-}
-
-/// One connection.
+/// One connection, or one association with the streams that objects are dealt over.
 pub(super) struct Connection {
     pub(super) socket: SocketId,
-    opened: bool,
-    reader: ResponseReader,
-    unsent: VecDeque<Bytes>,
-    /// Requests without a complete response, in order.
-    waiting: VecDeque<Exchange>,
+    /// May it be written to?
+    is_open: bool,
+    lanes: Vec<Lane>,
+    /// Its streams do not end by themselves.
+    is_association: bool,
     /// Responses that were complete.
-    pub(super) completed: u32,
+    completed: u32,
     /// Will it carry another exchange, as far as is known?
     persists: bool,
     /// When to give it up.
     pub(super) deadline: Instant,
 }
 
+/// A stream that takes another request; the smallest is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Offer {
+    /// Requests that wait on it.
+    pub(super) load: usize,
+    /// Requests that it had, so that those of an association are used in turn.
+    turn: u64,
+    /// Its connection and its place there.
+    pub(super) connection: usize,
+    pub(super) lane: usize,
+}
+
 impl Connection {
-    /// A connection that is being opened; `persists` if it is to carry more than one exchange.
-    pub(super) fn new(socket: SocketId, persists: bool, deadline: Instant) -> Self {
+    /// A connection that is being opened; `persists` if it is to carry more than one exchange. `streams` are those of an
+    /// association, of which at most `most` are used.
+    pub(super) fn new(
+        socket: SocketId,
+        streams: Option<u16>,
+        most: u16,
+        persists: bool,
+        deadline: Instant,
+    ) -> Self {
+        let is_association = streams.is_some();
+        let count = streams.map_or(1, |there| there.min(most).max(1));
         Connection {
             socket,
-            opened: false,
-            reader: ResponseReader::new(Limits::default()),
-            unsent: VecDeque::new(),
-            waiting: VecDeque::new(),
+            // Data may leave with the cookie, before the association is there (RFC 9260, 5.1).
+            is_open: is_association,
+            lanes: (0..count).map(|n| Lane::new(socket.with_stream(n), is_association)).collect(),
+            is_association,
             completed: 0,
-            persists,
+            persists: persists || is_association,
             deadline,
         }
     }
 
+    /// Does this event's socket stand for one of its streams?
+    pub(super) fn is(&self, socket: SocketId) -> bool {
+        self.socket == socket.with_stream(self.socket.stream)
+    }
+
     /// How many requests wait for their response.
     pub(super) fn load(&self) -> usize {
-        self.waiting.len()
+        self.lanes.iter().map(Lane::load).sum()
     }
 
-    /// May another request be put behind those that wait? `depth` is the most that may wait at a time.
-    pub(super) fn takes_more(&self, depth: usize) -> bool {
+    /// How many streams it uses.
+    pub(super) fn streams(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The best of its streams for another request behind those that wait, which it has as number `connection`. `depth` is
+    /// the most that may wait on a stream at a time.
+    pub(super) fn offer(&self, connection: usize, depth: usize) -> Option<Offer> {
         //= RFC 2616 (8.1.2.2): a client pipelines only once it knows that the connection persists, and not right
-        //= after a failure: here, after the first response of the connection.
-        let allowed = if self.completed > 0 { depth } else { 1 };
-        self.persists && self.waiting.len() < allowed
+        //= after a failure: here, after the first response of the connection. An association is known to.
+        let allowed = if self.completed > 0 || self.is_association { depth } else { 1 };
+        let takes_more = |lane: &&Lane| self.persists && lane.load() < allowed;
+        let offer = |(place, lane): (usize, &Lane)| Offer {
+            load: lane.load(),
+            turn: if self.is_association { lane.asked } else { 0 },
+            connection,
+            lane: place,
+        };
+        self.lanes.iter().enumerate().filter(|(_, lane)| takes_more(lane)).map(offer).min()
     }
 
-    /// Asks for something.
-    pub(super) fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets, job: Job, request: Bytes) {
-        self.reader.expect(Method::Get);
-        self.unsent.push_back(request);
-        self.waiting.push_back(Exchange { job, asked: cx.now, first_byte: None, status: 0, got: 0 });
-        self.write(cx, net);
-    }
-
-    /// It is open now.
-    pub(super) fn opened(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.opened = true;
-        self.write(cx, net);
-    }
-
-    /// Writes what there is room for.
-    pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        while let Some(first) = self.unsent.front_mut().filter(|_| self.opened) {
-            let taken = net.write(cx, self.socket, Body::Real(first.clone()));
-            first.advance(taken.min(first.len()));
-            if !first.is_empty() {
-                return;
-            }
-            self.unsent.pop_front();
+    /// Asks for something on one of its streams.
+    pub(super) fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets, lane: usize, job: Job, request: Bytes) {
+        let Some(lane) = self.lanes.get_mut(lane) else { return };
+        lane.ask(cx.now, job, request);
+        if self.is_open {
+            lane.write(cx, net);
         }
     }
 
-    /// Reads up to the end of the next response.
-    pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Progress {
-        loop {
-            match self.reader.poll() {
-                Ok(None) => match net.read(cx, self.socket, usize::MAX) {
-                    Some(body) => self.reader.feed(body),
-                    None => return Progress::None,
-                },
-                Ok(Some(item)) => {
-                    if let Some(exchange) = self.item(cx, item) {
-                        return Progress::Complete(exchange);
-                    }
-                }
-                Err(_) => return Progress::Broken,
-            }
-        }
+    /// It is open now, or has room again. What was asked for on streams that the peer does not have is given back.
+    pub(super) fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Vec<Job> {
+        self.is_open = true;
+        let there = net.streams(self.socket).map_or(1, usize::from).max(1);
+        let missing = self.lanes.split_off(there.min(self.lanes.len()));
+        self.lanes.iter_mut().for_each(|lane| lane.write(cx, net));
+        missing.into_iter().flat_map(Lane::unanswered).map(|exchange| exchange.job).collect()
+    }
+
+    /// Reads up to the end of the next response on a stream.
+    pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, stream: u16) -> Progress {
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.stream() == stream) else {
+            // Nothing was asked for there.
+            return Progress::Broken;
+        };
+        let progress = lane.read(cx, net);
+        self.persists &= !lane.is_last;
+        self.completed += u32::from(matches!(progress, Progress::Complete(_)));
+        progress
     }
 
     /// The server sends no more: was that the end of a response, or did it break one off?
     pub(super) fn peer_finished(&mut self, cx: &mut Cx) -> Progress {
         self.persists = false;
-        match self.reader.finish() {
-            Ok(None) => Progress::None,
-            Ok(Some(item)) => self.item(cx, item).map_or(Progress::None, Progress::Complete),
-            Err(Error::Incomplete | _) => Progress::Broken,
-        }
-    }
-
-    fn item(&mut self, cx: &Cx, item: Item<ResponseHead>) -> Option<Exchange> {
-        let exchange = self.waiting.front_mut()?;
-        exchange.first_byte.get_or_insert(cx.now);
-        match item {
-            Item::Interim(_) => None,
-            Item::Head(head, framing) => {
-                exchange.status = head.status;
-                self.persists &= lives_on(&head, framing);
-                None
-            }
-            Item::Data(body) => {
-                exchange.got += body.len() as u64;
-                None
-            }
-            Item::End(_) => {
-                self.completed += 1;
-                self.waiting.pop_front()
-            }
-        }
+        let mut progress = self.lanes.iter_mut().map(|lane| lane.peer_finished(cx));
+        let complete = progress.find(|p| matches!(p, Progress::Complete(_)));
+        self.completed += u32::from(complete.is_some());
+        complete.unwrap_or(Progress::None)
     }
 
     /// Will it carry another exchange, as far as is known?
@@ -155,15 +133,20 @@ impl Connection {
         self.persists
     }
 
-    /// The requests that were not answered, in order, and whether the first one is to blame for the failure.
-    pub(super) fn unanswered(self) -> (VecDeque<Exchange>, bool) {
-        let blame = self.completed == 0 || self.waiting.front().is_some_and(|e| e.first_byte.is_some());
-        (self.waiting, blame)
+    /// The requests that were not answered, in the order in which they were made, and which of them are to blame for the
+    /// failure: those that were being answered, or the first one if nothing ever was.
+    pub(super) fn unanswered(self) -> Vec<(Exchange, bool)> {
+        let mut all = Vec::new();
+        for lane in self.lanes {
+            let exchanges = lane.unanswered().into_iter().enumerate();
+            all.extend(exchanges.map(|(n, exchange)| (n == 0 && exchange.first_byte.is_some(), exchange)));
+        }
+        if self.is_association {
+            all.sort_by_key(|(_, exchange)| (exchange.asked, exchange.job.object));
+        }
+        if let Some((blame, _)) = all.first_mut() {
+            *blame |= self.completed == 0;
+        }
+        all.into_iter().map(|(blame, exchange)| (exchange, blame)).collect()
     }
-}
-
-fn lives_on(head: &ResponseHead, framing: Framing) -> bool {
-    !framing.must_close
-        && framing.length != BodyLength::UntilClose
-        && persists(head.version, &head.fields, Receiver::Client)
 }

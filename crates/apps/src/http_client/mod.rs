@@ -1,7 +1,7 @@
 //! An HTTP/1.0 and 1.1 client that fetches lists of objects, as a browser without a screen does.
 //!
 //! ```text
-//! page (../pages) waiting objects ──> dispatch (client.rs) ──> connections (connection.rs) ──> sockets
+//! page (../pages) waiting objects ──> dispatch (client.rs) ──> connections (connection.rs) ──> streams (lane.rs)
 //!       ▲                                                            │
 //!       └────────────── complete, failed, to be asked for again ─────┘
 //! ```
@@ -15,11 +15,16 @@
 //! failure, and after `retries` of those the object has failed. A connection carries one request until its first
 //! response has come; only then are requests pipelined.
 //!
-//! Standards: RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945. Left out: redirects (a response other than 2xx is a failed
+//! Over SCTP a connection is an association that stays whatever the version: up to `streams` of its streams carry a request and
+//! its response each, side by side, and objects are dealt over them in turn. Requests may leave before the association is
+//! there, with its cookie. A broken response breaks the association.
+//!
+//! Standards: RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), caching, parsing of pages: what a page contains is said in the scenario.
 
 mod client;
 mod connection;
+mod lane;
 #[cfg(test)]
 mod tests;
 
@@ -63,6 +68,11 @@ pub struct Config {
     pub keep_alive: bool,
     /// Most connections at a time.
     pub connections: u16,
+    /// Over SCTP: streams of an association that objects are dealt over, a request and its response on each; no more than both
+    /// ends have. TCP has one stream.
+    pub streams: u16,
+    /// Finish the connections when a page has ended: each page begins with new ones.
+    pub per_page: bool,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
     pub pipeline: u16,
     /// Objects of one page, all known from the start: paths, or tables with `path` and `size`. `["/"]` if none
@@ -98,6 +108,8 @@ impl Default for Config {
             http: Http::Http11,
             keep_alive: true,
             connections: 2,
+            streams: 1,
+            per_page: false,
             pipeline: 1,
             objects: Vec::new(),
             pages: Vec::new(),

@@ -1,10 +1,10 @@
-//! One connection of the server: which part of which exchange it is in.
+//! One connection of the server, or one stream of an association: which part of which exchange it is in.
 
 use airloom_base::{Cx, Duration, Instant, SocketId, Sockets};
 use airloom_content::http::message::RequestHead;
 use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, RequestReader, persists};
 
-use super::response::Response;
+use super::response::{After, Response};
 use super::{Config, Http};
 use crate::net::Alarm;
 
@@ -31,7 +31,7 @@ enum State {
     Thinking(Response),
     /// The answer is on its way.
     Answering(Response),
-    /// Our side is finished; what still arrives is dropped.
+    /// Our side is finished (a stream of an association: out of use); what still arrives is dropped.
     Lingering,
 }
 
@@ -39,7 +39,9 @@ enum State {
 pub(super) struct Connection {
     reader: RequestReader,
     state: State,
-    served: u32,
+    pub(super) served: u32,
+    /// A stream of an association: it is never finished by itself.
+    lasts: bool,
     peer_finished: bool,
     /// Octets of responses that the peer had not acknowledged when the deadline came last.
     under_way: u64,
@@ -65,11 +67,31 @@ impl Connection {
             reader: RequestReader::new(Limits::default()),
             state: State::Reading,
             served: 0,
+            lasts: false,
             peer_finished: false,
             under_way: 0,
             alarm: Alarm::default(),
             deadline: now + config.idle_timeout,
         }
+    }
+
+    /// A stream of an association on which something arrived.
+    pub(super) fn stream(config: &Config, now: Instant) -> Self {
+        Connection { lasts: true, ..Connection::new(config, now) }
+    }
+
+    /// Is nothing asked for, and nothing being answered?
+    pub(super) fn is_idle(&self) -> bool {
+        match self.state {
+            State::Reading => self.reader.is_between_messages(),
+            State::Lingering => true,
+            State::Discarding(_) | State::Thinking(_) | State::Answering(_) => false,
+        }
+    }
+
+    /// Does it wait for room to write?
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self.state, State::Answering(_))
     }
 
     /// Goes on as far as possible: reads requests, writes responses.
@@ -95,7 +117,8 @@ impl Connection {
                     Ok(None) => return,
                     Err(error) => {
                         counters.malformed += 1;
-                        self.state = State::Answering(Response::error(config, error.status(), true, None));
+                        self.state =
+                            State::Answering(Response::error(config, error.status(), After::Close, None));
                     }
                 },
                 State::Discarding(_) => match self.reader.poll() {
@@ -106,7 +129,8 @@ impl Connection {
                     Ok(None) => return,
                     Err(error) => {
                         counters.malformed += 1;
-                        self.state = State::Answering(Response::error(config, error.status(), true, None));
+                        self.state =
+                            State::Answering(Response::error(config, error.status(), After::Close, None));
                     }
                 },
                 State::Thinking(_) => return,
@@ -155,7 +179,7 @@ impl Connection {
             State::Reading if self.reader.is_between_messages() => self.hang_up(cx, net, socket),
             State::Reading | State::Discarding(_) => {
                 counters.timeouts += 1;
-                self.state = State::Answering(Response::error(config, 408, true, None));
+                self.state = State::Answering(Response::error(config, 408, After::Close, None));
             }
             State::Answering(_) => {
                 counters.timeouts += 1;
@@ -192,14 +216,18 @@ impl Connection {
         let last = config.max_requests.is_some_and(|max| self.served + 1 >= max);
         // A 1.0 server keeps a connection only where the client asks for it by name.
         let asked = config.http == Http::Http11 || head.fields.list_has("connection", "keep-alive");
-        let keep =
-            asked && !last && !framing.must_close && persists(head.version, &head.fields, Receiver::Server);
+        let keep = asked && !last && persists(head.version, &head.fields, Receiver::Server);
+        let after = match (framing.must_close, self.lasts, keep) {
+            (false, true, _) => After::Lasts,
+            (false, false, true) => After::Keep,
+            _ => After::Close,
+        };
         let has_body = framing.length != BodyLength::None;
         if has_body && head.fields.list_has("expect", "100-continue") {
             //= RFC 9110 (10.1.1): instead of asking for a body it will not use, a server answers and closes.
-            return State::Answering(Response::to(config, head, true));
+            return State::Answering(Response::to(config, head, After::Close));
         }
-        State::Discarding(Response::to(config, head, !keep))
+        State::Discarding(Response::to(config, head, after))
     }
 
     fn think(&mut self, cx: &Cx, config: &Config) {
@@ -225,8 +253,10 @@ impl Connection {
     }
 
     fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        net.finish(cx, socket);
-        self.deadline = cx.now + LINGER;
+        if !self.lasts {
+            net.finish(cx, socket);
+            self.deadline = cx.now + LINGER;
+        }
         self.state = State::Lingering;
     }
 }

@@ -17,8 +17,13 @@
 //! for two seconds (an early full close would reset the connection and destroy what the client has not read). Neither
 //! time runs while a response is still getting on through the transport: on a slow link that takes minutes.
 //!
-//! Standards: RFC 9112, RFC 9110, RFC 1945. Left out: conditional and range requests, methods but GET and HEAD.
+//! Over SCTP each stream of an association is served like a connection, but for its end: it has none of its own. A body's end
+//! is marked by its length, `Connection` is not heard, and a stream on which nonsense arrived is answered once and used no more.
+//! The times are the same for each stream; an association of idle streams is shut down after `idle_timeout`.
+//!
+//! Standards: RFC 9112, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
 
+mod association;
 mod connection;
 mod documents;
 mod response;
@@ -56,9 +61,9 @@ pub enum Coding {
     /// By a Content-Length.
     #[default]
     Length,
-    /// By chunks; for clients of version 1.0 by closing the connection.
+    /// By chunks; for clients of version 1.0 by closing the connection, or over SCTP by a Content-Length.
     Chunked,
-    /// By closing the connection.
+    /// By closing the connection; over SCTP by a Content-Length.
     Close,
 }
 
@@ -75,7 +80,7 @@ pub struct Config {
     pub objects: BTreeMap<String, Octets>,
     /// Keep connections open where version and client allow it?
     pub keep_alive: bool,
-    /// Close a connection after so many requests; no limit if not given.
+    /// Close a connection after so many requests (an association too, over all its streams); no limit if not given.
     pub max_requests: Option<u32>,
     /// Close a connection on which no complete request arrived for so long.
     pub idle_timeout: Duration,

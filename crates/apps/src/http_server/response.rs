@@ -9,6 +9,17 @@ use super::site::{self, Object};
 use super::{Coding, Config, Http};
 use crate::net::Outgoing;
 
+/// What follows a response on its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Other exchanges may.
+    Keep,
+    /// Nothing: the connection ends with it, or (over SCTP) its stream is used no more.
+    Close,
+    /// Other exchanges may, as long as the association lives; HTTP has no say in it.
+    Lasts,
+}
+
 /// A response, as much of it as is not written yet. Its memory does not depend on the size of the object.
 pub(super) struct Response {
     outgoing: Outgoing,
@@ -44,22 +55,22 @@ impl Chunks {
 }
 
 impl Response {
-    /// The answer to a request; `close` if the connection must not go on.
-    pub(super) fn to(config: &Config, request: &RequestHead, close: bool) -> Response {
-        let close = close || !config.keep_alive;
+    /// The answer to a request.
+    pub(super) fn to(config: &Config, request: &RequestHead, after: After) -> Response {
+        let after = if after == After::Keep && !config.keep_alive { After::Close } else { after };
         match &request.method {
             Method::Get | Method::Head => {}
             //= RFC 9110 (15.6.2): a method that is not recognised is answered with 501, a known one with 405.
-            Method::Other(_) => return Response::error(config, 501, close, Some(request)),
-            _ => return Response::error(config, 405, close, Some(request)),
+            Method::Other(_) => return Response::error(config, 501, after, Some(request)),
+            _ => return Response::error(config, 405, after, Some(request)),
         }
         match site::find(config, request.target_parts().1) {
-            None => Response::error(config, 404, close, Some(request)),
+            None => Response::error(config, 404, after, Some(request)),
             Some((Object::Text(text), media)) => {
-                Response::text(config, 200, media, text, close, Some(request))
+                Response::text(config, 200, media, text, after, Some(request))
             }
             Some((Object::Filler { source, size }, media)) => {
-                Response::object(config, media, source, size, close, request)
+                Response::object(config, media, source, size, after, request)
             }
         }
     }
@@ -68,11 +79,11 @@ impl Response {
     pub(super) fn error(
         config: &Config,
         status: u16,
-        close: bool,
+        after: After,
         request: Option<&RequestHead>,
     ) -> Response {
         let text = format!("{status} {}\n", reason(status));
-        Response::text(config, status, "text/plain", text.into(), close, request)
+        Response::text(config, status, "text/plain", text.into(), after, request)
     }
 
     fn text(
@@ -80,7 +91,7 @@ impl Response {
         status: u16,
         media: &'static str,
         text: Bytes,
-        close: bool,
+        after: After,
         request: Option<&RequestHead>,
     ) -> Response {
         let mut fields = Fields::default();
@@ -90,11 +101,12 @@ impl Response {
         fields.push("Content-Type", media);
         fields.push("Content-Length", text.len().to_string());
         let bodiless = request.is_some_and(|r| r.method == Method::Head);
-        let mut octets = head(config, status, fields, close, request);
+        let mut octets = head(config, status, fields, after, request);
         if !bodiless {
             octets.extend_from_slice(&text);
         }
         let size = if bodiless { 0 } else { text.len() as u64 };
+        let close = after == After::Close;
         Response { outgoing: Outgoing::new(octets.into(), 0, 0), chunks: None, close, status, size }
     }
 
@@ -103,13 +115,13 @@ impl Response {
         media: &'static str,
         source: u32,
         size: u64,
-        close: bool,
+        after: After,
         request: &RequestHead,
     ) -> Response {
         let mut fields = Fields::default();
         fields.push("Content-Type", media);
         let both_11 = request.version >= Version::Http11 && config.http == Http::Http11;
-        let (mut close, mut chunked) = (close, false);
+        let (mut after, mut chunked) = (after, false);
         match config.coding {
             Coding::Length => fields.push("Content-Length", size.to_string()),
             //= RFC 9112 (6.1): chunked only towards a peer known to speak 1.1.
@@ -117,9 +129,14 @@ impl Response {
                 chunked = true;
                 fields.push("Transfer-Encoding", "chunked");
             }
-            Coding::Chunked | Coding::Close => close = true,
+            // A stream of an association has no end that could mark anything.
+            Coding::Chunked | Coding::Close if after == After::Lasts => {
+                fields.push("Content-Length", size.to_string());
+            }
+            Coding::Chunked | Coding::Close => after = After::Close,
         }
-        let octets = head(config, 200, fields, close, Some(request)).into();
+        let octets = head(config, 200, fields, after, Some(request)).into();
+        let close = after == After::Close;
         if request.method == Method::Head {
             return Response {
                 outgoing: Outgoing::new(octets, 0, 0),
@@ -157,16 +174,17 @@ fn head(
     config: &Config,
     status: u16,
     mut fields: Fields,
-    close: bool,
+    after: After,
     request: Option<&RequestHead>,
 ) -> Vec<u8> {
     fields.push("Server", "airloom");
     let version = if config.http == Http::Http10 { Version::Http10 } else { Version::Http11 };
-    if close {
-        fields.push("Connection", "close");
-    } else if version == Version::Http10 || request.is_some_and(|r| r.version == Version::Http10) {
+    let is_old = version == Version::Http10 || request.is_some_and(|r| r.version == Version::Http10);
+    match after {
+        After::Close => fields.push("Connection", "close"),
         //= RFC 2068 (19.7.1): a 1.0 client learns that the connection is kept from the echoed token.
-        fields.push("Connection", "keep-alive");
+        After::Keep if is_old => fields.push("Connection", "keep-alive"),
+        After::Keep | After::Lasts => {}
     }
     let mut octets = Vec::with_capacity(160);
     let mut head = ResponseHead { version, status, reason: reason(status).into(), fields };

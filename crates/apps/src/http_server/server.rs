@@ -3,13 +3,41 @@
 use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 
 use super::Config;
+use super::association::Association;
 use super::connection::{Connection, Counters, Then};
-use crate::net::{Connections, Deadlines};
+use crate::net::{Alarm, Connections, Deadlines};
+
+/// A connection of one stream, or an association of many.
+enum Served {
+    One(Box<Connection>),
+    Many(Box<Association>),
+}
+
+/// Why a connection is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// Something can be read.
+    Octets,
+    /// Something can be written.
+    Room,
+    /// The peer sends no more.
+    End,
+}
+
+impl Served {
+    /// What has to be done if nothing happens, and when.
+    fn alarm(&mut self) -> (&mut Alarm, Instant) {
+        match self {
+            Served::One(connection) => (&mut connection.alarm, connection.deadline),
+            Served::Many(association) => (&mut association.alarm, association.deadline),
+        }
+    }
+}
 
 /// The server.
 pub struct Server {
     config: Config,
-    connections: Connections<Box<Connection>>,
+    connections: Connections<Served>,
     deadlines: Deadlines,
     counters: Counters,
     accepted: u64,
@@ -49,20 +77,37 @@ impl Server {
             return;
         }
         self.accepted += 1;
-        self.connections.insert(socket, Box::new(Connection::new(&self.config, cx.now)));
-        self.serve(cx, net, socket);
+        let served = match net.streams(socket) {
+            Some(_) => Served::Many(Box::new(Association::new(&self.config, cx.now))),
+            None => Served::One(Box::new(Connection::new(&self.config, cx.now))),
+        };
+        self.connections.insert(socket, served);
+        self.serve(cx, net, socket, Cause::Room);
     }
 
-    fn serve(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        if let Some(connection) = self.connections.get_mut(socket) {
-            connection.serve(cx, net, socket, &self.config, &mut self.counters);
-            self.deadlines.set(socket, &mut connection.alarm, connection.deadline);
+    fn serve(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, cause: Cause) {
+        let Some(served) = self.connections.get_mut(socket) else { return };
+        let (config, counters) = (&self.config, &mut self.counters);
+        match served {
+            Served::One(connection) => {
+                if cause == Cause::End {
+                    connection.peer_finished();
+                }
+                connection.serve(cx, net, socket, config, counters);
+            }
+            Served::Many(association) => match cause {
+                Cause::Octets => association.read(cx, net, socket, config, counters),
+                Cause::Room => association.write(cx, net, socket, config, counters),
+                Cause::End => association.peer_finished(),
+            },
         }
+        let (alarm, deadline) = served.alarm();
+        self.deadlines.set(socket.with_stream(0), alarm, deadline);
     }
 
     fn forget(&mut self, socket: SocketId) {
-        if let Some(connection) = self.connections.remove(socket) {
-            self.deadlines.forget(socket, &connection.alarm);
+        if let Some(mut served) = self.connections.remove(socket) {
+            self.deadlines.forget(socket.with_stream(0), served.alarm().0);
         }
     }
 }
@@ -75,13 +120,9 @@ impl App for Server {
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Accepted { .. } => self.accept(cx, net, socket),
-            SocketEvent::Readable(_) | SocketEvent::Writable => self.serve(cx, net, socket),
-            SocketEvent::Finished => {
-                if let Some(connection) = self.connections.get_mut(socket) {
-                    connection.peer_finished();
-                }
-                self.serve(cx, net, socket);
-            }
+            SocketEvent::Readable(_) => self.serve(cx, net, socket, Cause::Octets),
+            SocketEvent::Writable => self.serve(cx, net, socket, Cause::Room),
+            SocketEvent::Finished => self.serve(cx, net, socket, Cause::End),
             SocketEvent::Closed(_) => self.forget(socket),
             SocketEvent::Opened => {}
         }
@@ -91,12 +132,20 @@ impl App for Server {
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(socket) = self.deadlines.pop_due(cx.now) {
-            let Some(connection) = self.connections.get_mut(socket) else { continue };
-            if !self.deadlines.rings(cx.now, socket, &mut connection.alarm) {
+            let Some(served) = self.connections.get_mut(socket) else { continue };
+            if !self.deadlines.rings(cx.now, socket, served.alarm().0) {
                 continue;
             }
-            match connection.timeout(cx, net, socket, &self.config, &mut self.counters) {
-                Then::Wait => self.deadlines.set(socket, &mut connection.alarm, connection.deadline),
+            let (config, counters) = (&self.config, &mut self.counters);
+            let then = match served {
+                Served::One(connection) => connection.timeout(cx, net, socket, config, counters),
+                Served::Many(association) => association.timeout(cx, net, socket, config, counters),
+            };
+            match then {
+                Then::Wait => {
+                    let (alarm, deadline) = served.alarm();
+                    self.deadlines.set(socket, alarm, deadline);
+                }
                 Then::Forget => self.forget(socket),
             }
         }

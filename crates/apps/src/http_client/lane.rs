@@ -1,0 +1,152 @@
+//! One stream of a connection: requests on their way out, responses on their way in.
+
+use std::collections::VecDeque;
+
+use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
+use airloom_content::http::message::{Method, ResponseHead};
+use airloom_content::http::v1::{
+    BodyLength, Error, Framing, Item, Limits, Receiver, ResponseReader, persists,
+};
+use bytes::{Buf, Bytes};
+
+use crate::pages::Job;
+
+/// A request and what has come of it.
+pub(super) struct Exchange {
+    pub(super) job: Job,
+    pub(super) asked: Instant,
+    pub(super) first_byte: Option<Instant>,
+    pub(super) status: u16,
+    /// Octets of the body so far.
+    pub(super) got: u64,
+}
+
+/// What reading led to.
+pub(super) enum Progress {
+    /// Nothing more for now.
+    None,
+    /// A response is complete.
+    Complete(Exchange),
+    /// What came is not HTTP, or broken off.
+    Broken,
+}
+
+/// One stream: TCP has one, an association several.
+pub(super) struct Lane {
+    socket: SocketId,
+    reader: ResponseReader,
+    unsent: VecDeque<Bytes>,
+    /// Requests without a complete response, in order.
+    waiting: VecDeque<Exchange>,
+    /// Requests so far.
+    pub(super) asked: u64,
+    /// It lasts as long as its association, whatever version of HTTP is spoken.
+    lasts: bool,
+    /// Has a response said that nothing follows it?
+    pub(super) is_last: bool,
+}
+
+impl Lane {
+    /// The stream that `socket` stands for; `lasts`: of an association.
+    pub(super) fn new(socket: SocketId, lasts: bool) -> Self {
+        Lane {
+            socket,
+            lasts,
+            reader: ResponseReader::new(Limits::default()),
+            unsent: VecDeque::new(),
+            waiting: VecDeque::new(),
+            asked: 0,
+            is_last: false,
+        }
+    }
+
+    /// How many requests wait for their response.
+    pub(super) fn load(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The number of the stream.
+    pub(super) fn stream(&self) -> u16 {
+        self.socket.stream
+    }
+
+    /// Puts a request behind those that wait.
+    pub(super) fn ask(&mut self, now: Instant, job: Job, request: Bytes) {
+        self.asked += 1;
+        self.reader.expect(Method::Get);
+        self.unsent.push_back(request);
+        self.waiting.push_back(Exchange { job, asked: now, first_byte: None, status: 0, got: 0 });
+    }
+
+    /// Writes what there is room for.
+    pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        while let Some(first) = self.unsent.front_mut() {
+            let taken = net.write(cx, self.socket, Body::Real(first.clone()));
+            first.advance(taken.min(first.len()));
+            if !first.is_empty() {
+                return;
+            }
+            self.unsent.pop_front();
+        }
+    }
+
+    /// Reads up to the end of the next response.
+    pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Progress {
+        loop {
+            match self.reader.poll() {
+                Ok(None) => match net.read(cx, self.socket, usize::MAX) {
+                    Some(body) => self.reader.feed(body),
+                    None => return Progress::None,
+                },
+                Ok(Some(item)) => {
+                    if let Some(exchange) = self.item(cx, item) {
+                        return Progress::Complete(exchange);
+                    }
+                }
+                Err(_) => return Progress::Broken,
+            }
+        }
+    }
+
+    /// The server sends no more: was that the end of a response, or did it break one off?
+    pub(super) fn peer_finished(&mut self, cx: &mut Cx) -> Progress {
+        match self.reader.finish() {
+            Ok(None) => Progress::None,
+            Ok(Some(item)) => self.item(cx, item).map_or(Progress::None, Progress::Complete),
+            Err(Error::Incomplete | _) => Progress::Broken,
+        }
+    }
+
+    fn item(&mut self, cx: &Cx, item: Item<ResponseHead>) -> Option<Exchange> {
+        let exchange = self.waiting.front_mut()?;
+        exchange.first_byte.get_or_insert(cx.now);
+        match item {
+            Item::Interim(_) => None,
+            Item::Head(head, framing) => {
+                exchange.status = head.status;
+                self.is_last |= !lives_on(&head, framing, self.lasts);
+                None
+            }
+            Item::Data(body) => {
+                exchange.got += body.len() as u64;
+                None
+            }
+            Item::End(_) => self.waiting.pop_front(),
+        }
+    }
+
+    /// The requests that were not answered, in order.
+    pub(super) fn unanswered(self) -> VecDeque<Exchange> {
+        self.waiting
+    }
+}
+
+/// Does another response follow this one? A stream of an association needs nobody's consent to go on.
+fn lives_on(head: &ResponseHead, framing: Framing, lasts: bool) -> bool {
+    let goes_on = if lasts {
+        !head.fields.list_has("connection", "close")
+    } else {
+        persists(head.version, &head.fields, Receiver::Client)
+    };
+    !framing.must_close && framing.length != BodyLength::UntilClose && goes_on
+}
