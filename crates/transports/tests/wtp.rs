@@ -1,6 +1,6 @@
 //! Two providers of transactions with a link between them, and one alone with a peer that is a script.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use airloom_base::units::Octets;
@@ -351,6 +351,45 @@ fn repetitions_of_a_network_do_not_reach_the_user() {
     pair.invoke(Class::WithResult, request());
     let pair = pair.drive();
     assert_eq!((pair.heard[0].len(), pair.heard[1].len()), (2, 2));
+}
+
+/// Packet `psn` of a result of 72 packets, in groups of three.
+fn packet(psn: u8) -> Bytes {
+    let from = usize::from(psn) * 1_400;
+    let data = octets(100_000).slice(from..(from + 1_400).min(100_000));
+    let trailer = match psn {
+        71 => Trailer::Message,
+        _ if psn % 3 == 2 => Trailer::Group,
+        _ => Trailer::None,
+    };
+    let kind = match psn {
+        0 => Kind::Result { trailer, data },
+        _ => Kind::SegmentedResult { trailer, psn, data },
+    };
+    Pdu::new(0x8001, false, kind).to_bytes()
+}
+
+#[test]
+fn copies_of_acknowledgements_do_not_make_more_of_them() {
+    // Kannel 1.4.5 sends a group again for every copy of an acknowledgement, and the network copies each once.
+    let mut end = Provider::new(Config::default(), 1);
+    end.invoke(Instant::ZERO, gateway(), Class::WithResult, false, request()).unwrap();
+    let (mut acknowledged, mut under_way, mut sent, mut acks) = (0, VecDeque::from([0, 1, 2]), 3, 0);
+    while let Some(psn) = under_way.pop_front() {
+        end.handle_datagram(Instant::ZERO, gateway(), &packet(psn));
+        while let Some((_, datagram)) = end.poll_transmit() {
+            let Ok(Pdu { kind: Kind::Ack { .. }, items, .. }) = Pdu::parse(&datagram) else { continue };
+            let [Tpi::Psn(named)] = items[..] else { panic!("it names a packet") };
+            (acks, acknowledged) = (acks + 1, named.max(acknowledged));
+            let group = [acknowledged + 1, acknowledged + 2, acknowledged + 3];
+            under_way.extend(group.repeat(2));
+            sent += 6;
+        }
+    }
+    let told: Vec<_> = std::iter::from_fn(|| end.poll_event()).map(|event| event.what).collect();
+    assert_eq!(told, [Indication::InvokeConfirmed, Indication::Result(octets(100_000))]);
+    // Each group twice, but for the first; and one acknowledgement each, but for the last group's, which is the user's.
+    assert_eq!((sent, acks), (3 + 2 * 69, 23));
 }
 
 /// A provider and a peer that is a script.

@@ -154,7 +154,7 @@ impl Initiator {
         }
         // A result acknowledges the Invoke.
         self.confirm(act);
-        let Some(received) = self.result.packet(psn, trailer, data, room) else {
+        let Some(received) = self.result.packet(psn, trailer, repeated, data, room) else {
             act.abort(self.tid, Reason::MessageTooLarge);
             return self.stop();
         };

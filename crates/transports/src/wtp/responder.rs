@@ -135,7 +135,7 @@ impl Responder {
             State::TidOkWait => {
                 // Kept without an answer, so that nothing has to come twice once the initiator has said yes.
                 let asked = self.timer.is_armed();
-                let fits = self.invoke.packet(psn, trailer, data, room.min(UNVERIFIED));
+                let fits = self.invoke.packet(psn, trailer, repeated, data, room.min(UNVERIFIED));
                 if psn == 0 && (repeated || !asked) {
                     act.send(&Pdu::new(self.tid, repeated, Kind::Ack { verify: true }));
                     self.timer.arm_after(act.now, act.config.wait);
@@ -144,7 +144,7 @@ impl Responder {
                     self.refuse(Reason::MessageTooLarge, act);
                 }
             }
-            State::Listen => match self.invoke.packet(psn, trailer, data, room) {
+            State::Listen => match self.invoke.packet(psn, trailer, repeated, data, room) {
                 Some(received) => self.received(received, repeated, act),
                 None => self.refuse(Reason::MessageTooLarge, act),
             },

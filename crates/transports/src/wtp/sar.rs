@@ -138,13 +138,28 @@ impl Receiving {
         self.octets
     }
 
-    /// A packet arrived. `None` if it would make the message larger than `limit`.
-    pub fn packet(&mut self, psn: u8, trailer: Trailer, data: Bytes, limit: usize) -> Option<Received> {
+    /// A packet arrived, `repeated` (RID) or for the first time. `None` if it would make the message larger than `limit`.
+    ///
+    /// A packet that is held already is a question only where its sender repeats the end of a group, having heard no answer.
+    /// Every other copy comes of a network, or of a sender that takes a copy of an acknowledgement for one: answering
+    /// that one again (Kannel sends its whole group anew) would keep each copy alive for the rest of the message.
+    pub fn packet(
+        &mut self,
+        psn: u8,
+        trailer: Trailer,
+        repeated: bool,
+        data: Bytes,
+        limit: usize,
+    ) -> Option<Received> {
         let place = usize::from(psn);
         if self.packets.len() <= place {
             self.packets.resize(place + 1, None);
         }
-        if self.packets[place].is_none() {
+        if self.packets[place].is_some() {
+            if !(repeated && trailer.wants_answer()) {
+                return Some(Received::Quiet);
+            }
+        } else {
             if self.octets + data.len() > limit {
                 return None;
             }
@@ -256,7 +271,7 @@ mod tests {
             let mut group: Vec<Segment> = sending.group().collect();
             group.reverse();
             for s in group {
-                last = r.packet(s.psn, s.trailer, s.data, 1000).unwrap();
+                last = r.packet(s.psn, s.trailer, false, s.data, 1000).unwrap();
             }
             if sending.is_last() {
                 break;
@@ -272,23 +287,42 @@ mod tests {
         let s = Sending::new(message(65), CUT).unwrap();
         let packets: Vec<Segment> = s.group().collect();
         let mut r = Receiving::default();
-        let mut take = |n: usize| {
+        let mut take = |n: usize, repeated: bool| {
             let p = &packets[n];
-            r.packet(p.psn, p.trailer, p.data.clone(), 1000).unwrap()
+            r.packet(p.psn, p.trailer, repeated, p.data.clone(), 1000).unwrap()
         };
-        assert_eq!(take(2), Received::Missing(vec![0, 1]));
-        assert_eq!(take(0), Received::Quiet);
-        assert_eq!(take(1), Received::GroupComplete(2));
-        assert_eq!(take(2), Received::GroupComplete(2));
+        assert_eq!(take(2, false), Received::Missing(vec![0, 1]));
+        assert_eq!(take(0, true), Received::Quiet);
+        assert_eq!(take(1, true), Received::GroupComplete(2));
+        assert_eq!(take(2, true), Received::GroupComplete(2));
+    }
+
+    #[test]
+    fn copies_that_nobody_asks_about_are_not_answered() {
+        let s = Sending::new(message(65), CUT).unwrap();
+        let packets: Vec<Segment> = s.group().collect();
+        let mut r = Receiving::default();
+        let mut take = |n: usize, repeated: bool| {
+            let p = &packets[n];
+            r.packet(p.psn, p.trailer, repeated, p.data.clone(), 1000).unwrap()
+        };
+        assert_eq!(take(2, false), Received::Missing(vec![0, 1]));
+        // A copy of the end made by the network: what is missing was said.
+        assert_eq!(take(2, false), Received::Quiet);
+        // What was thought lost was late; then comes what was sent in its place.
+        assert_eq!((take(0, false), take(1, false)), (Received::Quiet, Received::GroupComplete(2)));
+        assert_eq!((take(0, true), take(1, true)), (Received::Quiet, Received::Quiet));
+        // The group once more, of a sender that took one acknowledgement for two.
+        assert_eq!([0, 1, 2].map(|n| take(n, false)), [Received::Quiet, Received::Quiet, Received::Quiet]);
     }
 
     #[test]
     fn a_message_beyond_the_limit_is_refused() {
         let mut r = Receiving::default();
-        assert!(r.packet(0, Trailer::None, message(10), 15).is_some());
-        assert_eq!(r.packet(1, Trailer::None, message(10), 15), None);
+        assert!(r.packet(0, Trailer::None, false, message(10), 15).is_some());
+        assert_eq!(r.packet(1, Trailer::None, false, message(10), 15), None);
         // Repetitions cost nothing.
-        assert!(r.packet(0, Trailer::None, message(10), 15).is_some());
+        assert!(r.packet(0, Trailer::None, false, message(10), 15).is_some());
         assert_eq!(r.octets(), 10);
     }
 }
