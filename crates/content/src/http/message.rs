@@ -140,6 +140,12 @@ impl Fields {
     }
 }
 
+impl<N: Into<Bytes>, V: Into<Bytes>> FromIterator<(N, V)> for Fields {
+    fn from_iter<T: IntoIterator<Item = (N, V)>>(lines: T) -> Fields {
+        Fields(lines.into_iter().map(|(n, v)| Field { name: n.into(), value: v.into() }).collect())
+    }
+}
+
 /// The head of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {

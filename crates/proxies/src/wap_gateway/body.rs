@@ -174,12 +174,6 @@ mod tests {
 
     use super::*;
 
-    fn fields(list: &[(&'static str, &'static str)]) -> Fields {
-        let mut fields = Fields::default();
-        list.iter().for_each(|(name, value)| fields.push(*name, *value));
-        fields
-    }
-
     fn through(fields: &Fields, octets: &[u8], most: usize) -> Result<Bytes, BodyError> {
         let mut body = Incoming::new(fields, most)?;
         // In pieces of three, so that every state meets a border.
@@ -196,7 +190,7 @@ mod tests {
         gzip.write_all(text).unwrap();
         zlib.write_all(text).unwrap();
         bare.write_all(text).unwrap();
-        let coded = |name| fields(&[("Content-Encoding", name)]);
+        let coded = |name| Fields::from_iter([("Content-Encoding", name)]);
         for (name, octets) in [
             ("gzip", gzip.finish().unwrap()),
             ("deflate", zlib.finish().unwrap()),
@@ -214,7 +208,7 @@ mod tests {
         let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
         bomb.write_all(&vec![0; 10_000_000]).unwrap();
         let bomb = bomb.finish().unwrap();
-        let mut body = Incoming::new(&fields(&[("content-encoding", "gzip")]), 100_000).unwrap();
+        let mut body = Incoming::new(&Fields::from_iter([("content-encoding", "gzip")]), 100_000).unwrap();
         let end = bomb.chunks(100).find_map(|piece| body.push(piece).err());
         assert_eq!(end, Some(BodyError::TooLarge));
         assert!(body.held() <= 100_000);
@@ -231,7 +225,7 @@ mod tests {
             ("4, 5", "abcd", Err(BodyError::NotAsAnnounced)),
             ("101", "", Err(BodyError::TooLarge)),
         ] {
-            let fields = fields(&[("Content-Length", announced)]);
+            let fields = Fields::from_iter([("Content-Length", announced)]);
             assert_eq!(through(&fields, octets.as_bytes(), 100), result, "{announced}");
         }
     }

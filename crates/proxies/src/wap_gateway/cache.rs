@@ -118,14 +118,8 @@ fn freshness(status: u16, fields: &Fields) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn fields(list: &[(&'static str, &'static str)]) -> Fields {
-        let mut fields = Fields::default();
-        list.iter().for_each(|(name, value)| fields.push(*name, *value));
-        fields
-    }
-
     fn fresh(list: &[(&'static str, &'static str)]) -> Option<u64> {
-        freshness(200, &fields(list)).map(|f| f.as_nanos() / 1_000_000_000)
+        freshness(200, &list.iter().copied().collect()).map(|f| f.as_nanos() / 1_000_000_000)
     }
 
     #[test]
@@ -137,14 +131,14 @@ mod tests {
         assert_eq!(fresh(&[("Cache-Control", "max-age=60, private=\"x\"")]), None);
         assert_eq!(fresh(&[("Cache-Control", "max-age=60"), ("Vary", "User-Agent")]), None);
         assert_eq!(fresh(&[]), None);
-        assert_eq!(freshness(404, &fields(&[("Cache-Control", "max-age=60")])), None);
+        assert_eq!(freshness(404, &Fields::from_iter([("Cache-Control", "max-age=60")])), None);
     }
 
     #[test]
     fn old_answers_are_not_used_and_the_oldest_go_when_there_is_no_room() {
         let mut cache = Cache::new(700);
         let (mut now, body) = (Instant::ZERO, Bytes::from_static(&[0; 100]));
-        let keep = fields(&[("Cache-Control", "max-age=60")]);
+        let keep = Fields::from_iter([("Cache-Control", "max-age=60")]);
         for address in ["a", "b", "c"] {
             cache.store(now, address, 200, &keep, &body);
         }

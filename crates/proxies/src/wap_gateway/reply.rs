@@ -109,15 +109,9 @@ mod tests {
 
     use super::*;
 
-    fn fields(list: &[(&'static str, &'static str)]) -> Fields {
-        let mut fields = Fields::default();
-        list.iter().for_each(|(name, value)| fields.push(*name, *value));
-        fields
-    }
-
     #[test]
     fn fields_of_the_connection_stay_behind() {
-        let origin = fields(&[
+        let origin = Fields::from_iter([
             ("Server", "x"),
             ("Connection", "close, X-Hop"),
             ("X-Hop", "1"),
@@ -126,18 +120,18 @@ mod tests {
             ("ETag", "\"t\""),
         ]);
         let mut passed = passed_on(&origin, true).unwrap();
-        assert_eq!(passed, fields(&[("Server", "x"), ("ETag", "\"t\"")]));
+        assert_eq!(passed, Fields::from_iter([("Server", "x"), ("ETag", "\"t\"")]));
         assert!(passed_on(&origin, false).unwrap().first("set-cookie").is_some());
         altered(&mut passed);
         altered(&mut passed);
         assert_eq!(passed.first("etag"), Some(&b"W/\"t\""[..]));
-        assert_eq!(passed_on(&fields(&[("A", "x")]), true).unwrap().len(), 1);
+        assert_eq!(passed_on(&Fields::from_iter([("A", "x")]), true).unwrap().len(), 1);
     }
 
     #[test]
     fn fields_without_a_number_are_sent_while_there_is_room() {
         let (short, long) = ("X-A", "X-Long-Name-Of-A-Field");
-        let fields = fields(&[(short, "1"), ("Server", "s"), (long, "1")]);
+        let fields = Fields::from_iter([(short, "1"), ("Server", "s"), (long, "1")]);
         let reply = Reply { status: 200, content_type: "text/html".into(), fields, body: Bytes::new() };
         let octets = reply.headers(Version::V1_2, 10);
         let (content_type, len) = headers::decode_content_type(&octets).unwrap();

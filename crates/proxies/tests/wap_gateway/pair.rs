@@ -59,9 +59,7 @@ pub fn gateway_address() -> SocketAddr {
 
 /// The fields of an answer.
 pub fn fields(list: &[(&str, &str)]) -> Fields {
-    let mut fields = Fields::default();
-    list.iter().for_each(|(n, v)| fields.push(n.as_bytes().to_vec(), v.as_bytes().to_vec()));
-    fields
+    list.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect()
 }
 
 /// A complete answer, at once.

@@ -32,19 +32,11 @@ pub fn persists(version: Version, fields: &Fields, receiver: Receiver) -> bool {
 mod tests {
     use super::*;
 
-    fn fields(lines: &[(&'static str, &'static str)]) -> Fields {
-        let mut fields = Fields::default();
-        for (name, value) in lines {
-            fields.push(*name, *value);
-        }
-        fields
-    }
-
     #[test]
     fn close_wins_then_the_version_then_keep_alive() {
-        let none = fields(&[]);
-        let close = fields(&[("Connection", "keep-alive, Close")]);
-        let keep = fields(&[("Connection", "Keep-Alive")]);
+        let none = Fields::default();
+        let close = Fields::from_iter([("Connection", "keep-alive, Close")]);
+        let keep = Fields::from_iter([("Connection", "Keep-Alive")]);
         for receiver in [Receiver::Server, Receiver::Proxy, Receiver::Client] {
             assert!(persists(Version::Http11, &none, receiver));
             assert!(!persists(Version::Http11, &close, receiver));
@@ -56,7 +48,7 @@ mod tests {
 
     #[test]
     fn proxy_connection_counts_at_a_proxy_only() {
-        let close = fields(&[("Proxy-Connection", "close")]);
+        let close = Fields::from_iter([("Proxy-Connection", "close")]);
         assert!(!persists(Version::Http11, &close, Receiver::Proxy));
         assert!(persists(Version::Http11, &close, Receiver::Server));
     }
