@@ -8,7 +8,7 @@ use airloom_base::Instant;
 use airloom_transports::wsp::capabilities::{Agreed, Capability, option};
 use airloom_transports::wsp::client::{self as session, Acknowledging};
 use airloom_transports::wsp::connectionless;
-use airloom_transports::wsp::headers::Version;
+use airloom_transports::wsp::headers::{Version, encoding_version};
 use airloom_transports::wsp::status::{self, Reason};
 use airloom_transports::wsp::wire::Method;
 use airloom_transports::wtp::{self, Counters, Transaction};
@@ -159,7 +159,7 @@ impl Client {
                 Heard::Open(said) => {
                     // A server whose headers cannot be read says nothing of its version; its session is as good.
                     self.server_headers = headers::list(&said).unwrap_or_default();
-                    self.version = headers::version(&self.server_headers);
+                    self.version = encoding_version(&said).unwrap_or_default();
                     return Ok(());
                 }
                 Heard::Elsewhere(Some(gateway)) => {

@@ -41,12 +41,6 @@ pub(super) fn content(octets: &[u8]) -> Result<(String, List), Error> {
     Ok((content_type, list(&octets[len..])?))
 }
 
-/// Which numbers a peer says it knows.
-pub(super) fn version(headers: &[(String, String)]) -> Version {
-    let said = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("encoding-version"));
-    said.and_then(|(_, value)| Version::from_text(value)).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,11 +56,5 @@ mod tests {
             Err(Error::Header(_))
         ));
         assert!(matches!(content(&[]), Err(Error::Unreadable)));
-    }
-
-    #[test]
-    fn a_peer_says_which_numbers_it_knows() {
-        let said = |value: &str| version(&[("Encoding-Version".to_owned(), value.to_owned())]);
-        assert_eq!((said("1.4"), said("none"), version(&[])), (Version::V1_4, Version::V1_2, Version::V1_2));
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use airloom_wire::Error;
 
 use super::applications::X_UP_1;
+use super::encode::Version;
 use super::fields::{self, Field, Form};
 use super::read::{Framed, Reader, string};
 use super::{cache, cookie, credentials, encode, media, plain, range, weighted};
@@ -109,6 +110,13 @@ pub fn decode_content_type(octets: &[u8]) -> Result<(String, usize), Error> {
     Ok((text, octets.len() - rest.0.len()))
 }
 
+/// Which numbers of headers a peer says in `octets` it knows, by a number or, as Kannel does, in text.
+pub fn encoding_version(octets: &[u8]) -> Option<Version> {
+    let headers = decode(octets, &Pages::new()).ok()?;
+    let said = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("encoding-version"));
+    said.filter_map(|header| header.value.text()).find_map(Version::from_text)
+}
+
 /// The next value as octets and as its first octet frames it.
 fn raw<'a>(rest: &mut Reader<'a>) -> Result<(&'a [u8], Framed<'a>), Error> {
     let before = rest.0;
@@ -166,5 +174,24 @@ fn value(field: &Field, framed: Framed<'_>) -> Option<String> {
         Form::Text => text(framed),
         Form::Token(words) => plain::decode_token(words, framed),
         Form::Warning => plain::decode_warning(framed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wsp::headers::Encoder;
+
+    #[test]
+    fn a_peer_says_which_numbers_it_knows() {
+        let said = |encoder: Encoder, value: &str| {
+            let mut octets = Vec::new();
+            encoder.header("Encoding-Version", value, &mut octets).unwrap();
+            encoding_version(&octets)
+        };
+        // In text, since the number is one that not everybody knows, and by that number.
+        assert_eq!(said(Encoder::default(), "1.4"), Some(Version::V1_4));
+        assert_eq!(said(Encoder::new(Version::V1_3), "1.4"), Some(Version::V1_4));
+        assert_eq!((said(Encoder::default(), "none"), encoding_version(&[])), (None, None));
     }
 }

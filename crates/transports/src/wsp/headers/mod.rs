@@ -37,5 +37,5 @@ mod read;
 mod weighted;
 mod write;
 
-pub use decode::{Header, Pages, Value, decode, decode_content_type};
+pub use decode::{Header, Pages, Value, decode, decode_content_type, encoding_version};
 pub use encode::{Encoder, Version};
