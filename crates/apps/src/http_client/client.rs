@@ -3,16 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::random::Stream;
-use airloom_base::{
-    App, CloseReason, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary,
-};
+use airloom_base::{App, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use bytes::Bytes;
 
 use super::connection::{Connection, Offer};
-use super::lane::{Exchange, Progress};
+use super::lane::{Asked, Exchange, Progress};
 use super::{Config, Http};
-use crate::pages::{Loads, Page, Plan};
+use crate::pages::{FORM, Loads, Page, Plan, authority};
 use crate::times::Times;
 
 /// The client.
@@ -70,23 +68,15 @@ impl Client {
         if config.request.is_some_and(|n| n.0 > 16_000) {
             return Err(ConfigError::at("request", "servers take at most 16kB of request head"));
         }
-        let authority = match (server.parse::<IpAddr>(), config.port) {
-            (Ok(IpAddr::V6(address)), 80) => format!("[{address}]"),
-            (Ok(IpAddr::V6(address)), port) => format!("[{address}]:{port}"),
-            (_, 80) => server.to_owned(),
-            (_, port) => format!("{server}:{port}"),
-        };
-        let delay = Duration::from_nanos(stream("start").below(config.spread.as_nanos()));
-        let start = Instant::ZERO + config.start + delay;
-        let plan = Plan::new(&config.list(), start, stream("pages"))?;
+        let plan = Plan::new(&config.list(), stream)?;
         Ok(Client {
             to: SocketAddr::new(to, config.port),
-            authority,
+            authority: authority(server, config.port),
             host: host.to_owned(),
+            wake: plan.next(),
             plan,
             page: None,
             connections: Vec::new(),
-            wake: Some(start),
             results: Results::default(),
             config,
         })
@@ -140,11 +130,12 @@ impl Client {
             let Some((place, lane)) = self.stream(cx, net) else { return };
             let Some(page) = &mut self.page else { return };
             let Some(job) = page.take() else { return };
-            let target = self.plan.objects(page)[job.object as usize].path().to_owned();
-            let request = self.request(target);
+            let object = &self.plan.objects(page)[job.object as usize];
+            let (target, form) = (object.path().to_owned(), object.form());
+            let asked = Asked { posts: form.is_some(), request: self.request(target, form) };
             let connection = &mut self.connections[place];
             connection.deadline = cx.now + self.config.timeout;
-            connection.ask(cx, net, lane, job, request);
+            connection.ask(cx, net, lane, job, asked);
         }
     }
 
@@ -178,7 +169,7 @@ impl Client {
         best.map(place)
     }
 
-    fn request(&self, target: String) -> Bytes {
+    fn request(&self, target: String, form: Option<Bytes>) -> Bytes {
         let mut fields = Fields::default();
         fields.push("Host", self.authority.clone());
         fields.push("User-Agent", "airloom");
@@ -189,7 +180,12 @@ impl Client {
             Http::Http10 | Http::Http11 => {}
         }
         let version = if self.config.http == Http::Http11 { Version::Http11 } else { Version::Http10 };
-        let mut head = RequestHead { method: Method::Get, target: target.into(), version, fields };
+        let method = if form.is_some() { Method::Post } else { Method::Get };
+        if let Some(form) = &form {
+            fields.push("Content-Type", FORM);
+            fields.push("Content-Length", form.len().to_string());
+        }
+        let mut head = RequestHead { method, target: target.into(), version, fields };
         let mut octets = Vec::with_capacity(128);
         head.emit(&mut octets);
         let wanted = self.config.request.map_or(0, |n| n.0 as usize);
@@ -199,6 +195,7 @@ impl Client {
             octets.clear();
             head.emit(&mut octets);
         }
+        octets.extend_from_slice(&form.unwrap_or_default());
         octets.into()
     }
 
@@ -253,11 +250,11 @@ impl Client {
             self.results.wasted += exchange.got;
             let mut job = exchange.job;
             job.failures += u16::from(blame);
-            if job.failures > self.config.retries {
+            //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
+            if exchange.posts || job.failures > self.config.retries {
                 self.results.failed += 1;
                 page.settle(false, now);
             } else {
-                //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed.
                 self.results.asked_again += 1;
                 page.again(job);
             }

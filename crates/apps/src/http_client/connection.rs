@@ -1,9 +1,8 @@
 //! One connection of the client: its streams, and when it is given up.
 
 use airloom_base::{Cx, Instant, SocketId, Sockets};
-use bytes::Bytes;
 
-use super::lane::{Exchange, Lane, Progress};
+use super::lane::{Asked, Exchange, Lane, Progress};
 use crate::pages::Job;
 
 /// One connection, or one association with the streams that objects are dealt over.
@@ -79,7 +78,8 @@ impl Connection {
         //= RFC 2616 (8.1.2.2): a client pipelines only once it knows that the connection persists, and not right
         //= after a failure: here, after the first response of the connection. An association is known to.
         let allowed = if self.completed > 0 || self.is_association { depth } else { 1 };
-        let takes_more = |lane: &&Lane| self.persists && lane.load() < allowed;
+        //= RFC 9112 (9.3.2): nothing is pipelined behind a method that is not idempotent.
+        let takes_more = |lane: &&Lane| self.persists && lane.load() < allowed && !lane.posts();
         let offer = |(place, lane): (usize, &Lane)| Offer {
             load: lane.load(),
             turn: if self.is_association { lane.asked } else { 0 },
@@ -90,9 +90,9 @@ impl Connection {
     }
 
     /// Asks for something on one of its streams.
-    pub(super) fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets, lane: usize, job: Job, request: Bytes) {
+    pub(super) fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets, lane: usize, job: Job, asked: Asked) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
-        lane.ask(cx.now, job, request);
+        lane.ask(cx.now, job, asked);
         if self.is_open {
             lane.write(cx, net);
         }

@@ -15,10 +15,20 @@ use crate::pages::Job;
 pub(super) struct Exchange {
     pub(super) job: Job,
     pub(super) asked: Instant,
+    /// Is it a POST?
+    pub(super) posts: bool,
     pub(super) first_byte: Option<Instant>,
     pub(super) status: u16,
     /// Octets of the body so far.
     pub(super) got: u64,
+}
+
+/// A request to be sent.
+pub(super) struct Asked {
+    /// Head and body.
+    pub(super) request: Bytes,
+    /// Is it a POST?
+    pub(super) posts: bool,
 }
 
 /// What reading led to.
@@ -65,17 +75,23 @@ impl Lane {
         self.waiting.len()
     }
 
+    /// Is the response to a POST waited for?
+    pub(super) fn posts(&self) -> bool {
+        self.waiting.iter().any(|exchange| exchange.posts)
+    }
+
     /// The number of the stream.
     pub(super) fn stream(&self) -> u16 {
         self.socket.stream
     }
 
     /// Puts a request behind those that wait.
-    pub(super) fn ask(&mut self, now: Instant, job: Job, request: Bytes) {
+    pub(super) fn ask(&mut self, now: Instant, job: Job, asked: Asked) {
+        let Asked { request, posts } = asked;
         self.asked += 1;
-        self.reader.expect(Method::Get);
+        self.reader.expect(if posts { Method::Post } else { Method::Get });
         self.unsent.push_back(request);
-        self.waiting.push_back(Exchange { job, asked: now, first_byte: None, status: 0, got: 0 });
+        self.waiting.push_back(Exchange { job, asked: now, posts, first_byte: None, status: 0, got: 0 });
     }
 
     /// Writes what there is room for.

@@ -37,7 +37,7 @@ use serde_json::Value;
 pub use client::Client;
 
 use crate::pages::List;
-pub use crate::pages::{Model, Object, SizedObject, Traffic};
+pub use crate::pages::{Detailed, Model, Object, Traffic};
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,8 +75,8 @@ pub struct Config {
     pub per_page: bool,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
     pub pipeline: u16,
-    /// Objects of one page, all known from the start: paths, or tables with `path` and `size`. `["/"]` if none
-    /// of this, `pages` and `traffic` is given.
+    /// Objects of one page, all known from the start: paths, or tables with `path`, `size` and `post` (octets of a
+    /// form to send there). `["/"]` if none of this, `pages` and `traffic` is given.
     pub objects: Vec<Object>,
     /// Pages, loaded one after another. Of each the first object is fetched alone; the others, which it is taken to
     /// name, follow when it has arrived.
@@ -128,8 +128,9 @@ impl Default for Config {
 impl Config {
     /// What is to be loaded.
     fn list(&self) -> List<'_> {
-        let Config { objects, pages, traffic, repeat, think, .. } = self;
-        List { objects, pages, traffic: traffic.as_ref(), repeat: *repeat, think: *think }
+        let Config { objects, pages, traffic, repeat, think, start, spread, .. } = self;
+        let (repeat, think, start, spread) = (*repeat, *think, *start, *spread);
+        List { objects, pages, traffic: traffic.as_ref(), repeat, think, start, spread }
     }
 
     /// Does a connection carry more than one object?

@@ -105,7 +105,8 @@ fn inline_objects_follow_the_page_and_pages_follow_each_other() {
 
 #[test]
 fn what_is_not_there_or_has_another_size_has_failed() {
-    let sized = |size| Object::Sized(SizedObject { path: "/100".into(), size: Octets(size) });
+    let sized =
+        |size| Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), post: None });
     let objects = vec![Object::Path("/none".into()), sized(100), sized(101)];
     let mut pair = pair(Config { objects, ..Config::default() });
     pair.run();
@@ -113,6 +114,31 @@ fn what_is_not_there_or_has_another_size_has_failed() {
     assert_eq!(numbers(&summary, &["objects", "failed", "pages_failed"]), [1.0, 2.0, 1.0]);
     assert!(!summary.contains_key("page_load_s"), "a failed page has no load time");
     assert_eq!((pages(&pair)[0].load, pages(&pair)[0].failed), (None, 2));
+}
+
+fn form(path: &str, octets: u64) -> Object {
+    Object::Detailed(Detailed { path: path.into(), size: None, post: Some(Octets(octets)) })
+}
+
+#[test]
+fn forms_are_posted_and_never_twice() {
+    let objects = || vec![form("/1000", 5_000), Object::Path("/10".into()), Object::Path("/20".into())];
+    let mut whole = pair(Config { objects: objects(), connections: 1, pipeline: 3, ..Config::default() });
+    whole.run();
+    assert_eq!(numbers(&whole.summary(), &["objects", "failed", "bytes"]), [3.0, 0.0, 1_030.0]);
+    // The request has arrived and its answer breaks off.
+    let mut cut = pair(Config { objects: objects(), connections: 1, ..Config::default() });
+    cut.net.cut.insert(0, 500);
+    cut.run();
+    assert_eq!(numbers(&cut.summary(), &["objects", "failed", "asked_again"]), [2.0, 1.0, 0.0]);
+    let sent =
+        answered(&[b"HTTP/1.0 200 OK\r\n\r\n"], Config { objects: vec![form("/f", 8)], ..Config::default() });
+    let heard = String::from_utf8(sent.b.heard[0].clone()).unwrap();
+    assert!(
+        heard.starts_with("POST /f HTTP/1.1\r\n") && heard.ends_with("Content-Length: 8\r\n\r\nfield=vv"),
+        "{heard}"
+    );
+    assert!(heard.contains("Content-Type: application/x-www-form-urlencoded\r\n"));
 }
 
 #[test]

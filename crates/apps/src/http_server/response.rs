@@ -59,7 +59,8 @@ impl Response {
     pub(super) fn to(config: &Config, request: &RequestHead, after: After) -> Response {
         let after = if after == After::Keep && !config.keep_alive { After::Close } else { after };
         match &request.method {
-            Method::Get | Method::Head => {}
+            // What is posted is read and dropped: it makes no difference to what is there.
+            Method::Get | Method::Head | Method::Post => {}
             //= RFC 9110 (15.6.2): a method that is not recognised is answered with 501, a known one with 405.
             Method::Other(_) => return Response::error(config, 501, after, Some(request)),
             _ => return Response::error(config, 405, after, Some(request)),
@@ -96,7 +97,7 @@ impl Response {
     ) -> Response {
         let mut fields = Fields::default();
         if status == 405 {
-            fields.push("Allow", "GET, HEAD");
+            fields.push("Allow", "GET, HEAD, POST");
         }
         fields.push("Content-Type", media);
         fields.push("Content-Length", text.len().to_string());

@@ -89,21 +89,28 @@ fn errors_have_their_status() {
         assert!(answer.contains("Connection: close\r\n"), "{request:.60}");
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{request:.60}");
     }
-    assert!(ask("POST /1 HTTP/1.0\r\nContent-Length: 1\r\n\r\nx").contains("Allow: GET, HEAD"));
+    assert!(ask("PUT /1 HTTP/1.0\r\nContent-Length: 1\r\n\r\nx").contains("Allow: GET, HEAD, POST"));
 }
 
 #[test]
 fn a_body_nobody_needs_is_read_away_and_the_next_request_served() {
     let text = ask(
-        "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /GET /7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /GET /7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
     );
     assert_eq!(text.matches("HTTP/1.1 405").count(), 1);
     assert_eq!(text.matches("HTTP/1.1 200").count(), 1);
 }
 
 #[test]
+fn what_is_posted_gets_what_is_there() {
+    let answer = ask("POST /9 HTTP/1.0\r\nContent-Length: 3\r\n\r\na=b");
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("Content-Length: 9\r\n"));
+}
+
+#[test]
 fn who_waits_for_100_continue_gets_the_answer_at_once() {
-    let answer = ask("POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    let answer = ask("PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(status(&answer), "405");
     assert!(answer.contains("Connection: close"));
 }

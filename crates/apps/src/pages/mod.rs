@@ -9,8 +9,20 @@ mod page;
 mod plan;
 mod traffic;
 
+use std::net::IpAddr;
+
 pub(crate) use loads::Loads;
-pub use object::{Object, SizedObject};
+pub(crate) use object::FORM;
+pub use object::{Detailed, Object};
 pub(crate) use page::{Job, Page};
 pub(crate) use plan::{List, Plan};
 pub use traffic::{Model, Traffic};
+
+/// `host` and `port` as they stand between `http://` and the path.
+pub(crate) fn authority(host: &str, port: u16) -> String {
+    let host = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        _ => host.to_owned(),
+    };
+    if port == 80 { host } else { format!("{host}:{port}") }
+}

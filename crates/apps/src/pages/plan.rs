@@ -18,6 +18,10 @@ pub(crate) struct List<'a> {
     pub(crate) repeat: u32,
     /// Pause between two pages of a list.
     pub(crate) think: Duration,
+    /// When to begin, at the earliest.
+    pub(crate) start: Duration,
+    /// And how much later at most: the time is random.
+    pub(crate) spread: Duration,
 }
 
 /// The pages of an application, one after another.
@@ -41,8 +45,10 @@ enum Source {
 }
 
 impl Plan {
-    /// The first page begins at `start`. `stream` draws pages.
-    pub(crate) fn new(list: &List, start: Instant, stream: Stream) -> Result<Plan, ConfigError> {
+    /// `stream` gives the random numbers of the beginning and of pages.
+    pub(crate) fn new(list: &List, stream: impl Fn(&str) -> Stream) -> Result<Plan, ConfigError> {
+        let delay = Duration::from_nanos(stream("start").below(list.spread.as_nanos()));
+        let start = Instant::ZERO + list.start + delay;
         if list.repeat == 0 {
             return Err(ConfigError::at("repeat", "must be at least 1"));
         }
@@ -51,9 +57,9 @@ impl Plan {
         if let Some((key, _)) = given.skip(1).last() {
             return Err(ConfigError::at(key, "give one of `objects`, `pages` and `traffic`"));
         }
-        check_paths(list)?;
+        check(list)?;
         let Some(traffic) = list.traffic else { return Ok(Plan::listed(list, start)) };
-        let mut drawing = traffic.drawing(stream).map_err(|error| error.below("traffic"))?;
+        let mut drawing = traffic.drawing(stream("pages")).map_err(|error| error.below("traffic"))?;
         let first = drawing.draw();
         let until = traffic.within.map(|within| start + within);
         Ok(Plan {
@@ -125,7 +131,10 @@ impl Plan {
     }
 }
 
-fn check_paths(list: &List) -> Result<(), ConfigError> {
+/// Most octets of a form: it is held in memory as it is sent.
+const MOST_POSTED: u64 = 16_000_000;
+
+fn check(list: &List) -> Result<(), ConfigError> {
     let listed = list.objects.iter().map(|object| ("objects", object));
     let paged = list.pages.iter().flatten().map(|object| ("pages", object));
     for (key, object) in listed.chain(paged) {
@@ -133,6 +142,9 @@ fn check_paths(list: &List) -> Result<(), ConfigError> {
         if !path.starts_with('/') || !path.bytes().all(|b| b.is_ascii_graphic()) || path.len() > 8000 {
             let message = format!("`{path}` is not a path: it must begin with / and have no spaces");
             return Err(ConfigError::at(key, message));
+        }
+        if object.posts().is_some_and(|form| form.0 > MOST_POSTED) {
+            return Err(ConfigError::at(key, format!("`{path}`: a form has at most {MOST_POSTED} octets")));
         }
     }
     if list.pages.iter().any(Vec::is_empty) {

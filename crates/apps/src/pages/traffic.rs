@@ -11,7 +11,7 @@ use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Object, SizedObject};
+use super::{Detailed, Object};
 
 /// Most inline objects of one page, whatever the law says: a page must fit into memory.
 const MOST_OBJECTS: f64 = 10_000.0;
@@ -159,7 +159,7 @@ fn size(octets: f64) -> u64 {
 }
 
 fn object(size: u64) -> Object {
-    Object::Sized(SizedObject { path: format!("/{size}"), size: Octets(size) })
+    Object::Detailed(Detailed { path: format!("/{size}"), size: Some(Octets(size)), post: None })
 }
 
 #[cfg(test)]
@@ -172,8 +172,8 @@ mod tests {
     }
 
     fn octets(object: &Object) -> f64 {
-        if let Object::Sized(sized) = object {
-            sized.size.0 as f64
+        if let Object::Detailed(Detailed { size: Some(size), .. }) = object {
+            size.0 as f64
         } else {
             unreachable!("drawn objects have sizes")
         }

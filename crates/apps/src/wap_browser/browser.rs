@@ -11,7 +11,7 @@ use airloom_base::{
 };
 use airloom_transports::wsp::capabilities::{Capability, DEFAULT_SDU, option};
 use airloom_transports::wsp::client::{self, Client};
-use airloom_transports::wsp::headers::decode_content_type;
+use airloom_transports::wsp::headers::{Version, decode_content_type, encoding_version};
 use airloom_transports::wsp::status::{self, Reason};
 use airloom_transports::wsp::wire::Pdu;
 use airloom_transports::wsp::{connectionless, initiation};
@@ -20,7 +20,7 @@ use bytes::Bytes;
 
 use super::line::{Heard, Line, Request};
 use super::{Acknowledging, CONNECTIONLESS_PORT, Config, Mode, SESSION_PORT, SessionUse, headers};
-use crate::pages::{Job, Loads, Page, Plan};
+use crate::pages::{Job, Loads, Page, Plan, authority};
 use crate::times::Times;
 
 /// Port of clients for pushes without a session.
@@ -130,33 +130,27 @@ impl Browser {
         }
         config.wtp.check().map_err(|error| error.below("wtp"))?;
         let connects = config.mode == Mode::Session;
-        let mut session = headers::block("headers", &config.headers, config.headers_size)?;
-        let mut request =
-            headers::block("request_headers", &config.request_headers, config.request_headers_size)?;
+        let mut session =
+            headers::block("headers", &config.headers, config.headers_size, Version::default())?;
+        let mut request = request_headers(&config, Version::default())?;
         if !connects {
             request = [session.as_ref(), request.as_ref()].concat().into();
             session = Bytes::new();
         }
         let port = config.gateway_port.unwrap_or(if connects { SESSION_PORT } else { CONNECTIONLESS_PORT });
         let gateway = SocketAddr::new(places.gateway, port);
-        let origin = match places.origin.parse::<IpAddr>() {
-            Ok(IpAddr::V6(address)) => format!("[{address}]"),
-            _ => places.origin.to_owned(),
-        };
-        let authority = if config.port == 80 { origin } else { format!("{origin}:{}", config.port) };
-        let delay = Duration::from_nanos(stream("start").below(config.spread.as_nanos()));
-        let start = Instant::ZERO + config.start + delay;
-        let plan = Plan::new(&config.list(), start, stream("pages"))?;
+        let plan = Plan::new(&config.list(), stream)?;
         let local = places.local.map(|ip| SocketAddr::new(ip, config.local_port).to_string());
         Ok(Browser {
             line: line(&config, gateway),
             gateway,
-            authority,
+            authority: authority(places.origin, config.port),
             host: places.host.to_owned(),
             local: local.unwrap_or_default(),
             capabilities: capabilities(&config),
             headers: session,
             request_headers: request,
+            wake: plan.next(),
             plan,
             page: None,
             opening: None,
@@ -166,7 +160,6 @@ impl Browser {
             flow: None,
             before: Counters::default(),
             invited: None,
-            wake: Some(start),
             results: Results::default(),
             config,
         })
@@ -236,7 +229,12 @@ impl Browser {
 
     fn hear(&mut self, cx: &mut Cx, heard: Heard) {
         match heard {
-            Heard::Open => {
+            Heard::Open(said) => {
+                // What could be written with the numbers that everybody knows can be written with those of later versions.
+                let version = encoding_version(&said).unwrap_or_default();
+                if let Ok(headers) = request_headers(&self.config, version) {
+                    self.request_headers = headers;
+                }
                 if let Some(since) = self.opening.take() {
                     self.results.connect.add(cx.now - since);
                 }
@@ -304,11 +302,12 @@ impl Browser {
         page.settle(arrived, cx.now);
     }
 
-    /// A request failed: its object is asked for again, or has failed.
+    /// A request failed: its object is asked for again, or has failed. What was sent is not sent twice.
     fn again(&mut self, now: Instant, mut job: Job) {
         let Some(page) = &mut self.page else { return };
         job.failures += 1;
-        if job.failures > self.config.retries {
+        let posts = self.plan.objects(page)[job.object as usize].posts().is_some();
+        if posts || job.failures > self.config.retries {
             self.results.failed += 1;
             page.settle(false, now);
         } else {
@@ -426,10 +425,15 @@ impl Browser {
         while self.asked.len() < room {
             let Some(page) = &mut self.page else { return };
             let Some(job) = page.take() else { return };
-            let path = self.plan.objects(page)[job.object as usize].path();
-            let uri = Bytes::from(format!("http://{}{path}", self.authority));
-            let octets = uri.len() + self.request_headers.len();
-            let Some(request) = self.line.get(cx.now, uri, self.request_headers.clone()) else {
+            let object = &self.plan.objects(page)[job.object as usize];
+            let uri = Bytes::from(format!("http://{}{}", self.authority, object.path()));
+            let form = object.form();
+            let headers = form.as_ref().map_or_else(
+                || self.request_headers.clone(),
+                |form| headers::of_form(form.len(), &self.request_headers),
+            );
+            let octets = uri.len() + headers.len() + form.as_ref().map_or(0, Bytes::len);
+            let Some(request) = self.line.ask(cx.now, uri, headers, form) else {
                 if self.asked.is_empty() {
                     // Not for want of room: the gateway does not take so much.
                     self.results.failed += 1;
@@ -476,6 +480,10 @@ impl Browser {
             self.lost(cx, Reason::NetworkError);
         }
     }
+}
+
+fn request_headers(config: &Config, version: Version) -> Result<Bytes, ConfigError> {
+    headers::block("request_headers", &config.request_headers, config.request_headers_size, version)
 }
 
 impl Asked {

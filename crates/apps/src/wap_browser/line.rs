@@ -24,8 +24,8 @@ pub(super) enum Request {
 
 /// What is heard.
 pub(super) enum Heard {
-    /// The session is open.
-    Open,
+    /// The session is open; these headers the gateway said.
+    Open(Bytes),
     /// Another gateway is to be asked.
     Elsewhere(Option<SocketAddr>),
     /// The reply to a request: its status in its octet, octets of the body.
@@ -69,12 +69,20 @@ impl Line {
         }
     }
 
-    /// Asks for what is at `uri`, if another request may be made now.
-    pub(super) fn get(&mut self, now: Instant, uri: Bytes, headers: Bytes) -> Option<Request> {
-        let (method, none) = (Method::Get, Bytes::new());
+    /// Asks for what is at `uri`, if another request may be made now. `data` is what is sent there, behind `headers` that say
+    /// what it is; nothing is sent if there is none.
+    pub(super) fn ask(
+        &mut self,
+        now: Instant,
+        uri: Bytes,
+        headers: Bytes,
+        data: Option<Bytes>,
+    ) -> Option<Request> {
+        let method = if data.is_some() { Method::Post } else { Method::Get };
+        let data = data.unwrap_or_default();
         match self {
-            Line::Session(client) => client.request(now, method, uri, headers, none).map(Request::Method),
-            Line::Connectionless(client) => client.request(method, uri, headers, none).map(Request::Unit),
+            Line::Session(client) => client.request(now, method, uri, headers, data).map(Request::Method),
+            Line::Connectionless(client) => client.request(method, uri, headers, data).map(Request::Unit),
         }
     }
 
@@ -142,10 +150,10 @@ impl Line {
                 });
             }
         };
-        // A resumption is never asked for.
-        let event = std::iter::from_fn(|| client.poll_event()).find(|event| *event != Event::Resumed)?;
-        Some(match event {
-            Event::Connected(_) | Event::Resumed => Heard::Open,
+        Some(match client.poll_event()? {
+            // It is never asked for.
+            Event::Resumed => return self.poll(now),
+            Event::Connected(headers) => Heard::Open(headers),
             Event::Redirected { addresses, .. } => {
                 Heard::Elsewhere(addresses.iter().find_map(|a| a.socket(SESSION_PORT)))
             }

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::pages::List;
-pub use crate::pages::{Model, Object, SizedObject, Traffic};
+pub use crate::pages::{Detailed, Model, Object, Traffic};
 pub use browser::{Browser, Whereabouts};
 
 /// How a browser speaks to its gateway.
@@ -88,8 +88,8 @@ pub struct Config {
     pub server: Option<String>,
     /// Its port.
     pub port: u16,
-    /// Objects of one page, all known from the start: paths, or tables with `path` and `size` (of the body as the gateway
-    /// sends it). `["/"]` if none of this, `pages` and `traffic` is given.
+    /// Objects of one page, all known from the start: paths, or tables with `path`, `size` (of the body as the gateway
+    /// sends it) and `post` (octets of a form to send there). `["/"]` if none of this, `pages` and `traffic` is given.
     pub objects: Vec<Object>,
     /// Pages, loaded one after another. Of each the first object is fetched alone; the others, which it is taken to
     /// name, follow when it has arrived.
@@ -143,6 +143,8 @@ impl Default for Config {
         let headers = [
             ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
             ("Accept-Charset", "utf-8"),
+            // The gateway may answer with all numbers of headers that there are.
+            ("Encoding-Version", "1.5"),
             ("User-Agent", "airloom"),
         ];
         Config {
@@ -183,8 +185,9 @@ impl Default for Config {
 impl Config {
     /// What is to be loaded.
     fn list(&self) -> List<'_> {
-        let Config { objects, pages, traffic, repeat, think, .. } = self;
-        List { objects, pages, traffic: traffic.as_ref(), repeat: *repeat, think: *think }
+        let Config { objects, pages, traffic, repeat, think, start, spread, .. } = self;
+        let (repeat, think, start, spread) = (*repeat, *think, *start, *spread);
+        List { objects, pages, traffic: traffic.as_ref(), repeat, think, start, spread }
     }
 }
 

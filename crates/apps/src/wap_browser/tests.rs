@@ -5,6 +5,7 @@ use airloom_base::record::{FlowRecord, PageRecord, Record};
 use airloom_base::service::Datagram;
 use airloom_base::{Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_transports::wsp::connectionless;
+use airloom_transports::wsp::headers::{Pages, Version, decode, decode_content_type, encoding_version};
 use airloom_transports::wsp::server::{self, Server};
 use airloom_transports::wsp::status::Reason;
 use airloom_transports::wsp::wire::{Address, Pdu};
@@ -20,6 +21,10 @@ struct Gateway {
     /// Addresses that were asked for.
     asked: Vec<String>,
     headers: Vec<Bytes>,
+    /// What was sent here.
+    posted: Vec<Bytes>,
+    /// The headers that grant a session.
+    greeting: Bytes,
     /// Sessions that are refused before one is granted.
     refuses: u32,
     /// Ends the session after so many requests.
@@ -31,7 +36,8 @@ struct Gateway {
 impl Gateway {
     fn new() -> Gateway {
         let wsp = Server::new(server::Config::default());
-        Gateway { wsp, asked: Vec::new(), headers: Vec::new(), refuses: 0, ends_after: None, deaf: 0 }
+        let (asked, headers, posted) = (Vec::new(), Vec::new(), Vec::new());
+        Gateway { wsp, asked, headers, posted, greeting: Bytes::new(), refuses: 0, ends_after: None, deaf: 0 }
     }
 
     fn content(&mut self, uri: &Bytes) -> (u8, Bytes) {
@@ -50,10 +56,11 @@ impl Gateway {
                 }
                 server::Event::Connect { session, headers, .. } => {
                     self.headers.push(headers);
-                    self.wsp.accept(cx.now, session, Bytes::new());
+                    self.wsp.accept(cx.now, session, self.greeting.clone());
                 }
-                server::Event::Request { session, request, uri, headers, .. } => {
+                server::Event::Request { session, request, uri, headers, data, .. } => {
                     self.headers.push(headers);
+                    self.posted.extend(Some(data).filter(|data| !data.is_empty()));
                     let (status, body) = self.content(&uri);
                     if self.ends_after == Some(self.asked.len()) {
                         self.wsp.disconnect(cx.now, session);
@@ -82,8 +89,13 @@ impl App for Gateway {
             self.wsp.handle_datagram(cx.now, remote, &body.to_bytes());
             return self.go_on(cx, net);
         }
-        let Ok((tid, Pdu::Get { uri, headers, .. })) = connectionless::parse(&body.to_bytes()) else {
-            return;
+        let (tid, uri, headers) = match connectionless::parse(&body.to_bytes()) {
+            Ok((tid, Pdu::Get { uri, headers, .. })) => (tid, uri, headers),
+            Ok((tid, Pdu::Post { uri, headers, data, .. })) => {
+                self.posted.push(data);
+                (tid, uri, headers)
+            }
+            _ => return,
         };
         self.headers.push(headers);
         let (status, data) = self.content(&uri);
@@ -261,9 +273,51 @@ fn headers_are_said_once_in_a_session() {
 }
 
 #[test]
+fn a_gateway_says_which_numbers_of_headers_it_knows() {
+    let config = || Config {
+        objects: paths(&["/1"]),
+        request_headers: BTreeMap::from([("Cache-Control".to_owned(), "no-cache".to_owned())]),
+        ..Config::default()
+    };
+    let mut silent = pair(config());
+    silent.run();
+    assert_eq!(silent.b.headers[1].as_ref(), [0x88, 0x80]);
+    let said = encoding_version(&silent.b.headers[0]);
+    assert_eq!(said, Some(Version::V1_5), "the browser says what it knows");
+    let mut newer = pair(config());
+    newer.b.greeting = Bytes::from_static(b"Encoding-Version\x001.4\x00");
+    newer.run();
+    assert_eq!(newer.b.headers[1].as_ref(), [0xC7, 0x80]);
+}
+
+#[test]
+fn forms_are_posted_and_never_twice() {
+    let form =
+        |octets| Object::Detailed(Detailed { path: "/10".into(), size: None, post: Some(Octets(octets)) });
+    for mode in [Mode::Session, Mode::Connectionless] {
+        let octets = if mode == Mode::Session { 20_000 } else { 700 };
+        let mut pair = pair(Config { mode, objects: vec![form(octets)], ..Config::default() });
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["objects", "failed", "bytes"]), [1.0, 0.0, 10.0]);
+        assert_eq!(pair.b.posted.iter().map(Bytes::len).collect::<Vec<_>>(), [octets as usize]);
+        let headers = pair.b.headers.last().unwrap();
+        let (content_type, len) = decode_content_type(headers).unwrap();
+        assert_eq!(content_type, "application/x-www-form-urlencoded");
+        let said = decode(&headers[len..], &Pages::new()).unwrap();
+        let length = said.iter().find(|header| header.name == "Content-Length").and_then(|h| h.value.text());
+        assert_eq!(length, Some(octets.to_string().as_str()));
+    }
+    let mut ended = pair(Config { objects: vec![form(30), Object::Path("/2".into())], ..Config::default() });
+    ended.b.ends_after = Some(1);
+    ended.run();
+    assert_eq!(numbers(&ended.summary(), &["objects", "failed", "asked_again"]), [1.0, 1.0, 0.0]);
+}
+
+#[test]
 fn failures_are_tried_again_and_then_told() {
     // Neither 404 nor another size than the one that was said is what was asked for.
-    let sized = |size| Object::Sized(SizedObject { path: "/100".into(), size: Octets(size) });
+    let sized =
+        |size| Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), post: None });
     let mut wrong = pair(Config {
         objects: vec![paths(&["/none"])[0].clone(), sized(100), sized(101)],
         ..Config::default()
