@@ -118,6 +118,7 @@ class WapClient:
         client_sdu: int = 358_400,
         server_sdu: int = 358_400,
         maximum_group: int | None = None,
+        group_packets: int | None = None,
         acknowledging: str = "user",
         local: str | None = None,
     ) -> None: ...

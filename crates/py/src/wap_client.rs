@@ -72,7 +72,7 @@ impl PyWapClient {
     #[new]
     #[pyo3(signature = (
         host, port, *, connectionless = false, headers = Vec::new(), time_s = 30.0, first = 1, client_sdu = 358_400,
-        server_sdu = 358_400, maximum_group = None, acknowledging = "user", local = None,
+        server_sdu = 358_400, maximum_group = None, group_packets = None, acknowledging = "user", local = None,
     ))]
     fn new(
         py: Python<'_>,
@@ -85,6 +85,7 @@ impl PyWapClient {
         client_sdu: u32,
         server_sdu: u32,
         maximum_group: Option<u32>,
+        group_packets: Option<u8>,
         acknowledging: &str,
         local: Option<&str>,
     ) -> PyResult<Self> {
@@ -101,7 +102,9 @@ impl PyWapClient {
             }
         };
         let maximum_group = maximum_group.map(|octets| Octets(octets.into()));
-        let wtp = wtp::Config { maximum_group, ..wtp::Config::default() };
+        let mut wtp = wtp::Config { maximum_group, ..wtp::Config::default() };
+        wtp.group_packets = group_packets.unwrap_or(wtp.group_packets);
+        wtp.check().map_err(|error| PyValueError::new_err(error.to_string()))?;
         let time = seconds(time_s)?;
         let options = Options {
             gateway: gateways[0],

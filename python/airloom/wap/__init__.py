@@ -27,6 +27,8 @@ USUAL_HEADERS: Headers = [
     # Not text/vnd.wap.wml: some gateways (Kannel) compile only for those who do not take the text.
     ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
     ("Accept-Charset", "utf-8"),
+    # All numbers of headers that there are may be used towards us.
+    ("Encoding-Version", "1.5"),
     ("User-Agent", "airloom"),
 ]
 
@@ -111,13 +113,16 @@ class Client:
         headers: Headers | None = None,
         time_s: float = 30.0,
         maximum_group: int | None = None,
+        group_packets: int | None = None,
         client_sdu: int = 256 * 1400,
         acknowledging: str = "user",
         local: str | None = None,
     ) -> None:
         """Opens the session; `time_s` is for that, requests have their own. `acknowledging`: user, at-once, delayed.
 
-        `local` is our own address, on a machine that has several.
+        `maximum_group` is how many octets we take before we acknowledge; `group_packets` is how many packets of a long
+        request are sent before an acknowledgement is waited for: with 1, long requests arrive whole even at gateways
+        that never ask for what is missing (Kannel). `local` is our own address, on a machine that has several.
         """
         if port is None:
             port = CONNECTIONLESS_PORT if connectionless else SESSION_PORT
@@ -131,6 +136,7 @@ class Client:
             first=secrets.randbelow(1 << 15),
             client_sdu=client_sdu,
             maximum_group=maximum_group,
+            group_packets=group_packets,
             acknowledging=acknowledging,
             local=local,
         )

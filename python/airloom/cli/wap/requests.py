@@ -62,12 +62,16 @@ def post(
     connectionless: Connectionless = False,
     header: Header = None,
     raw: Raw = False,
+    group_packets: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=255, help="Packets to send before one is acknowledged; 1 for bad links."),
+    ] = None,
     time_s: Time = 60.0,
     as_json: Json = False,
 ) -> int:
     """Sends something."""
     asked = ("POST", absolute(url), _data(data), content_type)
-    return _exchange(gateway, connectionless, header, asked, out, raw, time_s, as_json)
+    return _exchange(gateway, connectionless, header, asked, out, raw, time_s, as_json, group_packets)
 
 
 def absolute(url: str) -> str:
@@ -118,13 +122,21 @@ def _exchange(
     raw: bool,
     time_s: float,
     as_json: bool,
+    group_packets: int | None = None,
 ) -> int:
     host, port = gateway_of(gateway, connectionless)
     headers = headers_of(header)
     method, url, body, content_type = asked
     with interruptible():
         began = time.monotonic()
-        with Client(host, port, connectionless=connectionless, headers=headers, time_s=time_s) as wap:
+        with Client(
+            host,
+            port,
+            connectionless=connectionless,
+            headers=headers,
+            time_s=time_s,
+            group_packets=group_packets,
+        ) as wap:
             opened = time.monotonic()
             reply = wap.request(method, url, None, body, content_type, time_s)
             answered = time.monotonic()
