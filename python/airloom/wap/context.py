@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import urldefrag, urlencode, urljoin
+from urllib.parse import urldefrag, urljoin
 from xml.etree.ElementTree import Element
 
+from airloom.wap import forms
 from airloom.wap.deck import Deck, DeckError
 from airloom.wap.variables import Variables, check_format
 
@@ -323,14 +324,15 @@ class Context:
             (self._expand(f.get("name", "")), self._expand(f.get("value", ""))) for f in task.findall("postfield")
         ]
         assigns = self._assignments(task)
-        method = task.get("method", "get").upper()
-        sends = task.get("sendreferer") == "true"
-        if method == "POST":
-            kind = task.get("enctype", "application/x-www-form-urlencoded")
-            return self._go(href, assigns, "POST", urlencode(fields).encode(), kind, sends)
+        method = task.get("method", "get").lower()
+        sends, accepted = task.get("sendreferer") == "true", task.get("accept-charset", "")
+        if method == "post":
+            body, kind = forms.body(fields, task.get("enctype", forms.URLENCODED), accepted)
+            return self._go(href, assigns, "POST", body, kind, sends)
         if fields:
             base, _, fragment = href.partition("#")
-            href = base + ("&" if "?" in base else "?") + urlencode(fields) + (f"#{fragment}" if fragment else "")
+            query = forms.query(fields, accepted)
+            href = base + ("&" if "?" in base else "?") + query + (f"#{fragment}" if fragment else "")
         return self._go(href, assigns, sends_referer=sends)
 
     def _go(
