@@ -1,0 +1,102 @@
+"""Wireshark's own dissectors read what the daemon pushes to a listening phone, in a laboratory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from airloom.doctor import examine
+from tests.conftest import needs
+
+SCENARIO = """\
+title = "pushes"
+path = ["mobile", "wire", "gateway"]
+[hosts]
+mobile = {{ real = true }}
+gateway = {{ real = true, command = {command} }}
+[links.wire]
+bearer = "wireline"
+rate = "2Mbit/s"
+delay = "20ms"
+[run]
+record = ["pcapng"]
+"""
+
+GATEWAY = """
+import socket, subprocess, sys, time
+from pathlib import Path
+from airloom.wap.pap import Initiator
+from airloom.wap.service import INDICATION_TYPE, LOADING_TYPE, Indication, Loading
+folder = Path(sys.argv[1])
+command = [sys.executable, "-m", "airloom", "serve", "wap-gateway", "--listen", "0.0.0.0:9201", "--no-log"]
+with subprocess.Popen([*command, "--push", "127.0.0.1:9206"], stdout=subprocess.PIPE, text=True) as gateway:
+    gateway.stdout.readline()
+    while not (folder / "listens").exists():
+        time.sleep(0.1)
+    initiator = Initiator("http://127.0.0.1:9206/")
+    phone = socket.gethostbyname("mobile")
+    notice = Indication("http://mail.example/1", "signal-high", "Grüße & more", "m1").document()
+    loading = Loading("http://o/x", "execute-high").document()
+    for kind, document, method in (
+        (INDICATION_TYPE, notice, "unconfirmed"),
+        (LOADING_TYPE, loading, "unconfirmed"),
+        (INDICATION_TYPE, notice, "confirmed"),
+        (LOADING_TYPE, loading, "confirmed"),
+    ):
+        name = initiator.push(phone, document, kind, method=method).push_id
+        while (status := initiator.status(name)).state == "pending":
+            time.sleep(0.1)
+        with (folder / "states").open("a") as states:
+            print(method, status.state, status.code, file=states)
+    gateway.wait()
+"""
+
+PHONE = """
+import json, sys
+from pathlib import Path
+from airloom.wap.receiver import Receiver
+with Receiver("0.0.0.0") as receiver:
+    Path(sys.argv[1], "listens").touch()
+    heard = [receiver.next(60) for _ in range(4)]
+print(json.dumps([push.text() for push in heard]))
+"""
+
+
+@pytest.mark.emulate
+def test_pushes_of_the_daemon_are_dissected_without_a_complaint(tmp_path: Path) -> None:
+    tshark = needs("tshark")
+    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
+        pytest.skip(broken[0])
+    for name, text in (("gateway.py", GATEWAY), ("phone.py", PHONE)):
+        (tmp_path / name).write_text(text)
+    start = f"cd {Path(__file__).parents[2]} && exec {sys.executable} {tmp_path}/gateway.py {tmp_path}"
+    scenario = tmp_path / "pushes.toml"
+    scenario.write_text(SCENARIO.format(command=json.dumps(["sh", "-c", start])))
+    with al.lab(str(scenario), seed=1, enter=False, out=tmp_path / "run") as link:
+        command = [sys.executable, str(tmp_path / "phone.py"), str(tmp_path)]
+        done = link.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert ["Grüße & more" in text for text in json.loads(done.stdout)] == [True, False, True, False]
+    states = (tmp_path / "states").read_text().splitlines()
+    assert states[:3] == ["unconfirmed delivered 1000"] * 2 + ["confirmed delivered 1000"]
+
+    def frames(display_filter: str, *fields: str) -> list[str]:
+        named = [word for field in fields for word in ("-e", field)]
+        command = [tshark, "-r", str(tmp_path / "run" / "capture.pcapng"), "-Y", display_filter]
+        done = subprocess.run(
+            [*command, *(["-T", "fields", *named] if named else [])], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    assert frames("_ws.malformed || _ws.expert.severity == error") == []
+    # Two without a session, and one that asks for a session.
+    assert len(frames("udp.dstport == 2948 && wbxml")) == 2
+    assert len(frames("udp.dstport == 2948 && !wbxml")) == 1
+    # Confirmed ones in the session, each acknowledged.
+    assert len(frames("wsp.pdu_type == 0x07 && wbxml")) == 2
