@@ -50,7 +50,14 @@ class Lines:
         self._is_over = False
 
     def ask(self, prompt: str, seconds: float | None) -> str | None:
-        """The next line; None when the time is over before it has come. The end of the input is `q`."""
+        """The next line; None when the time is over before it has come. The end of the input and Ctrl-C are `q`."""
+        try:
+            return self._line(prompt, seconds)
+        except KeyboardInterrupt:
+            print()
+            return "q"
+
+    def _line(self, prompt: str, seconds: float | None) -> str | None:
         print(prompt, end="", flush=True)
         while b"\n" not in self._held and not self._is_over:
             if seconds is not None and not select.select([0], [], [], seconds)[0]:

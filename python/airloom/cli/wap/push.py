@@ -158,9 +158,14 @@ def push_listen(
     heard = 0
     with Receiver(listen_on, port, from_anywhere=any_gateway) as receiver:
         say(f"listening on {receiver.address}; Ctrl-C ends it")
-        while heard != count and (push := receiver.next(time_s)) is not None:
-            print(json.dumps(_fields(push), ensure_ascii=False) if as_json else _line(push), flush=True)
-            heard += 1
+        try:
+            while heard != count and (push := receiver.next(time_s)) is not None:
+                print(json.dumps(_fields(push), ensure_ascii=False) if as_json else _line(push), flush=True)
+                heard += 1
+        except KeyboardInterrupt:
+            # Without a number to wait for that is how it ends.
+            if count is not None:
+                raise
         for complaint in receiver.complaints:
             say(complaint)
     return 1 if count is not None and heard < count else 0
