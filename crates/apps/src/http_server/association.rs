@@ -71,8 +71,8 @@ impl Association {
         config: &Config,
         counters: &mut Counters,
     ) {
-        let writing = |(number, stream): (&u16, &Box<Connection>)| stream.is_writing().then_some(*number);
-        let mut numbers: Vec<u16> = self.streams.iter().filter_map(writing).collect();
+        let writing = self.streams.iter().filter(|(_, stream)| stream.is_writing());
+        let mut numbers: Vec<u16> = writing.map(|(number, _)| *number).collect();
         let behind = numbers.partition_point(|number| *number <= self.wrote);
         let turn = behind % numbers.len().max(1);
         numbers.rotate_left(turn);
