@@ -7,5 +7,6 @@ pub mod daemon;
 #[cfg(target_os = "linux")]
 pub mod real_time;
 pub mod run;
+pub mod sctp;
 pub mod virtual_time;
 pub mod wap;
