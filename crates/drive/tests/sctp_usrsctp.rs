@@ -1,0 +1,132 @@
+//! Our SCTP on real sockets against usrsctp, in both roles, through a wire that loses, reorders and doubles.
+//!
+//! Both run in network namespaces and speak over UDP (RFC 6951); each judges every message by stream, order and octets.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use airloom_drive::real_time;
+use airloom_drive::virtual_time::Outcome;
+use airloom_world::scenario::Scenario;
+use serde_json::{Value, json};
+
+use support::{Folder, laboratory};
+
+/// Octets of a transfer.
+const OCTETS: u64 = 5_000_000;
+
+/// Our program; cargo builds examples with the tests.
+fn our_peer() -> String {
+    let mut path = std::env::current_exe().expect("this test is a file");
+    path.pop();
+    path.pop();
+    let path: PathBuf = path.join("examples/sctp_peer");
+    assert!(path.is_file(), "{} is missing: cargo build -p airloom-drive --examples", path.display());
+    path.to_str().expect("a path in plain text").to_owned()
+}
+
+/// The same on usrsctp, compiled; `None` if its library is not installed.
+fn their_peer(folder: &Folder) -> Option<String> {
+    let program = folder.file("peer");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/usrsctp/peer.c");
+    let has_library = Command::new("cc")
+        .args(["-xc", "-fsyntax-only", "-include", "usrsctp.h", "/dev/null"])
+        .output()
+        .is_ok_and(|o| o.status.success());
+    if !has_library {
+        assert!(std::env::var_os("AIRLOOM_CI").is_none(), "usrsctp is missing and nothing may be skipped");
+        eprintln!(
+            "SKIPPED drive/sctp_usrsctp: libusrsctp-dev or a C compiler is not installed (tools/peers test)"
+        );
+        return None;
+    }
+    let compiled = Command::new("cc")
+        .args(["-O2", "-Wall", "-Wextra", "-o", &program, source, "-lusrsctp", "-lpthread"])
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    Some(program)
+}
+
+/// Who opens the association.
+#[derive(Clone, Copy, Debug)]
+enum We {
+    Open,
+    Are,
+}
+
+/// One transfer of [`OCTETS`] over `streams`, and what both ends report of it.
+fn transfer(folder: &Folder, theirs: &str, we: We, mode: &str, streams: u16, message: usize) -> [Value; 2] {
+    let ours = our_peer();
+    let said = [folder.file("client"), folder.file("server")];
+    let numbers = format!("{OCTETS} {streams} {message}");
+    let (client, server) = match we {
+        We::Open => (
+            format!("{ours} send 10.77.0.2:9899 10.77.0.1:9899 5001 {mode} {numbers}"),
+            format!("{theirs} serve 10.77.0.1 5001 9899 9899 {mode}"),
+        ),
+        We::Are => (
+            format!("{theirs} send 10.77.0.2 5001 9899 9899 {mode} 10.77.0.1 {numbers}"),
+            format!("{ours} serve 10.77.0.1:9899 5001 {mode}"),
+        ),
+    };
+    let text = format!(
+        r#"
+        title = "SCTP in UDP"
+        path = ["mobile", "wire", "origin"]
+        [hosts]
+        mobile = {{ real = true }}
+        origin = {{ real = true, command = ["sh", "-c", "exec {server} > {}"] }}
+        [links.wire]
+        bearer = "wireline"
+        rate = "50Mbit/s"
+        delay = "2ms"
+        loss = 0.01
+        reordering = {{ probability = 0.02, delay = "2ms" }}
+        duplication = {{ probability = 0.01 }}
+        [run]
+        limit = "300s"
+        "#,
+        said[1]
+    );
+    let scenario = Scenario::parse("usrsctp.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    // The server's line may come after the client's.
+    let shell = format!(
+        "{client} > {} && for n in $(seq 100); do [ -s {} ] && break; sleep 0.1; done",
+        said[0], said[1]
+    );
+    let command = ["sh", "-c", &shell].map(str::to_owned);
+    let (results, report) = real_time::emulate(&scenario, Some(&command), "0123456789", None, |_| true)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let what = format!("{we:?} {mode} {streams} streams of {message}");
+    let heard = said.map(|file| fs::read_to_string(file).unwrap_or_default());
+    assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)), "{what}: {heard:?}");
+    assert!(results.summary.values["lost"] > 10.0, "{what}: the wire loses");
+    println!("{what}: {} {}", heard[0].trim(), heard[1].trim());
+    heard.map(|line| serde_json::from_str(&line).unwrap_or_else(|e| panic!("{what}: {e}: {line}")))
+}
+
+#[test]
+fn five_megabytes_on_eight_streams_cross_a_bad_wire_in_both_roles() {
+    let Some(_guard) = laboratory("sctp_usrsctp", &["cc"]) else { return };
+    let folder = Folder::new("usrsctp");
+    let Some(theirs) = their_peer(&folder) else { return };
+    // Fitting a chunk, and cut into several.
+    for message in [1200, 8000] {
+        for we in [We::Open, We::Are] {
+            for mode in ["discard", "echo"] {
+                let [client, server] = transfer(&folder, &theirs, we, mode, 8, message);
+                let count = OCTETS.div_ceil(message as u64);
+                let all = |role: &str| json!({ "role": role, "messages": count, "octets": OCTETS, "streams": 8, "wrong": 0, "end": "finished" });
+                assert_eq!(server, all("server"));
+                let nothing = json!({ "role": "client", "messages": 0, "octets": 0, "streams": 0, "wrong": 0, "end": "finished" });
+                assert_eq!(client, if mode == "echo" { all("client") } else { nothing });
+            }
+        }
+    }
+}
