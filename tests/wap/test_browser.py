@@ -80,26 +80,6 @@ def test_what_goes_wrong_is_said_and_the_card_stays() -> None:
     assert shown[-1].startswith("== Menu")
 
 
-class Impatient(Table):
-    """Its reader presses Ctrl-C while the second request is under way."""
-
-    def request(
-        self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
-    ) -> Reply:
-        reply = super().request(method, url, headers, body, content_type)
-        if len(self.asked) == 2:
-            raise KeyboardInterrupt
-        return reply
-
-
-def test_a_request_can_be_stopped_and_the_card_stays() -> None:
-    shown: list[str] = []
-    said = iter(["g o/", "v", "q"])
-    assert Browser(Impatient(), lambda *_: next(said), shown.append).browse("http://o/") == 0
-    assert "! http://o/: stopped" in shown
-    assert shown[-1].startswith("== Menu")
-
-
 def test_nothing_to_show_is_a_failure() -> None:
     shown: list[str] = []
     assert Browser(Table(), lambda *_: "q", shown.append).browse("http://o/none") == 1

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 from airloom.wap import Reply, parse_gateway
 from airloom.wap.service import Indication, Loading, parse
 from tests.cli.shell import airloom
+from tests.wap.gateway import Liar, serving
 
 
 @pytest.mark.parametrize(
@@ -64,3 +70,25 @@ def test_failures_are_one_line_and_have_their_codes() -> None:
     assert "cannot listen on 192.0.2.1:2948" in said(4, "push-listen", "--listen", "192.0.2.1")
     assert "there is no gateway" in said(4, "browse", "http://o/", "--gateway", closed)
     assert airloom("wap", "push-listen", "--listen", "127.92.2.2", "--time", "0", "--count", "1").code == 1
+
+
+def test_ctrl_c_stops_a_request_and_the_browser_asks_on() -> None:
+    with serving("--allow-origin", "127.0.0.1") as gateway:
+        origin = Liar()
+        command = [sys.executable, "-m", "airloom", "wap", "browse", f"{origin.url}/page", "--gateway", gateway.session]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as program:
+            assert program.stdin
+            program.stdin.write(f"g {origin.url}/silent\n")
+            program.stdin.flush()
+            end = time.monotonic() + 60
+            while "/silent" not in origin.asked and time.monotonic() < end:
+                time.sleep(0.05)
+            program.send_signal(signal.SIGINT)
+            # Longer than the program takes to raise a signal again that got lost.
+            time.sleep(0.6)
+            out, err = program.communicate("v\nq\n", timeout=60)
+        origin.close()
+    assert f"! {origin.url}/silent: stopped" in out
+    assert "  no variables" in out
+    assert (err, program.returncode) == ("", 0)

@@ -36,6 +36,12 @@ def done() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
+def obeyed() -> None:
+    """Ctrl-C was meant for less than the program, and that has ended: it is not raised again."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    _ended_by.clear()
+
+
 def _end(number: int, _: FrameType | None) -> NoReturn:
     _ended_by.append(number)
     signal.signal(signal.SIGALRM, _look_again)

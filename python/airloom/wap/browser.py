@@ -121,11 +121,6 @@ class Browser:
                 self.context.failed()
                 self._show(f"! {asked}: {error}")
                 return False
-            except KeyboardInterrupt:
-                # The request was aborted; who wants to leave says so when asked.
-                self.context.failed()
-                self._show(f"! {asked}: stopped")
-                return False
         return True
 
 

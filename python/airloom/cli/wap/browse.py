@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from airloom.cli import signals
 from airloom.cli.wap.requests import Connectionless, Gateway, Header, Url, absolute, gateway_of, headers_of
 from airloom.wap import Client, Headers, Reply
 from airloom.wap.browser import Browser
@@ -25,7 +26,12 @@ class _Wap:
     def request(
         self, method: str, url: str, headers: Headers | None, body: bytes | None, content_type: str | None
     ) -> Reply:
-        return self._wap.request(method, url, headers, body, content_type, self._time_s)
+        try:
+            return self._wap.request(method, url, headers, body, content_type, self._time_s)
+        except KeyboardInterrupt:
+            # The request was aborted; who wants to leave says so when asked.
+            signals.obeyed()
+            raise ValueError("stopped") from None
 
 
 def browse(
@@ -54,6 +60,7 @@ class Lines:
         try:
             return self._line(prompt, seconds)
         except KeyboardInterrupt:
+            signals.obeyed()
             print()
             return "q"
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, signals
 from airloom.cli.terminal import print_json, quoted, say
 from airloom.errors import RunError, UsageError
 from airloom.wap import PUSH_PORT, Push
@@ -166,6 +166,7 @@ def push_listen(
             # Without a number to wait for that is how it ends.
             if count is not None:
                 raise
+            signals.obeyed()
         for complaint in receiver.complaints:
             say(complaint)
     return 1 if count is not None and heard < count else 0
