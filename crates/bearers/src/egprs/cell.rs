@@ -206,7 +206,8 @@ impl Scheduler {
         let may_pre_empt = common.repeats(Direction::Downlink) || mobile.polling.is_wanted && is_pacch;
         let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, may_pre_empt) else {
             mobile.polling.is_wanted = false;
-            return;
+            // What was left may just have been given up: no report will come of it.
+            return mobile.settle(common, records, Direction::Downlink, common.config.grid.start(n));
         };
         let polling = &mut mobile.polling;
         polling.since += choice.blocks.iter().flatten().count() as u16;
@@ -351,7 +352,9 @@ fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, t
     let (tfi, station) = (mobile.tfi(), mobile.station);
     let rules = common.rules[UP];
     let way = &mut mobile.ways[UP];
-    let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, true) else { return };
+    let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, true) else {
+        return mobile.settle(common, records, Direction::Uplink, common.config.grid.start(n));
+    };
     let grid = common.config.grid;
     let (from, until) = interval(grid, n);
     let survives = fates(way, &choice, n, from, timeslot);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{BearerEvent, Direction, Histogram, Instant, Outbox, Packet, Point, Station};
+use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox, Packet, Point, Station};
 
 use super::config::EgprsConfig;
 use super::llc::{Delivered, Frames};
@@ -140,6 +140,9 @@ pub struct Mobile {
 
 const UP: usize = Direction::Uplink as usize;
 const DOWN: usize = Direction::Downlink as usize;
+
+/// T3182: for so long a mobile that has sent everything waits for the final report (TS 44.060, 13.1).
+const T3182: Duration = Duration::from_secs(5);
 
 /// A report that is not prompted by blocks follows the last so many block periods later.
 const QUIET: u64 = 8;
@@ -375,8 +378,8 @@ impl Mobile {
         self.settle(common, records, about, now);
     }
 
-    /// Is everything sent and acknowledged?
-    fn settle(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    /// Is everything sent and acknowledged, or given up? Then a flow is kept for a while, and one that closes ends.
+    pub fn settle(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
         let Some(times) = common.config.times() else { return };
         let way = &mut self.ways[direction as usize];
         if way.tx.is_outstanding() || way.tx.has_new(&way.frames) {
@@ -435,10 +438,13 @@ impl Mobile {
                     //= TS 44.060 (9.3.1b): the network ends an extended flow with a final report.
                     Direction::Uplink => {
                         way.tx.is_closing = true;
+                        way.flow.release_at = now + T3182;
                         self.acking.is_wanted = true;
                     }
                 }
             }
+            // The final report does not come.
+            State::Closing if way.flow.release_at <= now => self.end_flow(common, records, direction, now),
             _ => {}
         }
     }

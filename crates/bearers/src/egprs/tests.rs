@@ -261,6 +261,27 @@ fn limited_repetition_loses_packets_as_often_as_arithmetic_says() {
 }
 
 #[test]
+fn a_flow_of_which_no_report_comes_ends_when_its_last_block_is_given_up() {
+    // Nothing comes up: the network gives up the block that ends the flow, and sets up the next one when it has data.
+    let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "max_tx": 2 });
+    let mut cell = Cell::new(config, 1);
+    cell.send(DOWN, 0, 500);
+    cell.run(at(10_000));
+    cell.send(DOWN, 0, 500);
+    cell.finish();
+    assert_eq!(cell.arrivals(DOWN).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(cell.value("downlink.tbf_count"), 2.0);
+    // The same for a mobile that hears nothing: the control unit gets its packets, and time goes on to an end.
+    let config = json!({ "loss": { "uplink": 0.0, "downlink": 1.0 }, "max_tx": 2 });
+    let mut cell = Cell::new(config, 1);
+    cell.send(UP, 0, 500);
+    cell.run(at(10_000));
+    cell.send(UP, 0, 500);
+    cell.run(at(60_000));
+    assert_eq!(cell.arrivals(UP).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
 fn a_mobile_that_does_not_answer_loses_its_flow() {
     let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "n3105": 8 });
     let mut cell = Cell::new(config, 1);
