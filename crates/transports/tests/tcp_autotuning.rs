@@ -2,7 +2,7 @@
 
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, LinkConfig, Pair};
+use airloom_testkit::{End, LinkConfig, Pair, lose_data};
 use airloom_transports::tcp::{Config, Profile, Tcp};
 
 const SIZE: u32 = 10_000_000;
@@ -32,10 +32,16 @@ fn small(profile: Profile) -> Config {
 
 /// Seconds until all is read, with the largest number of octets that the sender had taken and not seen acknowledged.
 fn upload(config: &Config) -> (f64, u64) {
+    transfer(config, long_and_fat(), SIZE, &[])
+}
+
+/// The same for `size` octets over `link`, which loses the data segments of these numbers.
+fn transfer(config: &Config, link: LinkConfig, size: u32, lost: &[u64]) -> (f64, u64) {
     let tcp = |secret| Box::new(Tcp::new(config.clone(), secret));
-    let mut pair = Pair::new(tcp(1), tcp(2), long_and_fat());
+    let mut pair = Pair::new(tcp(1), tcp(2), link);
+    pair.set_fate(lose_data(End::Client, lost));
     pair.open(End::Client);
-    pair.write(End::Client, Body::filler(1, SIZE));
+    pair.write(End::Client, Body::filler(1, size));
     pair.finish(End::Client);
     let mut most = 0;
     while pair.server().when(TransportEvent::Finished(0)).is_none() {
@@ -109,4 +115,24 @@ fn a_reader_that_stops_is_offered_no_more_than_the_largest_buffer() {
     assert!(held <= 300_000, "{held}");
     // It had grown to that.
     assert!(held > 250_000, "{held}");
+}
+
+#[test]
+fn a_window_with_several_losses_does_not_stop_between_buffers_that_grow() {
+    // 2 Mbit/s and 100 ms without a limit of the queue. The second loss is one of the same window, so it takes two round
+    // trips, half a second, until something is acknowledged again.
+    let link = || LinkConfig { rate: [Some(Rate::kbit(2_000)); 2], overhead: 20, ..LinkConfig::default() };
+    let growing = Config { receive_autotuning: true, send_autotuning: true, ..small(Profile::Linux) };
+    let large = Config {
+        receive_buffer: Octets(4 << 20),
+        initial_receive_window: Octets(4 << 20),
+        send_buffer: Octets(4 << 20),
+        ..small(Profile::Linux)
+    };
+    for lost in [[47, 60], [50, 70], [52, 61], [60, 75]] {
+        let (growing, _) = transfer(&growing, link(), 300_000, &lost);
+        let (large, _) = transfer(&large, link(), 300_000, &lost);
+        println!("{lost:?}: {growing:.3} {large:.3}");
+        assert!(growing < large * 1.01, "{lost:?}: {growing:.3} s, {large:.3} s between large buffers");
+    }
 }

@@ -45,14 +45,13 @@ while left > 0:
     left -= len(taken)
 """
 
-#: Sends a request and the data behind it, and stays until everything has arrived.
+#: Sends a request and the data behind it in one go, as `bulk` does, and stays until everything has arrived.
 _SOURCE = """\
 import socket
 request, data = bytes(int(sys.argv[3])), bytes(int(sys.argv[4]))
 with socket.socket() as connection:
     connection.connect((sys.argv[1], int(sys.argv[2])))
-    connection.sendall(request)
-    connection.sendall(data)
+    connection.sendall(request + data)
     connection.shutdown(socket.SHUT_WR)
     connection.recv(1)
 """
@@ -117,7 +116,7 @@ def simulated(scenario: Scenario) -> Transfer:
 def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -> Transfer:
     """The transfer in real time, by this machine's kernel; `RunError` if it is not over after `patience_s`.
 
-    The source sends the request that `bulk` sends, unless told otherwise, by itself and before the data.
+    The source sends the request that `bulk` sends, unless told otherwise, and the data behind it.
     """
     from airloom.reference import addresses
 

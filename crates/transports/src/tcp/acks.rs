@@ -98,6 +98,10 @@ impl Connection {
         if self.timers.persist.is_armed() && ack >= self.snd.una {
             self.probe_answered(old_window);
         }
+        if self.config.send_autotuning && self.snd.wants_room() {
+            // A sender in recovery has nothing left to send: its buffer grows, although nothing was acknowledged.
+            self.room_for_more();
+        }
         if self.config.keepalive {
             self.arm_keepalive(now);
         }

@@ -368,9 +368,11 @@ impl Connection {
             return;
         }
         //= RFC 5681 (4.2): at once, when a segment is out of order, a duplicate, or fills a part of a hole.
-        if arrival == Arrival::Duplicate {
-            self.acks.hurry();
-        }
         self.pending |= pending::ACK;
+        match arrival {
+            Arrival::Duplicate => self.acks.hurry(),
+            Arrival::Filling => self.rcv.grow(len),
+            _ => self.make_room_beyond_hole(len),
+        }
     }
 }

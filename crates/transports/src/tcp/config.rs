@@ -404,7 +404,7 @@ settings! {
     /// profile's autotuning is off unless set too (Linux: `SO_RCVBUF`).
     receive_buffer: Octets,
     /// Does the receive buffer grow with what the application reads in a round trip (dynamic right-sizing, Fisk and Feng 2001;
-    /// as Linux adjusts it with `tcp_moderate_rcvbuf`)?
+    /// as Linux adjusts it with `tcp_moderate_rcvbuf`), and with what is held beyond a hole?
     receive_autotuning: bool,
     /// With `receive_autotuning`: how large it becomes at most (Linux: the window that `tcp_rmem` allows).
     receive_buffer_max: Octets,
@@ -417,7 +417,8 @@ settings! {
     /// Send buffer: how much the application can write ahead; with `send_autotuning` where it begins. If it is
     /// set, the profile's autotuning is off unless set too (Linux: `SO_SNDBUF`).
     send_buffer: Octets,
-    /// Does the send buffer grow to twice the congestion window (as in Linux, where it is not fixed)?
+    /// Does the send buffer grow to the memory that twice the congestion window takes, about three times its octets (as in Linux,
+    /// where it is not fixed)?
     send_autotuning: bool,
     /// With `send_autotuning`: how large it becomes at most (Linux: `tcp_wmem`).
     send_buffer_max: Octets,

@@ -270,7 +270,12 @@ impl Receive {
         Some(body)
     }
 
-    /// Full segments come in order: a window that began small grows.
+    /// How far what is held out of order reaches beyond RCV.NXT.
+    pub fn reach(&self) -> u64 {
+        self.ranges.end().map_or(0, |end| end - self.nxt)
+    }
+
+    /// Full segments come: a window that began small grows.
     #[inline]
     pub fn grow(&mut self, len: u64) {
         if self.window < self.limit && len >= self.mss.min(536) {
