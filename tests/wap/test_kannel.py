@@ -69,7 +69,8 @@ def test_methods_in_a_session(kannel: Gateway) -> None:
         sent = wap.get(f"{kannel.origin}/headers", [("Accept-Language", "de"), ("Accept", "text/plain")]).text()
         assert "Accept-Language: de" in sent
         assert "airloom" in sent
-    assert ("Encoding-Version", "1.2") in wap.core.server_headers
+    # It says what it is told.
+    assert ("Encoding-Version", "1.3") in wap.core.server_headers
 
 
 def test_large_replies_and_requests_come_in_groups(kannel: Gateway) -> None:

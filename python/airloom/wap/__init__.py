@@ -27,8 +27,8 @@ USUAL_HEADERS: Headers = [
     # Not text/vnd.wap.wml: some gateways (Kannel) compile only for those who do not take the text.
     ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
     ("Accept-Charset", "utf-8"),
-    # All numbers of headers that there are may be used towards us.
-    ("Encoding-Version", "1.5"),
+    # Not the 1.5 that can be read here: Kannel takes it for the version of WBXML, too, of which 1.3 is the last.
+    ("Encoding-Version", "1.3"),
     ("User-Agent", "airloom"),
 ]
 

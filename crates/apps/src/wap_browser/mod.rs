@@ -143,8 +143,8 @@ impl Default for Config {
         let headers = [
             ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
             ("Accept-Charset", "utf-8"),
-            // The gateway may answer with all numbers of headers that there are.
-            ("Encoding-Version", "1.5"),
+            // Not the 1.5 that can be read here: Kannel takes it for the version of WBXML, too, of which 1.3 is the last.
+            ("Encoding-Version", "1.3"),
             ("User-Agent", "airloom"),
         ];
         Config {

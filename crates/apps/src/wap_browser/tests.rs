@@ -283,7 +283,7 @@ fn a_gateway_says_which_numbers_of_headers_it_knows() {
     silent.run();
     assert_eq!(silent.b.headers[1].as_ref(), [0x88, 0x80]);
     let said = encoding_version(&silent.b.headers[0]);
-    assert_eq!(said, Some(Version::V1_5), "the browser says what it knows");
+    assert_eq!(said, Some(Version::V1_3), "the browser says what it knows");
     let mut newer = pair(config());
     newer.b.greeting = Bytes::from_static(b"Encoding-Version\x001.4\x00");
     newer.run();
