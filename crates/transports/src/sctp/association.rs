@@ -188,7 +188,15 @@ impl Association {
             return false;
         }
         let limit = self.shared.config.send_buffer.0;
-        if self.unacknowledged > 0 && self.unacknowledged + len > limit {
+        let mut missing = (self.unacknowledged + len).saturating_sub(limit);
+        if missing > 0 && self.abilities.forward_tsn {
+            //= RFC 7496 (3.2): messages of lower priority may be given up for it.
+            let displaced = self.out.displace(message.reliability, missing);
+            self.flight.gave_up += displaced.len() as u64;
+            self.release(displaced.into_iter().sum());
+            missing = (self.unacknowledged + len).saturating_sub(limit);
+        }
+        if self.unacknowledged > 0 && missing > 0 {
             self.blocked = true;
             return false;
         }

@@ -400,7 +400,7 @@ impl Flight {
         let mut given_up: Vec<(u16, u64)> = Vec::new();
         for sent in &self.chunks {
             let is_over = match sent.reliability {
-                Reliability::Full => false,
+                Reliability::Full | Reliability::Priority(_) => false,
                 Reliability::Until(at) => at <= now && sent.standing != Standing::Reported,
                 Reliability::Retransmissions(most) => sent.standing == Standing::Marked && sent.times > most,
             };

@@ -16,6 +16,20 @@ pub enum Reliability {
     Until(Instant),
     /// With so many retransmissions of any of its chunks.
     Retransmissions(u32),
+    /// Until it arrives, or a more important message needs its room in the send buffer before it was begun; 0 is the most
+    /// important.
+    Priority(u32),
+}
+
+impl Reliability {
+    /// May a message of this kind take the room of one that is sent by `other` (RFC 7496, 3.2)?
+    fn displaces(self, other: Reliability) -> bool {
+        match (self, other) {
+            (Reliability::Full, Reliability::Priority(_)) => true,
+            (Reliability::Priority(own), Reliability::Priority(other)) => own < other,
+            _ => false,
+        }
+    }
 }
 
 /// A message as the user gives it.
@@ -227,6 +241,37 @@ impl Outbound {
         let octets = waiting.message.body.len() as u64;
         self.waiting -= octets;
         octets
+    }
+
+    /// Drops messages that were not begun and are less important than a new one, until so many octets are free: the least
+    /// important first, of those the newest. Nothing, if that would not be enough. Returns the octets of each.
+    pub fn displace(&mut self, by: Reliability, octets: u64) -> Vec<u64> {
+        let mut least = Vec::new();
+        for id in &self.ready {
+            let Some(stream) = self.streams.get(usize::from(*id)) else { continue };
+            least.extend(stream.queue.iter().filter(|w| w.fsn == 0).filter_map(|waiting| {
+                let Reliability::Priority(priority) = waiting.message.reliability else { return None };
+                let len = waiting.message.body.len() as u64;
+                by.displaces(waiting.message.reliability).then_some((priority, waiting.order, *id, len))
+            }));
+        }
+        least.sort_unstable_by(|a, b| b.cmp(a));
+        let mut freed = 0;
+        let enough = least.iter().position(|(.., len)| {
+            freed += len;
+            freed >= octets
+        });
+        let Some(last) = enough else { return Vec::new() };
+        least.truncate(last + 1);
+        for (_, order, id, _) in &least {
+            let Some(stream) = self.streams.get_mut(usize::from(*id)) else { continue };
+            stream.queue.retain(|waiting| waiting.order != *order);
+            if stream.queue.is_empty() {
+                self.ready.remove(id);
+            }
+        }
+        self.waiting -= freed;
+        least.into_iter().map(|(.., len)| len).collect()
     }
 
     /// Drops messages that were not begun and whose time is over; returns their octets.

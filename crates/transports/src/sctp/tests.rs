@@ -482,6 +482,37 @@ fn marks_reduce_the_window_once() {
 }
 
 #[test]
+fn a_full_buffer_takes_important_messages_in_the_place_of_others_that_were_not_begun() {
+    for partial_reliability in [true, false] {
+        let ours = Config { send_buffer: airloom_base::units::Octets(40_000), ..Config::default() };
+        let mut duo = Duo::new(ours, Config { partial_reliability, ..Config::default() }, 1);
+        assert!(duo.send(0, 0, Outgoing::new(message(0, 0, 100))));
+        duo.run(Duration::from_secs(1));
+        let mut send = |n: u32, reliability: Reliability| {
+            let outgoing = Outgoing { reliability, ppid: n, ..Outgoing::new(message(0, u64::from(n), 2000)) };
+            duo.send(0, (n % 3) as u16, outgoing)
+        };
+        for n in 1..=20 {
+            assert!(send(n, Reliability::Priority(if n == 19 { 8 } else { 7 })), "{n}");
+        }
+        let later = Reliability::Until(Instant::FAR_FUTURE);
+        assert_eq!([21, 22].map(|n| send(n, Reliability::Priority(8))), [false, false]);
+        assert_eq!([23, 24].map(|n| send(n, later)), [false, false], "it has no priority");
+        let taken = [(25, Reliability::Priority(3)), (26, Reliability::Full)].map(|(n, kind)| send(n, kind));
+        assert_eq!(taken, [partial_reliability; 2]);
+        duo.run(Duration::from_secs(60));
+        let mut got: Vec<u32> = duo.got[1].iter().map(|m| m.ppid).collect();
+        got.sort_unstable();
+        // Of the least important ones the newest went: 19, and 20.
+        let expected: Vec<u32> =
+            if partial_reliability { (0..19).chain([25, 26]).collect() } else { (0..=20).collect() };
+        assert_eq!(got, expected);
+        assert_eq!(duo.ends[0].given_up(), if partial_reliability { 2 } else { 0 });
+        assert_eq!(duo.ends[0].unacknowledged(0), 0);
+    }
+}
+
+#[test]
 fn messages_that_are_late_or_were_sent_often_enough_are_given_up() {
     for interleaving in [false, true] {
         for timed in [false, true] {
