@@ -78,7 +78,7 @@ fn curl_gets_the_same_octets_from_the_simulated_server_in_every_mode() {
 }
 
 #[test]
-fn curl_understands_heads_errors_and_refused_uploads() {
+fn curl_understands_heads_errors_forms_and_refused_uploads() {
     let Some(_guard) = laboratory("http_peers::errors", &["curl"]) else { return };
     let folder = Folder::new("http-errors");
     let out = folder.file("out");
@@ -87,11 +87,12 @@ fn curl_understands_heads_errors_and_refused_uploads() {
     let code = "curl -sS -m 20 -o /dev/null -w '%{http_code} '";
     let shell = format!(
         "{{ {code} http://{ORIGIN}/; {code} -I http://{ORIGIN}/5MB; {code} http://{ORIGIN}/none; \
-         {code} -X BREW http://{ORIGIN}/; {code} --data-binary @{body} http://{ORIGIN}/; }} > {out}"
+         {code} -X BREW http://{ORIGIN}/; {code} --data-binary @{body} http://{ORIGIN}/; \
+         {code} -T {body} http://{ORIGIN}/; }} > {out}"
     );
     let (report, _) = serve(&json!({ "objects": { "/a": "1kB" } }), &shell);
     assert_eq!(report.exit_code, Some(0));
-    assert_eq!(fs::read_to_string(out).unwrap(), "200 200 404 501 405 ");
+    assert_eq!(fs::read_to_string(out).unwrap(), "200 200 404 501 200 405 ");
 }
 
 /// An nginx with a site of two objects that needs nothing outside `folder`.
