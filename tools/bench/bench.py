@@ -27,24 +27,17 @@ NS3_MODULES = "applications internet traffic-control point-to-point bridge stats
 NS3_LIBRARIES = [f"-lns3-{name}" for name in NS3_MODULES.split()]
 
 
+#: Programs of ours that nothing else does.
+ALONE = {"sim.rlc384": ["rlc", "2000"], "sim.idle50": ["cell", "36000"]}
+
+
 @dataclass
 class Results:
-    """Numbers by name, and what the programs said."""
+    """Numbers by name, and what the programs said; what fails is said and counted, and the others go on."""
 
     numbers: dict[str, float] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     failures: int = 0
-
-    def run(self, name: str, command: list[str], count: int) -> Cost | None:
-        """Measures a command; what fails is said and counted, and the others go on."""
-        try:
-            measured = cost(command, count)
-        except Failed as e:
-            self.failures += 1
-            print(f"  {name:<12} failed: {e}", flush=True)
-            return None
-        self.add(name, measured)
-        return measured
 
     def run_in_turns(self, commands: dict[str, tuple[list[str], int]]) -> None:
         """Measures several commands, each as often as it says, in turns: what else the machine does meets all alike."""
@@ -106,6 +99,7 @@ def side_by_side(results: Results, program: str, with_others: bool, count: int, 
         for tool, found in (("ns-3", ns3), ("ns-2", ns2)):
             if found is None:
                 print(f"  {tool}: not installed (tools/peers bench)")
+    few = 1 if quick else min(count, 3)
     for name in "abcd":
         commands = {f"sim.{name}": ([program, name], count), f"sim.linux.{name}": ([program, name, "linux"], count)}
         times = {"c": min(count, 3), "d": 1}.get(name, count)
@@ -114,22 +108,25 @@ def side_by_side(results: Results, program: str, with_others: bool, count: int, 
             commands[f"ns3.{name}"] = ([str(ns3), f"--scen={name}", *extra], times)
         if ns2 is not None and not (quick and name in "cd"):
             commands[f"ns2.{name}"] = ([ns2, str(PEERS / "ns2_anchor.tcl"), name], times)
+        # What has no counterpart takes its turn beside what is like it: else it meets a machine of another speed.
+        if name == "b":
+            commands["sim.b1000"] = ([program, "b", "1000"], few)
+        if name == "c":
+            commands |= {other: ([program, *words], few) for other, words in ALONE.items()}
+        if name == "d":
+            # Twice the connections: the time should double.
+            commands["sim.d40"] = ([program, "d", "40"], few)
         results.run_in_turns(commands)
+    for other in ALONE:
+        simulated = re.search(r"simulated=([0-9.]+)", results.said.get(other, ""))
+        if simulated:
+            factor = float(simulated[1]) / results.numbers[f"{other}.cpu_s"]
+            results.numbers[f"{other}.realtime_factor"] = factor
+            print(f"  {other:<12} {factor:.0f} simulated s per CPU s", flush=True)
 
 
-def ours(results: Results, program: str, count: int, quick: bool) -> None:
-    """What only our own program does."""
-    few = 1 if quick else min(count, 3)
-    # Twice the connections: the time should double.
-    results.run("sim.d40", [program, "d", "40"], few)
-    results.run("sim.b1000", [program, "b", "1000"], few)
-    for name, scenario in (("sim.rlc384", ["rlc", "2000"]), ("sim.idle50", ["cell", "36000"])):
-        measured = results.run(name, [program, *scenario], few)
-        found = re.search(r"simulated=([0-9.]+)", measured.output) if measured else None
-        if measured and found:
-            factor = float(found[1]) / measured.median
-            results.numbers[f"{name}.realtime_factor"] = factor
-            print(f"  {name:<12} {factor:.0f} simulated s per CPU s", flush=True)
+def counted(results: Results, program: str, quick: bool) -> None:
+    """Instructions of our own program, and the profile `linux` beside the plain one."""
     for name in "ab" if quick else "abcd":
         count_instructions(results, f"sim.{name}", [program, name], [program, "idle"])
         count_instructions(results, f"sim.linux.{name}", [program, name, "linux"], [program, "idle", "linux"])
@@ -177,7 +174,7 @@ def main() -> int:
             print("simulation")
             program = str(build_ours())
             side_by_side(results, program, not chosen.only_ours, count, chosen.quick)
-            ours(results, program, count, chosen.quick)
+            counted(results, program, chosen.quick)
         print("emulation")
         load = os.getloadavg()[0]
         results.numbers.update(emulation.measure(build_emulator(), chosen.quick))
