@@ -260,3 +260,34 @@ def test_under_sudo_files_belong_to_the_caller(transfer: Path, monkeypatch: pyte
     run = al.load(transfer).run()
     for path in (run.folder.parent, run.folder, *run.folder.iterdir()):
         assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
+
+
+def test_the_folder_above_may_be_made_by_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = Path.mkdir
+    raced: list[Path] = []
+
+    def overtaken(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        # Another run makes the common folder in the moment after this one saw that it was missing.
+        if path.name == "sweep" and not raced:
+            raced.append(path)
+            make(path)
+        make(path, mode, parents, exist_ok)
+
+    monkeypatch.setattr(Path, "mkdir", overtaken)
+    with Folder(tmp_path / "sweep" / "one") as folder:
+        folder.finish({})
+    assert raced
+    assert (tmp_path / "sweep" / "one" / "run.json").exists()
+    # What another made is not removed with a run that fails.
+    raced.clear()
+    (tmp_path / "sweep" / "one").rename(tmp_path / "one")
+    (tmp_path / "sweep").rmdir()
+    with pytest.raises(KeyError), Folder(tmp_path / "sweep" / "two"):
+        raise KeyError("a run that fails")
+    assert (tmp_path / "sweep").is_dir()
+
+
+def test_a_file_where_a_folder_above_should_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError), Folder(tmp_path / "file" / "run"):
+        pass

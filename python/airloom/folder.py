@@ -48,8 +48,7 @@ class Folder:
         try:
             for parent in [*reversed(self.place.parents)]:
                 if not parent.exists():
-                    self._made.append(parent)
-                    parent.mkdir()
+                    self._make(parent)
             self._partial.mkdir()
         except BaseException:
             # A signal may come at any moment, also when a folder was made and nobody knows of it yet.
@@ -63,6 +62,17 @@ class Folder:
         """Removes what was not finished."""
         if self._partial.exists():
             self._remove()
+
+    def _make(self, parent: Path) -> None:
+        # Noted before it is made (a signal may come between); not ours when a run beside this one made it first, as
+        # the workers of a sweep do with the folder all their runs lie in.
+        self._made.append(parent)
+        try:
+            parent.mkdir()
+        except FileExistsError:
+            self._made.remove(parent)
+            if not parent.is_dir():
+                raise
 
     def _remove(self) -> None:
         shutil.rmtree(self._partial, ignore_errors=True)

@@ -84,6 +84,10 @@ class SweepFolder:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
             (self.place / "parts").mkdir(exist_ok=True)
             self.write_json(MANIFEST, manifest)
+            if manifest["folders"] or manifest["clock"] == "real":
+                # Here, not by the workers: a run that fails takes the folders it made away again, also from under
+                # the run beside it.
+                (self.place / "runs").mkdir(exist_ok=True)
             yield
 
     def _refuse_others(self, identity: str) -> None:
