@@ -456,6 +456,40 @@ fn a_question_about_a_transaction_that_is_not_ours_is_denied() {
 }
 
 #[test]
+fn a_late_question_is_denied_once_the_result_is_here_and_answered_before() {
+    let mut end = Alone(Provider::new(Config::default(), 9));
+    let ours = end.0.invoke(Instant::ZERO, client(), Class::WithResult, false, request()).unwrap();
+    end.drain();
+    let (question, yes) = (Pdu::new(0x8009, false, VERIFY), |repeated| Pdu::new(9, repeated, VERIFY));
+    let no = Pdu::new(9, false, Kind::Abort(Abort::Provider(Reason::InvalidTid)));
+    assert_eq!(end.says(0.1, question.clone()), [yes(false)]);
+    // A hold-on acknowledgement: the Invoke has arrived, its result is still to come.
+    end.says(0.2, Pdu::new(0x8009, false, Kind::Ack { verify: false }));
+    assert_eq!(end.says(0.3, question.clone()), [yes(true)]);
+    let result = Kind::Result { trailer: Trailer::Message, data: octets(5) };
+    assert_eq!(end.says(0.4, Pdu::new(0x8009, false, result)), []);
+    assert_eq!(end.says(0.5, question.clone()), [no.clone()]);
+    end.0.acknowledge(Instant::ZERO + secs(0.6), ours);
+    end.drain();
+    // The network had kept a copy of the Invoke; the responder has forgotten the transaction and asks.
+    assert_eq!(end.says(20.0, question), [no]);
+    assert_eq!(end.told(), [Indication::InvokeConfirmed, Indication::Result(octets(5))]);
+}
+
+#[test]
+fn a_copy_of_an_invoke_that_comes_after_the_end_is_not_carried_out_again() {
+    let late = |n| if n == 0 { Fate { copies: 2, late: Duration::ZERO } } else { WELL };
+    let mut pair = Pair::new(Config::default(), late).answering(Duration::ZERO, octets(100));
+    pair.invoke(Class::WithResult, request());
+    // The copy is kept back until the transaction is over.
+    let (_, copy) = pair.wire.pop_last().unwrap();
+    pair.wire.insert((Instant::ZERO + secs(10.0), 1), copy);
+    let pair = pair.drive();
+    assert_eq!(pair.octets()[3..], [(10_000, 1, 0x1C), (10_100, 0, 0x20)]);
+    assert_eq!(pair.heard(1), [(100, invoked(Class::WithResult)), (300, Indication::ResultConfirmed)]);
+}
+
+#[test]
 fn an_unknown_peer_can_be_made_to_prove_where_it_is() {
     let config = Config { verify_unknown: true, ..Config::default() };
     let mut pair = Pair::new(config, |_| WELL).answering(Duration::ZERO, octets(9_000));

@@ -107,13 +107,19 @@ impl Initiator {
     }
 
     /// The responder asks whether this transaction is ours.
+    ///
+    /// It is while its result is waited for. Once the result is here, an Invoke that the responder does not know can only be a
+    /// late copy: to say yes would have it carried out twice.
     fn verify(&mut self, act: &mut Act) {
-        let Some(invoke) = self.invoke.as_mut().filter(|_| self.state == State::ResultWait) else { return };
+        if self.state != State::ResultWait {
+            let no = Kind::Abort(Abort::Provider(Reason::InvalidTid));
+            return act.send(&Pdu::new(self.tid, false, no));
+        }
         let (tid, repeated) = (self.tid, self.tok_sent);
-        let again = invoke.timed_out(act, |_, act| {
-            act.send(&Pdu::new(tid, repeated, Kind::Ack { verify: true }));
-        });
-        if again {
+        let yes = |act: &mut Act| act.send(&Pdu::new(tid, repeated, Kind::Ack { verify: true }));
+        // What has arrived is not repeated any more: a late copy of the question is answered, and changes nothing.
+        let Some(invoke) = &mut self.invoke else { return yes(act) };
+        if invoke.timed_out(act, |_, act| yes(act)) {
             self.tok_sent = true;
             self.timer.arm_after(act.now, invoke.interval(act.config));
         }
