@@ -1,14 +1,15 @@
 //! Who wants to be called when: one lazy wake-up per component, the earliest in a short sorted front, the rest in a
-//! binary heap.
+//! radix heap.
 //!
 //! A component stores the moment it is armed for; an entry with another time is stale and skipped when it
 //! surfaces. Moving a deadline later costs nothing: the earlier entry fires, finds nothing due and arms again.
 //! Ties are broken by order of insertion. Chosen by measurement: `docs/explanation/packet-path.md`.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+mod radix;
 
-use airloom_base::{Duration, Instant};
+use airloom_base::Instant;
+
+use radix::RadixHeap;
 
 /// A component that can be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,8 @@ fn order(at: Instant, pushed: u64) -> u128 {
     u128::from(at.as_nanos()) << 64 | u128::from(pushed)
 }
 
-/// An entry; earliest first, then in order of insertion.
+/// An entry of the agenda.
+#[derive(Clone, Copy)]
 struct Entry {
     order: u128,
     key: Key,
@@ -91,58 +93,27 @@ impl Entry {
     }
 }
 
-impl Ord for Entry {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        // Turned round: the heap gives the greatest first.
-        other.order.cmp(&self.order)
-    }
-}
-
-impl PartialOrd for Entry {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Entry {}
-
 /// How many of the earliest entries are kept sorted in front of the heap. Small networks never touch the heap; in
 /// large ones the front saves as much as it costs.
 const FRONT: usize = 8;
 
-/// How far the horizon is moved at a time. The long timers of many connections (TIME-WAIT above all) wait unsorted
-/// behind it and make no heap deep.
-const SPAN: Duration = Duration::from_secs(8);
-
-/// The wake-ups: the next one, a short sorted front, a heap behind it, and what lies beyond the horizon. Nothing in
-/// the front is earlier than the next nor later than anything in the heap; all three end before the horizon.
+/// The wake-ups: the next one, a short sorted front, and what is behind it. Nothing in the front is earlier than the next
+/// nor later than anything behind it.
 pub(crate) struct Agenda {
     /// Earlier than all else; if there is none, the earliest is the last of the front. A busy link enters here and
     /// leaves again without being sorted in.
     next: Option<Entry>,
     /// Latest first, so that the earliest is taken off the end.
     front: Vec<Entry>,
-    heap: BinaryHeap<Entry>,
-    /// Entries from the horizon on, in no order.
-    far: Vec<Entry>,
-    horizon: u128,
+    behind: RadixHeap,
     pushed: u64,
 }
 
 impl Default for Agenda {
     fn default() -> Self {
         // Room for a small network, so that no entry of it ever costs an allocation.
-        let (front, heap) = (Vec::with_capacity(FRONT + 1), BinaryHeap::with_capacity(64));
-        let horizon = order(Instant::ZERO + SPAN, 0);
-        Agenda { next: None, front, heap, far: Vec::new(), horizon, pushed: 0 }
+        let (front, behind) = (Vec::with_capacity(FRONT + 1), RadixHeap::with_capacity(64));
+        Agenda { next: None, front, behind, pushed: 0 }
     }
 }
 
@@ -151,8 +122,8 @@ impl Agenda {
     pub(crate) fn push(&mut self, at: Instant, key: Key) {
         self.pushed += 1;
         let entry = Entry { order: order(at, self.pushed), key };
-        let first = self.front.last().map_or(self.horizon, |e| e.order);
-        if self.next.is_none() && entry.order < first {
+        // The front is refilled when it gets empty: then there is nothing behind it either.
+        if self.next.is_none() && self.front.last().is_none_or(|first| entry.order < first.order) {
             self.next = Some(entry);
         } else {
             self.push_behind(entry);
@@ -161,47 +132,28 @@ impl Agenda {
 
     #[inline(never)]
     fn push_behind(&mut self, entry: Entry) {
-        if entry.order >= self.horizon {
-            self.far.push(entry);
-            if self.next.is_none() && self.front.is_empty() {
-                self.move_horizon();
-            }
-            return;
-        }
         let entry = match &mut self.next {
             Some(next) if entry.order < next.order => std::mem::replace(next, entry),
             _ => entry,
         };
         // Behind the front if that is full or ends before it, unless nothing is behind.
-        if self.heap.is_empty() && self.front.len() < FRONT {
-            return self.insert(entry);
+        if self.behind.is_empty() && self.front.len() < FRONT {
+            return insert(&mut self.front, entry);
         }
         if self.front.first().is_none_or(|latest| entry.order > latest.order) {
-            return self.heap.push(entry);
+            return self.behind.push(entry);
         }
-        self.insert(entry);
+        insert(&mut self.front, entry);
         if self.front.len() > FRONT {
             let latest = self.front.remove(0);
-            self.heap.push(latest);
-        }
-    }
-
-    /// Puts an entry into its place in the front.
-    #[inline]
-    fn insert(&mut self, entry: Entry) {
-        self.front.push(entry);
-        // Most entries are later than a few others, which move up by one.
-        let mut place = self.front.len() - 1;
-        while place > 0 && self.front[place - 1].order < self.front[place].order {
-            self.front.swap(place - 1, place);
-            place -= 1;
+            self.behind.push(latest);
         }
     }
 
     /// The earliest entry, stale or not.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Instant, Key)> {
-        // The front is refilled when it gets empty: neither the heap nor what is far is ever asked.
+        // The front is refilled when it gets empty: what is behind it is never asked.
         self.next.as_ref().or(self.front.last()).map(Entry::parts)
     }
 
@@ -217,7 +169,7 @@ impl Agenda {
         } else {
             self.front.pop();
         }
-        if self.front.is_empty() && self.heap.len() + self.far.len() > 0 {
+        if self.front.is_empty() && !self.behind.is_empty() {
             self.refill();
         }
         Some(parts)
@@ -225,31 +177,25 @@ impl Agenda {
 
     #[inline(never)]
     fn refill(&mut self) {
-        if self.heap.is_empty() && self.next.is_none() && !self.far.is_empty() {
-            return self.move_horizon();
-        }
-        while self.front.len() < FRONT / 2
-            && let Some(entry) = self.heap.pop()
-        {
-            self.front.insert(0, entry);
-        }
-    }
-
-    /// Everything before the horizon is over: moves it behind the earliest of what lies beyond.
-    #[inline(never)]
-    fn move_horizon(&mut self) {
-        let Some(first) = self.far.iter().map(|e| e.order).min() else { return };
-        let (at, _) = Entry { order: first, key: Key::Timeline(0) }.parts();
-        // The end of time is a moment as well, and the last entry must end before the horizon.
-        self.horizon = order(at + SPAN, 0).max(first + 1);
-        let horizon = self.horizon;
-        self.heap.extend(self.far.extract_if(.., |e| e.order < horizon));
-        self.refill();
+        let front = &mut self.front;
+        self.behind.take(FRONT, |entry| insert(front, entry));
     }
 
     /// How many entries were ever pushed: the number of events of a run, stale ones included.
     pub(crate) fn pushed(&self) -> u64 {
         self.pushed
+    }
+}
+
+/// Puts an entry into its place in the front.
+#[inline]
+fn insert(front: &mut Vec<Entry>, entry: Entry) {
+    front.push(entry);
+    // Most entries are later than a few others, which move up by one.
+    let mut place = front.len() - 1;
+    while place > 0 && front[place - 1].order < front[place].order {
+        front.swap(place - 1, place);
+        place -= 1;
     }
 }
 
@@ -293,10 +239,11 @@ mod tests {
             let mut model: Vec<(u64, u32)> = Vec::new();
             let mut name = 0;
             for _ in 0..20_000 {
-                // Grows to about `size`, with many ties; now and then something beyond the horizon.
+                // Grows to about `size`, with many ties; now and then something on another scale of time.
                 if model.len() < size && draw.chance(0.6) || model.is_empty() {
                     name += 1;
-                    let far = if draw.chance(0.05) { draw.below(5) * SPAN.as_nanos() / 2 } else { 0 };
+                    let scale = 1 << draw.below(40);
+                    let far = if draw.chance(0.05) { draw.below(scale) } else { 0 };
                     let at = far + draw.below(50) + model.iter().map(|m| m.0).min().unwrap_or(0);
                     agenda.push(Instant::from_nanos(at), Key::Link(name));
                     model.push((at, name));
