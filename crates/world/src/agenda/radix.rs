@@ -41,7 +41,14 @@ impl RadixHeap {
     /// With room for so many entries.
     pub(super) fn with_capacity(room: usize) -> RadixHeap {
         let nodes = Vec::with_capacity(room);
-        RadixHeap { nodes, free: NONE, buckets: [NONE; BUCKETS], used: [0; _], base: 0, len: 0 }
+        RadixHeap {
+            nodes,
+            free: NONE,
+            buckets: [NONE; BUCKETS],
+            used: [0; BUCKETS.div_ceil(64)],
+            base: 0,
+            len: 0,
+        }
     }
 
     #[inline]
