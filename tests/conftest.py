@@ -57,6 +57,15 @@ def needs(program: str) -> str:
     return path
 
 
+def needs_laboratory() -> None:
+    """Skips the test, with the reason, where laboratories cannot be made."""
+    from airloom.doctor import examine
+
+    for finding in examine():
+        if finding.needed and not finding.ok:
+            pytest.skip(f"{finding.what}: {finding.says}")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all tests of reports: starting it takes longer than any of them."""

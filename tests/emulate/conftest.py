@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from airloom.doctor import examine
+from tests.conftest import needs_laboratory
 from tests.emulate import rights
 
 
@@ -20,8 +20,7 @@ def copies() -> Iterator[Path]:
 @pytest.fixture(params=["ourselves", "plain", "capable"])
 def user(request: pytest.FixtureRequest, tmp_path: Path) -> rights.User:
     """Each kind of user in turn."""
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
+    needs_laboratory()
     if request.param == "ourselves":
         return rights.ourselves(tmp_path)
     place = request.getfixturevalue("copies")

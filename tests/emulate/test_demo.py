@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import airloom as al
-from airloom.doctor import examine
-from tests.conftest import needs
+from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -17,8 +16,7 @@ DEMO = Path(__file__).parent.parent.parent / "tools" / "demo"
 def test_the_demo_fetches_the_same_page_in_both_clocks(tmp_path: Path) -> None:
     needs("curl")
     needs("nginx")
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
+    needs_laboratory()
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         [DEMO, "result"], capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PATH": path}

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import airloom as al
-from airloom.doctor import examine
 from tests.cli.shell import airloom
-from tests.conftest import needs
+from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -19,9 +18,7 @@ pytestmark = pytest.mark.emulate
 @pytest.fixture(autouse=True)
 def _possible_here() -> None:
     needs("curl")
-    for finding in examine():
-        if finding.needed and not finding.ok:
-            pytest.skip(f"{finding.what}: {finding.says}")
+    needs_laboratory()
 
 
 def test_curl_fetches_through_a_bearer_from_the_simulated_server() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import airloom as al
-from airloom.doctor import examine
 from airloom.emulation import emulate, find
-from tests.conftest import needs
+from tests.conftest import needs, needs_laboratory
 from tests.emulate.rights import ourselves
 
 pytestmark = pytest.mark.emulate
@@ -32,8 +31,7 @@ for n in range(2000):
 
 @pytest.fixture(autouse=True)
 def _possible_here() -> None:
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
+    needs_laboratory()
 
 
 def test_a_machine_that_was_busy_gives_an_invalid_run_and_says_so(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import airloom as al
-from airloom.doctor import examine
-from tests.conftest import needs
+from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -29,8 +28,7 @@ radio = {{ bearer = "umts-dch", loss = {{ downlink = 0.05, uplink = 0.05 }} }}
 
 @pytest.fixture(autouse=True)
 def _possible_here() -> None:
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
+    needs_laboratory()
 
 
 def serve(*command: str | Path) -> al.Lab:

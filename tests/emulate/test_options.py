@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 import airloom as al
-from airloom.doctor import examine
 from tests.cli.shell import airloom
-from tests.conftest import needs
+from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -15,9 +14,7 @@ pytestmark = pytest.mark.emulate
 @pytest.fixture(autouse=True)
 def _possible_here() -> None:
     needs("curl")
-    for finding in examine():
-        if finding.needed and not finding.ok:
-            pytest.skip(f"{finding.what}: {finding.says}")
+    needs_laboratory()
 
 
 def test_a_preset_of_another_tool_by_its_own_name_and_by_the_servers_name() -> None:

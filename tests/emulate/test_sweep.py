@@ -9,8 +9,7 @@ import pytest
 
 import airloom as al
 from airloom.cli import call
-from airloom.doctor import examine
-from tests.conftest import needs
+from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -24,9 +23,7 @@ links.wire = { bearer = "wireline", rate = "2Mbit/s", delay = "10ms" }
 @pytest.fixture(autouse=True)
 def _possible_here() -> None:
     needs("curl")
-    for finding in examine():
-        if finding.needed and not finding.ok:
-            pytest.skip(f"{finding.what}: {finding.says}")
+    needs_laboratory()
 
 
 def test_emulated_runs_never_share_a_core(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import airloom as al
 from airloom import _core
-from airloom.doctor import examine
+from tests.conftest import needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -45,8 +45,7 @@ def asked(transport: str) -> dict[str, object]:
 
 @pytest.fixture(autouse=True)
 def _possible_here() -> None:
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
+    needs_laboratory()
 
 
 def test_plain_tcp_is_cubic_whatever_the_machine_uses() -> None:

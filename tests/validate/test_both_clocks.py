@@ -9,17 +9,16 @@ import pytest
 import typer
 
 from airloom.cli.validate import validate
-from airloom.doctor import examine
 from airloom.errors import UsageError
 from airloom.validate import both_clocks, transfer
 from airloom.validate.both_clocks import CELLS, Cell, Verdict, chosen, compare
 from airloom.validate.transfer import Transfer
 from tests.cli.shell import airloom
+from tests.conftest import needs_laboratory
 
 
 def needs_rights() -> None:
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
+    needs_laboratory()
 
 
 def test_the_table_has_every_link_and_size() -> None:
