@@ -9,23 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import airloom as al
-from airloom.doctor import examine
 from tests.conftest import needs
-
-SCENARIO = """\
-title = "pushes"
-path = ["mobile", "wire", "gateway"]
-[hosts]
-mobile = {{ real = true }}
-gateway = {{ real = true, command = {command} }}
-[links.wire]
-bearer = "wireline"
-rate = "2Mbit/s"
-delay = "20ms"
-[run]
-record = ["pcapng"]
-"""
+from tests.wap.wire import gateway_behind
 
 GATEWAY = """
 import socket, subprocess, sys, time
@@ -70,14 +55,10 @@ print(json.dumps([push.text() for push in heard]))
 @pytest.mark.emulate
 def test_pushes_of_the_daemon_are_dissected_without_a_complaint(tmp_path: Path) -> None:
     tshark = needs("tshark")
-    if broken := [f"{f.what}: {f.says}" for f in examine() if f.needed and not f.ok]:
-        pytest.skip(broken[0])
     for name, text in (("gateway.py", GATEWAY), ("phone.py", PHONE)):
         (tmp_path / name).write_text(text)
-    start = f"cd {Path(__file__).parents[2]} && exec {sys.executable} {tmp_path}/gateway.py {tmp_path}"
-    scenario = tmp_path / "pushes.toml"
-    scenario.write_text(SCENARIO.format(command=json.dumps(["sh", "-c", start])))
-    with al.lab(str(scenario), seed=1, enter=False, out=tmp_path / "run") as link:
+    run = tmp_path / "run"
+    with gateway_behind(tmp_path, tmp_path / "gateway.py", tmp_path, seed=1, out=run) as link:
         command = [sys.executable, str(tmp_path / "phone.py"), str(tmp_path)]
         done = link.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -87,7 +68,7 @@ def test_pushes_of_the_daemon_are_dissected_without_a_complaint(tmp_path: Path) 
 
     def frames(display_filter: str, *fields: str) -> list[str]:
         named = [word for field in fields for word in ("-e", field)]
-        command = [tshark, "-r", str(tmp_path / "run" / "trace.pcapng"), "-Y", display_filter]
+        command = [tshark, "-r", str(run / "trace.pcapng"), "-Y", display_filter]
         done = subprocess.run(
             [*command, *(["-T", "fields", *named] if named else [])], capture_output=True, text=True, timeout=120
         )
