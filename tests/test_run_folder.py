@@ -287,6 +287,57 @@ def test_the_folder_above_may_be_made_by_two_runs_at_once(tmp_path: Path, monkey
     assert (tmp_path / "sweep").is_dir()
 
 
+def test_a_common_folder_that_a_failed_run_takes_away_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Path.mkdir
+    raced: list[Path] = []
+
+    def undone(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        # Another run fails in the moment after this one saw that the common folder was there.
+        if path.name.endswith(".partial") and not raced:
+            raced.append(path)
+            path.parent.rmdir()
+        make(path, mode, parents, exist_ok)
+
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setattr(Path, "mkdir", undone)
+    with Folder(tmp_path / "runs" / "one") as folder:
+        folder.finish({})
+    assert raced
+    assert (tmp_path / "runs" / "one" / "run.json").exists()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_same_run_finished_at_the_same_moment_is_an_earlier_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    place = tmp_path / "run"
+    if there:
+        with Folder(place) as folder:
+            folder.finish({"who": "long before"})
+    rename = Path.rename
+    raced: list[Path] = []
+
+    def overtaken(path: Path, target: Path) -> Path:
+        # The other one gets the name in the moment after this one saw that it was free, or freed it.
+        if path.name.endswith(".partial") and not raced:
+            raced.append(path)
+            make_other()
+        return rename(path, target)
+
+    def make_other() -> None:
+        place.mkdir()
+        (place / "run.json").write_text("{}")
+
+    monkeypatch.setattr(Path, "rename", overtaken)
+    with Folder(place) as folder:
+        folder.finish({"who": "this"})
+    assert raced
+    assert json.loads((place / "run.json").read_text())["who"] == "this"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"], "nothing is left beside it"
+
+
 def test_a_file_where_a_folder_above_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError), Folder(tmp_path / "file" / "run"):

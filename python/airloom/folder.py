@@ -6,6 +6,8 @@ ended; then the folder is renamed. Ctrl-C, a full disk or a failure leaves nothi
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import logging
 import os
@@ -24,6 +26,9 @@ _log = logging.getLogger(__name__)
 
 #: Version of `run.json` and of the folder's files.
 SCHEMA = 1
+
+#: How often a run gives way to others that make or take away the same folders at the same moment.
+_PATIENCE = 100
 
 
 def default_place(name: str, identity: str) -> Path:
@@ -46,10 +51,17 @@ class Folder:
     def __enter__(self) -> Self:
         """Makes the hidden folder."""
         try:
-            for parent in [*reversed(self.place.parents)]:
-                if not parent.exists():
-                    self._make(parent)
-            self._partial.mkdir()
+            for attempt in range(_PATIENCE):
+                for parent in [*reversed(self.place.parents)]:
+                    if not parent.exists():
+                        self._make(parent)
+                try:
+                    self._partial.mkdir()
+                    break
+                except FileNotFoundError:
+                    # A run beside this one failed, and took away the folder that it had made for both.
+                    if attempt == _PATIENCE - 1:
+                        raise
         except BaseException:
             # A signal may come at any moment, also when a folder was made and nobody knows of it yet.
             self._remove()
@@ -118,17 +130,30 @@ class Folder:
         for file in sorted(self._partial.iterdir()):
             _log.info("wrote %s, %d octets", self.place / file.name, file.stat().st_size)
             _give_back(file)
-        if self.place.exists():
-            # An earlier run with the same inputs (or at the same --out): the new one takes its place.
-            old = self._partial.with_suffix(".old")
-            self.place.rename(old)
-            self._partial.rename(self.place)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            self._partial.rename(self.place)
+        self._take_place()
         for made in (self.place, *self._made):
             _give_back(made)
         return self.place
+
+    def _take_place(self) -> None:
+        """Gives the folder its name, instead of an earlier run with the same inputs (or at the same --out)."""
+        replaced = []
+        for attempt in range(_PATIENCE):
+            old = self._partial.with_suffix(f".{attempt}.old")
+            # Where nothing is, nothing was there, or a run beside this one has just moved it away.
+            with contextlib.suppress(FileNotFoundError):
+                self.place.rename(old)
+                replaced.append(old)
+            try:
+                self._partial.rename(self.place)
+            except OSError as error:
+                # The same run beside this one was faster: it is an earlier run now.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _PATIENCE - 1:
+                    raise
+            else:
+                break
+        for old in replaced:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _replaceable(place: Path) -> bool:
