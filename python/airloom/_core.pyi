@@ -1,6 +1,6 @@
 """The compiled half of airloom."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,9 @@ def wap_initiation(octets: bytes) -> tuple[int, list[str], list[str]]: ...
 def simulate_many(
     wanted: list[tuple[Scenario, list[int], int | None]], tables: list[str], budget_s: float
 ) -> dict[str, Any]: ...
+def sweep_tables(
+    parts: Sequence[bytes], axes: Sequence[tuple[str, Sequence[Any]]], tables: Sequence[str]
+) -> dict[str, bytes]: ...
 def serve_wap_gateway(
     session: str,
     connectionless: str | None,

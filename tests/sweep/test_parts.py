@@ -1,13 +1,16 @@
 """Parts of a sweep as files: what goes in comes out, and any other octets are refused."""
 
+import random
 import struct
+from io import BytesIO
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+from airloom._core import sweep_tables
 from airloom.errors import UsageError
-from airloom.sweep import parts, plain
-from airloom.sweep.axes import axis
+from airloom.sweep import kept, parts
 from airloom.sweep.parts import Part
 
 FLOWS = [
@@ -45,20 +48,101 @@ def test_parts_with_other_names_and_categories_become_one_table() -> None:
         ("srtt_ms", "<f8", struct.pack("<d", 7.0), None, None),
     ]
     all_parts = [made(1, ["x_s", "y"], {"flows": list(FLOWS)}), made(5, ["a", "x_s"], {"flows": list(other)})]
-    axes = [axis("loss", [0.5, 1])]
-    found = plain.tables(all_parts, axes, [[0.5], [1]])
+    found = tables([parts.encode(part) for part in all_parts])
     runs = found["runs"]
-    assert runs.select("point", "loss", "seed", "status").rows() == [
-        (0, 0.5, 1, "ok"), (0, 0.5, 2, "failed"), (0, 0.5, 5, "ok"), (0, 0.5, 6, "failed"),
+    assert runs.columns == ["point", "loss", "seed", "run_id", "status", "error", "a", "x_s", "y"]
+    assert runs.select("point", "loss", "seed", "run_id", "status").rows() == [
+        (0, 0.5, 1, "a", "ok"), (0, 0.5, 2, "b", "failed"), (0, 0.5, 5, "a", "ok"), (0, 0.5, 6, "b", "failed"),
     ]  # fmt: skip
+    assert runs["error"].to_list() == [None, "nothing more could happen, and not everything was done"] * 2
     assert runs.select("a", "x_s", "y").rows() == [(None, 0, 1), (None, 2, 3), (0, 1, None), (2, 3, None)]
-    flows = found["flows"].select("seed", "proto", "end", "srtt_ms", plain.SOURCE).rows()
+    flows = found["flows"].select("seed", "proto", "end", "srtt_ms").rows()
     assert flows == [
-        (1, "tcp", "done", 1.5, 0), (1, "udp", "ünfinished", 2.5, 0),
-        (2, None, "done", None, 0), (6, "sctp", "late", 7.0, 1),
+        (1, "tcp", "done", 1.5), (1, "udp", "ünfinished", 2.5), (2, None, "done", None), (6, "sctp", "late", 7.0),
     ]  # fmt: skip
     assert found["rate"].select("seed", "t_ns", "octets").rows() == [(1, 0, 1), (1, 10, 2), (5, 0, 1), (5, 10, 2)]
-    assert found["runs"].schema["point"] == pl.Int64
+    assert found["rate"]["seen_at"].to_list() == ["m.radio.ip"] * 4
+    assert runs.schema["point"] == pl.Int64
+    assert runs.schema["seed"] == pl.UInt64
+
+
+def tables(octets: list[bytes], names: tuple[str, ...] = ("runs", "flows", "rate")) -> dict[str, pl.DataFrame]:
+    """The tables that the compiled module writes, as another program reads them."""
+    files = sweep_tables(octets, [("loss", [0.5, 1.0])], names)
+    return {name: pl.read_parquet(BytesIO(file)) for name, file in files.items()}
+
+
+KINDS: list[tuple[str, str, pl.DataType]] = [
+    ("<i8", "q", pl.Int64()), ("<u8", "Q", pl.UInt64()), ("<u4", "I", pl.UInt32()), ("<u2", "H", pl.UInt16()),
+    ("u1", "B", pl.UInt8()), ("<f8", "d", pl.Float64()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "sign", "dtype"), KINDS)
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1000])
+def test_every_kind_of_number_is_read_as_it_was_written(kind: str, sign: str, dtype: pl.DataType, count: int) -> None:
+    chance = random.Random(count)
+    bits = 8 * struct.calcsize(f"<{sign}")
+    largest = 2 ** (bits - 1) - 1 if sign == "q" else 2**bits - 1
+
+    def drawn() -> float:
+        return chance.uniform(-1e300, 1e300) if sign == "d" else chance.randint(0, largest)
+
+    few = [drawn() for _ in range(3)]
+    columns = {
+        "different": [drawn() for _ in range(count)],
+        "few": [chance.choice(few) for _ in range(count)],
+        "one": [few[0]] * count,
+        "in_runs": sorted(chance.choice(few) for _ in range(count)),
+        "largest": [largest if sign != "d" else -0.0] * count,
+    }
+    is_there = [chance.random() < 0.7 for _ in range(count)]
+    plain: list[object] = [("run", "<u4", bytes(4 * count), None, None)]
+    plain += [(name, kind, struct.pack(f"<{count}{sign}", *values), None, None) for name, values in columns.items()]
+    plain += [
+        (f"some_{name}", kind, struct.pack(f"<{count}{sign}", *values), None, bytes(is_there))
+        for name, values in columns.items()
+    ]
+    rows = tables([parts.encode(made(1, [], {"other": plain}))], ("other",))["other"]
+    for name, values in columns.items():
+        assert rows.schema[name] == dtype
+        assert rows[name].to_list() == values
+        assert rows[f"some_{name}"].to_list() == [v if t else None for v, t in zip(values, is_there, strict=True)]
+
+
+def test_texts_are_read_as_they_were_written() -> None:
+    chance = random.Random(1)
+    texts = ["", "a", "ä\n\0", "x" * 5000, *(f"{n}" for n in range(3000))]
+    for count in (1, 9, 4000):
+        drawn = [chance.choice(texts) for _ in range(count)]
+        few = [chance.choice(texts[:4]) for _ in range(count)]
+        plain: list[object] = [("run", "<u4", bytes(4 * count), None, None)]
+        plain += [("different", "text", drawn, None, None), ("few", "text", few, None, None)]
+        rows = tables([parts.encode(made(1, [], {"other": plain}))], ("other",))["other"]
+        assert rows["different"].to_list() == drawn
+        assert rows["few"].to_list() == few
+
+
+def test_finished_tables_taken_up_as_parts_give_the_same_octets(tmp_path: Path) -> None:
+    kinds = [
+        (f"k{n}", kind, struct.pack(f"<3{sign}", 1, 2, 3), None, b"\1\0\1" if n % 2 else None)
+        for n, (kind, sign, _) in enumerate(KINDS)
+    ]
+    octets = [parts.encode(made(1, ["x_s", "y"], {"flows": [*FLOWS, *kinds]}))]
+    octets.append(parts.encode(parts.lost([(1, 4)], "gone")))
+    names = ("runs", "flows", "rate")
+    files = sweep_tables(octets, [("loss", [0.5, 1.0])], names)
+    for name, file in files.items():
+        (tmp_path / f"{name}.parquet").write_bytes(file)
+    again = kept.as_parts(tmp_path, names[1:], ["loss"])
+    assert sweep_tables(again, [("loss", [0.5, 1.0])], names) == files
+
+
+def test_a_part_that_cannot_become_rows_is_named() -> None:
+    good = parts.encode(made(1, ["x_s"], {}))
+    with pytest.raises(ValueError, match="its summaries have not the length of its runs") as found:
+        sweep_tables([good, good.replace(b'"values":[0,16]', b'"values":[0,8]')], [], [])
+    assert found.value.args[0] == 1
 
 
 @pytest.mark.parametrize("octets", [b"", b"{", b"[]\n", b"{}\n", b'{"runs": [[0]]}\n', b"\xff\n"])

@@ -13,6 +13,7 @@ mod results;
 mod rights;
 mod scenario;
 mod serve;
+mod sweep;
 mod wap;
 mod wap_client;
 mod watch;
@@ -42,6 +43,8 @@ mod _core {
     use crate::scenario::PyScenario;
     #[pymodule_export]
     use crate::serve::serve_wap_gateway;
+    #[pymodule_export]
+    use crate::sweep::sweep_tables;
     #[pymodule_export]
     use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_initiation, wap_parse};
     #[pymodule_export]

@@ -9,11 +9,16 @@
 //!        \-packets--> columns::Packets  \
 //!         \--facts--> Flows, Pages, States, Congestion  --> Parquet (written by Python)
 //! ```
+//!
+//! A run's tables are Parquet that Python writes; those of a sweep are written here ([`sweep`], [`parquet`]): thousands
+//! of short runs are done before a table library is imported.
 
 pub mod columns;
 pub mod file;
 mod gsmtap;
+pub mod parquet;
 pub mod pcapng;
+pub mod sweep;
 mod umts;
 
 pub use columns::{Column, Pile, Tables, Values};

@@ -6,7 +6,7 @@ Sweep.run(workers | on | executor, out)       sweep.py     the sweep as understo
   -> groups of runs -> Executor               runner.py    grouping, retrying, progress, giving up
      -> work(group) in a worker               work.py      what a worker does; emulated.py for real time
         executors.py: processes.py, Dask
-  -> parts -> tables                          layout.py    the folder; plain.py: plain data -> polars
+  -> parts -> tables                          layout.py    the folder; kept.py: tables -> parts again
   -> SweepResults                             results.py   tables and questions
 ```
 

@@ -25,9 +25,11 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airloom._core import sweep_tables
 from airloom.errors import UsageError
 from airloom.sweep import parts
 from airloom.sweep.parts import Part
@@ -44,9 +46,6 @@ MANIFEST = "sweep.json"
 
 #: What the person has to see first when a table has more columns than a screen.
 LEADING = ("run_id", "status", "error")
-
-#: Within one run, the rows of each table are sorted by these.
-_ORDER = {"pages": "start_ns", "flows": "open_ns", "states": "t_ns", "congestion": "t_ns", "rate": "t_ns"}
 
 
 def default_place(name: str, identity: str) -> Path:
@@ -136,7 +135,11 @@ class SweepFolder:
 
             rows = pl.read_parquet(table.absolute(), columns=["point", "seed", "status"])
             found.update({(point, seed): status for point, seed, status in rows.iter_rows()})
-        for part in self._parts():
+        for path, octets in self._parts().items():
+            try:
+                part = parts.decode(octets)
+            except UsageError as error:
+                raise UsageError(f"{path}: {error}; without this file its runs are made again") from None
             for run, status in zip(part.runs, part.statuses, strict=True):
                 if found.get(run, "lost") == "lost":
                     found[run] = status
@@ -144,60 +147,57 @@ class SweepFolder:
 
     def runs(self, axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> pl.DataFrame:
         """The table of all runs that are there."""
-        return self._gather(["runs"], axes, points)["runs"]
+        import polars as pl
+
+        made = self._gather(["runs"], axes, points)
+        return pl.read_parquet(BytesIO(made["runs"]) if made else (self.place / "runs.parquet").absolute())
 
     def finish(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> None:
         """Puts the tables together and drops the parts."""
-        from airloom import tables
-
-        for name, rows in self._gather(names, axes, points).items():
-            head = ["point", *(axis.key for axis in axes), "seed", *(LEADING if name == "runs" else ("run_id",))]
-            rest = [c for c in rows.columns if c not in head]
-            # The summary's names in alphabetical order; the columns of other tables as they come from a run.
-            rest = sorted(rest) if name == "runs" else rest
-            order = ["point", "seed", *([_ORDER[name]] if name in _ORDER else [])]
-            rows = rows.select(*head, *rest).sort(order, maintain_order=True).rechunk()
+        for name, octets in self._gather(names, axes, points).items():
             temporary = self.place / f"{name}.parquet.part"
-            tables.write_one(rows, temporary)
+            try:
+                temporary.write_bytes(octets)
+            except OSError as error:
+                error.filename = str(temporary)  # `write` does not know it
+                raise
             temporary.rename(self.place / f"{name}.parquet")
         shutil.rmtree(self.place / "parts")
 
-    def _parts(self) -> list[Part]:
-        found = []
-        for path in sorted(self.place.glob("parts/*")):
-            try:
-                found.append(parts.decode(path.read_bytes()))
-            except UsageError as error:
-                raise UsageError(f"{path}: {error}; without this file its runs are made again") from None
-        return found
+    def _parts(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in sorted(self.place.glob("parts/*"))}
 
     def _gather(
         self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]
-    ) -> dict[str, pl.DataFrame]:
-        """The rows of each table from everywhere, each run once."""
-        import polars as pl
+    ) -> dict[str, bytes]:
+        """The octets of each table with the rows from everywhere, each run once; nothing if no run is new."""
+        found = self._parts()
+        if not found:
+            return {}
+        before: list[bytes] = []
+        if (self.place / "runs.parquet").exists():
+            # Here, not above: only this needs a table library.
+            from airloom.sweep import kept
 
-        from airloom.sweep import plain
+            before = kept.as_parts(self.place, [name for name in names if name != "runs"], [a.key for a in axes])
+        labels = [(axis.key, _labels(axis, [of_point[n] for of_point in points])) for n, axis in enumerate(axes)]
+        try:
+            made = sweep_tables([*before, *found.values()], labels, names)
+        except ValueError as error:
+            number, why = error.args
+            raise _unreadable([self.place / "runs.parquet"] * len(before) + list(found), number, why) from None
+        return {name: made[name] for name in names if name in made}
 
-        read = self._parts()
-        new = plain.tables(read, axes, points) if read else {}
-        found: dict[str, pl.DataFrame] = {}
-        for name in names:
-            path = self.place / f"{name}.parquet"
-            rows = new.get(name)
-            if path.exists():
-                old = pl.read_parquet(path.absolute()).with_columns(pl.lit(-1, pl.Int64).alias(plain.SOURCE))
-                rows = old if rows is None else pl.concat((old, rows), how="diagonal_relaxed")
-            if rows is None:
-                continue
-            # A run can be there twice if the process was killed between writing a table and dropping the parts: the
-            # first source that has it counts, with all its rows.
-            first = pl.col(plain.SOURCE).min().over("point", "seed")
-            if name == "runs":  # what was lost with its worker gives way to the same run made later
-                lost = pl.col("status") == "lost"
-                rows = rows.filter(~lost | lost.all().over("point", "seed"))
-            found[name] = rows.filter(pl.col(plain.SOURCE) == first).drop(plain.SOURCE)
-        return found
+
+def _unreadable(paths: Sequence[Path], number: int, why: str) -> UsageError:
+    return UsageError(f"{paths[number]}: {parts.CANNOT}: {why}; without this file its runs are made again")
+
+
+def _labels(axis: Axis, labels: list[Any]) -> list[Any]:
+    if not axis.is_numeric:
+        return [str(label).lower() if isinstance(label, bool) else str(label) for label in labels]
+    is_whole = all(isinstance(level.label, int) and abs(level.label) < 2**63 for level in axis.levels)
+    return labels if is_whole else [float(label) for label in labels]
 
 
 def give_back(path: Path) -> None:

@@ -1,6 +1,7 @@
-"""What a group of runs gave, as a file: plain data and octets, written without a table library and read in one go.
+"""What a group of runs gave, as a file: plain data and octets, written and read without a table library.
 
-A file is a line of JSON, then blobs. In the JSON a blob is the pair of its place and its length.
+A file is a line of JSON, then blobs. In the JSON a blob is the pair of its place and its length. The
+tables are made of these files by the compiled module (`crates/record/src/sweep`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
+
+#: What is said of a file that is none.
+CANNOT = "a part cannot be read"
 
 #: Lists with an entry per run.
 _LISTS = ("outcome", "error", "run_id", "rate")
@@ -92,7 +96,7 @@ def decode(octets: bytes) -> Part:
     try:
         return _decoded(json.loads(text), rest)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise UsageError(f"a part cannot be read ({type(error).__name__}): {error}") from None
+        raise UsageError(f"{CANNOT} ({type(error).__name__}): {error}") from None
 
 
 def _decoded(head: Any, rest: bytes) -> Part:

@@ -172,9 +172,7 @@ class Sweep:
         folder = SweepFolder(place)
         # The cluster is looked for first: without one, no folder is made.
         with self._executor(workers, on, executor) as where, folder.open(self.manifest()):
-            # After the workers were started: they get ready while these are imported.
-            from airloom.sweep import plain  # noqa: F401  # for the end, when nobody else is at work
-            from airloom.sweep.results import SweepResults
+            # After the workers were started: they get ready while this is imported.
             from airloom.sweep.runner import Runner, TooManyFailures
 
             runner = Runner(self, folder, where, max_failures, progress)
@@ -194,6 +192,9 @@ class Sweep:
             except KeyboardInterrupt:
                 raise Interrupted(f"interrupted: {_kept(runner)}, the same command goes on with them") from None
         layout.give_back(place)
+        # Not before the end: a table library takes longer to import than a thousand short runs.
+        from airloom.sweep.results import SweepResults
+
         return SweepResults(place)
 
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
