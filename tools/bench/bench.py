@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.bench.emulation import run as emulation
 from tools.bench.measure import Cost, Failed, cost, instructions
 from tools.bench.report import page, table
+from tools.bench.sweeps import measure as measure_sweeps
 from tools.bench.wap import measure as measure_wap
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,6 +183,8 @@ def main() -> int:
         if not chosen.only_emulation:
             print("wap")
             results.numbers.update(measure_wap(3.0 if chosen.quick else 10.0))
+            print("sweeps")
+            results.numbers.update(measure_sweeps(chosen.quick))
     except (Failed, subprocess.CalledProcessError) as e:
         print(e, file=sys.stderr)
         return 1

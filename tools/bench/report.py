@@ -50,6 +50,24 @@ EMULATION: list[tuple[str, str, float, float, bool]] = [
     ("emu.start_ms", "from nothing to an engine that takes packets, ms", 150, 50, True),
 ]
 
+# And of sweeps: share of simulation in what a session spends, in CPU seconds and on the clock of its workers.
+SWEEPS: list[tuple[str, str, float, float, bool]] = [
+    (
+        "sweep.2000.share_of_cpu",
+        "2,000 runs of 20 kB over `umts-dch`, simulation, share of all CPU s",
+        0.9,
+        0.95,
+        False,
+    ),
+    ("sweep.2000.share_of_workers", "the same, share of the time that two workers are there", 0.9, 0.95, False),
+    ("sweep.20000.share_of_cpu", "20,000 such runs, share of all CPU s", 0.9, 0.95, False),
+    ("sweep.20000.share_of_workers", "the same, share of the time that two workers are there", 0.9, 0.95, False),
+    ("dask.overhead", "what Dask adds to a task of 0.5 s", 0.01, 0.005, True),
+    ("dask.cpu_overhead", "the same, CPU s of scheduler, client and workers", 0.01, 0.005, True),
+    ("report.2000.wall_s", "report of 2,000 runs, the whole command, s", 5, 2, True),
+    ("report.2000.octets", "the same, octets of the file", 5e6, 2e6, True),
+]
+
 SCENARIOS = {
     "a": "1 flow of 100 MB, 100 Mbit/s, 20 ms, no loss",
     "b": "1 flow of 5 MB, 384/64 kbit/s, 300 ms, 1 % loss towards the client",
@@ -238,6 +256,16 @@ def wap(numbers: dict[str, float]) -> str:
     return "\n".join(lines) + "\n\n" + goals(numbers, ratio)
 
 
+def sweeps(numbers: dict[str, float]) -> str:
+    """Sweeps, and what their sessions took."""
+    took = "; ".join(
+        f"{runs:,} runs took {number(numbers.get(f'sweep.{runs}.wall_s'))} s"
+        f" and {number(numbers.get(f'sweep.{runs}.cpu_s'))} CPU s"
+        for runs in (2_000, 20_000)
+    )
+    return f"{goals(numbers, SWEEPS)}\n\n{took}."
+
+
 def table(numbers: dict[str, float]) -> str:
     """All tables, for the terminal."""
     parts = [
@@ -247,6 +275,7 @@ def table(numbers: dict[str, float]) -> str:
         profiles(numbers),
         emulation(numbers),
         wap(numbers),
+        sweeps(numbers),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -306,6 +335,13 @@ the same small deck again and again (`crates/drive/examples/wap_load.rs`), nginx
 loopback interface of one network namespace.
 
 {wap(numbers)}
+
+## Sweeps
+
+A session of `Sweep.run` from its folder to its finished tables, two worker processes, medians; a Dask scheduler and two
+workers of this machine with tasks that sleep (`tools/bench/sweeps.py`).
+
+{sweeps(numbers)}
 
 What the programs printed, to see that they did the same work:
 

@@ -17,9 +17,11 @@ use crate::watch::Watch;
 
 /// Numbers as octets, least significant first.
 macro_rules! octets {
-    ($numbers:expr) => {
-        $numbers.into_iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>()
-    };
+    ($numbers:expr) => {{
+        let mut octets = Vec::with_capacity(size_of_val(&$numbers[..]));
+        $numbers.iter().for_each(|n| octets.extend_from_slice(&n.to_le_bytes()));
+        octets
+    }};
 }
 
 /// Simulates each of `wanted`, a scenario with seeds and the seed, if any, whose rate over time is wanted too, one after
