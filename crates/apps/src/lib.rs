@@ -10,7 +10,7 @@ mod hostile_tests;
 
 pub mod http_client;
 pub mod http_server;
-mod net;
+pub mod net;
 pub mod pages;
 pub mod ping;
 pub mod push;

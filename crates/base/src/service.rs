@@ -258,9 +258,11 @@ impl SocketId {
 /// What happens on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEvent {
-    /// A peer connected to this port of ours; data can flow.
+    /// A peer connected to this port of ours, or of the host it believes to be talking to; data can flow.
     Accepted {
-        /// Our port.
+        /// The address it connected to: ours, or that of a host beyond ([`App::passing`]).
+        at: IpAddr,
+        /// The port there.
         port: u16,
         /// The peer.
         from: SocketAddr,
@@ -330,6 +332,29 @@ pub trait Sockets {
     fn flow(&self, socket: SocketId) -> u32;
 }
 
+/// Which stream connections an application takes over that pass its host on their way to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Passing {
+    /// None: what is not for the host itself is passed on.
+    #[default]
+    None,
+    /// Those to these ports.
+    Ports(Vec<u16>),
+    /// Those to any port.
+    All,
+}
+
+impl Passing {
+    /// Does it take over connections to this port?
+    pub fn takes(&self, port: u16) -> bool {
+        match self {
+            Passing::None => false,
+            Passing::Ports(ports) => ports.contains(&port),
+            Passing::All => true,
+        }
+    }
+}
+
 /// An application: a machine over sockets. Everything it does it does inside these calls.
 pub trait App: Send {
     /// Stream ports it accepts connections on.
@@ -339,6 +364,11 @@ pub trait App: Send {
     /// Datagram ports it receives on.
     fn datagram_ports(&self) -> Vec<u16> {
         Vec::new()
+    }
+    /// Connections between others that it takes over, as a transparent proxy does: it answers in the name of the host that
+    /// is meant.
+    fn passing(&self) -> Passing {
+        Passing::None
     }
     /// The run begins.
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets);

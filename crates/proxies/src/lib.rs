@@ -5,10 +5,14 @@
 pub use airloom_apps::Build;
 use airloom_base::Entry;
 
+pub mod split_tcp;
 pub mod wap_gateway;
 
 /// All proxies, by the name scenario files use.
-pub const REGISTRY: &[Entry<Build>] = &[Entry::new::<wap_gateway::Config>("wap-gateway", wap_gateway::build)];
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<split_tcp::Config>("split-tcp", split_tcp::build),
+    Entry::new::<wap_gateway::Config>("wap-gateway", wap_gateway::build),
+];
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry<Build>> {

@@ -412,7 +412,8 @@ impl World {
             self.strays.malformed += 1;
             return;
         };
-        if let Some(local) = here.net.local(header.destination) {
+        let local = here.net.local(header.destination).or_else(|| here.net.takes_over(&header, &packet));
+        if let Some(local) = local {
             if packet.segment_size() != 0 {
                 return self.receive_cut(host, local, packet);
             }
@@ -466,7 +467,7 @@ impl World {
 
     /// A super-packet is for this host, whose transports know segments only.
     #[cold]
-    fn receive_cut(&mut self, host: u32, local: u8, packet: Packet) {
+    fn receive_cut(&mut self, host: u32, local: u16, packet: Packet) {
         let cut = segment::cut(packet, |piece| {
             if let Some(header) = Brief::parse(piece.head()) {
                 self.receive(host, local, &header, piece);
@@ -477,7 +478,7 @@ impl World {
 
     /// A datagram is for this host.
     #[inline(always)]
-    fn receive(&mut self, host: u32, local: u8, header: &Brief, packet: Packet) {
+    fn receive(&mut self, host: u32, local: u16, header: &Brief, packet: Packet) {
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         let net = &mut self.hosts[host as usize].net;
         let at = Reception { cx, routes: &mut self.routes, fed: &mut self.fed, local };
@@ -648,8 +649,9 @@ impl World {
             TransportEvent::Opened if connection.accepted => {
                 connection.opened = true;
                 net.half_open -= 1;
+                let (at, port) = (connection.path.local, connection.ports.0);
                 let from = (connection.path.remote, connection.ports.1).into();
-                (SocketEvent::Accepted { port: connection.ports.0, from }, 0)
+                (SocketEvent::Accepted { at, port, from }, 0)
             }
             TransportEvent::Opened => (SocketEvent::Opened, 0),
             TransportEvent::Readable(stream, octets) => (SocketEvent::Readable(octets), stream),

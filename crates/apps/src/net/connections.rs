@@ -5,7 +5,7 @@ use airloom_base::lookup::Table;
 
 /// A table by socket. A host keeps the places of closed connections for long (TIME-WAIT), so the numbers of sockets
 /// grow far beyond the number of connections that are open: memory here follows the latter.
-pub(crate) struct Connections<T> {
+pub struct Connections<T> {
     entries: Vec<(u64, T)>,
     /// Where the entry of a connection stands.
     places: Table<u64, u32>,
@@ -27,7 +27,7 @@ fn key(socket: SocketId) -> u64 {
 
 impl<T> Connections<T> {
     /// Remembers `value` for `socket`.
-    pub(crate) fn insert(&mut self, socket: SocketId, value: T) {
+    pub fn insert(&mut self, socket: SocketId, value: T) {
         let key = key(socket);
         if let Some(place) = self.places.get(&key) {
             self.entries[*place as usize].1 = value;
@@ -40,7 +40,7 @@ impl<T> Connections<T> {
 
     /// What is known of `socket`; `None` for a stale handle.
     #[inline]
-    pub(crate) fn get_mut(&mut self, socket: SocketId) -> Option<&mut T> {
+    pub fn get_mut(&mut self, socket: SocketId) -> Option<&mut T> {
         let key = key(socket);
         if self.entries.get(self.last).is_none_or(|e| e.0 != key) {
             self.last = *self.places.get(&key)? as usize;
@@ -49,7 +49,7 @@ impl<T> Connections<T> {
     }
 
     /// Forgets `socket`.
-    pub(crate) fn remove(&mut self, socket: SocketId) -> Option<T> {
+    pub fn remove(&mut self, socket: SocketId) -> Option<T> {
         let place = self.places.remove(&key(socket))? as usize;
         let (_, value) = self.entries.swap_remove(place);
         if let Some((moved, _)) = self.entries.get(place) {
@@ -59,7 +59,7 @@ impl<T> Connections<T> {
     }
 
     /// How many connections there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 }

@@ -5,6 +5,6 @@ mod connections;
 mod deadlines;
 mod outgoing;
 
-pub(crate) use connections::Connections;
+pub use connections::Connections;
 pub(crate) use deadlines::{Alarm, Deadlines};
 pub(crate) use outgoing::Outgoing;

@@ -14,17 +14,17 @@ use crate::routes::Hop;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) peer: u128,
-    /// Own port, peer's port, protocol and index of the own address.
+    /// Index of the own address, own port, peer's port, protocol.
     pub(crate) rest: u64,
 }
 
 impl Key {
     #[inline]
-    pub(crate) fn new(protocol: u8, local: u8, own_port: u16, peer: u128, peer_port: u16) -> Self {
-        let rest = u64::from(own_port) << 32
+    pub(crate) fn new(protocol: u8, local: u16, own_port: u16, peer: u128, peer_port: u16) -> Self {
+        let rest = u64::from(local) << 48
+            | u64::from(own_port) << 32
             | u64::from(peer_port) << 16
-            | u64::from(protocol) << 8
-            | u64::from(local);
+            | u64::from(protocol);
         Key { peer, rest }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::lookup::Table;
-use airloom_base::service::{Datagram, Identity, Path};
+use airloom_base::service::{Datagram, Identity, Passing, Path, leading_ports};
 use airloom_base::{App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Transport};
 use airloom_wire::icmp::Icmp;
 use airloom_wire::{ip, udp};
@@ -19,6 +19,10 @@ const FIRST_EPHEMERAL: u16 = 49_152;
 
 /// So many own addresses are compared one by one; more (a router's) are looked up.
 const FEW: usize = 4;
+
+/// The first index of an address of another host for which an application answers; so many own ones there can be, and so
+/// many others.
+const FOREIGN: u16 = 1 << 15;
 
 /// A place in the table of connections.
 #[derive(Default)]
@@ -68,7 +72,12 @@ pub(crate) struct Net {
     pub(crate) leading_ports: bool,
     /// The host's own addresses as numbers, and where each of them stands.
     locals: Vec<u128>,
-    places: Table<u128, u8>,
+    places: Table<u128, u16>,
+    /// Addresses of other hosts to which connections are taken over here, by first use.
+    foreign: Table<u128, u16>,
+    /// Which connections that pass are taken over, and by which application.
+    passing: Passing,
+    taker: u16,
     pub(crate) slots: Vec<Slot>,
     free: Vec<u32>,
     table: Table<Key, u32>,
@@ -100,6 +109,10 @@ impl Net {
         for port in app.datagram_ports() {
             self.datagrams.insert(port, index);
         }
+        let passing = app.passing();
+        if passing != Passing::None {
+            (self.passing, self.taker) = (passing, index);
+        }
     }
 
     /// A port `app` wants that another application has.
@@ -108,7 +121,11 @@ impl Net {
         stream.or_else(|| app.datagram_ports().into_iter().find(|port| self.datagrams.contains(port)))
     }
 
-    pub(crate) fn stream_app(&self, port: u16) -> Option<u16> {
+    /// The application that connections to this port are for, at an address of this index.
+    pub(crate) fn stream_app(&self, local: u16, port: u16) -> Option<u16> {
+        if local >= FOREIGN {
+            return Some(self.taker).filter(|_| self.passing.takes(port));
+        }
         self.streams.get(&port).copied()
     }
 
@@ -120,7 +137,7 @@ impl Net {
     pub(crate) fn own(&mut self, addresses: &[IpAddr]) {
         for address in addresses.iter().map(|a| ip::key(*a)) {
             if !self.places.contains(&address) {
-                self.places.insert(address, self.locals.len().min(254) as u8);
+                self.places.insert(address, self.locals.len().min(usize::from(FOREIGN) - 2) as u16);
             }
             self.locals.push(address);
         }
@@ -128,20 +145,47 @@ impl Net {
 
     /// Which of the host's own addresses this is, if it is one.
     #[inline]
-    pub(crate) fn local(&self, address: u128) -> Option<u8> {
+    pub(crate) fn local(&self, address: u128) -> Option<u16> {
         if self.locals.len() > FEW {
             return self.local_of_many(address);
         }
-        self.locals.iter().position(|a| *a == address).map(|n| n as u8)
+        self.locals.iter().position(|a| *a == address).map(|n| n as u16)
     }
 
     #[inline(never)]
-    fn local_of_many(&self, address: u128) -> Option<u8> {
+    fn local_of_many(&self, address: u128) -> Option<u16> {
         self.places.get(&address).copied()
     }
 
-    fn local_index(&self, address: IpAddr) -> u8 {
-        self.local(ip::key(address)).unwrap_or(u8::MAX)
+    /// The index of an own address, or of one that an application here answers for.
+    pub(crate) fn local_or_foreign(&self, address: u128) -> Option<u16> {
+        self.local(address).or_else(|| self.foreign.get(&address).copied())
+    }
+
+    fn local_index(&self, address: IpAddr) -> u16 {
+        self.local_or_foreign(ip::key(address)).unwrap_or(FOREIGN - 1)
+    }
+
+    /// A datagram for another host: is it of a connection that is taken over here? Then the index of its destination. What
+    /// begins beyond the first 32,768 such addresses passes untouched.
+    #[inline]
+    pub(crate) fn takes_over(&mut self, header: &ip::Brief, packet: &Packet) -> Option<u16> {
+        if self.passing == Passing::None { None } else { self.foreign_index(header, packet) }
+    }
+
+    #[inline(never)]
+    fn foreign_index(&mut self, header: &ip::Brief, packet: &Packet) -> Option<u16> {
+        let protocol = self.numbers.iter().position(|n| *n == header.protocol)?;
+        let unit = packet.head().get(header.header_len..).filter(|_| !header.is_fragment)?;
+        let ports =
+            if self.leading_ports { leading_ports(unit) } else { self.protocols[protocol].ports(unit) };
+        ports.filter(|(_, to)| self.passing.takes(*to))?;
+        if let Some(index) = self.foreign.get(&header.destination) {
+            return Some(*index);
+        }
+        let index = FOREIGN.checked_add(u16::try_from(self.foreign.len()).ok()?)?;
+        self.foreign.insert(header.destination, index);
+        Some(index)
     }
 
     #[inline(always)]

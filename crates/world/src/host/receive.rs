@@ -23,8 +23,8 @@ pub(crate) struct Reception<'a, 'b> {
     pub(crate) cx: &'a mut Cx<'b>,
     pub(crate) routes: &'a mut Routes,
     pub(crate) fed: &'a mut Fed,
-    /// Which own address it was sent to.
-    pub(crate) local: u8,
+    /// Which own address it was sent to, or which of those that an application here answers for.
+    pub(crate) local: u16,
 }
 
 impl Net {
@@ -90,7 +90,7 @@ impl Net {
     ) -> Result<(), Error> {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return Ok(()) };
         let ports = connection.ports;
-        if self.stream_app(ports.0).is_some() {
+        if self.stream_app(at.local, ports.0).is_some() {
             let mut unit = packet.duplicate();
             unit.strip(header.header_len);
             if connection.transport.yields_to(&unit) {
@@ -120,17 +120,17 @@ impl Net {
         if let Some(slot) = self.find(&key) {
             self.remove(slot);
         }
-        if self.half_open >= BACKLOG && self.stream_app(ports.0).is_some() {
+        if self.half_open >= BACKLOG && self.stream_app(at.local, ports.0).is_some() {
             return Ok(());
         }
-        match self.accept(at.cx, at.routes, &header, protocol, ports, &packet) {
+        match self.accept(at.cx, at.routes, at.local, &header, protocol, ports, &packet) {
             Some(slot) => {
                 if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
                     connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
                 }
                 self.touch(slot, at.fed);
             }
-            None => self.refuse(at.cx, at.routes, &header, protocol, ports.0, &packet),
+            None => self.refuse(at.cx, at.routes, at.local, &header, protocol, ports.0, &packet),
         }
         Ok(())
     }
@@ -139,12 +139,13 @@ impl Net {
         &mut self,
         cx: &mut Cx,
         routes: &mut Routes,
+        local: u16,
         header: &Ip,
         protocol: usize,
         ports: (u16, u16),
         unit: &Packet,
     ) -> Option<u32> {
-        let app = self.stream_app(ports.0)?;
+        let app = self.stream_app(local, ports.0)?;
         let (path, hop) = self.way(routes, header.source)?;
         let path = Path { local: header.destination, ..path };
         // The opener numbered the flow; a real peer's packets have a number from the port.
@@ -162,6 +163,7 @@ impl Net {
         &mut self,
         cx: &mut Cx,
         routes: &mut Routes,
+        local: u16,
         header: &Ip,
         protocol: usize,
         port: u16,
@@ -169,7 +171,7 @@ impl Net {
     ) {
         let Some((path, hop)) = self.way(routes, header.source) else { return };
         let path = Path { local: header.destination, ..path };
-        let listens = self.stream_app(port).is_some();
+        let listens = self.stream_app(local, port).is_some();
         if let Some(answer) = self.protocols[protocol].answer(cx, &path, unit, listens) {
             self.send(cx, &path, hop, header.protocol, 0, answer);
         }
@@ -240,7 +242,7 @@ impl Net {
         let Some(index) = self.numbers.iter().position(|n| *n == inner.protocol) else { return };
         let Some(unit) = quote.get(inner.header_len..) else { return };
         let Some((ours, theirs)) = self.protocols[index].ports(unit) else { return };
-        let Some(local) = self.local(ip::key(inner.source)) else { return };
+        let Some(local) = self.local_or_foreign(ip::key(inner.source)) else { return };
         let key = Key::new(inner.protocol, local, ours, ip::key(inner.destination), theirs);
         if let Some(slot) = self.find(&key) {
             if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {

@@ -1,0 +1,264 @@
+//! The proxy on a simulated host.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+use airloom_apps::net::Connections;
+use airloom_base::lookup::Table;
+use airloom_base::service::Passing;
+use airloom_base::{
+    App, AppParts, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary,
+};
+use serde_json::Value;
+
+use super::config::{Config, Connects, Mode};
+use super::pair::{Onward, Pair, Side, Work};
+
+/// The port of an addressed proxy that names none.
+const HTTP: u16 = 80;
+
+#[derive(Default)]
+struct Counters {
+    accepted: u64,
+    refused: u64,
+    opened: u64,
+    failed: u64,
+    reset: u64,
+    up: u64,
+    down: u64,
+    peak: usize,
+    most: usize,
+    opening_s: f64,
+}
+
+/// The proxy as an application of a host.
+pub struct SplitTcp {
+    config: Config,
+    /// Addressed: whom it connects to.
+    server: Option<IpAddr>,
+    pairs: Table<u64, Pair>,
+    /// The pair and side of each socket.
+    sides: Connections<(u64, Side)>,
+    next: u64,
+    work: Work,
+    /// When which way of which pair can go on: only where reads cost time.
+    ready: BTreeSet<(Instant, u64, bool)>,
+    counters: Counters,
+}
+
+/// Builds the proxy from its table.
+///
+/// # Errors
+/// [`ConfigError`] with the key.
+pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+    let config: Config = airloom_base::config::read(value)?;
+    let server = match config.mode {
+        Mode::Transparent => None,
+        Mode::Addressed => Some(parts.server("server", config.server.as_deref())?),
+    };
+    Ok(Box::new(SplitTcp::new(config, server)?))
+}
+
+impl SplitTcp {
+    /// A proxy; an addressed one needs its `server`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for settings that no proxy can work with.
+    pub fn new(config: Config, server: Option<IpAddr>) -> Result<SplitTcp, ConfigError> {
+        config.check()?;
+        if config.mode == Mode::Addressed && server.is_none() {
+            return Err(ConfigError::at("server", "no host to connect to; name one"));
+        }
+        let size = |octets: u64| usize::try_from(octets).unwrap_or(usize::MAX);
+        let work = Work {
+            read_size: size(config.read_size.0),
+            buffer: size(config.buffer.0),
+            cost: config.cost_per_read,
+            busy: Instant::ZERO,
+        };
+        Ok(SplitTcp {
+            config,
+            server,
+            pairs: Table::default(),
+            sides: Connections::default(),
+            next: 0,
+            work,
+            ready: BTreeSet::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    fn accept(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, at: SocketAddr) {
+        if self.pairs.len() >= self.config.max_connections as usize {
+            self.counters.refused += 1;
+            return net.reset(cx, socket);
+        }
+        self.counters.accepted += 1;
+        let to =
+            SocketAddr::new(self.server.unwrap_or(at.ip()), self.config.server_port.unwrap_or(at.port()));
+        let id = self.next;
+        self.next += 1;
+        self.pairs.insert(id, Pair::new(socket, to));
+        self.sides.insert(socket, (id, Side::Client));
+        self.counters.most = self.counters.most.max(self.pairs.len());
+        if self.config.connects == Connects::OnAccept {
+            self.connect(cx, net, id);
+        }
+    }
+
+    fn connect(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64) {
+        let Some(pair) = self.pairs.get_mut(&id).filter(|p| p.server == Onward::Not) else { return };
+        let socket = net.connect(cx, pair.to);
+        pair.server = Onward::Asked(socket, cx.now);
+        self.sides.insert(socket, (id, Side::Server));
+    }
+
+    /// Moves what can be moved in the direction that begins at `side`.
+    fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64, side: Side) {
+        let Some(pair) = self.pairs.get_mut(&id) else { return };
+        let before = pair.from(side).passed;
+        pair.pump(cx, net, side, &mut self.work);
+        let way = pair.from(side);
+        let passed = way.passed - before;
+        if let Some(at) = way.ready().filter(|at| *at > cx.now) {
+            self.ready.insert((at, id, side == Side::Client));
+        }
+        self.counters.peak = self.counters.peak.max(way.peak);
+        match side {
+            Side::Client => self.counters.up += passed,
+            Side::Server => self.counters.down += passed,
+        }
+    }
+
+    fn opened(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64) {
+        let Some(pair) = self.pairs.get_mut(&id) else { return };
+        if let Onward::Asked(socket, since) = pair.server {
+            pair.server = Onward::Open(socket);
+            self.counters.opened += 1;
+            self.counters.opening_s += cx.now.since(since).as_secs_f64();
+        }
+        self.pump(cx, net, id, Side::Client);
+    }
+
+    /// A side is over: the other hears of it in the way it heard of it itself.
+    fn closed(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64, side: Side, why: CloseReason) {
+        let Some(pair) = self.pairs.get_mut(&id) else { return };
+        let was_open = !matches!(pair.server, Onward::Asked(..));
+        match side {
+            Side::Client => pair.client = None,
+            Side::Server => pair.server = Onward::Closed,
+        }
+        if why == CloseReason::Finished {
+            // All it sent was read, or waits for room here; what it was to get it has got.
+            pair.from(side).end();
+            if side == Side::Client && pair.server == Onward::Not {
+                pair.server = Onward::Closed;
+            }
+            self.pump(cx, net, id, side);
+        } else {
+            self.counters.reset += u64::from(was_open);
+            self.counters.failed += u64::from(!was_open && side == Side::Server);
+            self.abandon(cx, net, id, side.other());
+        }
+        self.settle(id);
+    }
+
+    /// Resets what is left of a pair.
+    fn abandon(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64, side: Side) {
+        let Some(pair) = self.pairs.get_mut(&id) else { return };
+        if let Some(socket) = pair.socket(side) {
+            net.reset(cx, socket);
+            self.sides.remove(socket);
+        }
+        (pair.client, pair.server) = (None, Onward::Closed);
+    }
+
+    /// Forgets a pair that is over.
+    fn settle(&mut self, id: u64) {
+        if self.pairs.get(&id).is_some_and(Pair::is_over) {
+            self.pairs.remove(&id);
+        }
+    }
+}
+
+impl App for SplitTcp {
+    fn stream_ports(&self) -> Vec<u16> {
+        match self.config.mode {
+            Mode::Transparent => Vec::new(),
+            Mode::Addressed => self.config.ports.clone().unwrap_or_else(|| vec![HTTP]),
+        }
+    }
+
+    fn passing(&self) -> Passing {
+        match (self.config.mode, &self.config.ports) {
+            (Mode::Addressed, _) => Passing::None,
+            (Mode::Transparent, None) => Passing::All,
+            (Mode::Transparent, Some(ports)) => Passing::Ports(ports.clone()),
+        }
+    }
+
+    fn start(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
+
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        if let SocketEvent::Accepted { at, port, .. } = event {
+            return self.accept(cx, net, socket, SocketAddr::new(at, port));
+        }
+        let Some(&mut (id, side)) = self.sides.get_mut(socket) else { return };
+        match event {
+            SocketEvent::Accepted { .. } => {}
+            SocketEvent::Opened => self.opened(cx, net, id),
+            SocketEvent::Readable(_) => {
+                self.connect(cx, net, id);
+                self.pump(cx, net, id, side);
+            }
+            SocketEvent::Writable => self.pump(cx, net, id, side.other()),
+            SocketEvent::Finished => {
+                self.connect(cx, net, id);
+                if let Some(pair) = self.pairs.get_mut(&id) {
+                    pair.from(side).end();
+                }
+                self.pump(cx, net, id, side);
+            }
+            SocketEvent::Closed(why) => {
+                self.sides.remove(socket);
+                self.closed(cx, net, id, side, why);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.ready.first().map(|(at, ..)| *at)
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        while let Some(&(at, id, is_up)) = self.ready.first().filter(|(at, ..)| *at <= cx.now) {
+            self.ready.remove(&(at, id, is_up));
+            self.pump(cx, net, id, if is_up { Side::Client } else { Side::Server });
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        let counted = &self.counters;
+        let numbers = [
+            ("connections", counted.accepted),
+            ("connections_refused", counted.refused),
+            ("connections_peak", counted.most as u64),
+            ("onward_opened", counted.opened),
+            ("onward_failed", counted.failed),
+            ("resets", counted.reset),
+            ("uplink_bytes", counted.up),
+            ("downlink_bytes", counted.down),
+            ("buffered_peak_bytes", counted.peak as u64),
+        ];
+        for (name, value) in numbers {
+            out.set(name, value as f64);
+        }
+        if counted.opened > 0 {
+            out.set("onward_open_mean_s", counted.opening_s / counted.opened as f64);
+        }
+    }
+}

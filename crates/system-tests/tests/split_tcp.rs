@@ -1,0 +1,189 @@
+//! A proxy in the middle of a path that ends the connections of both sides.
+
+use std::net::SocketAddr;
+
+use airloom_base::{App, Body, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_world::scenario::Scenario;
+use airloom_world::{Builder, World};
+use serde_json::json;
+
+/// A lossy radio link and a long way behind it, with `gateway` between them.
+fn world(client: &str, gateway: &str, origin: &str) -> World {
+    let text = format!(
+        r#"
+        path = ["mobile", "radio", "gateway", "internet", "origin"]
+        [hosts]
+        mobile = {client}
+        gateway = {gateway}
+        origin = {origin}
+        [links]
+        radio = {{ bearer = "wireline", rate = "1Mbit/s", delay = "20ms", queue = "60 packets", loss = {{ downlink = 0.02, uplink = 0.02 }} }}
+        internet = {{ bearer = "wireline", rate = "10Mbit/s", delay = "120ms", queue = "200 packets" }}
+        "#
+    );
+    let scenario = Scenario::parse("split.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    scenario.build(false).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Runs until every application is done; the numbers of the run.
+fn run(mut world: World) -> Summary {
+    let limit = Until::Done { limit: Duration::from_secs(600) };
+    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+    world.summary()
+}
+
+const PAGE: &str =
+    r#"{ app = { http-client = { connections = 2, pages = [["/20kB", "/50kB", "/40kB", "/5kB"]] } } }"#;
+const SERVER: &str = r#"{ app = "http-server" }"#;
+const SPLIT: &str = r#"{ proxy = "split-tcp" }"#;
+
+fn bulk(settings: &str) -> String {
+    format!("{{ app = {{ bulk = {{ {settings} }} }} }}")
+}
+
+const BULK: &str = r#"{ app = "bulk-server" }"#;
+
+#[test]
+fn a_page_comes_through_a_proxy_that_nobody_knows_of() {
+    let split = run(world(PAGE, SPLIT, SERVER)).values;
+    assert_eq!(split["failed"], 0.0);
+    assert_eq!((split["gateway.connections"], split["gateway.onward_opened"]), (2.0, 2.0));
+    assert_eq!((split["gateway.resets"], split["gateway.onward_failed"]), (0.0, 0.0));
+    let (objects, passed) = (115_000.0, split["gateway.downlink_bytes"]);
+    assert!(passed > objects && passed < 1.02 * objects, "{passed}");
+    // A handshake on the long way and nothing else goes before the first octet of data there.
+    assert!((0.24..0.25).contains(&split["gateway.onward_open_mean_s"]));
+}
+
+#[test]
+fn octets_come_whole_in_both_directions_and_losses_are_recovered_near_where_they_happen() {
+    for (mode, way) in [("get", "gateway.downlink_bytes"), ("put", "gateway.uplink_bytes")] {
+        let client = bulk(&format!(r#"size = "2MB", mode = "{mode}""#));
+        let direct = run(world(&client, "{}", BULK)).values;
+        let split = run(world(&client, SPLIT, BULK)).values;
+        assert_eq!((split["transfers"], split["transfers_failed"]), (1.0, 0.0), "{mode}");
+        assert!(split[way] >= 2e6, "{mode}: {}", split[way]);
+        let (with, without) = (split["completion_s"], direct["completion_s"]);
+        assert!(with < 0.7 * without, "{mode}: {with} {without}");
+    }
+}
+
+#[test]
+fn what_waits_in_the_proxy_is_bounded_and_the_sender_is_held_back() {
+    for buffer in [1_000, 20_000] {
+        let gateway =
+            format!(r#"{{ proxy = {{ split-tcp = {{ buffer = "{buffer}B", read_size = "700B" }} }} }}"#);
+        let numbers = run(world(&bulk(r#"size = "300kB""#), &gateway, BULK)).values;
+        assert_eq!(numbers["transfers_failed"], 0.0);
+        assert_eq!(numbers["gateway.buffered_peak_bytes"], f64::from(buffer));
+    }
+}
+
+#[test]
+fn a_server_that_refuses_is_heard_of_as_a_reset() {
+    let numbers = run(world(&bulk(r#"size = "1kB""#), SPLIT, SERVER)).values;
+    assert_eq!((numbers["transfers"], numbers["transfers_failed"]), (0.0, 1.0));
+    assert_eq!((numbers["gateway.onward_opened"], numbers["gateway.onward_failed"]), (0.0, 1.0));
+}
+
+#[test]
+fn clients_may_come_to_its_own_address() {
+    let gateway = r#"{ proxy = { split-tcp = { mode = "addressed", ports = [8080], server = "origin", server_port = 80 } } }"#;
+    let client =
+        r#"{ app = { http-client = { server = "gateway", port = 8080, pages = [["/20kB", "/5kB"]] } } }"#;
+    let numbers = run(world(client, gateway, SERVER)).values;
+    assert_eq!((numbers["failed"], numbers["gateway.connections"]), (0.0, 1.0));
+    assert!(numbers["gateway.downlink_bytes"] > 25_000.0);
+}
+
+#[test]
+fn what_is_not_asked_for_passes_untouched() {
+    let gateway = r#"{ proxy = { split-tcp = { ports = [80] } } }"#;
+    let numbers = run(world(&bulk(r#"size = "10kB""#), gateway, BULK)).values;
+    assert_eq!((numbers["transfers"], numbers["gateway.connections"]), (1.0, 0.0));
+    let ping = run(world(r#"{ app = { ping = { server = "origin", count = 20 } } }"#, SPLIT, SERVER)).values;
+    // Both ways in full: the proxy does not answer for the server. A few are lost on the radio link.
+    assert!(ping["received"] > 10.0 && ping["rtt_min_s"] >= 0.28, "{ping:?}");
+}
+
+/// Connects, and says nothing for a second.
+struct Silent(SocketAddr, Option<SocketId>);
+
+impl App for Silent {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.1 = Some(net.connect(cx, self.0));
+    }
+    fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.1.map(|_| Instant::ZERO + Duration::from_secs(1))
+    }
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        if let Some(socket) = self.1.take() {
+            net.write(cx, socket, Body::filler(1, 100));
+        }
+    }
+    fn is_done(&self) -> bool {
+        self.1.is_none()
+    }
+    fn summarise(&self, _: &mut Summary) {}
+}
+
+#[test]
+fn it_may_wait_for_the_request_before_it_connects() {
+    for (connects, open_at_once) in [("on-accept", 1.0), ("on-request", 0.0)] {
+        let mut b = Builder::new(1);
+        let (mobile, gateway, origin) = (b.host("mobile"), b.host("gateway"), b.host("origin"));
+        b.link("radio", "wireline", &json!({ "delay": "20ms" }), &[mobile], gateway).unwrap();
+        b.link("internet", "wireline", &json!({ "delay": "50ms" }), &[gateway], origin).unwrap();
+        for host in [mobile, gateway, origin] {
+            b.transport(host, "tcp", &json!({})).unwrap();
+        }
+        b.app(origin, "http-server", &json!({}), None).unwrap();
+        b.proxy(gateway, "split-tcp", &json!({ "connects": connects }), None).unwrap();
+        let to = SocketAddr::new(b.address_of(mobile, "origin").unwrap(), 80);
+        b.app_with(mobile, Box::new(Silent(to, None)));
+        let mut world = b.build().unwrap();
+        for (until, opened) in [(0.9, open_at_once), (1.5, 1.0)] {
+            virtual_time::run(&mut world, Until::Elapsed(Duration::from_secs_f64(until)), |_, _| true);
+            let numbers = world.summary().values;
+            assert_eq!(numbers["gateway.connections"], 1.0, "{connects}");
+            assert_eq!(numbers["gateway.onward_opened"], opened, "{connects} at {until} s");
+        }
+    }
+}
+
+#[test]
+fn reads_that_cost_time_are_done_one_after_the_other() {
+    let costly = r#"{ proxy = { split-tcp = { cost_per_read = "20ms", read_size = "1000B" } } }"#;
+    let numbers = run(world(&bulk(r#"size = "200kB", parallel = 4, repeat = 4"#), costly, BULK)).values;
+    assert_eq!(numbers["transfers_failed"], 0.0);
+    // At least 800 reads of at most 1,000 octets, of all four connections together.
+    assert!(numbers["completion_s"] > 800.0 * 0.02, "{}", numbers["completion_s"]);
+}
+
+#[test]
+fn settings_that_no_proxy_can_work_with_are_refused() {
+    for (settings, word) in [
+        (r#"buffer = "0B""#, "buffer"),
+        (r#"read_size = "0B""#, "read_size"),
+        ("ports = []", "ports"),
+        (r#"server = "origin""#, "addressed"),
+        (r#"mode = "addressed", server = "nobody""#, "nobody"),
+        ("max_connections = 0", "max_connections"),
+    ] {
+        let text = format!(
+            r#"
+            path = ["mobile", "radio", "gateway", "internet", "origin"]
+            hosts = {{ mobile = {{}}, gateway = {{ proxy = {{ split-tcp = {{ {settings} }} }} }}, origin = {{}} }}
+            links = {{ radio = {{ bearer = "wireline" }}, internet = {{ bearer = "wireline" }} }}
+            "#
+        );
+        let built = Scenario::parse("wrong.toml", &text).map(|scenario| scenario.build(false).err());
+        let error = match built {
+            Err(error) => error.to_string(),
+            Ok(error) => error.unwrap_or_else(|| panic!("{settings} was taken")).to_string(),
+        };
+        assert!(error.contains(word), "{error}");
+    }
+}
