@@ -9,8 +9,8 @@ use airloom_world::{Builder, World};
 use serde_json::json;
 
 /// A lossy radio link and a long way behind it, with `gateway` between them.
-fn world(client: &str, gateway: &str, origin: &str) -> World {
-    let text = format!(
+fn text(client: &str, gateway: &str, origin: &str) -> String {
+    format!(
         r#"
         path = ["mobile", "radio", "gateway", "internet", "origin"]
         [hosts]
@@ -21,9 +21,16 @@ fn world(client: &str, gateway: &str, origin: &str) -> World {
         radio = {{ bearer = "wireline", rate = "1Mbit/s", delay = "20ms", queue = "60 packets", loss = {{ downlink = 0.02, uplink = 0.02 }} }}
         internet = {{ bearer = "wireline", rate = "10Mbit/s", delay = "120ms", queue = "200 packets" }}
         "#
-    );
-    let scenario = Scenario::parse("split.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    )
+}
+
+fn world_of(text: &str) -> World {
+    let scenario = Scenario::parse("split.toml", text).unwrap_or_else(|e| panic!("{e}"));
     scenario.build(false).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn world(client: &str, gateway: &str, origin: &str) -> World {
+    world_of(&text(client, gateway, origin))
 }
 
 /// Runs until every application is done; the numbers of the run.
@@ -160,6 +167,30 @@ fn reads_that_cost_time_are_done_one_after_the_other() {
     assert_eq!(numbers["transfers_failed"], 0.0);
     // At least 800 reads of at most 1,000 octets, of all four connections together.
     assert!(numbers["completion_s"] > 800.0 * 0.02, "{}", numbers["completion_s"]);
+}
+
+#[test]
+fn each_side_may_have_a_stack_of_its_own() {
+    // A first flight of ten segments towards the mobile and of one towards the server, and the reverse: who sends the
+    // data is who matters.
+    let proxy = |radio: u32, internet: u32| {
+        format!(
+            r#"{{ proxy = "split-tcp", interfaces = {{
+                radio = {{ transport = {{ tcp = {{ initial_window = {radio} }} }} }},
+                internet = {{ transport = {{ tcp = {{ initial_window = {internet} }} }} }} }} }}"#
+        )
+    };
+    let sent_by = |mode: &str, radio, internet| {
+        let client = bulk(&format!(r#"size = "14kB", mode = "{mode}""#));
+        let quiet = |text: String| {
+            text.replace("loss = { downlink = 0.02, uplink = 0.02 }", "loss = 0").replace("1Mbit", "10Mbit")
+        };
+        run(world_of(&quiet(text(&client, &proxy(radio, internet), BULK)))).values["completion_s"]
+    };
+    let (wide, narrow) = (sent_by("get", 10, 1), sent_by("get", 1, 10));
+    assert!(narrow > wide + 2.0 * 0.04, "get: three more round trips of 40 ms: {wide} {narrow}");
+    let (narrow, wide) = (sent_by("put", 10, 1), sent_by("put", 1, 10));
+    assert!(narrow > wide + 2.0 * 0.24, "put: three more round trips of 240 ms: {wide} {narrow}");
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl Builder {
         let here = &mut self.world.hosts[host as usize];
         let point = self.world.records.add_point(format!("{}.{name}.ip", here.name), PointKind::Ip);
         here.net.own(&addresses);
-        here.net.interfaces.push(Interface { addresses, mtu: self.mtu, point });
+        here.net.interfaces.push(Interface { addresses, mtu: self.mtu, point, protocol: None });
         self.world.routes.attached[host as usize].push(link);
         let interfaces = self.world.routes.attached[host as usize].len();
         if interfaces == 2 {
@@ -204,13 +204,47 @@ impl Builder {
     /// Gives a host a protocol of the registry; applications connect by the first one given.
     pub fn transport(&mut self, host: HostId, kind: &str, config: &Value) -> Result<(), BuildError> {
         let name = self.world.hosts[host.0 as usize].name.clone();
-        let fail = |error| BuildError { component: format!("host {name}"), error };
-        let entry = airloom_transports::find(kind)
-            .ok_or_else(|| fail(ConfigError::at("transport", format!("there is no transport `{kind}`"))))?;
-        let protocol =
-            (entry.build)(config, &ProtocolParts { seed: self.seed, host: &name }).map_err(fail)?;
+        let protocol = self.made(host, kind, config, &name)?;
         self.protocol(host, protocol);
         Ok(())
+    }
+
+    /// Gives a host a protocol of the registry for its connections over one of its links: those it opens there, and those
+    /// it accepts there if the number in the IP header is this protocol's.
+    pub fn transport_on(
+        &mut self,
+        host: HostId,
+        link: LinkId,
+        kind: &str,
+        config: &Value,
+    ) -> Result<(), BuildError> {
+        let link_name = &self.world.links[link.0 as usize].name;
+        let Some(at) = self.world.routes.attached[host.0 as usize].iter().position(|l| *l == link.0) else {
+            let message = format!("it is not on link `{link_name}`");
+            return Err(self.fail(host, ConfigError::at("interfaces", message)));
+        };
+        let name = format!("{}.{link_name}", self.world.hosts[host.0 as usize].name);
+        let protocol = self.made(host, kind, config, &name)?;
+        let here = &mut self.world.hosts[host.0 as usize];
+        let index = u8::try_from(here.net.protocols.len()).ok();
+        here.add_protocol(protocol);
+        here.net.interfaces[at].protocol = index;
+        Ok(())
+    }
+
+    /// A protocol of the registry; its random numbers are called after `name`.
+    fn made(
+        &self,
+        host: HostId,
+        kind: &str,
+        config: &Value,
+        name: &str,
+    ) -> Result<Box<dyn Protocol>, BuildError> {
+        let entry = airloom_transports::find(kind).ok_or_else(|| {
+            self.fail(host, ConfigError::at("transport", format!("there is no transport `{kind}`")))
+        })?;
+        let parts = ProtocolParts { seed: self.seed, host: name };
+        (entry.build)(config, &parts).map_err(|error| self.fail(host, error))
     }
 
     /// Gives a host this protocol.

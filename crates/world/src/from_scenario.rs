@@ -70,6 +70,10 @@ impl Scenario {
         }
         let transport = &host.settings.transport;
         b.transport(id, &transport.name, &transport.config)?;
+        for (link, transport) in &host.settings.interfaces {
+            let Some(link) = self.links.iter().position(|l| l.name == *link) else { continue };
+            b.transport_on(id, LinkId(link as u32), &transport.name, &transport.config)?;
+        }
         let far_end = self.far_end(host);
         for app in &host.settings.apps {
             b.app(id, &app.name, &app.config, far_end)?;

@@ -23,6 +23,8 @@ pub(crate) struct Interface {
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) mtu: u16,
     pub(crate) point: Point,
+    /// Which of the host's protocols connections over this interface have, if it is not the first one.
+    pub(crate) protocol: Option<u8>,
 }
 
 impl Interface {

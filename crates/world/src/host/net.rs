@@ -294,6 +294,12 @@ impl Net {
         Some((Path { local, remote, mtu }, hop))
     }
 
+    /// The protocol of its own that the interface has over which this hop goes.
+    pub(crate) fn protocol_over(&self, hop: Hop) -> Option<usize> {
+        let Hop::Link { interface, .. } = hop else { return None };
+        self.interfaces[usize::from(interface)].protocol.map(usize::from)
+    }
+
     /// A port for a new connection to `remote`; `None` if all are taken.
     fn ephemeral_port(&mut self, protocol: u8, path: &Path, remote_port: u16) -> Option<u16> {
         let local = self.local_index(path.local);
@@ -341,13 +347,14 @@ impl Call<'_> {
 
     fn open(&mut self, cx: &mut Cx, to: SocketAddr) -> Result<SocketId, CloseReason> {
         let (path, hop) = self.net.way(self.routes, to.ip()).ok_or(CloseReason::Unreachable)?;
-        let protocol = self.net.protocols.first().ok_or(CloseReason::Unreachable)?.ip_protocol();
+        let index = self.net.protocol_over(hop).unwrap_or(0);
+        let protocol = self.net.protocols.get(index).ok_or(CloseReason::Unreachable)?.ip_protocol();
         let port = self.net.ephemeral_port(protocol, &path, to.port()).ok_or(CloseReason::Unreachable)?;
         let flow = cx.records.next_flow();
         let who = Identity { host: self.net.index as u16, flow };
         let ports = (port, to.port());
-        let transport = self.net.protocols[0].open(cx, path, ports, who);
-        let mut connection = self.net.connection(transport, 0, path, ports, hop, flow, cx.now);
+        let transport = self.net.protocols[index].open(cx, path, ports, who);
+        let mut connection = self.net.connection(transport, index, path, ports, hop, flow, cx.now);
         connection.app = Some(self.app);
         connection.opener = true;
         connection.transport.connect(cx);

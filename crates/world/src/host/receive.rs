@@ -148,6 +148,8 @@ impl Net {
         let app = self.stream_app(local, ports.0)?;
         let (path, hop) = self.way(routes, header.source)?;
         let path = Path { local: header.destination, ..path };
+        let own = self.protocol_over(hop).filter(|own| self.numbers[*own] == header.protocol);
+        let protocol = own.unwrap_or(protocol);
         // The opener numbered the flow; a real peer's packets have a number from the port.
         let flow = if unit.flow() == 0 { cx.records.next_flow() } else { unit.flow() };
         let who = Identity { host: self.index as u16, flow };

@@ -78,6 +78,11 @@ impl Scenario {
             table.insert("proxy".into(), component(proxy));
         }
         table.insert("transport".into(), component(&settings.transport));
+        if !settings.interfaces.is_empty() {
+            let interfaces = settings.interfaces.iter();
+            let of_link = interfaces.map(|(link, t)| (link.clone(), json!({ "transport": component(t) })));
+            table.insert("interfaces".into(), Value::Object(of_link.collect()));
+        }
         if let Some(command) = &settings.command {
             table.insert("command".into(), command.as_slice().into());
         }

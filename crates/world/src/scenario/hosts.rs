@@ -18,8 +18,21 @@ pub(super) const MOST_HOSTS: u64 = 4096;
 /// Applications of one host.
 const MOST_APPS: usize = 64;
 
-pub(super) const HOST_KEYS: &[&str] =
-    &["app", "transport", "proxy", "count", "real", "command", "port", "outside", "forward", "routes"];
+pub(super) const HOST_KEYS: &[&str] = &[
+    "app",
+    "transport",
+    "interfaces",
+    "proxy",
+    "count",
+    "real",
+    "command",
+    "port",
+    "outside",
+    "forward",
+    "routes",
+];
+
+pub(super) const INTERFACE_KEYS: &[&str] = &["transport"];
 
 /// All hosts so far, and how the file calls them.
 pub(super) struct Directory<'a> {
@@ -201,10 +214,25 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
         Some(node) => one(node, transports)?,
         None => short(host, "tcp", transports)?,
     };
+    let interfaces = match host.get("interfaces") {
+        Some(node) => interfaces(node, transports)?,
+        None => Vec::new(),
+    };
     let command = host.get("command").map(command).transpose()?;
     let port = host.get("port").map(port).transpose()?.unwrap_or_default();
     let outside = host.get("outside").map(Node::boolean).transpose()?.unwrap_or(false);
-    Ok(HostSettings { apps, proxy, transport, command, port, outside })
+    Ok(HostSettings { apps, proxy, transport, interfaces, command, port, outside })
+}
+
+/// `{ radio = { transport = .. } }`: whether there are such links is looked at when the links are known.
+fn interfaces<'a>(node: &'a Node, transports: Family<'_>) -> Result<Vec<(String, Component)>, Fault<'a>> {
+    let mut interfaces = Vec::new();
+    for entry in node.any_table("a table of links such as { radio = { transport = \"tcp\" } }")? {
+        entry.value.table("what the host has at this link", INTERFACE_KEYS)?;
+        interfaces.push((entry.key.clone(), one(entry.value.required("transport")?, transports)?));
+    }
+    interfaces.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(interfaces)
 }
 
 fn apps<'a>(node: &'a Node, family: Family<'_>) -> Result<Vec<Component>, Fault<'a>> {

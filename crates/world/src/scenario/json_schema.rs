@@ -104,6 +104,12 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
         "required": ["to", "via"],
         "additionalProperties": false,
     });
+    let interface = json!({
+        "type": "object",
+        "properties": { "transport": transport },
+        "required": ["transport"],
+        "additionalProperties": false,
+    });
     let real =
         json!([{ "type": "boolean" }, { "type": "array", "items": { "type": "integer", "minimum": 0 } }]);
     json!({
@@ -111,6 +117,7 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
         "properties": {
             "app": apps,
             "transport": transport,
+            "interfaces": { "type": "object", "additionalProperties": interface, "description": "By link: the transport of connections over it, where it is not that of the host." },
             "proxy": proxy,
             "count": { "type": "integer", "minimum": 1, "maximum": MOST_HOSTS, "description": "Makes so many hosts, `name[0]` and on." },
             "real": { "anyOf": real, "description": "In real time: a port to real programs instead of a simulated host." },

@@ -35,6 +35,7 @@ pub(super) fn finish<'a>(directory: Directory<'a>, links: &[Link]) -> Result<Vec
             let mut own_links: Vec<usize> = neighbours[member].iter().map(|n| n.link).collect();
             own_links.dedup();
             host.forwards = group.forward.unwrap_or(own_links.len() > 1);
+            interfaces(group, host.real, &own_links, &link_names)?;
             host.routes = routes(group, member, &directory, &link_names, &neighbours[member])?;
             count += host.routes.len();
             if count > MOST_ROUTES {
@@ -43,6 +44,29 @@ pub(super) fn finish<'a>(directory: Directory<'a>, links: &[Link]) -> Result<Vec
         }
     }
     Ok(hosts)
+}
+
+/// A host can say something of those links only that it is on; a real one has the one TCP of its kernel.
+fn interfaces<'a>(
+    group: &Group<'a>,
+    is_real: bool,
+    own_links: &[usize],
+    link_names: &BTreeMap<&str, usize>,
+) -> Result<(), Fault<'a>> {
+    let Some(node) = group.node.get("interfaces") else { return Ok(()) };
+    if is_real {
+        let message =
+            "a real host has one TCP for all its links, that of its kernel; leave out `interfaces` or `real`";
+        return Err(Fault::at(node, message));
+    }
+    for entry in node.entries().unwrap_or_default() {
+        if !link_names.get(entry.key.as_str()).is_some_and(|link| own_links.contains(link)) {
+            let own = link_names.iter().filter(|(_, link)| own_links.contains(link)).map(|(name, _)| *name);
+            let fault = Fault::unknown(node, "link of this host", &entry.key, own);
+            return Err(Fault { key: Some(entry), ..fault });
+        }
+    }
+    Ok(())
 }
 
 /// Every host must be on a link, and all of them in one network: two that cannot meet are a link forgotten.

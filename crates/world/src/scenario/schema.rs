@@ -64,6 +64,8 @@ pub struct HostSettings {
     pub proxy: Option<Component>,
     /// Its transport protocol.
     pub transport: Component,
+    /// Transport protocols of its own for connections over some of its links, by name of the link.
+    pub interfaces: Vec<(String, Component)>,
     /// Program and arguments that run in the host when it is real.
     pub command: Option<Vec<String>>,
     /// What it has at its ends of links when it is real.

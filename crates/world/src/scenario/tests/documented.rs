@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::super::hosts::HOST_KEYS;
+use super::super::hosts::{HOST_KEYS, INTERFACE_KEYS};
 use super::super::links::LINK_KEYS;
 use super::super::parse::KEYS;
 use super::super::routes::ROUTE_KEYS;
@@ -83,7 +83,8 @@ fn bearer_keys() -> Vec<(&'static str, String)> {
 
 #[test]
 fn every_key_is_explained() {
-    let families = [KEYS, HOST_KEYS, LINK_KEYS, ROUTE_KEYS, RUN_KEYS, TIMELINE_KEYS, CHANGE_KEYS];
+    let families =
+        [KEYS, HOST_KEYS, INTERFACE_KEYS, LINK_KEYS, ROUTE_KEYS, RUN_KEYS, TIMELINE_KEYS, CHANGE_KEYS];
     for key in families.concat() {
         let explained = [format!("`{key}`"), format!("[{key}]")];
         assert!(explained.iter().any(|e| REFERENCE.contains(e)), "`{key}` is not explained");
