@@ -16,6 +16,9 @@ from typing import NamedTuple
 #: A web page, for the conversion.
 PAGE = b"<html><head><title>T</title></head><body><h1>Head</h1><p>One <a href='/x'>link</a>.</p></body></html>"
 
+#: Fifty kilobytes that want to be fifty megabytes.
+BOMB = gzip.compress(bytes(50_000_000))
+
 
 class Gateway(NamedTuple):
     """Where it listens."""
@@ -115,7 +118,7 @@ class Liar:
             return
         answers = {
             "short": _head("200 OK", "Content-Type: text/plain", "Content-Length: 500") + b"only this",
-            "bomb": _whole(gzip.compress(bytes(50_000_000)), "text/plain", "Content-Encoding: gzip"),
+            "bomb": _whole(BOMB, "text/plain", "Content-Encoding: gzip"),
             "broken-gzip": _whole(b"this is no gzip", "text/plain", "Content-Encoding: gzip"),
             "no-http": b"220 this is a mail server\r\n",
             "no-wml": _whole(b"<wml><card><p>never closed", "text/vnd.wap.wml"),
