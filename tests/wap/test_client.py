@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -67,9 +70,23 @@ def test_failures_are_one_line_and_have_their_codes() -> None:
     assert "is not an address" in said(2, "get", "", "--gateway", closed)
     assert "is not there" in said(2, "post", "http://o/", "--data", "@/no/file", "--gateway", closed)
     assert "has no address" in said(2, "get", "http://o/", "--gateway", "no.such.host.invalid")
+    assert "Is a directory" in said(2, "compile", "/")
+    assert "is not http://HOST:PORT/" in said(2, "push", "127.0.0.1", "--gateway", "gw", "--si", "x")
+    push = ("push", "127.0.0.1", "--gateway", f"http://{closed}/")
+    assert "valid: signal-none, signal-low" in said(2, *push, "--si", "x", "--action", "cache")
+    assert f"no answer from http://{closed}/: Connection refused" in said(4, *push, "--si", "x")
     assert "cannot listen on 192.0.2.1:2948" in said(4, "push-listen", "--listen", "192.0.2.1")
     assert "there is no gateway" in said(4, "browse", "http://o/", "--gateway", closed)
     assert airloom("wap", "push-listen", "--listen", "127.92.2.2", "--time", "0", "--count", "1").code == 1
+
+
+def test_a_document_may_come_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_text, args=["<wml/>"], daemon=True).start()
+    done = airloom("wap", "compile", pipe, "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert (tmp_path / "out").read_bytes() == bytes([1, 4, 106, 0, 0x3F])
 
 
 def test_ctrl_c_stops_a_request_and_the_browser_asks_on() -> None:

@@ -142,6 +142,13 @@ def test_letters_that_cannot_be_sent(smtp: tuple[Keeper, int], tmp_path: Path) -
         assert "did not take it" in server.posted("/send", field({"to": "b@example.org"})).deck
 
 
+def test_a_folder_becomes_a_maildir_and_a_file_does_not(tmp_path: Path) -> None:
+    assert Letters(tmp_path).all() == []
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        Letters(tmp_path / "file")
+
+
 def test_long_lists_and_letters_are_cut() -> None:
     from airloom._core import wap_compile
 

@@ -23,7 +23,7 @@ from airloom.wap.receiver import Receiver
 from airloom.wap.service import INDICATION_TYPE, LOADING_TYPE, Indication, Loading, parse
 from tests.cli.shell import airloom
 from tests.conftest import needs
-from tests.wap.gateway import Gateway, serving
+from tests.wap.gateway import Gateway, Liar, serving
 
 #: Kannel's initiator, which no PATH has.
 TEST_PPG = Path("/usr/lib/kannel/test/test_ppg")
@@ -132,8 +132,18 @@ def test_what_cannot_be_pushed_has_its_code(gateway: Gateway, initiator: Initiat
         Initiator(gateway.push, time_s=30)._ask(None, "text/plain")  # type: ignore[arg-type]
     with pytest.raises(PapError, match="2000"):
         initiator._ask(b"<pap><push-message/></pap>", "application/xml")
-    with pytest.raises(PapError, match="no push to"):
+    with pytest.raises(PapError, match=r"no answer from .*: Connection refused"):
         Initiator("http://127.92.3.9:9/").status("x")
+
+
+@pytest.mark.parametrize(("path", "what"), [("no-http", "no HTTP"), ("page", "no PAP"), ("endless", "no PAP")])
+def test_whoever_does_not_speak_pap_is_named(path: str, what: str) -> None:
+    liar = Liar()
+    try:
+        with pytest.raises(PapError, match=f"what {liar.url}/{path} answered is {what}"):
+            Initiator(f"{liar.url}/{path}").status("x")
+    finally:
+        liar.close()
 
 
 class Told(BaseHTTPRequestHandler):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airloom.cli.terminal import quoted
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +34,18 @@ def load(name: str, settings: Iterable[str]) -> Scenario:
     from airloom.scenario import load
 
     return load(name, overrides(settings))
+
+
+def read(source: Path) -> bytes:
+    """What a file holds that the user named, a pipe's too; `-` is standard input."""
+    if str(source) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return source.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{quoted(source)} is not there") from None
+    except OSError as error:
+        raise UsageError(f"{quoted(source)}: {error.strerror}") from None
 
 
 def complete_scenario(incomplete: str) -> list[str]:

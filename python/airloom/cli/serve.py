@@ -140,6 +140,10 @@ def wap_mail(
     with ExitStack() as stack:
         letters = Letters(maildir)
         try:
+            initiator = Initiator(gateway) if gateway is not None else None
+        except ValueError as error:
+            raise UsageError(f"--gateway: {error}") from None
+        try:
             if phone is not None:
                 address(phone)
             server = stack.enter_context(
@@ -151,8 +155,8 @@ def wap_mail(
             raise UsageError(f"--phone: {error}") from None
         host, port = server.address
         shown = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        if phone is not None and gateway is not None:
-            stack.enter_context(Noticer(letters, Initiator(gateway), phone, url or shown))
+        if phone is not None and initiator is not None:
+            stack.enter_context(Noticer(letters, initiator, phone, url or shown))
         print(f"listening on {shown}/", flush=True)
         say(f"stop with Ctrl-C   next: airloom wap browse {shown}/ --gateway HOST")
         over.wait()

@@ -7,9 +7,11 @@ print(answer.code, answer.words)
 
 from __future__ import annotations
 
+import http.client
 import ipaddress
 import secrets
 import urllib.error
+import urllib.parse
 import urllib.request
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
@@ -19,6 +21,9 @@ Method = Literal["unconfirmed", "confirmed", "preferconfirmed"]
 
 #: Codes of answers that say that all is well: done, and accepted for processing.
 OK, ACCEPTED = 1000, 1001
+
+#: Octets of an answer that are read: a message of PAP has a few hundred.
+_MOST = 1 << 20
 
 _HEAD = (
     '<?xml version="1.0"?>\n<!DOCTYPE pap PUBLIC "-//WAPFORUM//DTD PAP 1.0//EN"'
@@ -79,7 +84,10 @@ class Initiator:
     """Submits pushes to a gateway, asks for them and takes them back. Failures are `PapError`s."""
 
     def __init__(self, url: str, time_s: float = 30.0) -> None:
-        """`url` is where the gateway takes pushes (`airloom serve wap-gateway --push`)."""
+        """`url` is where the gateway takes pushes: its `--push`. Raises ValueError if it is no address over HTTP."""
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not http://HOST:PORT/")
         self.url = url
         self.time_s = time_s
 
@@ -138,15 +146,21 @@ class Initiator:
         try:
             request = urllib.request.Request(self.url, body, {"Content-Type": content_type})
             with urllib.request.urlopen(request, timeout=self.time_s) as response:
-                said = response.read()
+                said = response.read(_MOST)
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read()
+                said = error.read(_MOST)
             if "xml" not in error.headers.get("Content-Type", ""):
                 raise PapError(f"{self.url} answered {error.code} {error.reason}") from None
+        except http.client.HTTPException:
+            raise PapError(f"what {self.url} answered is no HTTP") from None
         except (OSError, ValueError) as error:
-            raise PapError(f"no push to {self.url}: {getattr(error, 'reason', error)}") from None
-        message = _inside(said)
+            why = getattr(error, "reason", error)
+            raise PapError(f"no answer from {self.url}: {getattr(why, 'strerror', None) or why}") from None
+        try:
+            message = _inside(said)
+        except PapError:
+            raise PapError(f"what {self.url} answered is no PAP") from None
         if message.tag == "badmessage-response":
             raise PapError(f"the gateway did not understand: {message.get('code')} {message.get('desc')}")
         return message

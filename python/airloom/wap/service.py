@@ -9,6 +9,10 @@ from xml.sax.saxutils import escape, quoteattr
 #: Types of the documents.
 INDICATION_TYPE, LOADING_TYPE = "text/vnd.wap.si", "text/vnd.wap.sl"
 
+#: How urgent an indication may be, and what can be done with what is to be loaded.
+INDICATION_ACTIONS = ("signal-none", "signal-low", "signal-medium", "signal-high", "delete")
+LOADING_ACTIONS = ("execute-low", "execute-high", "cache")
+
 
 class Indication(NamedTuple):
     """There is something new (WAP-167)."""

@@ -33,7 +33,7 @@ def compile_(
     """Text to WBXML."""
     if wbxml is not None and wbxml not in _VERSIONS:
         raise UsageError(f"no WBXML version {wbxml!r}; valid: {', '.join(_VERSIONS)}")
-    text = _read(source)
+    text = common.read(source)
     try:
         octets, warnings = wap_compile(text, charset, wbxml)
     except ValueError as error:
@@ -54,18 +54,10 @@ def compile_(
 def decompile(source: In, out: Out = None) -> None:
     """WBXML to text."""
     try:
-        text = wap_decompile(_read(source))
+        text = wap_decompile(common.read(source))
     except ValueError as error:
         raise UsageError(f"{quoted(source)}: {error}") from None
     if out is None:
         sys.stdout.write(text)
     else:
         out.write_text(text, encoding="utf-8")
-
-
-def _read(source: Path) -> bytes:
-    if str(source) == "-":
-        return sys.stdin.buffer.read()
-    if not source.is_file():
-        raise UsageError(f"{quoted(source)} is not there")
-    return source.read_bytes()

@@ -12,12 +12,20 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common, signals
-from airloom.cli.terminal import print_json, quoted, say
+from airloom.cli.terminal import print_json, say
 from airloom.errors import RunError, UsageError
 from airloom.wap import PUSH_PORT, Push
 from airloom.wap.pap import Answer, Initiator, Method, PapError
 from airloom.wap.receiver import Receiver
-from airloom.wap.service import INDICATION_TYPE, LOADING_TYPE, Indication, Loading, parse
+from airloom.wap.service import (
+    INDICATION_ACTIONS,
+    INDICATION_TYPE,
+    LOADING_ACTIONS,
+    LOADING_TYPE,
+    Indication,
+    Loading,
+    parse,
+)
 
 PUSH_HELP = "Push something to a phone, through a gateway that takes pushes (PAP)."
 STATUS_HELP = "What became of a push."
@@ -73,19 +81,20 @@ def push(
         raise UsageError("one of --si, --sl and --file says what to push")
     if sl and not href:
         raise UsageError("--sl: say by --href what the phone shall fetch")
+    actions = INDICATION_ACTIONS if si is not None else LOADING_ACTIONS if sl else ()
+    if action is not None and action not in actions:
+        raise UsageError(f"--action {action!r}: valid: {', '.join(actions) or 'none, without --si or --sl'}")
     content: str | bytes
     if si is not None:
         kind, content = INDICATION_TYPE, Indication(href, action or "signal-medium", si).document()
     elif file is None:
         kind, content = LOADING_TYPE, Loading(href, action or "execute-low").document()
-    elif not file.is_file():
-        raise UsageError(f"{quoted(file)} is not there")
     else:
-        kind, content = content_type, file.read_bytes()
+        kind, content = content_type, common.read(file)
     headers = [_header(line) for line in header or []]
     chosen: Method = method.value
     try:
-        answer = Initiator(gateway).push(
+        answer = _initiator(gateway).push(
             client,
             content,
             kind,
@@ -106,7 +115,7 @@ def push(
 def push_status(push_id: Name, gateway: To, as_json: Json = False) -> int:
     """Asks."""
     try:
-        status = Initiator(gateway).status(push_id)
+        status = _initiator(gateway).status(push_id)
     except PapError as error:
         raise RunError(str(error)) from None
     if as_json:
@@ -119,10 +128,17 @@ def push_status(push_id: Name, gateway: To, as_json: Json = False) -> int:
 def push_cancel(push_id: Name, gateway: To, as_json: Json = False) -> int:
     """Takes it back."""
     try:
-        answer = Initiator(gateway).cancel(push_id)
+        answer = _initiator(gateway).cancel(push_id)
     except PapError as error:
         raise RunError(str(error)) from None
     return _say(answer, as_json)
+
+
+def _initiator(gateway: str) -> Initiator:
+    try:
+        return Initiator(gateway)
+    except ValueError as error:
+        raise UsageError(f"--gateway: {error}") from None
 
 
 def _say(answer: Answer, as_json: bool) -> int:

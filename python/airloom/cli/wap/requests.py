@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import interruptible, print_json, quoted, say
+from airloom.cli.terminal import interruptible, print_json, say
 from airloom.errors import UsageError
 from airloom.wap import USUAL_HEADERS, Client, Headers, Reply, parse_gateway
 
@@ -103,14 +103,7 @@ def headers_of(given: list[str] | None) -> Headers:
 
 
 def _data(text: str) -> bytes:
-    if not text.startswith("@"):
-        return text.encode()
-    if text == "@-":
-        return sys.stdin.buffer.read()
-    path = Path(text[1:])
-    if not path.is_file():
-        raise UsageError(f"{quoted(path)} is not there")
-    return path.read_bytes()
+    return common.read(Path(text[1:])) if text.startswith("@") else text.encode()
 
 
 def _exchange(

@@ -29,7 +29,9 @@ class Letters:
     """The letters in a Maildir, which is made if it is not there. May be used by several threads."""
 
     def __init__(self, folder: Path) -> None:
-        """In this folder."""
+        """In this folder. Raises OSError if it cannot be one."""
+        for part in ("tmp", "new", "cur"):  # of a folder that is there they are not made below
+            (folder / part).mkdir(parents=True, exist_ok=True)
         self._box = mailbox.Maildir(folder, factory=None)
         self._lock = threading.Lock()
 
