@@ -383,7 +383,7 @@ impl<A: App, B: App> Pair<A, B> {
                 let port = self.net.connections[connection].to.port();
                 let from =
                     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 40_000 + connection as u16);
-                self.tell(cx, peer, connection, SocketEvent::Accepted { at: SERVER, port, from });
+                self.tell(cx, peer, connection, SocketEvent::Accepted { at: (SERVER, port).into(), from });
                 self.tell(cx, side, connection, SocketEvent::Opened);
             }
             Happening::Event(side, event) => {
@@ -547,7 +547,7 @@ impl App for Answerer {
             SocketEvent::Closed(_) => {
                 self.connections.remove(&socket);
             }
-            SocketEvent::Opened => {}
+            SocketEvent::Asked { .. } | SocketEvent::Opened => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

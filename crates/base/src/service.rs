@@ -96,6 +96,8 @@ impl CloseReason {
 /// What a connection reports to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportEvent {
+    /// The peer wants to open it, and the host waits for its application's word (no protocol's machine says this).
+    Asked,
     /// Data can flow both ways.
     Opened,
     /// `read` of that stream gives so many octets, where it gave none before. More may arrive while they wait, and no
@@ -260,10 +262,16 @@ impl SocketId {
 pub enum SocketEvent {
     /// A peer connected to this port of ours, or of the host it believes to be talking to; data can flow.
     Accepted {
-        /// The address it connected to: ours, or that of a host beyond ([`App::passing`]).
-        at: IpAddr,
-        /// The port there.
-        port: u16,
+        /// The address and port it connected to: ours, or those of a host beyond ([`App::passing`]).
+        at: SocketAddr,
+        /// The peer.
+        from: SocketAddr,
+    },
+    /// A peer wants to connect, and waits without an answer: [`Sockets::admit`] lets it in, [`Sockets::reset`] turns it away.
+    /// Only for applications that decide ([`App::decides`]); `Accepted` follows when data can flow.
+    Asked {
+        /// As of [`SocketEvent::Accepted`].
+        at: SocketAddr,
         /// The peer.
         from: SocketAddr,
     },
@@ -322,6 +330,8 @@ pub trait Sockets {
     fn streams(&self, _socket: SocketId) -> Option<u16> {
         None
     }
+    /// Lets a peer in that has [`Asked`](SocketEvent::Asked).
+    fn admit(&mut self, _cx: &mut Cx, _socket: SocketId) {}
     /// Half close: no more data from us.
     fn finish(&mut self, cx: &mut Cx, socket: SocketId);
     /// Ends it at once; no further event comes.
@@ -369,6 +379,10 @@ pub trait App: Send {
     /// is meant.
     fn passing(&self) -> Passing {
         Passing::None
+    }
+    /// Is it asked before a peer's opening is answered ([`SocketEvent::Asked`])?
+    fn decides(&self) -> bool {
+        false
     }
     /// The run begins.
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets);

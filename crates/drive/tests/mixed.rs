@@ -103,3 +103,41 @@ fn a_simulated_client_fetches_from_a_real_nginx_and_the_run_ends_when_it_is_done
     assert!(seconds >= 0.04 + 60_000.0 * 8.0 / 4e6, "{seconds}");
     assert_eq!(results.summary.values["failed"], 0.0);
 }
+
+#[test]
+fn a_simulated_proxy_ends_the_connections_of_real_ends_that_know_nothing_of_it() {
+    let Some(_guard) = laboratory("mixed::split", &["curl", "nginx"]) else { return };
+    let folder = Folder::new("mixed-split");
+    let command: Vec<_> = nginx(&folder, 150_000).into_iter().map(|word| format!("{word:?}")).collect();
+    let text = format!(
+        r#"
+        title = "real curl, simulated split TCP, real nginx"
+        path = ["mobile", "radio", "gateway", "internet", "origin"]
+        [hosts]
+        mobile = {{ real = true }}
+        gateway = {{ proxy = "split-tcp" }}
+        origin = {{ real = true, command = [{}] }}
+        [links]
+        radio = {{ bearer = "wireline", rate = "2Mbit/s", delay = "20ms", queue = "50 packets", loss = {{ downlink = "1%" }} }}
+        internet = {{ bearer = "wireline", rate = "10Mbit/s", delay = "60ms" }}
+        [run]
+        limit = "60s"
+        "#,
+        command.join(", ")
+    );
+    let scenario = Scenario::parse("split.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    let body = folder.file("body");
+    let url = format!("http://{}/object", scenario.links[1].far.ipv4);
+    let words =
+        ["curl", "-sS", "--retry", "8", "--retry-connrefused", "--retry-all-errors", "-o", &body, &url];
+    let (results, report) =
+        real_time::emulate(&scenario, Some(&words.map(str::to_owned)), "0123456789", None, |_| true)
+            .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((report.outcome, report.exit_code, report.malformed), (Outcome::Complete, Some(0), 0));
+    assert_eq!(fs::metadata(&body).unwrap().len(), 150_000);
+    let numbers = &results.summary.values;
+    assert!(numbers["gateway.onward_opened"] >= 1.0, "{numbers:?}");
+    assert!(numbers["gateway.downlink_bytes"] > 150_000.0, "{numbers:?}");
+    // Neither side waits for the other's acknowledgements: the handshake onward took the long way alone.
+    assert!(numbers["gateway.onward_open_mean_s"] >= 0.12, "{numbers:?}");
+}

@@ -500,6 +500,7 @@ impl Stack {
                     c.lingering = true;
                 }
                 TransportEvent::Gone => c.transport = None,
+                TransportEvent::Asked => {}
             }
         }
         for record in self.outbox.facts.drain(..) {

@@ -115,30 +115,44 @@ fn what_is_not_asked_for_passes_untouched() {
 }
 
 /// Connects, and says nothing for a second.
-struct Silent(SocketAddr, Option<SocketId>);
+struct Silent {
+    to: SocketAddr,
+    socket: Option<SocketId>,
+    opened: Option<Instant>,
+}
 
 impl App for Silent {
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.1 = Some(net.connect(cx, self.0));
+        self.socket = Some(net.connect(cx, self.to));
     }
-    fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
+    fn handle_event(&mut self, cx: &mut Cx, _: &mut dyn Sockets, _: SocketId, event: SocketEvent) {
+        if event == SocketEvent::Opened {
+            self.opened = Some(cx.now);
+        }
+    }
     fn poll_timeout(&self) -> Option<Instant> {
-        self.1.map(|_| Instant::ZERO + Duration::from_secs(1))
+        self.socket.map(|_| Instant::ZERO + Duration::from_secs(1))
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        if let Some(socket) = self.1.take() {
+        if let Some(socket) = self.socket.take() {
             net.write(cx, socket, Body::filler(1, 100));
         }
     }
     fn is_done(&self) -> bool {
-        self.1.is_none()
+        self.socket.is_none()
     }
-    fn summarise(&self, _: &mut Summary) {}
+    fn summarise(&self, out: &mut Summary) {
+        out.set_some("opened_s", self.opened.map(Instant::as_secs_f64));
+    }
 }
 
 #[test]
-fn it_may_wait_for_the_request_before_it_connects() {
-    for (connects, open_at_once) in [("on-accept", 1.0), ("on-request", 0.0)] {
+fn when_it_connects_onward_is_a_setting() {
+    // Whether the connection onward is open at 0.9 s, and when the client's is: a round trip of the radio link, and one of
+    // the internet first where the server is asked first.
+    for (connects, open_at_once, client) in
+        [("on-accept", 1.0, 0.04), ("on-request", 0.0, 0.04), ("before-answering", 1.0, 0.14)]
+    {
         let mut b = Builder::new(1);
         let (mobile, gateway, origin) = (b.host("mobile"), b.host("gateway"), b.host("origin"));
         b.link("radio", "wireline", &json!({ "delay": "20ms" }), &[mobile], gateway).unwrap();
@@ -149,15 +163,28 @@ fn it_may_wait_for_the_request_before_it_connects() {
         b.app(origin, "http-server", &json!({}), None).unwrap();
         b.proxy(gateway, "split-tcp", &json!({ "connects": connects }), None).unwrap();
         let to = SocketAddr::new(b.address_of(mobile, "origin").unwrap(), 80);
-        b.app_with(mobile, Box::new(Silent(to, None)));
+        b.app_with(mobile, Box::new(Silent { to, socket: None, opened: None }));
         let mut world = b.build().unwrap();
         for (until, opened) in [(0.9, open_at_once), (1.5, 1.0)] {
             virtual_time::run(&mut world, Until::Elapsed(Duration::from_secs_f64(until)), |_, _| true);
             let numbers = world.summary().values;
             assert_eq!(numbers["gateway.connections"], 1.0, "{connects}");
             assert_eq!(numbers["gateway.onward_opened"], opened, "{connects} at {until} s");
+            let at = numbers["opened_s"];
+            assert!((client..client + 0.001).contains(&at), "{connects}: {at}");
         }
     }
+}
+
+#[test]
+fn a_client_that_waits_is_let_in_or_refused_as_the_server_says() {
+    let before = r#"{ proxy = { split-tcp = { connects = "before-answering" } } }"#;
+    let page = run(world(PAGE, before, SERVER)).values;
+    assert_eq!((page["failed"], page["gateway.connections"]), (0.0, 2.0));
+    // The client cannot tell the proxy from the server: it is refused, not reset.
+    let refused = run(world(&bulk(r#"size = "1kB""#), before, SERVER)).values;
+    assert_eq!((refused["transfers_failed"], refused["gateway.onward_failed"]), (1.0, 1.0));
+    assert_eq!(refused["packets"], 4.0, "a SYN and a RST on each side");
 }
 
 #[test]

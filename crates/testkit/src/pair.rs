@@ -352,6 +352,7 @@ impl Pair {
                 host.lingering = true;
             }
             TransportEvent::Gone => host.transport = None,
+            TransportEvent::Asked => {}
             TransportEvent::Finished(_) | TransportEvent::Closed(_) => {}
         }
     }

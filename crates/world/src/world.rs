@@ -649,9 +649,12 @@ impl World {
             TransportEvent::Opened if connection.accepted => {
                 connection.opened = true;
                 net.half_open -= 1;
-                let (at, port) = (connection.path.local, connection.ports.0);
-                let from = (connection.path.remote, connection.ports.1).into();
-                (SocketEvent::Accepted { at, port, from }, 0)
+                let (at, from) = connection.ends();
+                (SocketEvent::Accepted { at, from }, 0)
+            }
+            TransportEvent::Asked => {
+                let (at, from) = connection.ends();
+                (SocketEvent::Asked { at, from }, 0)
             }
             TransportEvent::Opened => (SocketEvent::Opened, 0),
             TransportEvent::Readable(stream, octets) => (SocketEvent::Readable(octets), stream),

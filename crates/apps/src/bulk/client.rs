@@ -231,7 +231,7 @@ impl App for Client {
             SocketEvent::Readable(octets) => self.read(cx, net, socket, octets),
             SocketEvent::Finished => self.ended(cx, net, socket, true),
             SocketEvent::Closed(_) => self.ended(cx, net, socket, false),
-            SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

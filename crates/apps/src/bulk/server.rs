@@ -183,7 +183,7 @@ impl App for Server {
                 Some(State::Closing | State::Request(_, 0)) | None => {}
                 Some(_) => self.broken += 1,
             },
-            SocketEvent::Opened => {}
+            SocketEvent::Asked { .. } | SocketEvent::Opened => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

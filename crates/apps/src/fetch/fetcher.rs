@@ -157,7 +157,7 @@ impl Fetcher {
             SocketEvent::Readable(_) => connection.read(cx, net, told),
             SocketEvent::Finished => connection.peer_finished(told),
             SocketEvent::Closed(why) => return self.closed(cx, net, socket, why),
-            SocketEvent::Accepted { .. } => Progress::None,
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => Progress::None,
         };
         match progress {
             Progress::None => {}

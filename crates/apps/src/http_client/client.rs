@@ -297,7 +297,7 @@ impl App for Client {
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
             SocketEvent::Closed(reason) => self.ended(cx, net, socket, Some(reason)),
-            SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
         }
         self.go_on(cx, net);
     }

@@ -24,6 +24,8 @@ pub enum Connects {
     /// As soon as the client's connection is open.
     #[default]
     OnAccept,
+    /// Before the client is answered at all: it is let in when the server has answered, and refused when the server refuses.
+    BeforeAnswering,
     /// When the client has sent something. Protocols in which the server speaks first come to a standstill.
     OnRequest,
 }

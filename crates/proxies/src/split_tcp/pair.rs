@@ -111,8 +111,10 @@ pub(super) enum Onward {
 
 /// See the module.
 pub(super) struct Pair {
-    /// The client's socket while it is open.
+    /// The client's socket while it is there.
     pub(super) client: Option<SocketId>,
+    /// Can data flow between it and the client?
+    pub(super) client_open: bool,
     pub(super) server: Onward,
     /// Where the client meant to go.
     pub(super) to: std::net::SocketAddr,
@@ -122,7 +124,14 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn new(client: SocketId, to: std::net::SocketAddr) -> Pair {
-        Pair { client: Some(client), server: Onward::Not, to, up: Way::default(), down: Way::default() }
+        Pair {
+            client: Some(client),
+            client_open: false,
+            server: Onward::Not,
+            to,
+            up: Way::default(),
+            down: Way::default(),
+        }
     }
 
     /// The direction that begins at `side`.
@@ -153,7 +162,7 @@ impl Pair {
                     None
                 }
             }
-            Side::Server => self.client,
+            Side::Server => self.client.filter(|_| self.client_open),
         };
         let way = self.from(side);
         loop {

@@ -88,10 +88,18 @@ impl SplitTcp {
         })
     }
 
-    fn accept(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, at: SocketAddr) {
+    /// A client has come, or wants to: its pair, if there is room for it.
+    fn arrive(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        at: SocketAddr,
+    ) -> Option<u64> {
         if self.pairs.len() >= self.config.max_connections as usize {
             self.counters.refused += 1;
-            return net.reset(cx, socket);
+            net.reset(cx, socket);
+            return None;
         }
         self.counters.accepted += 1;
         let to =
@@ -101,9 +109,20 @@ impl SplitTcp {
         self.pairs.insert(id, Pair::new(socket, to));
         self.sides.insert(socket, (id, Side::Client));
         self.counters.most = self.counters.most.max(self.pairs.len());
+        Some(id)
+    }
+
+    /// Data can flow between the client and the proxy.
+    fn accept(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, at: SocketAddr) {
+        let known = self.sides.get_mut(socket).map(|(id, _)| *id);
+        let Some(id) = known.or_else(|| self.arrive(cx, net, socket, at)) else { return };
+        if let Some(pair) = self.pairs.get_mut(&id) {
+            pair.client_open = true;
+        }
         if self.config.connects == Connects::OnAccept {
             self.connect(cx, net, id);
         }
+        self.pump(cx, net, id, Side::Server);
     }
 
     fn connect(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64) {
@@ -136,6 +155,9 @@ impl SplitTcp {
             pair.server = Onward::Open(socket);
             self.counters.opened += 1;
             self.counters.opening_s += cx.now.since(since).as_secs_f64();
+            if let Some(client) = pair.client {
+                net.admit(cx, client);
+            }
         }
         self.pump(cx, net, id, Side::Client);
     }
@@ -197,15 +219,26 @@ impl App for SplitTcp {
         }
     }
 
+    fn decides(&self) -> bool {
+        self.config.connects == Connects::BeforeAnswering
+    }
+
     fn start(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
 
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        if let SocketEvent::Accepted { at, port, .. } = event {
-            return self.accept(cx, net, socket, SocketAddr::new(at, port));
+        match event {
+            SocketEvent::Accepted { at, .. } => return self.accept(cx, net, socket, at),
+            SocketEvent::Asked { at, .. } => {
+                if let Some(id) = self.arrive(cx, net, socket, at) {
+                    self.connect(cx, net, id);
+                }
+                return;
+            }
+            _ => {}
         }
         let Some(&mut (id, side)) = self.sides.get_mut(socket) else { return };
         match event {
-            SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
             SocketEvent::Opened => self.opened(cx, net, id),
             SocketEvent::Readable(_) => {
                 self.connect(cx, net, id);

@@ -300,6 +300,7 @@ impl Stage {
                     self.lingering = true;
                 }
                 TransportEvent::Gone => self.conn = None,
+                TransportEvent::Asked => {}
                 _ => {}
             }
         }
@@ -519,6 +520,7 @@ impl Stage {
             TransportEvent::Closed(reason) => format!("closed {}", reason.name()),
             TransportEvent::Lingering => "lingering".to_owned(),
             TransportEvent::Gone => "gone".to_owned(),
+            TransportEvent::Asked => "asked".to_owned(),
         };
         let told: Vec<String> = self.events.iter().map(name).collect();
         let wanted = words.join(" ");

@@ -7,6 +7,7 @@ use airloom_base::service::Path;
 use airloom_base::{Cx, Instant, Transport};
 use airloom_wire::ip;
 
+use super::Held;
 use crate::agenda::Wakeup;
 use crate::routes::Hop;
 
@@ -43,6 +44,8 @@ impl std::hash::Hash for Key {
 /// One connection and what its host knows about it.
 pub(crate) struct Connection {
     pub(crate) transport: Box<dyn Transport>,
+    /// What is to take its place when the application lets the peer in.
+    pub(crate) held: Option<Box<Held>>,
     pub(crate) key: Key,
     pub(crate) hop: Hop,
     pub(crate) path: Path,
@@ -80,6 +83,11 @@ pub struct Totals {
 }
 
 impl Connection {
+    /// Its two ends: the address and port here, and the peer's.
+    pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
+        ((self.path.local, self.ports.0).into(), (self.path.remote, self.ports.1).into())
+    }
+
     /// Accepted by us and not confirmed by the peer yet.
     pub(crate) fn is_half_open(&self) -> bool {
         self.accepted && !self.opened

@@ -3,6 +3,7 @@
 mod connection;
 mod net;
 mod receive;
+mod waiting;
 
 use std::net::IpAddr;
 
@@ -16,6 +17,7 @@ use crate::agenda::{Agenda, Key, Wakeup};
 pub use connection::Totals;
 pub(crate) use net::{Call, Fed, Net};
 pub(crate) use receive::Reception;
+pub(crate) use waiting::{Held, Waiting};
 
 /// Where a host meets a link.
 #[derive(Clone, Debug)]

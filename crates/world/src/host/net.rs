@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::lookup::Table;
-use airloom_base::service::{Datagram, Identity, Passing, Path, leading_ports};
+use airloom_base::service::{Datagram, Identity, Passing, Path, PathId, leading_ports};
 use airloom_base::{App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Transport};
 use airloom_wire::icmp::Icmp;
 use airloom_wire::{ip, udp};
@@ -85,6 +85,8 @@ pub(crate) struct Net {
     /// Application behind each stream port and each datagram port.
     streams: Table<u16, u16>,
     datagrams: Table<u16, u16>,
+    /// Applications that decide on each opening.
+    pub(crate) deciding: Vec<u16>,
     ephemeral: u16,
     /// Sockets that could not be opened at all: told to the application afterwards.
     pub(crate) failed: VecDeque<(u16, SocketId, CloseReason)>,
@@ -108,6 +110,9 @@ impl Net {
         }
         for port in app.datagram_ports() {
             self.datagrams.insert(port, index);
+        }
+        if app.decides() {
+            self.deciding.push(index);
         }
         let passing = app.passing();
         if passing != Passing::None {
@@ -261,6 +266,7 @@ impl Net {
         let local = self.local_index(path.local);
         Connection {
             transport,
+            held: None,
             lingering: false,
             key: Key::new(ip_protocol, local, ports.0, ip::key(path.remote), ports.1),
             hop,
@@ -415,9 +421,18 @@ impl Sockets for Call<'_> {
         }
     }
 
+    fn admit(&mut self, cx: &mut Cx, socket: SocketId) {
+        let Some(connection) = self.connection(socket) else { return };
+        if let Some(held) = connection.held.take() {
+            connection.transport = held.transport;
+            connection.transport.handle_packet(cx, PathId(0), held.ecn, held.unit);
+            self.net.touch(socket.slot, self.fed);
+        }
+    }
+
     fn reset(&mut self, cx: &mut Cx, socket: SocketId) {
         if let Some(connection) = self.connection(socket) {
-            connection.app = None;
+            (connection.app, connection.held) = (None, None);
             connection.close = Some(cx.now);
             connection.transport.reset(cx);
             self.net.touch(socket.slot, self.fed);

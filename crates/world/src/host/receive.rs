@@ -1,13 +1,14 @@
 //! What a simulated host does with a datagram that is for itself.
 
 use airloom_base::service::{Datagram, Identity, Path, PathId, leading_ports};
-use airloom_base::{Cx, Packet};
+use airloom_base::{Cx, Packet, Transport};
 use airloom_wire::icmp::{Icmp, Unreachable};
 use airloom_wire::ip::{self, Brief, Ip};
 use airloom_wire::{Error, udp};
 
 use super::connection::Key;
 use super::net::{Fed, Net};
+use super::{Held, Waiting};
 use crate::routes::Routes;
 
 /// Octets of an offending datagram that an ICMP error quotes: its IP header and 8 more (RFC 792), here enough for
@@ -125,14 +126,24 @@ impl Net {
         }
         match self.accept(at.cx, at.routes, at.local, &header, protocol, ports, &packet) {
             Some(slot) => {
-                if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
-                    connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
-                }
+                self.first_unit(at.cx, slot, header.ecn, packet);
                 self.touch(slot, at.fed);
             }
             None => self.refuse(at.cx, at.routes, at.local, &header, protocol, ports.0, &packet),
         }
         Ok(())
+    }
+
+    /// Feeds a new connection, unless its application has to be asked first.
+    fn first_unit(&mut self, cx: &mut Cx, slot: u32, ecn: u8, unit: Packet) {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
+        if !connection.app.is_some_and(|app| self.deciding.contains(&app)) {
+            return connection.transport.handle_packet(cx, PathId(0), ecn, unit);
+        }
+        let refusal = self.protocols[usize::from(connection.protocol)].refuse(&unit);
+        let waiting: Box<dyn Transport> = Box::new(Waiting::new(refusal));
+        let transport = std::mem::replace(&mut connection.transport, waiting);
+        connection.held = Some(Box::new(Held { transport, ecn, unit }));
     }
 
     fn accept(
