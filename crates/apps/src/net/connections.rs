@@ -59,7 +59,7 @@ impl<T> Connections<T> {
     }
 
     /// How many connections there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 }
