@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from airloom.errors import UsageError
+
 if TYPE_CHECKING:
     from airloom._core import Column
 
@@ -77,6 +79,10 @@ def write_one(
         raise
 
 
-def read(path: Path) -> pl.DataFrame:
-    """A table of a run folder."""
-    return pl.read_parquet(path.absolute())
+def read(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """A table out of the folder of a run or of a sweep. Raises `UsageError` if it is damaged."""
+    try:
+        return pl.read_parquet(path.absolute(), columns=None if columns is None else list(columns))
+    except pl.exceptions.PolarsError as error:
+        why = str(error).splitlines()[0]
+        raise UsageError(f"{path} is damaged ({why}): move its folder away and make it again") from None

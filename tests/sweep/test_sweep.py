@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import airloom as al
+from airloom.cli import call
 from airloom.errors import UsageError
 from airloom.scenario import Scenario, for_bearer
 from airloom.sweep.axes import COLUMNS
@@ -125,6 +126,18 @@ def test_a_folder_with_another_sweep_is_left_alone(fetch: Scenario) -> None:
         fetch.sweep({LOSS: [0]}, seeds=[1]).run(out="other")
     assert octets(first.folder) == before
     assert [p.name for p in Path("other").iterdir()] == ["thesis.tex"]
+
+
+def test_a_damaged_table_is_one_line(fetch: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = fetch.sweep({LOSS: [0]}, seeds=[1])
+    sweep.run(out="s")
+    whole = Path("s/runs.parquet").read_bytes()
+    Path("s/runs.parquet").write_bytes(whole[: len(whole) // 2])
+    assert call(["report", "s"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("airloom: s/runs.parquet is damaged (")
+    with pytest.raises(UsageError, match=r"^s/runs.parquet is damaged \("):
+        sweep.run(out="s")
 
 
 def test_a_failed_run_keeps_its_error_and_its_seed(fetch: Scenario) -> None:

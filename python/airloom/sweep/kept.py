@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from airloom import tables
 from airloom.sweep import parts
 from airloom.sweep.parts import Part
 
@@ -24,18 +25,15 @@ _KINDS: dict[pl.DataType, str] = {
 
 def as_parts(place: Path, names: Sequence[str], axes: Sequence[str]) -> list[bytes]:
     """Parts with everything that the tables in a folder say; `names` are those besides `runs`."""
-    runs = _read(place, "runs")
-    tables = {name: _read(place, name) for name in names if (place / f"{name}.parquet").exists()}
+    runs = tables.read(place / "runs.parquet")
+    paths = {name: place / f"{name}.parquet" for name in names}
+    others = {name: tables.read(path) for name, path in paths.items() if path.exists()}
     is_lost = pl.col("status") == "lost"
     halves = [(runs.filter(~is_lost), False), (runs.filter(is_lost), True)]
-    return [parts.encode(_part(rows, lost, tables, axes)) for rows, lost in halves if rows.height]
+    return [parts.encode(_part(rows, lost, others, axes)) for rows, lost in halves if rows.height]
 
 
-def _read(place: Path, name: str) -> pl.DataFrame:
-    return pl.read_parquet((place / f"{name}.parquet").absolute())
-
-
-def _part(runs: pl.DataFrame, is_lost: bool, tables: dict[str, pl.DataFrame], axes: Sequence[str]) -> Part:
+def _part(runs: pl.DataFrame, is_lost: bool, others: dict[str, pl.DataFrame], axes: Sequence[str]) -> Part:
     head = ["point", *axes, "seed", "run_id"]
     keys = [name for name in runs.columns if name not in (*head, "status", "error")]
     # An error has its sentence already; which end of the run it says does not matter any more.
@@ -49,7 +47,7 @@ def _part(runs: pl.DataFrame, is_lost: bool, tables: dict[str, pl.DataFrame], ax
         "tables": {},
     }
     numbered = runs.select("point", "seed").with_row_index("run")
-    for name, rows in tables.items():
+    for name, rows in others.items():
         own = numbered.join(rows, on=["point", "seed"], how="inner", maintain_order="right").drop(head)
         if name == "rate":
             for (run,), spans in own.group_by("run", maintain_order=True):

@@ -131,9 +131,9 @@ class SweepFolder:
         found: dict[tuple[int, int], str] = {}
         table = self.place / "runs.parquet"
         if table.exists():
-            import polars as pl
+            from airloom import tables
 
-            rows = pl.read_parquet(table.absolute(), columns=["point", "seed", "status"])
+            rows = tables.read(table, ["point", "seed", "status"])
             found.update({(point, seed): status for point, seed, status in rows.iter_rows()})
         for path, octets in self._parts().items():
             try:
@@ -149,8 +149,10 @@ class SweepFolder:
         """The table of all runs that are there."""
         import polars as pl
 
+        from airloom import tables
+
         made = self._gather(["runs"], axes, points)
-        return pl.read_parquet(BytesIO(made["runs"]) if made else (self.place / "runs.parquet").absolute())
+        return pl.read_parquet(BytesIO(made["runs"])) if made else tables.read(self.place / "runs.parquet")
 
     def finish(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> None:
         """Puts the tables together and drops the parts."""

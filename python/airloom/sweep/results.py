@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from airloom import tables
 from airloom.errors import UsageError
 from airloom.sweep.layout import LEADING, MANIFEST
 
@@ -74,7 +75,7 @@ class SweepResults:
         path = self.folder / f"{name}.parquet"
         if not path.exists():
             raise UsageError(f"{self.folder} has no table {name!r}: it was not asked for")
-        return pl.read_parquet(path.absolute())
+        return tables.read(path)
 
     @cached_property
     def session(self) -> dict[str, Any] | None:
