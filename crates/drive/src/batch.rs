@@ -157,11 +157,12 @@ pub fn simulate<'s>(
             Ok(results) => {
                 made.outcome = Ok(results.outcome);
                 summary = results.summary.values;
-                for (name, columns) in results.tables.into_columns() {
-                    if one.rate && name == "packets" {
+                let is_wanted =
+                    |name: &str| if name == "packets" { one.rate } else { tables.contains(&name) };
+                for (name, columns) in results.tables.into_columns_of(is_wanted) {
+                    if name == "packets" {
                         made.rate = rate(&columns);
-                    }
-                    if tables.contains(&name) && name != "packets" {
+                    } else {
                         piles.entry(name).or_default().push(number as u32, columns);
                     }
                 }

@@ -122,13 +122,17 @@ impl Tables {
 
     /// The tables by name: `packets`, `flows`, `pages`, `states`, `congestion`. All are there, empty or not.
     pub fn into_columns(self) -> BTreeMap<&'static str, Vec<Column>> {
-        BTreeMap::from([
-            ("packets", self.packets.into_columns()),
-            ("flows", self.flows.into_columns()),
-            ("pages", self.pages.into_columns()),
-            ("states", self.states.into_columns()),
-            ("congestion", self.congestion.into_columns()),
-        ])
+        self.into_columns_of(|_| true)
+    }
+
+    /// Those whose names are wanted. A short run takes little longer than its tables take to become columns.
+    pub fn into_columns_of(self, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<&'static str, Vec<Column>> {
+        let packets = is_wanted("packets").then(|| ("packets", self.packets.into_columns()));
+        let flows = is_wanted("flows").then(|| ("flows", self.flows.into_columns()));
+        let pages = is_wanted("pages").then(|| ("pages", self.pages.into_columns()));
+        let states = is_wanted("states").then(|| ("states", self.states.into_columns()));
+        let congestion = is_wanted("congestion").then(|| ("congestion", self.congestion.into_columns()));
+        [packets, flows, pages, states, congestion].into_iter().flatten().collect()
     }
 }
 
