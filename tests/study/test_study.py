@@ -1,6 +1,7 @@
 """A study from its files to its report: a made-up one whose truth is known, and the shipped ones."""
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -382,6 +383,20 @@ def test_shipped_studies_are_listed_with_their_score() -> None:
     done = airloom("study", "list", "--json")
     assert [entry["study"] for entry in json.loads(done.out)] == names()
     assert "not run here" in airloom("study", "list").out
+
+
+def test_the_score_of_the_last_run_is_listed() -> None:
+    name = names()[0]
+    for when, (depth, holds) in enumerate([("quick", 3), ("full", 5)]):
+        place = Path("runs") / "studies" / name / depth
+        place.mkdir(parents=True)
+        kept = {"depth": depth, "seeds": 7, "score": {"holds": holds, "differs": 1}, "score_parts": {"holds": 2}}
+        (place / "result.json").write_text(json.dumps(kept))
+        os.utime(place / "result.json", (when, when))
+    (line,) = [line for line in airloom("study", "list").out.splitlines() if line.startswith(name)]
+    assert re.split(r"  +", line)[2:] == ["full", "7", "5 holds, 1 differs", "2 holds"]
+    (entry,) = [each for each in json.loads(airloom("study", "list", "--json").out) if each["study"] == name]
+    assert entry["score"] == {"holds": 5, "differs": 1}
 
 
 def entries(study: str) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -107,7 +108,8 @@ def report(place: Path, count: int) -> dict[str, float]:
 def cluster(place: Path, tasks: int) -> dict[str, float]:
     """What Dask adds to a task of half a second: a scheduler and two workers from the command line, tasks that sleep.
 
-    A task that sleeps takes as long on a busy machine as on an idle one: what is over is the way through the cluster.
+    A task that sleeps takes as long on a busy machine as on an idle one. What Dask adds is the gap between the end of a
+    task and the begin of the next one at the same worker, and the CPU seconds beyond those of a cluster that waits.
     """
     from airloom.sweep.executors import on
 
@@ -117,25 +119,44 @@ def cluster(place: Path, tasks: int) -> dict[str, float]:
             if time.monotonic() > deadline:
                 raise Failed("the workers did not come up")
             time.sleep(0.1)
-        for warm in [there.executor.submit(time.sleep, 0.01) for _ in range(8)]:
-            warm.result()
+        _tasks(there.executor, 8, 0.01)
         start, spent = time.perf_counter(), _cpu_s(pids)
-        # As a sweep does it: each worker has a task waiting beside it.
-        flying = {there.executor.submit(time.sleep, _TASK_S) for _ in range(4)}
-        left = tasks - len(flying)
-        while flying:
-            finished, flying = wait(flying, return_when=FIRST_COMPLETED)
-            for _ in range(min(len(finished), left)):
-                flying.add(there.executor.submit(time.sleep, _TASK_S))
-                left -= 1
-        each = 2 * (time.perf_counter() - start) / tasks
-        cpu = (_cpu_s(pids) - spent) / tasks
+        made = _tasks(there.executor, tasks, _TASK_S)
+        took, spent = time.perf_counter() - start, _cpu_s(pids) - spent
+        idle = _cpu_s(pids)
+        time.sleep(took)
+        idle = _cpu_s(pids) - idle
+    gaps: list[float] = []
+    for worker in {pid for pid, _, _ in made}:
+        spans = sorted((begin, end) for pid, begin, end in made if pid == worker)
+        gaps += [after[0] - before[1] for before, after in pairwise(spans)]
     return {
-        "dask.task_ms": 1e3 * (each - _TASK_S),
-        "dask.overhead": each / _TASK_S - 1,
-        "dask.task_cpu_ms": 1e3 * cpu,
-        "dask.cpu_overhead": cpu / _TASK_S,
+        "dask.gap_ms": 1e3 * median(gaps),
+        "dask.overhead": median(gaps) / _TASK_S,
+        "dask.task_cpu_ms": 1e3 * (spent - idle) / tasks,
+        "dask.idle_core": idle / took,
     }
+
+
+#: A task: its process, and when it began and ended, on the clock that the processes of a machine share. As an
+#: expression, since workers have airloom and not these tools.
+_TASK = "(__import__('os').getpid(), (t := __import__('time')).monotonic(), t.sleep({}), t.monotonic())"
+
+
+def _tasks(executor: Executor, count: int, seconds: float) -> list[tuple[int, float, float]]:
+    """Tasks that sleep, each worker with one waiting beside it, as a sweep deals them out: process, begin and end."""
+    made = []
+    flying = {executor.submit(eval, _TASK.format(seconds)) for _ in range(4)}
+    left = count - len(flying)
+    while flying:
+        finished, flying = wait(flying, return_when=FIRST_COMPLETED)
+        for future in finished:
+            pid, begin, _, end = future.result()
+            made.append((pid, begin, end))
+        for _ in range(min(len(finished), left)):
+            flying.add(executor.submit(eval, _TASK.format(seconds)))
+            left -= 1
+    return made
 
 
 def _cpu_s(pids: list[int]) -> float:
@@ -166,10 +187,10 @@ def _cluster(place: Path) -> Iterator[tuple[Path, list[int]]]:
                 time.sleep(0.05)
             yield found, [process.pid for process in processes]
         finally:
+            # Nothing is to be saved, and a worker whose scheduler goes waits for it to come back.
             for process in processes:
-                process.terminate()
-            for process in processes:
-                process.wait(30)
+                process.kill()
+                process.wait()
 
 
 if __name__ == "__main__":
