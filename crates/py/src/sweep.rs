@@ -1,7 +1,7 @@
 //! `sweep_tables`: the parts of a sweep become its Parquet files.
 
 use airloom_record::sweep;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -34,7 +34,10 @@ pub fn sweep_tables<'py>(
         let octets: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
         sweep::tables(&octets, &axes, &tables)
     });
-    let files = made.map_err(|bad| PyValueError::new_err((bad.number, bad.why)))?;
+    let files = made.map_err(|error| match error {
+        sweep::Error::BadPart { number, why } => PyValueError::new_err((number, why)),
+        sweep::Error::File(why) => PyRuntimeError::new_err(why),
+    })?;
     let all = PyDict::new(py);
     for (name, octets) in files {
         all.set_item(name, PyBytes::new(py, &octets))?;

@@ -10,13 +10,13 @@
 //!         \--facts--> Flows, Pages, States, Congestion  --> Parquet (written by Python)
 //! ```
 //!
-//! A run's tables are Parquet that Python writes; those of a sweep are written here ([`sweep`], [`parquet`]): thousands
+//! A run's tables are Parquet that Python writes; those of a sweep are written here ([`sweep`]): thousands
 //! of short runs are done before a table library is imported.
 
 pub mod columns;
 pub mod file;
 mod gsmtap;
-pub mod parquet;
+mod parquet_file;
 pub mod pcapng;
 pub mod sweep;
 mod umts;

@@ -8,9 +8,10 @@ mod part;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use parquet::errors::ParquetError;
 use part::{Number, Part, PartColumn, PartValues};
 
-use crate::parquet::{self, Cells, Field};
+use crate::parquet_file::{self, Cells, Field};
 
 /// What an axis calls each point, by the point's number.
 pub enum Labels {
@@ -22,13 +23,24 @@ pub enum Labels {
     Text(Vec<String>),
 }
 
-/// What is wrong with one of the parts.
+/// Why there are no tables.
 #[derive(Debug, PartialEq, Eq)]
-pub struct BadPart {
-    /// Its place among the parts.
-    pub number: usize,
-    /// What is wrong.
-    pub why: String,
+pub enum Error {
+    /// One of the parts cannot be used.
+    BadPart {
+        /// Its place among the parts.
+        number: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// A table does not fit into a file.
+    File(String),
+}
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Error {
+        Error::File(error.to_string())
+    }
 }
 
 /// The octets of the Parquet files of `tables`, by name: `runs`, `rate`, and tables that runs have. A table that no part
@@ -37,28 +49,30 @@ pub fn tables(
     parts: &[&[u8]],
     axes: &[(String, Labels)],
     tables: &[String],
-) -> Result<BTreeMap<String, Vec<u8>>, BadPart> {
+) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut read = Vec::with_capacity(parts.len());
     for (number, octets) in parts.iter().enumerate() {
-        let part = Part::read(octets).map_err(|why| BadPart { number, why })?;
+        let part = Part::read(octets).map_err(|why| Error::BadPart { number, why })?;
         if part
             .runs
             .iter()
             .any(|(point, _)| usize::try_from(*point).is_err() || !are_named(axes, *point as usize))
         {
-            return Err(BadPart { number, why: "it has runs of points that the sweep has not".to_owned() });
+            return Err(Error::BadPart {
+                number,
+                why: "it has runs of points that the sweep has not".to_owned(),
+            });
         }
         read.push(part);
     }
     let made = Made { parts: &read, axes };
-    let file = |name: &String| -> Option<Vec<u8>> {
-        match name.as_str() {
-            "runs" => (!read.is_empty()).then(|| made.runs()),
-            "rate" => made.rate(),
-            other => made.table(other),
-        }
+    let fields = |name: &str| match name {
+        "runs" => (!read.is_empty()).then(|| made.runs()),
+        "rate" => made.rate(),
+        other => made.table(other),
     };
-    Ok(tables.iter().filter_map(|name| Some((name.clone(), file(name)?))).collect())
+    let found = tables.iter().filter_map(|name| Some((name, fields(name)?)));
+    found.map(|(name, fields)| Ok((name.clone(), parquet_file::file(&fields)?))).collect()
 }
 
 fn are_named(axes: &[(String, Labels)], point: usize) -> bool {
@@ -93,7 +107,7 @@ impl<'a> Made<'a> {
     }
 
     /// One row per run.
-    fn runs(&self) -> Vec<u8> {
+    fn runs(&self) -> Vec<Field<'a>> {
         let mut places = self.places(|number, _| self.parts[number].is_lost);
         places.extend(self.places(|number, _| !self.parts[number].is_lost));
         let rows: Vec<(Key, Place)> = places.into_iter().collect();
@@ -124,11 +138,11 @@ impl<'a> Made<'a> {
             let valid = valid.contains(&false).then_some(valid);
             fields.push(Field { name: key, cells: Cells::F64(values), valid });
         }
-        parquet::file(&fields)
+        fields
     }
 
     /// The rows that runs have in their table of this name; the columns as they come from a run.
-    fn table(&self, name: &str) -> Option<Vec<u8>> {
+    fn table(&self, name: &str) -> Option<Vec<Field<'a>>> {
         let of_part: Vec<Option<&'a [PartColumn<'a>]>> =
             self.parts.iter().map(|part| part.tables.get(name).map(Vec::as_slice)).collect();
         let mut names: Vec<&'a str> = Vec::new();
@@ -159,11 +173,11 @@ impl<'a> Made<'a> {
         }
         let mut fields = self.head(&rows);
         fields.extend(names.into_iter().map(|column| gathered(column, &of_part, &cells)));
-        Some(parquet::file(&fields))
+        Some(fields)
     }
 
     /// Octets received over time: a row per span.
-    fn rate(&self) -> Option<Vec<u8>> {
+    fn rate(&self) -> Option<Vec<Field<'a>>> {
         let rate = |(part, run): Place| self.parts[part].rates[run].as_ref();
         let places = self.places(|part, run| rate((part, run)).is_some());
         if places.is_empty() {
@@ -188,7 +202,7 @@ impl<'a> Made<'a> {
         fields.push(full("span_ns", Cells::I64(span_ns)));
         fields.push(full("octets", Cells::U64(octets)));
         fields.push(full("seen_at", Cells::Text(seen_at)));
-        Some(parquet::file(&fields))
+        Some(fields)
     }
 
     /// The columns that every table begins with.
@@ -292,7 +306,7 @@ mod tests {
         vec![("loss".to_owned(), Labels::Real(vec![0.0, 0.5]))]
     }
 
-    fn all(parts: &[&[u8]]) -> Result<BTreeMap<String, Vec<u8>>, BadPart> {
+    fn all(parts: &[&[u8]]) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         tables(parts, &axes(), &["runs", "flows", "pages", "rate"].map(str::to_owned))
     }
 
@@ -346,7 +360,8 @@ mod tests {
             assert!(LINE.contains(from), "{from}");
             let bad = part(&LINE.replace(from, to));
             let error = all(&[&good, &bad]).unwrap_err();
-            assert!(error.number == 1 && error.why.contains(why), "{error:?}, not {why}");
+            let is_it = matches!(&error, Error::BadPart { number: 1, why: said } if said.contains(why));
+            assert!(is_it, "{error:?}, not {why}");
         }
     }
 

@@ -1,0 +1,161 @@
+//! Tables as Parquet files.
+//!
+//! A sweep of thousands of runs is made in less time than a table library for Python takes to be imported: its tables are
+//! written from here. The columns are flat, each has a dictionary where values repeat, and nothing is compressed: most
+//! columns of a sweep hold few different values.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use airloom_base::lookup::Table;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::Result;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type};
+
+/// The cells of a column; rows that are empty have any value.
+pub enum Cells<'a> {
+    /// Signed 64-bit integers.
+    I64(Vec<i64>),
+    /// Unsigned 64-bit integers.
+    U64(Vec<u64>),
+    /// Unsigned 32-bit integers.
+    U32(Vec<u32>),
+    /// Unsigned 16-bit integers.
+    U16(Vec<u16>),
+    /// Unsigned 8-bit integers.
+    U8(Vec<u8>),
+    /// Floating point numbers.
+    F64(Vec<f64>),
+    /// Texts.
+    Text(Vec<&'a str>),
+}
+
+/// A column of a file.
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its cells.
+    pub cells: Cells<'a>,
+    /// Is there a value in each row? `None`: always.
+    pub valid: Option<Vec<bool>>,
+}
+
+/// Rows of a group.
+const GROUP: usize = 1_000_000;
+
+/// The octets of a file with these columns.
+///
+/// # Errors
+/// Columns of different lengths.
+pub fn file(fields: &[Field<'_>]) -> Result<Vec<u8>> {
+    let columns = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
+    let schema = Type::group_type_builder("schema").with_fields(columns).build()?;
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_created_by(concat!("airloom version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_dictionary_page_size_limit(usize::MAX)
+        .set_data_page_size_limit(usize::MAX)
+        .set_data_page_row_count_limit(GROUP);
+    for field in fields {
+        properties = properties.set_column_dictionary_enabled(ColumnPath::from(field.name), field.repeats());
+    }
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties.build()))?;
+    let rows = fields.first().map_or(0, |f| f.cells.len());
+    for begin in (0..rows).step_by(GROUP) {
+        let end = rows.min(begin + GROUP);
+        let mut group = writer.next_row_group()?;
+        for field in fields {
+            let Some(mut column) = group.next_column()? else { break };
+            field.write(column.untyped(), begin, end)?;
+            column.close()?;
+        }
+        group.close()?;
+    }
+    writer.into_inner()
+}
+
+/// All columns may have empty rows: a column is the same in every file, whatever is in it.
+fn column(field: &Field<'_>) -> Result<Arc<Type>> {
+    let (physical, logical) = match field.cells {
+        Cells::I64(_) => (Physical::INT64, None),
+        Cells::F64(_) => (Physical::DOUBLE, None),
+        Cells::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        Cells::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
+        Cells::U16(_) => (Physical::INT32, Some(LogicalType::integer(16, false))),
+        Cells::U8(_) => (Physical::INT32, Some(LogicalType::integer(8, false))),
+        Cells::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let column = Type::primitive_type_builder(field.name, physical).with_repetition(Repetition::OPTIONAL);
+    Ok(Arc::new(column.with_logical_type(logical).build()?))
+}
+
+impl Cells<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Cells::I64(v) => v.len(),
+            Cells::U64(v) => v.len(),
+            Cells::U32(v) => v.len(),
+            Cells::U16(v) => v.len(),
+            Cells::U8(v) => v.len(),
+            Cells::F64(v) => v.len(),
+            Cells::Text(v) => v.len(),
+        }
+    }
+}
+
+impl Field<'_> {
+    /// Has at least every second value been there before? Otherwise a dictionary costs more than it saves.
+    fn repeats(&self) -> bool {
+        match &self.cells {
+            Cells::I64(v) => repeat(v.iter()),
+            Cells::U64(v) => repeat(v.iter()),
+            Cells::U32(v) => repeat(v.iter()),
+            Cells::U16(v) => repeat(v.iter()),
+            Cells::U8(v) => repeat(v.iter()),
+            Cells::F64(v) => repeat(v.iter().map(|v| v.to_bits())),
+            Cells::Text(v) => repeat(v.iter()),
+        }
+    }
+
+    /// Writes the rows from `begin` to `end`.
+    fn write(&self, into: &mut ColumnWriter<'_>, begin: usize, end: usize) -> Result<()> {
+        let valid = self.valid.as_deref();
+        let there = |row: &usize| valid.is_none_or(|v| v.get(*row) == Some(&true));
+        let levels: Vec<i16> = (begin..end).map(|row| i16::from(there(&row))).collect();
+        let rows = || (begin..end).filter(there);
+        macro_rules! batch {
+            ($writer:expr, $cells:expr, $value:expr) => {{
+                let values: Vec<_> = rows().filter_map(|row| $cells.get(row)).map($value).collect();
+                $writer.write_batch(&values, Some(&levels), None).map(drop)
+            }};
+        }
+        match (into, &self.cells) {
+            (ColumnWriter::Int64ColumnWriter(w), Cells::I64(v)) => batch!(w, v, |v| *v),
+            (ColumnWriter::Int64ColumnWriter(w), Cells::U64(v)) => batch!(w, v, |v| *v as i64),
+            (ColumnWriter::Int32ColumnWriter(w), Cells::U32(v)) => batch!(w, v, |v| *v as i32),
+            (ColumnWriter::Int32ColumnWriter(w), Cells::U16(v)) => batch!(w, v, |v| i32::from(*v)),
+            (ColumnWriter::Int32ColumnWriter(w), Cells::U8(v)) => batch!(w, v, |v| i32::from(*v)),
+            (ColumnWriter::DoubleColumnWriter(w), Cells::F64(v)) => batch!(w, v, |v| *v),
+            (ColumnWriter::ByteArrayColumnWriter(w), Cells::Text(v)) => batch!(w, v, |v| ByteArray::from(*v)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn repeat<T: Copy + Eq + Hash>(values: impl ExactSizeIterator<Item = T>) -> bool {
+    let (rows, mut seen, mut last) = (values.len(), Table::default(), None);
+    for value in values {
+        let is_new = last != Some(value) && seen.insert(value, ()).is_none();
+        if is_new && 2 * seen.len() > rows {
+            return false;
+        }
+        last = Some(value);
+    }
+    true
+}
