@@ -1,11 +1,14 @@
 //! A proxy in the middle of a path that ends the connections of both sides.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
-use airloom_base::{App, Body, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_world::scenario::Scenario;
 use airloom_world::{Builder, World};
+use bytes::Bytes;
+use proptest::prelude::*;
 use serde_json::json;
 
 /// A lossy radio link and a long way behind it, with `gateway` between them.
@@ -243,5 +246,139 @@ fn settings_that_no_proxy_can_work_with_are_refused() {
             Ok(error) => error.unwrap_or_else(|| panic!("{settings} was taken")).to_string(),
         };
         assert!(error.contains(word), "{error}");
+    }
+}
+
+/// Says `say` as there is room, finishes, and remembers what it hears.
+struct Speaker {
+    to: SocketAddr,
+    say: Bytes,
+    said: usize,
+    heard: Arc<Mutex<Vec<u8>>>,
+    end: Option<CloseReason>,
+}
+
+impl Speaker {
+    fn speak(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let before = self.said;
+        self.said += net.write(cx, socket, Body::Real(self.say.slice(self.said..)));
+        if self.said == self.say.len() && (before < self.said || self.say.is_empty()) {
+            net.finish(cx, socket);
+        }
+    }
+}
+
+/// Takes what has arrived.
+fn hear(cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, into: &mut Vec<u8>) {
+    while let Some(body) = net.read(cx, socket, usize::MAX) {
+        into.extend_from_slice(&body.to_bytes());
+    }
+}
+
+impl App for Speaker {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        net.connect(cx, self.to);
+    }
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        match event {
+            SocketEvent::Opened | SocketEvent::Writable => self.speak(cx, net, socket),
+            SocketEvent::Readable(_) => hear(cx, net, socket, &mut self.heard.lock().unwrap()),
+            SocketEvent::Closed(why) => self.end = Some(why),
+            _ => {}
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn is_done(&self) -> bool {
+        self.end.is_some()
+    }
+    fn summarise(&self, out: &mut Summary) {
+        out.set("finished", f64::from(u8::from(self.end == Some(CloseReason::Finished))));
+    }
+}
+
+/// Says back what it heard once its peer has finished: the half-closed connection carries the answer.
+#[derive(Default)]
+struct Echo {
+    heard: Vec<u8>,
+    said: usize,
+    is_full: bool,
+}
+
+impl App for Echo {
+    fn stream_ports(&self) -> Vec<u16> {
+        vec![7]
+    }
+    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        hear(cx, net, socket, &mut self.heard);
+        self.is_full |= event == SocketEvent::Finished;
+        if self.is_full && matches!(event, SocketEvent::Finished | SocketEvent::Writable) {
+            let rest = Bytes::copy_from_slice(&self.heard[self.said..]);
+            self.said += net.write(cx, socket, Body::Real(rest));
+            if self.said == self.heard.len() {
+                net.finish(cx, socket);
+            }
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn is_done(&self) -> bool {
+        true
+    }
+    fn summarise(&self, _: &mut Summary) {}
+}
+
+proptest! {
+    #[test]
+    fn octets_ends_and_half_closed_connections_pass_whatever_the_settings(
+        seed: u64,
+        octets in 0..60_000_usize,
+        buffer in 1..40_000_u32,
+        read_size in 1..20_000_u32,
+        cost_us in prop_oneof![Just(0_u32), 1..3_000_u32],
+        loss in 0.0..0.1,
+        connects in prop_oneof![Just("on-accept"), Just("on-request"), Just("before-answering")],
+        is_transparent: bool,
+    ) {
+        let mut b = Builder::new(seed);
+        let (mobile, gateway, origin) = (b.host("mobile"), b.host("gateway"), b.host("origin"));
+        let wire = json!({ "rate": "2Mbit/s", "delay": "10ms", "queue": "40 packets", "loss": loss });
+        b.link("radio", "wireline", &wire, &[mobile], gateway).unwrap();
+        b.link("internet", "wireline", &wire, &[gateway], origin).unwrap();
+        for host in [mobile, gateway, origin] {
+            b.transport(host, "tcp", &json!({})).unwrap();
+        }
+        // Small reads of large transfers cost what they cost: so many of them are not waited for.
+        let read_size = read_size.max(octets as u32 / 2_000 + 1);
+        let buffer = buffer.max(read_size);
+        let mut proxy = json!({
+            "connects": connects, "buffer": format!("{buffer}B"), "read_size": format!("{read_size}B"),
+            "cost_per_read": format!("{cost_us}us"),
+        });
+        let mut to = SocketAddr::new(b.address_of(mobile, "origin").unwrap(), 7);
+        if !is_transparent {
+            proxy["mode"] = json!("addressed");
+            proxy["ports"] = json!([7]);
+            proxy["server"] = json!("origin");
+            to.set_ip(b.address_of(mobile, "gateway").unwrap());
+        }
+        b.app_with(origin, Box::new(Echo::default()));
+        b.proxy(gateway, "split-tcp", &proxy, None).unwrap();
+        let say: Vec<u8> = (0..octets).map(|n| (n * 31 + n / 251) as u8).collect();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let speaker =
+            Speaker { to, say: say.clone().into(), said: 0, heard: Arc::clone(&heard), end: None };
+        b.app_with(mobile, Box::new(speaker));
+        let numbers = run(b.build().unwrap()).values;
+        prop_assert_eq!(numbers["finished"], 1.0);
+        prop_assert!(*heard.lock().unwrap() == say, "{} of {} octets", heard.lock().unwrap().len(), octets);
+        prop_assert_eq!(numbers["gateway.uplink_bytes"], octets as f64);
+        prop_assert_eq!(numbers["gateway.downlink_bytes"], octets as f64);
+        prop_assert!(numbers["gateway.buffered_peak_bytes"] <= f64::from(buffer));
     }
 }
