@@ -4,6 +4,7 @@ pub mod sctp;
 pub mod tcp;
 pub mod wsp;
 pub mod wtp;
+pub mod wwp;
 
 use airloom_base::{ConfigError, Entry, Protocol, ProtocolParts};
 use serde_json::Value;
@@ -15,6 +16,7 @@ pub type Build = fn(&Value, &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigE
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<sctp::Config>("sctp", sctp::Sctp::from_table),
     Entry::new::<tcp::Config>("tcp", tcp::Tcp::from_table),
+    Entry::new::<wwp::Config>("wwp", wwp::Wwp::from_table),
 ];
 
 /// The entry called `name`.

@@ -117,6 +117,7 @@ fn name(protocol: u8) -> &'static str {
         17 => "udp",
         58 => "icmpv6",
         132 => "sctp",
+        253 => "wwp",
         _ => "ip",
     }
 }

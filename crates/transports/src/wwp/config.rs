@@ -1,0 +1,194 @@
+//! Settings of WWP.
+
+use airloom_base::Duration;
+use airloom_base::units::{Octets, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::content::{LARGEST_WAVE, are_waves};
+use super::decision::{self, Row};
+use super::wire::{LONGEST, Layout, MAX_LEVEL, SHORTEST};
+
+/// What is worth more ("adjusted in accordance with the application's needs").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Favour {
+    /// An error that passed leaves the level, a queue takes some off.
+    #[default]
+    Balanced,
+    /// Sends wherever anything is answered.
+    Throughput,
+    /// Sends only where the network is calm, and probes less and less often where it is not.
+    Energy,
+}
+
+/// WWP, the Wave and Wait Protocol (2000): data in waves, whose size the receiver sets, and probes where they get lost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "Wwp")]
+pub struct Config {
+    /// Payload octets of a segment; fewer where the path takes no more.
+    pub segment: Octets,
+    /// Octets of a header, 4 to 16: the same at both ends.
+    pub header: u8,
+    /// Two ports in front of every header. Without them two hosts have one connection at a time.
+    pub ports: bool,
+    /// Octets that the content of an N-S_ACK has at least; it is filled up with zeros.
+    pub report: u16,
+    /// Segments of a wave of level 1, 2, ..., each more than the one before. The opener's hold for both directions.
+    pub waves: Vec<u16>,
+    /// The level of the first wave; the highest if not given.
+    pub first_level: Option<u8>,
+    /// BT, the throughput of an uncongested network; the best that was seen if not given.
+    pub baseline: Option<Rate>,
+    /// Differences of times up to this are none.
+    pub granularity: Duration,
+    /// What is worth more: `"balanced"`, `"throughput"` or `"energy"`. Sets the decision table and how often to probe.
+    pub favour: Favour,
+    /// The decision table after a probe cycle, instead of that of `favour`.
+    pub table: Option<Vec<Row>>,
+    /// SEND_T in times of the round trip and the wave: how long an N-S_ACK is waited for.
+    pub send_factor: f64,
+    /// PROBE_T in round-trip times: how long an answer to a probe is waited for.
+    pub probe_factor: f64,
+    /// PROBE_T grows so many times with every probe that was lost, up to 10 s; 1, and 1.5 where energy is worth more, if not given.
+    pub probe_backoff: Option<f64>,
+    /// How long less than a wave waits for more to be written.
+    pub hold: Duration,
+    /// Octets written and not acknowledged at most.
+    pub send_buffer: Octets,
+    /// Octets that wait to be read at most, but for a wave.
+    pub receive_buffer: Octets,
+    /// A peer from which nothing comes for so long, although it was asked, is given up.
+    pub give_up: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            segment: Octets(1024),
+            header: 6,
+            ports: false,
+            report: 0,
+            waves: vec![12, 24, 36],
+            first_level: None,
+            baseline: None,
+            granularity: Duration::from_millis(2),
+            favour: Favour::Balanced,
+            table: None,
+            send_factor: 1.5,
+            probe_factor: 2.0,
+            probe_backoff: None,
+            hold: Duration::from_millis(20),
+            send_buffer: Octets(256 << 10),
+            receive_buffer: Octets(256 << 10),
+            give_up: Duration::from_secs(120),
+        }
+    }
+}
+
+impl Config {
+    /// Itself, if a connection can live with it.
+    ///
+    /// # Errors
+    /// The key and what is wrong with its value.
+    pub fn checked(self) -> Result<Config, (&'static str, String)> {
+        let header = SHORTEST as u8..=LONGEST as u8;
+        if !header.contains(&self.header) {
+            return Err(("header", format!("{} is not between {SHORTEST} and {LONGEST}", self.header)));
+        }
+        if !(64..=16_384).contains(&self.segment.0) {
+            return Err(("segment", format!("{} is not between 64B and 16384B", self.segment)));
+        }
+        if !are_waves(&self.waves) {
+            return Err((
+                "waves",
+                format!(
+                    "1 to {MAX_LEVEL} numbers, each larger than the one before, from 1 to {LARGEST_WAVE}"
+                ),
+            ));
+        }
+        let top = self.waves.len() as u8;
+        if self.first_level.is_some_and(|level| !(1..=top).contains(&level)) {
+            return Err(("first_level", format!("is not between 1 and {top}, the highest level of `waves`")));
+        }
+        if self.report > 1000 {
+            return Err(("report", "must be at most 1000".to_owned()));
+        }
+        let factors = [
+            ("send_factor", self.send_factor),
+            ("probe_factor", self.probe_factor),
+            ("probe_backoff", self.probe_backoff()),
+        ];
+        if let Some((key, _)) = factors.into_iter().find(|(_, f)| !(1.0..=100.0).contains(f)) {
+            return Err((key, "must be between 1 and 100".to_owned()));
+        }
+        let rows = self.table();
+        if rows.iter().any(|r| !r.time.is_finite() || r.jitter.is_some_and(|j| !j.is_finite())) {
+            return Err(("table", "its limits must be finite".to_owned()));
+        }
+        if rows.is_empty() || rows.iter().all(|r| r.least == 0 && !r.up) {
+            return Err((
+                "table",
+                "has no row that leads away from level 0: one needs `up` or `least`".to_owned(),
+            ));
+        }
+        if self.send_buffer.0 < self.segment.0 || self.give_up.is_zero() {
+            let key = if self.give_up.is_zero() { "give_up" } else { "send_buffer" };
+            return Err((key, "is too little".to_owned()));
+        }
+        Ok(self)
+    }
+
+    /// The decision table in force.
+    pub fn table(&self) -> &[Row] {
+        match (&self.table, self.favour) {
+            (Some(rows), _) => rows,
+            (None, Favour::Balanced) => decision::BALANCED,
+            (None, Favour::Throughput) => decision::THROUGHPUT,
+            (None, Favour::Energy) => decision::ENERGY,
+        }
+    }
+
+    /// The growth of PROBE_T in force.
+    pub fn probe_backoff(&self) -> f64 {
+        self.probe_backoff.unwrap_or(if self.favour == Favour::Energy { 1.5 } else { 1.0 })
+    }
+
+    /// How headers look.
+    pub fn layout(&self) -> Layout {
+        Layout { header: usize::from(self.header), ports: self.ports }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_paper_and_can_be_used() {
+        let config = Config::default().checked().expect("they are ours");
+        assert_eq!((config.segment, config.header, &config.waves[..]), (Octets(1024), 6, &[12, 24, 36][..]));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_by_its_name() {
+        let d = Config::default;
+        let wrong = [
+            ("header", Config { header: 3, ..d() }),
+            ("segment", Config { segment: Octets(20_000), ..d() }),
+            ("waves", Config { waves: vec![], ..d() }),
+            ("waves", Config { waves: vec![4, 4], ..d() }),
+            ("first_level", Config { first_level: Some(4), ..d() }),
+            ("report", Config { report: 2000, ..d() }),
+            ("send_factor", Config { send_factor: f64::NAN, ..d() }),
+            ("probe_backoff", Config { probe_backoff: Some(0.5), ..d() }),
+            ("table", Config { table: Some(vec![]), ..d() }),
+            ("send_buffer", Config { send_buffer: Octets(10), ..d() }),
+            ("give_up", Config { give_up: Duration::ZERO, ..d() }),
+        ];
+        for (key, config) in wrong {
+            assert_eq!(config.clone().checked().err().map(|e| e.0), Some(key), "{config:?}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The receiver of one direction: it measures waves, answers probes and decides on the next level (sections 2.2, 2.3).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use airloom_base::{Body, Instant};
+use bytes::Bytes;
+
+use super::config::Config;
+use super::connection::RoundTrip;
+use super::content::{Run, emit_runs};
+use super::decision::{Probed, decide};
+use super::levels::Baseline;
+use super::queue::Queue;
+use super::wire::{Header, Kind, Layout};
+
+/// The most runs that an N-S_ACK names; what lies behind is left open.
+const RUNS: usize = 128;
+
+/// The wave that is under way, or was last.
+#[derive(Debug, Default)]
+struct Wave {
+    number: u8,
+    level: u8,
+    first: Option<Instant>,
+    last: Instant,
+    /// Octets behind the first segment.
+    octets: u64,
+    seen: BTreeSet<u64>,
+    /// The segment that ends a short wave was there.
+    ended: bool,
+    /// All of it has arrived.
+    is_whole: bool,
+    /// An N-S_ACK was sent.
+    is_answered: bool,
+}
+
+/// How far a probe cycle has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    None,
+    /// PR1_ACK was sent.
+    One(Instant),
+    /// PR2_ACK was sent; the first round-trip time in nanoseconds is known.
+    Two(Instant, airloom_base::Duration),
+    /// The N-S_ACK was sent.
+    Done,
+}
+
+/// See the module.
+pub(super) struct Receiver {
+    config: Arc<Config>,
+    layout: Layout,
+    /// W(1), W(2), ...
+    pub waves: Vec<u16>,
+    /// The next segment in order.
+    next: u64,
+    /// One past the highest that has arrived.
+    top: u64,
+    held: BTreeMap<u64, Body>,
+    ready: Queue,
+    wave: Wave,
+    baseline: Baseline,
+    /// The level that was told last.
+    told: u8,
+    cycle: u64,
+    step: Step,
+    /// What is to be sent.
+    pub out: Vec<(Header, Bytes)>,
+    /// Octets in order so far.
+    pub delivered: u64,
+}
+
+impl Receiver {
+    pub fn new(config: Arc<Config>) -> Self {
+        let waves = config.waves.clone();
+        Receiver {
+            layout: config.layout(),
+            next: 0,
+            top: 0,
+            held: BTreeMap::new(),
+            ready: Queue::default(),
+            wave: Wave { is_whole: true, is_answered: true, ..Wave::default() },
+            baseline: Baseline::new(config.baseline, config.granularity),
+            told: waves.len() as u8,
+            waves,
+            cycle: 0,
+            step: Step::None,
+            out: Vec::new(),
+            delivered: 0,
+            config,
+        }
+    }
+
+    /// The waves that were agreed on.
+    pub fn agree(&mut self, waves: &[u16]) {
+        self.waves = waves.to_vec();
+        self.told = waves.len() as u8;
+    }
+
+    /// Octets that can be read.
+    pub fn readable(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub fn read(&mut self, max: usize) -> Option<Body> {
+        (max > 0 && !self.ready.is_empty()).then(|| self.ready.piece(max))
+    }
+
+    /// The next segment in order: where a FIN belongs.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    fn highest(&self) -> u8 {
+        self.waves.len() as u8
+    }
+
+    /// Finds the wave of a header, beginning it if it is the next one. False: it is of no wave that can be, or an old one.
+    fn follow(&mut self, h: &Header) -> bool {
+        match h.wave.wrapping_sub(self.wave.number) {
+            0 => h.level == self.wave.level,
+            // The sender goes on after an N-S_ACK only.
+            1 if self.wave.is_answered && (1..=self.highest()).contains(&h.level) => {
+                self.wave = Wave { number: h.wave, level: h.level, ..Wave::default() };
+                self.step = Step::None;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A segment of a wave.
+    pub fn data(&mut self, now: Instant, h: &Header, body: Body) {
+        let number = self.layout.unwrap(h.number, self.next);
+        // Nothing further ahead can be on its way: a wave leaves when the one before was answered.
+        let ahead = self.waves.last().copied().map_or(0, u64::from);
+        let is_old = h.wave.wrapping_sub(self.wave.number) > 127;
+        if number >= self.next.saturating_add(ahead) || (!self.follow(h) && !is_old) {
+            return;
+        }
+        let octets = body.len() as u64;
+        self.store(number, body);
+        if is_old || self.wave.is_answered {
+            return;
+        }
+        let wave = &mut self.wave;
+        if wave.seen.insert(number) {
+            if wave.first.is_some() {
+                wave.octets += octets + u64::from(self.config.header);
+            }
+            wave.first.get_or_insert(now);
+            wave.last = now;
+        }
+        wave.ended |= h.kind == Kind::DataLast;
+        // A short wave carries all that is under way.
+        let is_whole = wave.seen.len() == usize::from(self.waves[usize::from(wave.level) - 1])
+            || (wave.ended && self.next == self.top);
+        if is_whole {
+            wave.is_whole = true;
+            let time = wave.last.since(wave.first.unwrap_or(now));
+            let level = self.baseline.next_level(wave.octets, time, self.waves.len() as u8);
+            self.answer(level);
+        }
+    }
+
+    fn store(&mut self, number: u64, body: Body) {
+        if number < self.next || self.held.contains_key(&number) {
+            return;
+        }
+        self.top = self.top.max(number + 1);
+        self.held.insert(number, body);
+        while let Some(body) = self.held.remove(&self.next) {
+            self.delivered += body.len() as u64;
+            self.ready.push(body);
+            self.next += 1;
+        }
+    }
+
+    /// PROBE1, PROBE2 or PROBE3.
+    pub fn probe(&mut self, now: Instant, h: &Header, trip: &mut RoundTrip) {
+        let cycle = self.layout.unwrap(h.number, self.cycle);
+        match h.kind {
+            Kind::Probe1 if cycle > self.cycle => {
+                // A wave of which nothing has arrived is known by its probe; before the first wave there is none.
+                let is_known = h.wave == self.wave.number || self.follow(h);
+                if is_known {
+                    (self.cycle, self.step) = (cycle, Step::One(now));
+                    self.out.push((Header { kind: Kind::Pr1Ack, ..*h }, Bytes::new()));
+                }
+            }
+            Kind::Probe2 if cycle == self.cycle && h.wave == self.wave.number => {
+                if let Step::One(sent) = self.step {
+                    let first = now.since(sent);
+                    trip.measured(first);
+                    self.step = Step::Two(now, first);
+                    self.out.push((Header { kind: Kind::Pr2Ack, ..*h }, Bytes::new()));
+                }
+            }
+            Kind::Probe3 if cycle == self.cycle && h.wave == self.wave.number => match self.step {
+                Step::Two(sent, first) => {
+                    let second = now.since(sent);
+                    trip.measured(second);
+                    let probed = Probed {
+                        times: (first, second),
+                        smallest: trip.smallest().unwrap_or(second),
+                        granularity: self.config.granularity,
+                    };
+                    let level = decide(self.config.table(), &probed, self.told, self.highest());
+                    self.step = Step::Done;
+                    self.answer(level);
+                }
+                Step::Done => self.report(),
+                Step::None | Step::One(_) => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Tells the level of the next wave and what is missing.
+    fn answer(&mut self, level: u8) {
+        // Nobody reads: the sender may probe until somebody does.
+        self.told = if self.ready.len() as u64 >= self.config.receive_buffer.0 { 0 } else { level };
+        self.wave.is_answered = true;
+        self.report();
+    }
+
+    /// The N-S_ACK of the wave at hand.
+    fn report(&mut self) {
+        let number = self.next as u32 & ((1 << self.layout.number_bits()) - 1);
+        let header = Header { kind: Kind::Nsack, level: self.told, wave: self.wave.number, number };
+        let content = emit_runs(&self.runs(), usize::from(self.config.report));
+        self.out.push((header, content));
+    }
+
+    fn runs(&self) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let mut at = self.next;
+        let ends = self.held.keys().copied();
+        for n in ends {
+            while at < n {
+                if runs.len() == RUNS {
+                    runs.push(Run { from: at, count: None });
+                    return runs;
+                }
+                let count = (n - at).min(255) as u8;
+                runs.push(Run { from: at, count: Some(count) });
+                at += u64::from(count);
+            }
+            at = n + 1;
+        }
+        if !self.wave.is_whole {
+            runs.push(Run { from: self.top, count: None });
+        }
+        runs
+    }
+}

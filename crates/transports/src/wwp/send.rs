@@ -1,0 +1,397 @@
+//! The sender of one direction: waves, and probes where a wave is not answered (sections 2.2, 2.3).
+//!
+//! ```text
+//!   Idle ── enough for a wave ──► Wave ── its last segment left ──► Wait ── N-S_ACK ──► Idle
+//!    └─── level 0 ──────────────────┐                                │ SEND_T
+//!                                   ▼                                ▼
+//!                               Probe(1) ── PR1_ACK ──► Probe(2) ── PR2_ACK ──► Probe(3) ── N-S_ACK ──► Idle
+//!                                   ▲────────────── PROBE_T, a new cycle ──────────┘
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use airloom_base::timer::{Timer, earliest};
+use airloom_base::{Body, Duration, Instant};
+
+use super::config::Config;
+use super::connection::RoundTrip;
+use super::content::Run;
+use super::queue::Queue;
+use super::wire::{Header, Kind, Layout};
+
+/// What a round trip is taken for before one was measured (the first timeout of RFC 6298).
+const UNKNOWN_TRIP: Duration = Duration::from_secs(1);
+/// What a segment is taken to need before a wave was measured: 0.8 Mbit/s.
+const UNKNOWN_SEGMENT: Duration = Duration::from_millis(10);
+/// No probe is waited for less long, or longer.
+const PROBE_T: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
+/// So many cycles are remembered, to learn from answers that come too late.
+const CYCLES: usize = 16;
+
+/// What the sender does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing is on its way.
+    Idle,
+    /// Segments of a wave leave.
+    Wave,
+    /// All have left; the N-S_ACK is waited for.
+    Wait,
+    /// This probe was sent.
+    Probe(Kind),
+}
+
+/// See the module.
+pub(super) struct Sender {
+    config: Arc<Config>,
+    /// W(1), W(2), ...
+    pub waves: Vec<u16>,
+    /// Payload octets of a segment.
+    pub payload: usize,
+    queue: Queue,
+    /// The oldest segment not acknowledged, and the next new one.
+    una: u64,
+    next: u64,
+    /// Segments not acknowledged.
+    flight: BTreeMap<u64, Body>,
+    flight_octets: usize,
+    /// Those of them that have to be sent again.
+    missing: BTreeSet<u64>,
+    /// The segments of the wave, oldest first, and how many of them have left.
+    members: Vec<u64>,
+    left: usize,
+    /// The wave has fewer segments than its level.
+    is_short: bool,
+    wave: u8,
+    level: u8,
+    /// The level that the next wave may have.
+    told: u8,
+    pub phase: Phase,
+    /// A wave was answered and no other has begun since.
+    answered: bool,
+    /// What there is has waited long enough.
+    held: bool,
+    began: Instant,
+    segment_time: Option<Duration>,
+    cycle: u64,
+    /// Cycles, and when each began.
+    cycles: VecDeque<(u64, Instant)>,
+    probe_sent: Instant,
+    /// Answers were known to take so long.
+    slowest: Duration,
+    lost: u32,
+    due: Option<Kind>,
+    send_t: Timer,
+    probe_t: Timer,
+    hold: Timer,
+    /// Application octets sent.
+    pub app_sent: u64,
+    /// Segments sent again.
+    pub resent: u64,
+    /// Expiries of SEND_T.
+    pub timeouts: u32,
+}
+
+impl Sender {
+    pub fn new(config: Arc<Config>, payload: usize) -> Self {
+        let waves = config.waves.clone();
+        let told = config.first_level.unwrap_or(waves.len() as u8);
+        Sender {
+            config,
+            waves,
+            payload: payload.max(1),
+            queue: Queue::default(),
+            una: 0,
+            next: 0,
+            flight: BTreeMap::new(),
+            flight_octets: 0,
+            missing: BTreeSet::new(),
+            members: Vec::new(),
+            left: 0,
+            is_short: false,
+            wave: 0,
+            level: 0,
+            told,
+            phase: Phase::Idle,
+            answered: false,
+            held: false,
+            began: Instant::ZERO,
+            segment_time: None,
+            cycle: 0,
+            cycles: VecDeque::new(),
+            probe_sent: Instant::ZERO,
+            slowest: Duration::ZERO,
+            lost: 0,
+            due: None,
+            send_t: Timer::default(),
+            probe_t: Timer::default(),
+            hold: Timer::default(),
+            app_sent: 0,
+            resent: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// The waves that were agreed on.
+    pub fn agree(&mut self, waves: &[u16]) {
+        self.waves = waves.to_vec();
+        self.told = self.config.first_level.unwrap_or(u8::MAX).min(waves.len() as u8);
+    }
+
+    /// Octets written and not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.queue.len() + self.flight_octets
+    }
+
+    /// Octets sent and not acknowledged.
+    pub fn in_flight(&self) -> usize {
+        self.flight_octets
+    }
+
+    /// The number of the next new segment: what a FIN carries.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The cycle that was begun last.
+    pub fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The wave that was sent last.
+    pub fn wave(&self) -> u8 {
+        self.wave
+    }
+
+    /// Is all that was written acknowledged?
+    pub fn is_drained(&self) -> bool {
+        self.unacknowledged() == 0 && self.phase == Phase::Idle
+    }
+
+    /// The level that the next wave may have.
+    pub fn told(&self) -> u8 {
+        self.told
+    }
+
+    pub fn write(&mut self, body: Body) {
+        self.queue.push(body);
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        earliest(&[self.send_t, self.probe_t, self.hold])
+    }
+
+    pub fn stop(&mut self) {
+        for timer in [&mut self.send_t, &mut self.probe_t, &mut self.hold] {
+            timer.stop();
+        }
+        (self.phase, self.due) = (Phase::Idle, None);
+    }
+
+    pub fn expire(&mut self, now: Instant, trip: &RoundTrip) {
+        if self.hold.take_due(now) {
+            self.held = true;
+        }
+        if self.send_t.take_due(now) {
+            self.timeouts += 1;
+            self.probe(now, Kind::Probe1, trip);
+        }
+        if self.probe_t.take_due(now) {
+            // A round-trip time is never measured over a loss.
+            self.lost += 1;
+            self.probe(now, Kind::Probe1, trip);
+        }
+    }
+
+    /// Begins what can begin: a wave, or a probe cycle where the level is 0. `finished`: nothing more will be written.
+    pub fn proceed(&mut self, now: Instant, finished: bool, trip: &RoundTrip) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        let flush = finished || self.held;
+        let fresh =
+            if flush { self.queue.len().div_ceil(self.payload) } else { self.queue.len() / self.payload };
+        let ready = self.missing.len() + fresh;
+        if ready == 0 && self.queue.is_empty() {
+            self.hold.stop();
+            return;
+        }
+        if self.told == 0 {
+            self.probe(now, Kind::Probe1, trip);
+            return;
+        }
+        let size = |level: u8| usize::from(self.waves[usize::from(level) - 1]);
+        // "does not start transmitting segments until it has a sufficient number to make up a complete wave"; after an
+        // N-S_ACK "at the highest wave level for which it has enough segments".
+        let may_be_lower = self.answered || flush || !self.missing.is_empty();
+        let level = (1..=self.told).rev().find(|l| size(*l) <= ready);
+        match level {
+            Some(level) if level == self.told || may_be_lower => self.begin(now, level, size(level)),
+            // ASSUMPTION(wave-and-wait): less than the smallest wave leaves when something is missing, the application has
+            // finished, or nothing was added to it for a while; its last segment says so.
+            None if flush || !self.missing.is_empty() => self.begin(now, 1, ready),
+            _ if !self.hold.is_armed() => self.hold.arm_after(now, self.config.hold),
+            _ => {}
+        }
+    }
+
+    /// Puts a wave together: old segments before new ones.
+    fn begin(&mut self, now: Instant, level: u8, count: usize) {
+        self.members.clear();
+        self.members.extend(self.missing.iter().take(count));
+        self.resent += self.members.len() as u64;
+        while self.members.len() < count && !self.queue.is_empty() {
+            let body = self.queue.take(self.payload);
+            self.flight_octets += body.len();
+            self.app_sent += body.len() as u64;
+            self.flight.insert(self.next, body);
+            self.members.push(self.next);
+            self.next += 1;
+        }
+        self.is_short = self.members.len() < usize::from(self.waves[usize::from(level) - 1]);
+        (self.level, self.wave, self.left) = (level, self.wave.wrapping_add(1), 0);
+        (self.phase, self.answered, self.held, self.began) = (Phase::Wave, false, false, now);
+        self.hold.stop();
+    }
+
+    /// The next unit to leave.
+    pub fn poll(&mut self, now: Instant, layout: Layout, trip: &RoundTrip) -> Option<(Header, Body)> {
+        let mask = (1 << layout.number_bits()) - 1;
+        let (wave, level) = (self.wave, self.level);
+        if let Some(kind) = self.due.take() {
+            return Some((Header { kind, level, wave, number: self.cycle as u32 & mask }, Body::EMPTY));
+        }
+        if self.phase != Phase::Wave {
+            return None;
+        }
+        let number = *self.members.get(self.left)?;
+        let body = self.flight.get(&number).cloned().unwrap_or_default();
+        self.left += 1;
+        let is_last = self.left == self.members.len();
+        if is_last {
+            self.phase = Phase::Wait;
+            self.send_t.arm_after(now, self.send_time(trip));
+        }
+        let kind = if is_last && self.is_short { Kind::DataLast } else { Kind::Data };
+        Some((Header { kind, level, wave, number: number as u32 & mask }, body))
+    }
+
+    /// Does [`Sender::poll`] have nothing?
+    pub fn is_quiet(&self) -> bool {
+        self.due.is_none() && self.phase != Phase::Wave
+    }
+
+    /// SEND_T of the wave at hand.
+    pub fn send_time(&self, trip: &RoundTrip) -> Duration {
+        let segment = match self.config.baseline {
+            Some(rate) => rate.time_for((self.payload + usize::from(self.config.header)) as u64),
+            None => self.segment_time.unwrap_or(UNKNOWN_SEGMENT),
+        };
+        let whole = trip.smoothed().unwrap_or(UNKNOWN_TRIP) + segment * self.members.len() as u64;
+        scaled(whole, self.config.send_factor) + self.config.granularity
+    }
+
+    /// PROBE_T now.
+    fn probe_time(&self, trip: &RoundTrip) -> Duration {
+        let usual = scaled(trip.smoothed().unwrap_or(UNKNOWN_TRIP), self.config.probe_factor);
+        let backoff = self.config.probe_backoff().powi(self.lost.min(64) as i32);
+        scaled(usual.max(PROBE_T.0).max(self.slowest), backoff).min(PROBE_T.1)
+    }
+
+    fn probe(&mut self, now: Instant, kind: Kind, trip: &RoundTrip) {
+        if kind == Kind::Probe1 {
+            self.cycle += 1;
+            self.cycles.push_back((self.cycle, now));
+            if self.cycles.len() > CYCLES {
+                self.cycles.pop_front();
+            }
+        }
+        self.send_t.stop();
+        self.hold.stop();
+        (self.phase, self.due, self.probe_sent) = (Phase::Probe(kind), Some(kind), now);
+        self.probe_t.arm_after(now, self.probe_time(trip));
+    }
+
+    /// PR1_ACK or PR2_ACK of this cycle.
+    pub fn probe_answered(&mut self, now: Instant, kind: Kind, cycle: u64, trip: &mut RoundTrip) {
+        let next = match (kind, self.phase) {
+            (Kind::Pr1Ack, Phase::Probe(Kind::Probe1)) => Some(Kind::Probe2),
+            (Kind::Pr2Ack, Phase::Probe(Kind::Probe2)) => Some(Kind::Probe3),
+            _ => None,
+        };
+        match next {
+            Some(next) if cycle == self.cycle => {
+                self.lost = 0;
+                trip.measured(now.since(self.probe_sent));
+                self.probe(now, next, trip);
+            }
+            // Too late: the path has become slower than PROBE_T, and no cycle would ever be completed.
+            _ if kind == Kind::Pr1Ack => {
+                let of = self.cycles.iter().find(|(c, _)| *c == cycle && cycle < self.cycle);
+                if let Some((_, at)) = of {
+                    self.slowest = self.slowest.max(now.since(*at) * 2).min(PROBE_T.1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The N-S_ACK of a wave: all before `cumulative` has arrived, and what of the wave is not in `runs`. Returns whether it
+    /// is one that was waited for.
+    pub fn answered(
+        &mut self,
+        now: Instant,
+        wave: u8,
+        level: u8,
+        cumulative: u64,
+        runs: &[Run],
+        trip: &RoundTrip,
+    ) -> bool {
+        let is_due = wave == self.wave && matches!(self.phase, Phase::Wait | Phase::Probe(_));
+        if !is_due || !(self.una..=self.next).contains(&cumulative) || usize::from(level) > self.waves.len() {
+            return false;
+        }
+        if self.phase == Phase::Wait {
+            self.measure(now, trip);
+        }
+        let is_missing = |n: u64| {
+            runs.iter()
+                .any(|r| n >= r.from && r.count.is_none_or(|c| n < r.from.saturating_add(u64::from(c))))
+        };
+        for n in std::mem::take(&mut self.members) {
+            if n >= cumulative && is_missing(n) {
+                self.missing.insert(n);
+            } else {
+                self.acknowledge(n);
+            }
+        }
+        while let Some((&n, _)) = self.flight.first_key_value().filter(|(n, _)| **n < cumulative) {
+            self.acknowledge(n);
+        }
+        self.una = self.flight.keys().next().copied().unwrap_or(self.next);
+        self.told = level;
+        (self.lost, self.due) = (0, None);
+        self.send_t.stop();
+        self.probe_t.stop();
+        (self.phase, self.answered) = (Phase::Idle, true);
+        true
+    }
+
+    fn acknowledge(&mut self, n: u64) {
+        self.missing.remove(&n);
+        self.flight_octets -= self.flight.remove(&n).map_or(0, |body| body.len());
+    }
+
+    /// What a segment of this wave needed: a longer time counts at once, a shorter one by an eighth.
+    fn measure(&mut self, now: Instant, trip: &RoundTrip) {
+        let trip = trip.smallest().unwrap_or(Duration::ZERO);
+        let each = now.since(self.began).saturating_sub(trip) / (self.members.len() as u64).max(1);
+        let before = self.segment_time.unwrap_or(each);
+        self.segment_time = Some(if each > before { each } else { (before * 7 + each) / 8 });
+    }
+}
+
+fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::from_secs_f64(duration.as_secs_f64() * factor)
+}
