@@ -102,6 +102,18 @@ def test_wrong_use_is_one_line_and_leaves_nothing(
     assert [p.name for p in Path().iterdir()] == [fetch_file.name]
 
 
+def test_an_unknown_measure_is_said_with_close_ones_and_the_runs_are_kept(
+    fetch_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(fetch_file), "--seeds", "1..3", "--out", "s"]
+    done = here(capsys, *words, "--measure", "page_load")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.startswith("airloom: no run of this sweep measures 'page_load'; close to it: page_load_s, ")
+    assert line.endswith("; all runs are kept in s")
+    assert here(capsys, *words).err.splitlines()[0] == "all 3 runs were there already"
+
+
 def test_a_wrong_key_of_a_sweep_file_is_said_with_the_valid_ones(capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.toml").write_text('scenario = "umts-page"\nseed = 3\n')
     done = here(capsys, "sweep", "wrong.toml")

@@ -397,6 +397,11 @@ def test_the_score_of_the_last_run_is_listed() -> None:
     assert re.split(r"  +", line)[2:] == ["full", "7", "5 holds, 1 differs", "2 holds"]
     (entry,) = [each for each in json.loads(airloom("study", "list", "--json").out) if each["study"] == name]
     assert entry["score"] == {"holds": 5, "differs": 1}
+    (place / "result.json").write_text("{")
+    broken = airloom("study", "list")
+    assert broken.code == 2
+    (said,) = broken.err.splitlines()
+    assert said.startswith(f"airloom: runs/studies/{name}/full/result.json cannot be read (")
 
 
 def entries(study: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import typer
 
 from airloom.cli import common
 from airloom.cli.terminal import print_json, print_table, quoted, runs_bar, say
+from airloom.errors import UsageError
 
 if TYPE_CHECKING:
     from airloom.sweep import SweepResults
@@ -94,7 +95,11 @@ def sweep(
     read = plan(scenario, common.overrides(settings or []), axes, options)
     with runs_bar(read.sweep.name) as progress:
         results = read.sweep.run(**read.options, progress=progress)
-    _show(results, read.options.get("measure"), as_json)
+    try:
+        _show(results, read.options.get("measure"), as_json)
+    except UsageError as error:
+        # What is wrong with a measure is known only when there are runs: they are not made in vain.
+        raise UsageError(f"{error}; all runs are kept in {quoted(results.folder)}") from None
     failed = results.failures.height
     if failed > (read.options.get("max_failures") or 0):
         raise typer.Exit(4)

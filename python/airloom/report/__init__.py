@@ -6,6 +6,7 @@ content policy forbids the browser to ask for anything else. Captures and tables
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from airloom.errors import UsageError
@@ -25,15 +26,19 @@ def build(folder: Path | str, out: Path | str | None = None) -> Path:
     """
     place = Path(folder)
     target = Path(out) if out is not None else place / NAME
-    text = _text(place, target)
-    temporary = target.with_name(f".{target.name}.part")
+    write(target, _text(place, target))
+    return target
+
+
+def write(target: Path, text: str) -> None:
+    """Writes a page, which has its name once all of it is there."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return target
 
 
 def _text(place: Path, target: Path) -> str:

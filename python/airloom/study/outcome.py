@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -250,7 +251,7 @@ def _save(outcome: Outcome, place: Path) -> None:
         "score_parts": outcome.score(("p",)),
         "controls": [row(c, outcome.results[c.id]) for c in outcome.study.claims.controls],
     }
-    temporary = place / f"{RESULT}.part"
+    temporary = place / f"{RESULT}.{os.getpid()}.part"
     temporary.write_text(json.dumps(kept, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     temporary.replace(place / RESULT)
 
@@ -260,7 +261,10 @@ def last(place: Path) -> dict[str, Any] | None:
     found = sorted(place.glob(f"*/{RESULT}"), key=lambda p: p.stat().st_mtime)
     if not found:
         return None
-    kept: dict[str, Any] = json.loads(found[-1].read_text(encoding="utf-8"))
+    try:
+        kept: dict[str, Any] = json.loads(found[-1].read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{found[-1]} cannot be read ({error}): airloom study report writes it again") from None
     return kept
 
 

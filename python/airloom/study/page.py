@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from airloom._core import __version__
 from airloom.plot.figure import style
-from airloom.report import page
+from airloom.report import page, write
 from airloom.report.page import Section, escaped
 from airloom.study import text
 from airloom.study.data import Data, NotSwept
@@ -61,7 +61,7 @@ def build(outcome: Outcome, place: Path, target: Path) -> Path:
         f"<p><strong>{escaped(text.headline(outcome))}</strong></p>"
         f'<p>To repeat it:</p><pre tabindex="0"><code>{escaped(command)}</code></pre>'
     )
-    target.write_text(page.document(outcome.study.title, intro, sections, {"kind": "study"}), encoding="utf-8")
+    write(target, page.document(outcome.study.title, intro, sections, {"kind": "study"}))
     return target
 
 
