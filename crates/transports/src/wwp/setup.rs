@@ -100,15 +100,17 @@ impl Connection {
     /// A segment of ours under our tag opens or ends something.
     pub(super) fn set_up(&mut self, now: Instant, h: &Header, content: &[u8]) {
         match h.kind {
-            Kind::Syn if matches!(self.state, State::SynReceived | State::Open) => {
-                // The first one begins it; a second one has missed its answer, or is a double.
-                if Syn::parse(content).is_ok() && !self.fin_sent {
-                    let named = self.named();
-                    if self.tries == 0 && self.state == State::SynReceived {
-                        self.ask(now);
-                    } else {
-                        self.control(Kind::SynAck, named);
-                    }
+            // The first one begins it; a second one has missed its answer, or is a double.
+            Kind::Syn
+                if matches!(self.state, State::SynReceived | State::Open)
+                    && !self.fin_sent
+                    && Syn::parse(content).is_ok() =>
+            {
+                let named = self.named();
+                if self.tries == 0 && self.state == State::SynReceived {
+                    self.ask(now);
+                } else {
+                    self.control(Kind::SynAck, named);
                 }
             }
             Kind::SynAck if matches!(self.state, State::SynSent | State::Open) => {
