@@ -1,9 +1,9 @@
 //! Capabilities of a session and their negotiation (WAP-230 sections 6.3 and 8.3).
 
-use airloom_wire::uintvar;
+use airloom_wire::{Error, uintvar};
 use bytes::Bytes;
 
-use super::wire::{Address, Error, Reader, addresses, emit_addresses};
+use super::wire::{Address, Reader, addresses, emit_addresses};
 
 /// SDU size of both sides unless they agree on another, in octets.
 pub const DEFAULT_SDU: u32 = 1_400;
@@ -81,8 +81,9 @@ fn one(octets: Bytes) -> Result<Capability, Error> {
         return Ok(Capability::Unknown(name.into(), at.rest));
     }
     let number = first & 0x7F;
-    let whole =
-        |at: Reader, capability| if at.rest.is_empty() { Ok(capability) } else { Err(Error::Malformed) };
+    let whole = |at: Reader, capability| {
+        if at.rest.is_empty() { Ok(capability) } else { Err(Error::Malformed("capability")) }
+    };
     Ok(match number {
         id::CLIENT_SDU..=id::ALIASES if at.rest.is_empty() => Capability::Refused(number),
         id::CLIENT_SDU => {
@@ -367,7 +368,7 @@ mod tests {
             Capability::PushMor(3),
         ];
         assert_eq!(parse(to_bytes(&all)).unwrap(), all);
-        assert_eq!(parse(Bytes::from_static(&[3, 0x83, 1, 2])), Err(Error::Malformed));
+        assert_eq!(parse(Bytes::from_static(&[3, 0x83, 1, 2])), Err(Error::Malformed("capability")));
         assert_eq!(parse(Bytes::from_static(&[0])), Err(Error::Truncated));
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
+use airloom_wire::Error;
 use bytes::Bytes;
 
-use super::wire::{Error, Method, Pdu};
+use super::wire::{Method, Pdu};
 
 /// The octets of a unit.
 pub fn emit(tid: u8, pdu: &Pdu) -> Bytes {
@@ -22,7 +23,7 @@ pub fn parse(datagram: &Bytes) -> Result<(u8, Pdu), Error> {
         Pdu::Get { .. } | Pdu::Post { .. } | Pdu::Reply { .. } | Pdu::Push { confirmed: false, .. } => {
             Ok((tid, pdu))
         }
-        _ => Err(Error::Malformed),
+        _ => Err(Error::Malformed("PDU type")),
     }
 }
 
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn units_carry_the_octet_of_their_request() {
         assert_eq!(parse(&emit(0x12, &get())), Ok((0x12, get())));
-        assert_eq!(parse(&emit(0x12, &Pdu::Disconnect { session: 1 })), Err(Error::Malformed));
+        assert_eq!(parse(&emit(0x12, &Pdu::Disconnect { session: 1 })), Err(Error::Malformed("PDU type")));
         assert_eq!(parse(&Bytes::new()), Err(Error::Truncated));
     }
 

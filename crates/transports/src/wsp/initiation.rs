@@ -5,12 +5,11 @@
 //! Wireshark reads headers, `X-Wap-Application-Id` with its name each; Kannel writes values without the name. Headers are
 //! written here, and both are read. What later versions put behind the contact points is not read.
 
+use airloom_wire::{Error, uintvar};
 use bytes::{BufMut, Bytes};
 
-use airloom_wire::uintvar;
-
 use super::headers::{Encoder, Pages, decode};
-use super::wire::{Address, Error, Reader, addresses, emit_addresses};
+use super::wire::{Address, Reader, addresses, emit_addresses};
 
 /// Its type.
 pub const CONTENT_TYPE: &str = "application/vnd.wap.sia";
@@ -81,8 +80,9 @@ fn applications(list: &[u8]) -> Result<Vec<String>, Error> {
         };
         let value = rest.get(..len).ok_or(Error::Truncated)?;
         let header = [&[APPLICATION_ID], value].concat();
-        let read = decode(&header, &Pages::new()).map_err(|_| Error::Malformed)?;
-        let text = read.first().and_then(|header| header.value.text()).ok_or(Error::Malformed)?;
+        let read = decode(&header, &Pages::new())?;
+        let text =
+            read.first().and_then(|header| header.value.text()).ok_or(Error::Malformed("application"))?;
         applications.push(text.to_owned());
         rest = &rest[len..];
     }

@@ -2,10 +2,9 @@
 //!
 //! Over WTP a PDU is a type octet and its contents; without connection an octet comes first, which an answer repeats.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use airloom_wire::uintvar;
+use airloom_wire::{Error, uintvar};
 use bytes::{BufMut, Bytes};
 
 use super::capabilities::{self, Capability};
@@ -25,29 +24,6 @@ mod kind {
     pub const SUSPEND: u8 = 0x08;
     pub const RESUME: u8 = 0x09;
 }
-
-/// What is wrong with a PDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// It ends before its fields do.
-    Truncated,
-    /// A type that is not assigned or not known here.
-    UnknownType(u8),
-    /// A field that cannot be what it is.
-    Malformed,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Truncated => f.write_str("the PDU ends inside its fields"),
-            Error::UnknownType(n) => write!(f, "PDU type {n:#04x} is not known"),
-            Error::Malformed => f.write_str("the PDU has a field that cannot be what it is"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// A method: HTTP's, or one of those that a session agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,7 +242,7 @@ impl Pdu {
                 Pdu::Resume { session, capabilities: at.capabilities(capabilities)?, headers: at.rest }
             }
             other => {
-                let method = Method::of(other).ok_or(Error::UnknownType(other))?;
+                let method = Method::of(other).ok_or(Error::Malformed("PDU type"))?;
                 let uri = at.uintvar()?;
                 if method.has_body() {
                     let headers = at.uintvar()?;
@@ -408,10 +384,7 @@ impl Reader {
     }
 
     pub(super) fn uintvar(&mut self) -> Result<u32, Error> {
-        let (n, len) = uintvar::parse(&self.rest).map_err(|e| match e {
-            airloom_wire::Error::Truncated => Error::Truncated,
-            _ => Error::Malformed,
-        })?;
+        let (n, len) = uintvar::parse(&self.rest)?;
         self.rest = self.rest.slice(len..);
         Ok(n)
     }
@@ -478,9 +451,9 @@ mod tests {
             ("01 10 00 02 80", Error::Truncated),
             ("40 05 61", Error::Truncated),
             ("04", Error::Truncated),
-            ("0A", Error::UnknownType(0x0A)),
-            ("80", Error::UnknownType(0x80)),
-            ("05 FF FF FF FF FF", Error::Malformed),
+            ("0A", Error::Malformed("PDU type")),
+            ("80", Error::Malformed("PDU type")),
+            ("05 FF FF FF FF FF", Error::Malformed("integer of variable length")),
             ("03 00 C4 01", Error::Truncated),
         ] {
             assert_eq!(Pdu::parse(&bytes(hex)), Err(error), "{hex}");
