@@ -85,7 +85,7 @@ pub fn tcp(octets: &[u8]) {
 /// their first one; every fourth packet goes to whom nobody knows.
 pub fn sctp(octets: &[u8]) {
     use airloom_base::service::{Identity, Path};
-    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol, Transport};
+    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol};
     use airloom_transports::sctp::wire::{self, Header};
     use airloom_transports::sctp::{Config, Sctp};
     let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
@@ -133,7 +133,7 @@ pub fn sctp(octets: &[u8]) {
 /// a good check, and what follows them.
 pub fn wwp(octets: &[u8]) {
     use airloom_base::service::{Identity, Path};
-    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol, Transport};
+    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol};
     use airloom_transports::wwp::wire::{Kind, Layout};
     use airloom_transports::wwp::{Config, Wwp};
     let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
@@ -150,8 +150,10 @@ pub fn wwp(octets: &[u8]) {
     let syn = client.poll_transmit(&mut cx).expect("SYN").packet;
     let mut server = other.accept(&mut cx, far, (2, 1), Identity::default(), &syn).expect("a good SYN");
     server.handle_packet(&mut cx, PathId(0), 0, syn.duplicate());
-    client.handle_packet(&mut cx, PathId(0), 0, server.poll_transmit(&mut cx).expect("SYN-ACK").packet);
-    server.handle_packet(&mut cx, PathId(0), 0, client.poll_transmit(&mut cx).expect("ACK").packet);
+    let answer = server.poll_transmit(&mut cx).expect("SYN-ACK").packet;
+    client.handle_packet(&mut cx, PathId(0), 0, answer);
+    let answer = client.poll_transmit(&mut cx).expect("ACK").packet;
+    server.handle_packet(&mut cx, PathId(0), 0, answer);
     server.write(&mut cx, 0, Body::filler(1, 50_000));
     for (n, octets) in rest.chunks(5 + usize::from(how >> 3)).enumerate() {
         let mut head = [0; 32];
