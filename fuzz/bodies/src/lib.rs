@@ -85,7 +85,7 @@ pub fn tcp(octets: &[u8]) {
 /// their first one; every fourth packet goes to whom nobody knows.
 pub fn sctp(octets: &[u8]) {
     use airloom_base::service::{Identity, Path};
-    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol};
+    use airloom_base::{Cx, Instant, Outbox, PathId, Protocol, Transport};
     use airloom_transports::sctp::wire::{self, Header};
     use airloom_transports::sctp::{Config, Sctp};
     let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
