@@ -10,3 +10,4 @@ pub mod run;
 pub mod sctp;
 pub mod virtual_time;
 pub mod wap;
+pub mod wwp;

@@ -17,6 +17,7 @@ mod sweep;
 mod wap;
 mod wap_client;
 mod watch;
+mod wwp;
 
 use pyo3::prelude::*;
 
@@ -49,6 +50,8 @@ mod _core {
     use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_initiation, wap_parse};
     #[pymodule_export]
     use crate::wap_client::{PyWapClient, PyWapListener};
+    #[pymodule_export]
+    use crate::wwp::{PyWwpListener, PyWwpSession};
 
     /// Version of the package.
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! WWP as the transport of whole hosts: the shipped scenario.
+//! WWP as the transport of whole hosts: the applications over it, the shipped scenario, several connections.
 
 use std::collections::BTreeMap;
 
@@ -24,4 +24,22 @@ fn the_shipped_scenario_waits_the_bad_phases_out() {
     // Table 1, rows 1.2 and 5.2: 40.5 s and 85.9 s.
     assert!((39.0..42.0).contains(&good["completion_s"]), "{} s", good["completion_s"]);
     assert!((77.0..94.0).contains(&bad["completion_s"]), "{} s", bad["completion_s"]);
+}
+
+#[test]
+fn connections_beside_each_other_need_ports_and_one_carries_many_transfers() {
+    let with = |app: &str, transport: &str| {
+        values(&format!(
+            "[hosts.a.app.bulk]\nsize = \"200kB\"\nrepeat = 6\n{app}\n[hosts.a.transport.wwp]\n{transport}\n\
+             [hosts.b]\napp = \"bulk-server\"\n[hosts.b.transport.wwp]\n{transport}\n\
+             [links.wire]\nbearer = \"wireline\"\nbetween = [\"a\", \"b\"]\nrate = \"10Mbit/s\"\ndelay = \"10ms\"\n\
+             [run]\nlimit = \"1h\"\n"
+        ))
+    };
+    assert_eq!(with("keep = true", "")["transfers"], 6.0);
+    assert_eq!(with("", "ports = true")["transfers"], 6.0);
+    assert_eq!(with("parallel = 3", "ports = true")["transfers"], 6.0);
+    // Without ports there is one at a time, and the others are refused.
+    let refused = with("parallel = 3", "");
+    assert!(refused["transfers"] >= 1.0 && refused["transfers"] + refused["transfers_failed"] == 6.0);
 }

@@ -8,7 +8,7 @@ from typing import NoReturn
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, emulate, energy, python, report, run, serve, signals, study, validate, wap
+from airloom.cli import check, doctor, emulate, energy, python, report, run, serve, signals, study, validate, wap, wwp
 from airloom.cli import list as list_
 from airloom.cli import sweep as sweep_
 from airloom.cli.terminal import Manners, say_details, say_error
@@ -60,6 +60,7 @@ app.command("doctor", help=doctor.HELP)(doctor.doctor)
 app.add_typer(study.app, name="study", help=study.HELP)
 app.add_typer(serve.app, name="serve", help=serve.HELP)
 app.add_typer(wap.app, name="wap", help=wap.HELP)
+app.add_typer(wwp.app, name="wwp", help=wwp.HELP)
 
 # Every error of typer's parser: unknown commands and options, bad values. Named through a public subclass, since
 # its own name has moved between releases.

@@ -1,0 +1,90 @@
+"""`airloom wwp send` and `airloom wwp receive`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, quoted, say, steps
+from airloom.errors import UsageError
+
+HELP = "Files over WWP, the Wave and Wait Protocol, between real hosts (UDP)."
+SEND_HELP = "Send a file to an `airloom wwp receive`; what was interrupted goes on where it ended."
+RECEIVE_HELP = "Take files into a folder; a file has its name when its hash is right."
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
+
+Patience = Annotated[
+    float, typer.Option("--patience", metavar="SECONDS", min=0.1, max=86_400, help="Give a silent peer up after that.")
+]
+Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"{text}: expected HOST:PORT, such as 127.0.0.1:9900")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+@app.command("send", help=SEND_HELP)
+def send(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What to send.")],
+    to: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where `airloom wwp receive` listens.")],
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What it is called there.")] = None,
+    patience: Patience = 30.0,
+    as_json: Json = False,
+) -> int:
+    """Sends a file."""
+    from airloom import wwp
+
+    host, port = _address(to)
+    if not file.is_file():
+        raise UsageError(f"{quoted(file)} is no file")
+    with steps(f"sending {file.name}", file.stat().st_size) as show:
+        sent = wwp.send(file, host, port, name=name, patience_s=patience, shown=lambda done, _: show(done))
+    if as_json:
+        print_json(vars(sent))
+    else:
+        rate = 8e-6 * (sent.size - sent.resumed_at) / max(sent.seconds, 1e-9)
+        resumed = f", resumed at {sent.resumed_at}" if sent.resumed_at else ""
+        say(f"{sent.name}: {sent.size} B in {sent.seconds:.1f} s ({rate:.1f} Mbit/s){resumed}, sha256 {sent.sha256}")
+    return 0
+
+
+@app.command("receive", help=RECEIVE_HELP)
+def receive(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="The UDP port to listen on.")] = "0.0.0.0:9900",
+    into: Annotated[Path, typer.Option(metavar="DIR", help="Where files go.")] = Path(),
+    once: Annotated[bool, typer.Option("--once", help="End after one file, or the first failure.")] = False,
+    patience: Patience = 30.0,
+    as_json: Json = False,
+) -> int:
+    """Receives files."""
+    from airloom import wwp
+    from airloom.cli.terminal import say_error
+    from airloom.wwp.dialogue import TransferError
+
+    host, port = _address(listen)
+    receiver = wwp.Receiver(into, host, port, patience_s=patience)
+    say(f"listening on {receiver.address}")
+    while True:
+        try:
+            got = receiver.receive()
+        except TransferError as error:
+            if once:
+                raise
+            say_error(str(error))
+            continue
+        if got is None:
+            continue
+        if as_json:
+            print_json(vars(got) | {"path": str(got.path)})
+        else:
+            resumed = f", resumed at {got.resumed_at}" if got.resumed_at else ""
+            say(f"{quoted(got.path)}: {got.size} B from {got.peer}{resumed}, sha256 {got.sha256}")
+        if once:
+            return 0

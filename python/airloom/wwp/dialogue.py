@@ -1,0 +1,133 @@
+"""Lines of JSON over a session, and what both sides know of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from airloom.errors import RunError
+
+if TYPE_CHECKING:
+    from airloom._core import WwpSession
+
+#: Longest line that is read.
+LINE = 4096
+#: Octets of a file that are read or written at a time.
+PIECE = 1 << 18
+#: While there is no room for more, it is looked for a word of the other side every so many seconds.
+_LOOK_S = 0.2
+#: Longest file name that file systems take, with room for what a partial one has in addition.
+_NAME = 200
+
+
+class TransferError(RunError):
+    """A transfer did not succeed; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A file as its sender describes it."""
+
+    name: str
+    size: int
+    sha256: str
+
+    def line(self) -> dict[str, object]:
+        """As it is sent."""
+        return {"name": self.name, "size": self.size, "sha256": self.sha256}
+
+    @staticmethod
+    def of(line: dict[str, Any]) -> Offer:
+        """From what a stranger says."""
+        name, size, sha256 = line.get("name"), line.get("size"), line.get("sha256")
+        if not isinstance(name, str) or not _is_name(name):
+            raise TransferError("the sender's name of the file cannot be used")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 62:
+            raise TransferError("the sender's size of the file cannot be used")
+        if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
+            raise TransferError("the sender's hash of the file cannot be used")
+        return Offer(name, size, sha256)
+
+
+def _is_name(name: str) -> bool:
+    plain = name not in {"", ".", ".."} and not set(name) & {"/", "\\", "\0"} and name.isprintable()
+    return plain and len(name.encode(errors="replace")) <= _NAME
+
+
+class Lines:
+    """What comes over a session, as lines first and octets then."""
+
+    def __init__(self, session: WwpSession, patience_s: float) -> None:
+        """Waits for each line and each piece at most for `patience_s`."""
+        self._session = session
+        self._patience_s = patience_s
+        self._early = b""
+
+    def read(self, most: int, wait_s: float | None = None) -> bytes | None:
+        """The next octets; empty where the peer has finished, nothing where none came within `wait_s`."""
+        if self._early:
+            piece, self._early = self._early[:most], self._early[most:]
+            return piece
+        return self._session.read(most, self._patience_s if wait_s is None else wait_s)
+
+    def line(self) -> dict[str, Any]:
+        """The next line."""
+        line = b""
+        while b"\n" not in line:
+            piece = self.read(LINE)
+            if not piece or len(line) > LINE:
+                raise TransferError("the other side has not said what it should; is it `airloom wwp`?")
+            line += piece
+        line, _, self._early = line.partition(b"\n")
+        try:
+            said = json.loads(line)
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):
+            raise TransferError("the other side has not said what it should; is it `airloom wwp`?")
+        return said
+
+    def say(self, **said: object) -> None:
+        """Sends a line."""
+        self.write(json.dumps(said).encode() + b"\n")
+
+    def write(self, octets: bytes) -> bool:
+        """Sends octets; stops where the other side has something to say. Were all of them sent?"""
+        view = memoryview(octets)
+        ends = time.monotonic() + self._patience_s
+        while view:
+            if self._has_come():
+                return False
+            taken = self._session.write(bytes(view), _LOOK_S)
+            if taken:
+                ends = time.monotonic() + self._patience_s
+            elif time.monotonic() > ends:
+                raise TransferError(f"the other side has taken nothing for {self._patience_s:g} s")
+            view = view[taken:]
+        return True
+
+    def _has_come(self) -> bool:
+        if not self._early:
+            self._early = self._session.read(LINE, 0.0) or b""
+        return bool(self._early)
+
+
+def digest(file: IO[bytes], shown: Callable[[int], None] | None = None) -> Any:
+    """The hash of what is left of an open file, to go on with."""
+    sha = hashlib.sha256()
+    while piece := file.read(PIECE):
+        sha.update(piece)
+        if shown:
+            shown(len(piece))
+    return sha
+
+
+def partial(folder: Path, offer: Offer) -> Path:
+    """The name of a file that is not complete: another one for other octets."""
+    return folder / f".{offer.name}.{offer.sha256[:16]}.part"

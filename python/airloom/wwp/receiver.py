@@ -1,0 +1,147 @@
+"""The receiving side."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airloom.errors import UsageError
+from airloom.wwp.dialogue import PIECE, Lines, Offer, TransferError, digest, partial
+
+#: How long the sender's farewell is waited for.
+_FAREWELL_S = 5.0
+
+
+@dataclass(frozen=True)
+class Received:
+    """A file that is there, hash checked."""
+
+    path: Path
+    size: int
+    sha256: str
+    #: Octets that were there before.
+    resumed_at: int
+    peer: str
+
+
+class Receiver:
+    """Takes files into a folder, one after another.
+
+    A file has a name of its own until its hash is right; what was interrupted goes on where it ended.
+    """
+
+    def __init__(
+        self, folder: Path | str = ".", host: str = "0.0.0.0", port: int = 9900, *, patience_s: float = 30.0
+    ) -> None:
+        """Listens on a UDP port; a sender of which nothing is heard for `patience_s` is given up."""
+        from airloom._core import WwpListener
+
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise UsageError(f"{self.folder} is no folder. Make it, or name another by --into")
+        try:
+            self._listener = WwpListener(host, port)
+        except OSError as error:
+            raise UsageError(f"{host}:{port}: {error.strerror or error}") from error
+        self.address = self._listener.address
+        self._patience_s = patience_s
+
+    def receive(self, wait_s: float = 1.0, shown: Callable[[int, int], None] | None = None) -> Received | None:
+        """The next file; nothing if no sender came within `wait_s`. A transfer that fails raises `TransferError`."""
+        session = self._listener.accept(wait_s, self._patience_s)
+        if session is None:
+            return None
+        lines = Lines(session, self._patience_s)
+        try:
+            return self._converse(lines, session, shown)
+        except TimeoutError as error:
+            raise TransferError(f"{session.peer}: {error}; what has arrived is kept for the next attempt") from error
+        except ConnectionError as error:
+            raise TransferError(f"{session.peer}: {error}; what has arrived is kept for the next attempt") from error
+        except TransferError as error:
+            _tell(lines, session, str(error))
+            raise TransferError(f"{session.peer}: {error}") from error
+        except OSError as error:
+            why = error.strerror or str(error)
+            _tell(lines, session, why)
+            raise TransferError(f"{session.peer}: {why}; what has arrived is kept for the next attempt") from error
+        finally:
+            session.reset()
+
+    def _converse(self, lines: Lines, session: Any, shown: Callable[[int, int], None] | None) -> Received:
+        offer = Offer.of(lines.line())
+        final = self.folder / offer.name
+        if final.exists():
+            if final.is_file() and _is(final, offer):
+                lines.say(offset=offer.size)
+                return self._close(lines, session, final, offer, offer.size)
+            raise TransferError(f"{offer.name} is there already, and is another file")
+        part = partial(self.folder, offer)
+        with part.open("a+b") as file:
+            file.seek(0)
+            sha = digest(file)
+            offset = file.tell()
+            if offset > offer.size:
+                # Not ours: nothing that long was ever said.
+                file.truncate(0)
+                sha, offset = digest(file), 0
+            lines.say(offset=offset)
+            at = offset
+            while at < offer.size:
+                piece = lines.read(min(PIECE, offer.size - at))
+                if not piece:
+                    raise TransferError(f"the sender ended after {at} of {offer.size} octets")
+                file.write(piece)
+                sha.update(piece)
+                at += len(piece)
+                if shown:
+                    shown(at, offer.size)
+            file.flush()
+            os.fsync(file.fileno())
+        if sha.hexdigest() != offer.sha256:
+            part.unlink()
+            raise TransferError(
+                "what arrived is not the file that was hashed: it was changed while it was sent, or damaged"
+            )
+        _name(part, final)
+        return self._close(lines, session, final, offer, offset)
+
+    def _close(self, lines: Lines, session: Any, final: Path, offer: Offer, offset: int) -> Received:
+        # The file is there: a farewell that gets lost changes nothing.
+        with contextlib.suppress(OSError, TransferError):
+            lines.say(good=True)
+            session.finish()
+            session.is_closed(_FAREWELL_S)
+        return Received(final, offer.size, offer.sha256, offset, session.peer)
+
+
+def _is(path: Path, offer: Offer) -> bool:
+    with path.open("rb") as file:
+        return path.stat().st_size == offer.size and digest(file).hexdigest() == offer.sha256
+
+
+def _name(part: Path, final: Path) -> None:
+    """Gives a complete file its name, and takes no other file's."""
+    try:
+        os.link(part, final)
+    except FileExistsError as error:
+        raise TransferError(f"{final.name} has appeared meanwhile, and is another file") from error
+    except OSError:
+        # A file system without hard links.
+        if final.exists():
+            raise TransferError(f"{final.name} has appeared meanwhile, and is another file") from None
+        part.rename(final)
+        return
+    part.unlink()
+
+
+def _tell(lines: Lines, session: Any, why: str) -> None:
+    """Lets the sender know, if it still listens."""
+    with contextlib.suppress(OSError, TransferError):
+        lines.say(error=why[:400])
+        session.finish()
+        session.is_closed(_FAREWELL_S)

@@ -1,0 +1,201 @@
+"""Files over WWP on the loopback interface, through a wire that is as bad as wanted."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom import wwp
+from airloom.errors import UsageError
+from airloom.wwp.dialogue import Offer, TransferError, partial
+from tests.wwp.relay import Relay
+
+SIZE = 700_001
+
+
+class Post:
+    """A receiver in a thread of its own."""
+
+    def __init__(self, folder: Path, patience_s: float) -> None:
+        self.receiver = wwp.Receiver(folder, "127.0.0.1", 0, patience_s=patience_s)
+        self.got: list[Any] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                got = self.receiver.receive(0.1)
+            except TransferError as error:
+                self.got.append(error)
+            else:
+                if got is not None:
+                    self.got.append(got)
+
+    def port(self) -> int:
+        return int(self.receiver.address.rpartition(":")[2])
+
+    def stop(self) -> list[Any]:
+        self._stopped.set()
+        self._thread.join()
+        return self.got
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def post(folder: Path) -> Iterator[Post]:
+    made = Post(folder, 20.0)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "song.bin"
+    path.write_bytes(os.urandom(SIZE))
+    return path
+
+
+def test_a_file_arrives_whole_under_its_name(file: Path, folder: Path, post: Post) -> None:
+    shown: list[int] = []
+    sent = wwp.send(file, "127.0.0.1", post.port(), shown=lambda done, _: shown.append(done))
+    (got,) = post.stop()
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+    assert [p.name for p in folder.iterdir()] == ["song.bin"]
+    assert sent.sha256 == got.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (sent.resumed_at, got.resumed_at, got.size) == (0, 0, SIZE)
+    assert shown == sorted(shown)
+    assert shown[-1] == SIZE
+
+
+@pytest.mark.parametrize("size", [0, 1, 1400])
+def test_small_files_and_empty_ones_arrive_too(size: int, tmp_path: Path, folder: Path, post: Post) -> None:
+    path = tmp_path / "small"
+    path.write_bytes(b"x" * size)
+    wwp.send(path, "127.0.0.1", post.port(), name="another name")
+    assert (folder / "another name").read_bytes() == b"x" * size
+
+
+def test_loss_doubles_and_reordering_are_survived(file: Path, folder: Path, post: Post) -> None:
+    with Relay(post.receiver.address, lose=0.05, double=0.05, swap=0.05) as relay:
+        sent = wwp.send(file, "127.0.0.1", relay.port)
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+    assert sent.resent > 0
+
+
+def test_a_receiver_that_vanishes_is_given_up_and_the_transfer_goes_on_later(
+    file: Path, folder: Path, tmp_path: Path
+) -> None:
+    post = Post(folder, 1.0)
+    with Relay(post.receiver.address) as relay:
+        relay.dies_after = 250
+        with pytest.raises(TransferError, match="goes on where this ended"):
+            wwp.send(file, "127.0.0.1", relay.port, patience_s=1.0)
+    (part,) = folder.iterdir()
+    assert part.name.endswith(".part")
+    sent = wwp.send(file, "127.0.0.1", post.port(), patience_s=20.0)
+    got = post.stop()
+    assert 0 < sent.resumed_at < SIZE
+    assert isinstance(got[0], TransferError)
+    assert got[1].resumed_at == sent.resumed_at
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_nobody_at_home_is_said(file: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        with pytest.raises(TransferError, match=r"does not answer. Is `airloom wwp receive` running"):
+            wwp.send(file, "127.0.0.1", silent.getsockname()[1], patience_s=0.5)
+
+
+def test_a_file_that_is_there_is_not_sent_again_and_another_one_is_not_written_over(
+    file: Path, folder: Path, post: Post
+) -> None:
+    (folder / "song.bin").write_bytes(file.read_bytes())
+    assert wwp.send(file, "127.0.0.1", post.port()).resumed_at == SIZE
+    (folder / "song.bin").write_bytes(b"mine")
+    with pytest.raises(TransferError, match="is there already, and is another file"):
+        wwp.send(file, "127.0.0.1", post.port())
+    assert (folder / "song.bin").read_bytes() == b"mine"
+
+
+def test_a_full_disk_is_told_to_the_sender_and_nothing_has_the_final_name(
+    file: Path, folder: Path, post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("airloom.wwp.receiver.os.fsync", full)
+    with pytest.raises(TransferError, match="No space left on device"):
+        wwp.send(file, "127.0.0.1", post.port())
+    assert not (folder / "song.bin").exists()
+
+
+def test_a_file_that_changes_under_the_sender_is_found_out(file: Path, folder: Path, post: Post) -> None:
+    def change(done: int, _: int) -> None:
+        with file.open("r+b") as other:
+            other.seek(SIZE - 10)
+            other.write(b"0123456789")
+
+    with pytest.raises(TransferError, match="changed while it was sent"):
+        wwp.send(file, "127.0.0.1", post.port(), shown=change)
+    post.stop()
+    assert list(folder.iterdir()) == []
+
+
+def test_what_was_kept_of_a_transfer_is_hashed_again(file: Path, folder: Path, post: Post) -> None:
+    offer = Offer("song.bin", SIZE, hashlib.sha256(file.read_bytes()).hexdigest())
+    partial(folder, offer).write_bytes(b"not what was sent")
+    with pytest.raises(TransferError, match="not the file that was hashed"):
+        wwp.send(file, "127.0.0.1", post.port())
+    wwp.send(file, "127.0.0.1", post.port())
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "x" * 300])
+def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
+    with pytest.raises(TransferError, match="name of the file"):
+        Offer.of({"name": name, "size": 1, "sha256": "0" * 64})
+
+
+@pytest.mark.parametrize("line", [{"size": -1}, {"size": True}, {"size": "1"}, {"sha256": "0" * 63}, {"sha256": 5}])
+def test_offers_that_make_no_sense_are_refused(line: dict[str, object]) -> None:
+    with pytest.raises(TransferError, match="cannot be used"):
+        Offer.of({"name": "a", "size": 1, "sha256": "0" * 64} | line)
+
+
+def test_strangers_get_no_more_than_they_send(post: Post) -> None:
+    host, _, port = post.receiver.address.rpartition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.settimeout(0.3)
+        hello = bytes(8) + b"WWP1" + bytes([1, 0, 0, 0]) + b"nonce123" + bytes(40)
+        for datagram in (hello, hello[:40], b"", b"x" * 9, os.urandom(1000), bytes(8) + hello[8:] + bytes(500)):
+            stranger.sendto(datagram, (host, int(port)))
+            try:
+                answer = stranger.recv(65_536)
+            except TimeoutError:
+                answer = b""
+            assert len(answer) <= len(datagram)
+            assert bool(answer) == (datagram == hello)
+
+
+def test_a_folder_that_is_none_and_a_port_that_is_taken_are_said(tmp_path: Path, post: Post) -> None:
+    with pytest.raises(UsageError, match="is no folder"):
+        wwp.Receiver(tmp_path / "nowhere", "127.0.0.1", 0)
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1"):
+        wwp.Receiver(tmp_path, "127.0.0.1", post.port())
