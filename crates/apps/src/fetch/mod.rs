@@ -6,6 +6,8 @@
 mod connection;
 mod fetcher;
 
+use std::fmt;
+
 use airloom_content::http::message::{Fields, Method};
 use bytes::Bytes;
 use url::Url;
@@ -81,6 +83,22 @@ pub enum FetchError {
     /// The fetcher has no room for another exchange.
     Busy,
 }
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FetchError::Forbidden => "The origin's address must not be asked",
+            FetchError::Unresolved => "The origin's name has no address",
+            FetchError::Unreachable => "The origin cannot be connected to",
+            FetchError::Unsupported => "The address has a scheme that is not spoken here",
+            FetchError::TimedOut => "The origin takes too long",
+            FetchError::Broken => "The origin's answer is no HTTP, or was broken off",
+            FetchError::Busy => "There is no room for another exchange",
+        })
+    }
+}
+
+impl std::error::Error for FetchError {}
 
 impl FetchError {
     /// The status that tells a client of it.

@@ -187,6 +187,7 @@ impl Gateway {
             fetched: None,
             origin_octets: 0,
             treatment: Treatment::None,
+            why: None,
         };
         let mapped = asked.is_some();
         if let Some(asked) = asked {

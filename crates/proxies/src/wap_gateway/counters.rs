@@ -79,6 +79,8 @@ pub struct Exchange {
     pub status: u16,
     /// What happened to the body.
     pub treatment: Treatment,
+    /// Why the gateway answered itself; none for an origin's answer.
+    pub why: Option<String>,
     /// Octets of the origin's body, without content coding.
     pub origin_octets: u64,
     /// Octets of the body to the client.

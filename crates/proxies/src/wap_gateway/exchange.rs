@@ -79,6 +79,8 @@ pub(super) struct Exchange {
     pub(super) fetched: Option<Instant>,
     pub(super) origin_octets: u64,
     pub(super) treatment: Treatment,
+    /// Why the gateway answers itself, for people.
+    pub(super) why: Option<String>,
 }
 
 impl Exchange {

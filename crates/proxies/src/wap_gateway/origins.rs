@@ -30,7 +30,7 @@ impl Gateway {
             Fetched::End => self.end(now, id),
             Fetched::Failed(why) => {
                 self.no_longer_fetching(id);
-                self.refuse(now, id, why.status(), "The origin cannot be asked");
+                self.refuse(now, id, why.status(), &why.to_string());
             }
         }
         self.settle(now);

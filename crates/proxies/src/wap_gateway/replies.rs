@@ -28,7 +28,8 @@ impl Gateway {
 
     /// The gateway answers with a status of its own; `why` is for people.
     pub(super) fn refuse(&mut self, now: Instant, id: FetchId, status: u16, why: &str) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
+        exchange.why = Some(why.to_owned());
         let takes_decks = exchange.accept.takes(WMLC);
         let reply = if self.config.smart_errors && takes_decks {
             let body = content::error_deck(&format!("Error {status}"), why);
@@ -83,6 +84,7 @@ impl Gateway {
                     let pdu = Pdu::Reply { status: status::encode(413), headers, data: short.body.clone() };
                     self.out.push_back((peer, connectionless::emit(tid, &pdu)));
                     exchange.treatment = Treatment::None;
+                    exchange.why = Some("The reply is too large for one datagram".to_owned());
                     Some(short)
                 }
             }
@@ -114,6 +116,7 @@ impl Gateway {
             replied: now,
             status: reply.status,
             treatment: exchange.treatment,
+            why: exchange.why.clone(),
             origin_octets: exchange.origin_octets,
             client_octets: reply.body.len() as u64,
         });

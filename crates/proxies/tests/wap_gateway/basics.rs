@@ -20,7 +20,7 @@ fn a_deck_arrives_compiled() {
         (report.uri.as_str(), report.status, report.treatment),
         ("http://origin/deck.wml", 200, Treatment::Compiled)
     );
-    assert_eq!(report.origin_octets, DECK.len() as u64);
+    assert_eq!((report.origin_octets, report.why), (DECK.len() as u64, None));
     pair.run(Duration::from_secs(10), |_| false);
     assert_eq!((pair.gateway.held(), pair.gateway.outstanding()), (0, 0));
 }

@@ -38,6 +38,19 @@ fn each_failure_has_its_status() {
 }
 
 #[test]
+fn the_report_says_why_the_gateway_answered_itself() {
+    for (answer, why) in [
+        (Pair::failing(FetchError::Unresolved), "The origin's name has no address"),
+        (answer(200, &[("Content-Length", "9")], "short"), "The origin's answer contradicts itself"),
+        (Vec::new(), "The origin takes too long"),
+    ] {
+        let mut pair = Pair::open(Config::default(), in_turn(vec![answer]));
+        pair.get("http://origin/");
+        assert_eq!(pair.gateway.poll_report().unwrap().why.as_deref(), Some(why));
+    }
+}
+
+#[test]
 fn an_origin_that_is_silent_or_never_ends_is_given_up_in_time() {
     let head = Fetched::Head { status: 200, fields: fields(&[]) };
     let drip = (0..200).map(|n| (Duration::from_secs(n), Fetched::Chunk(Bytes::from_static(b"x"))));

@@ -15,6 +15,7 @@ pub(super) fn line(exchange: &Exchange) -> String {
         "uri": exchange.uri,
         "status": exchange.status,
         "treatment": treatment(exchange.treatment),
+        "why": exchange.why,
         "origin_octets": exchange.origin_octets,
         "client_octets": exchange.client_octets,
         "origin_ms": exchange.fetched.map(|at| ms(exchange.asked, at)),
