@@ -1,0 +1,9 @@
+"""From the tables of the sweeps to evidence for each claim. What is near enough is in claims.toml."""
+
+from __future__ import annotations
+
+from wave_and_wait import figures, transfers
+
+COMPUTE = transfers.COMPUTE
+FIGURES = figures.FIGURES
+TABLES = figures.TABLES

@@ -1,0 +1,1 @@
+"""Computations and figures of the study `wave-and-wait`."""

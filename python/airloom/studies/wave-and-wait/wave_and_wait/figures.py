@@ -1,0 +1,90 @@
+"""What the study draws, and the tables beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from matplotlib.figure import Figure
+
+from airloom.plot.figure import LINES
+from airloom.study import Data
+
+from .transfers import DROPS, PHASES, TABLE_1, over, seconds, total
+
+NAMES = {"tcp": "TCP Reno", "wwp": "WWP"}
+
+
+def times(data: Data) -> Figure:
+    """Connection time against the drop rate, beside the paper's."""
+    figure = Figure(figsize=(6.0, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for n, (protocol, label) in enumerate(NAMES.items()):
+        axes.plot(DROPS, [seconds(data, protocol, d).mean() for d in DROPS], label=label, **LINES[n])
+        paper = [TABLE_1[d][protocol][0] for d in DROPS]
+        axes.plot(DROPS, paper, label=f"{label}, paper", **{**LINES[n], "linestyle": "none", "fillstyle": "none"})
+    axes.set_xlabel("packets dropped in on-phases (%)")
+    axes.set_ylabel("connection time (s)")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def phase_lengths(data: Data) -> Figure:
+    """Connection time against the length of phases, at 33 %: the steps are whole off-phases."""
+    figure = Figure(figsize=(6.0, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for n, (protocol, label) in enumerate(NAMES.items()):
+        found = [data.per_seed(f"table-2-{protocol}", "runs", "completion_s", drop=33, phase=p).mean() for p in PHASES]
+        axes.plot(PHASES, found, label=label, **LINES[n])
+    axes.set_xlabel("length of phases (s)")
+    axes.set_ylabel("connection time (s)")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def table_1(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Both protocols beside the paper."""
+    rows = []
+    for drop in DROPS:
+        for protocol, label in NAMES.items():
+            paper_s, paper_octets = TABLE_1[drop][protocol]
+            ours = seconds(data, protocol, drop)
+            rows.append(
+                [
+                    f"{drop} %",
+                    label,
+                    f"{ours.mean():.1f} ({ours.min():.1f} to {ours.max():.1f})",
+                    f"{paper_s:.1f}",
+                    f"{over(data, protocol, drop).mean() / 1000:.1f}",
+                    f"{(paper_octets - 5_242_880) / 1000:.1f}",
+                    f"{5_242_880 / ours.mean() / 1000:.1f}",
+                ]
+            )
+    return ["drops", "protocol", "time (s)", "paper", "overhead (kB)", "paper", "goodput (kB/s)"], rows
+
+
+def table_2(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Ratios TCP / WWP over phases of 4 to 10 s."""
+    rows = []
+    for drop in (10, 33, 50):
+        found = []
+        for length in PHASES:
+            where = {"drop": drop, "phase": length}
+            tcp, wwp = (data.per_seed(f"table-2-{p}", "runs", "completion_s", **where).mean() for p in NAMES)
+            more, less = (total(data, f"table-2-{p}", **where).mean() - 5_242_880 for p in NAMES)
+            found.append((tcp, wwp, tcp / wwp, more / less))
+        columns = list(zip(*found, strict=True))
+        rows.append([f"{drop} %", *(f"{min(c):.3g} to {max(c):.3g}" for c in columns)])
+    return ["drops", "TCP (s)", "WWP (s)", "time ratio", "overhead ratio"], rows
+
+
+FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
+    "times": ("Table 1: connection times", times),
+    "phases": ("Time against the length of phases, 33 % dropped", phase_lengths),
+}
+
+TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
+    "Table 1, ours and the paper's": table_1,
+    "Table 2, phases of 4 to 10 s": table_2,
+}

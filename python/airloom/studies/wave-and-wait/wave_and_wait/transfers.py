@@ -1,0 +1,192 @@
+"""Times and octets of transfers, and what the paper makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airloom.study import Data, Evidence, Setting, pair, value
+
+#: Drop rates of Table 1, per cent.
+DROPS = (0, 5, 10, 20, 33, 50)
+#: Octets that the application wants moved.
+BASE = 5_242_880
+#: Lengths of phases of Table 2, seconds.
+PHASES = (4, 5, 6, 7, 8, 9, 10)
+
+#: Table 1: seconds (to 0.1 s, from its goodput), total octets, by row and protocol.
+TABLE_1 = {
+    0: {"tcp": (69.0, 5_319_120), "wwp": (40.5, 5_268_495)},
+    5: {"tcp": (117.3, 5_395_782), "wwp": (71.0, 5_290_519)},
+    10: {"tcp": (132.9, 5_409_384), "wwp": (81.9, 5_295_859)},
+    20: {"tcp": (136.6, 5_410_822), "wwp": (84.1, 5_319_556)},
+    33: {"tcp": (258.9, 5_392_682), "wwp": (85.9, 5_324_601)},
+    50: {"tcp": (259.4, 5_388_348), "wwp": (86.7, 5_275_294)},
+}
+
+Numbers = NDArray[np.float64]
+
+
+def seconds(data: Data, protocol: str, drop: int) -> Numbers:
+    """Connection times, one per seed, phases of 10 s."""
+    return data.per_seed(f"table-1-{protocol}", "runs", "completion_s", drop=drop)
+
+
+def octets(data: Data, protocol: str, drop: int) -> Numbers:
+    """Octets of the transport in both directions, one number per seed."""
+    return total(data, f"table-1-{protocol}", drop=drop)
+
+
+def total(data: Data, sweep: str, **where: Any) -> Numbers:
+    """Octets that both ends sent, headers and all that was sent again included, without IP."""
+    up = data.per_seed(sweep, "flows", "wire_bytes_up", **where)
+    return np.asarray(up + data.per_seed(sweep, "flows", "wire_bytes_down", **where), dtype=np.float64)
+
+
+def over(data: Data, protocol: str, drop: int) -> Numbers:
+    """Byte overhead."""
+    return np.asarray(octets(data, protocol, drop) - BASE, dtype=np.float64)
+
+
+def time_over(data: Data, protocol: str, drop: int) -> Numbers:
+    """Time overhead: less the same protocol's time without errors."""
+    return np.asarray(seconds(data, protocol, drop) - seconds(data, protocol, 0).mean(), dtype=np.float64)
+
+
+def ratio_of_times(data: Data, drop: int) -> Numbers:
+    """TCP's time in WWP's."""
+    return np.asarray(seconds(data, "tcp", drop) / seconds(data, "wwp", drop), dtype=np.float64)
+
+
+def phases(data: Data, what: Callable[[str, dict[str, int]], Numbers], drop: int) -> Numbers:
+    """A ratio TCP / WWP by phase length: one mean each."""
+    found = []
+    for length in PHASES:
+        where = {"drop": drop, "phase": length}
+        found.append(float(what("table-2-tcp", where).mean() / what("table-2-wwp", where).mean()))
+    return np.asarray(found)
+
+
+def extreme(drop: int, kind: str, pick: Callable[[Numbers], float]) -> Callable[[Data], Evidence]:
+    """The least or largest ratio over phases of 4 to 10 s, seed by seed."""
+
+    def evidence(data: Data) -> Evidence:
+        data.at_default_only()
+        by_length = []
+        for length in PHASES:
+            where = {"drop": drop, "phase": length}
+            if kind == "time":
+                tcp, wwp = (data.per_seed(f"table-2-{p}", "runs", "completion_s", **where) for p in ("tcp", "wwp"))
+            else:
+                tcp, wwp = (total(data, f"table-2-{p}", **where) - BASE for p in ("tcp", "wwp"))
+            by_length.append(tcp / wwp)
+        stacked = np.stack(by_length)
+        return value([pick(stacked[:, n]) for n in range(stacked.shape[1])], "")
+
+    return evidence
+
+
+def spread(data: Data) -> Evidence:
+    """W17: the longest time of WWP over its shortest, among the rows with errors."""
+    means = np.stack([seconds(data, "wwp", d) for d in DROPS if d > 0])
+    return value(means.max(axis=0) / means.min(axis=0), "")
+
+
+def slope(data: Data) -> Evidence:
+    """W18: least squares of the time ratio over the drop rate."""
+    at = np.asarray(DROPS, dtype=np.float64) / 100
+    ratios = np.stack([ratio_of_times(data, d) for d in DROPS])
+    centred = at - at.mean()
+    return value(centred @ ratios / (centred @ centred), "")
+
+
+def favoured(column: str) -> Callable[[Data], Evidence]:
+    """W24: the setting for energy and the one for throughput."""
+
+    def evidence(data: Data) -> Evidence:
+        data.at_default_only()
+        if column == "time":
+            sets = [data.per_seed("favour", "runs", "completion_s", favour=f) for f in ("energy", "throughput")]
+        else:
+            sets = [total(data, "favour", favour=f) - BASE for f in ("energy", "throughput")]
+        return pair(sets[0], sets[1], "s" if column == "time" else "B")
+
+    return evidence
+
+
+def difference_at_33(data: Data) -> Evidence:
+    """W25: the largest difference of octets over the lengths of phases."""
+    data.at_default_only()
+    by_length = []
+    for length in PHASES:
+        where = {"drop": 33, "phase": length}
+        by_length.append(total(data, "table-2-tcp", **where) - total(data, "table-2-wwp", **where))
+    return value(np.stack(by_length).max(axis=0) / 1000, "kB")
+
+
+def shares(data: Data) -> Evidence:
+    """W23, at 33 %: what the longer connection costs TCP beyond WWP, in times of what the additional octets cost.
+
+    A radio that idles draws 0.8 of what it draws while it receives (model wlan.ratio); an octet its time on the link
+    at 1.4.
+    """
+    longer = (seconds(data, "tcp", 33) - seconds(data, "wwp", 33)) * 0.8
+    more = np.abs(octets(data, "tcp", 33) - octets(data, "wwp", 33)) * 8 / 3.3e6 * 1.4
+    return value(longer / np.maximum(more, 1e-9), "")
+
+
+def setting(key: str) -> Callable[[Data], Evidence]:
+    """A setting of the protocol as the run understood it."""
+
+    def evidence(data: Data) -> Evidence:
+        data.at_default_only()
+        hosts = data.run("shown").manifest["scenario"]["hosts"]
+        return Setting(hosts["sender"]["transport"]["wwp"][key])
+
+    return evidence
+
+
+def _rows() -> dict[str, Callable[[Data], Evidence]]:
+    """W01 to W12: time and octets of each row of Table 1."""
+    found: dict[str, Callable[[Data], Evidence]] = {}
+    number = 1
+    for drop in DROPS:
+        for protocol in ("tcp", "wwp"):
+            name = f"W{number:02}"
+            found[f"{name}.time"] = lambda data, p=protocol, d=drop: value(seconds(data, p, d), "s")  # type: ignore[misc]
+            found[f"{name}.octets"] = lambda data, p=protocol, d=drop: value(over(data, p, d) / 1000, "kB")  # type: ignore[misc]
+            number += 1
+    return found
+
+
+def worse(what: Callable[[Data, str, int], Numbers], drop: int, unit: str) -> Callable[[Data], Evidence]:
+    """W34: TCP beside WWP at one drop rate."""
+    return lambda data: pair(what(data, "tcp", drop), what(data, "wwp", drop), unit)
+
+
+COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+    **_rows(),
+    "W13": lambda data: value(ratio_of_times(data, 0), ""),
+    "W14.least": extreme(10, "time", np.min),
+    "W14.most": extreme(10, "time", np.max),
+    "W15.least": extreme(33, "time", np.min),
+    "W15.most": extreme(33, "time", np.max),
+    "W16.least": extreme(50, "time", np.min),
+    "W16.most": extreme(50, "time", np.max),
+    "W17": spread,
+    "W18": slope,
+    "W19": lambda data: value(1 / ratio_of_times(data, 0), ""),
+    "W20": lambda data: value(1 / extreme(33, "time", np.max)(data).samples, ""),  # type: ignore[union-attr]
+    "W21": extreme(50, "octets", np.max),
+    "W23": shares,
+    "W24.time": favoured("time"),
+    "W24.octets": favoured("octets"),
+    "W25": difference_at_33,
+    "W26.header": setting("header"),
+    "W26.waves": setting("waves"),
+    **{f"W34.time-{d}": worse(seconds, d, "s") for d in DROPS if d > 0},
+    **{f"W34.octets-{d}": worse(over, d, "B") for d in DROPS if d > 0},
+}
