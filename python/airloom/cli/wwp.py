@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +30,18 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
         raise UsageError(f"{text}: expected HOST:PORT, such as 127.0.0.1:9900")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _progress(stack: ExitStack) -> Callable[[int, int], None]:
+    """A bar that is there from the first octets on, when it is known how many there will be."""
+    show: list[Callable[[int], None]] = []
+
+    def shown(done: int, total: int) -> None:
+        if not show:
+            show.append(stack.enter_context(steps("receiving", total)))
+        show[0](done)
+
+    return shown
 
 
 @app.command("send", help=SEND_HELP)
@@ -57,7 +71,9 @@ def send(
 
 @app.command("receive", help=RECEIVE_HELP)
 def receive(
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="The UDP port to listen on.")] = "0.0.0.0:9900",
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="The UDP port to listen on; 0.0.0.0:9900 for all the world.")
+    ] = "127.0.0.1:9900",
     into: Annotated[Path, typer.Option(metavar="DIR", help="Where files go.")] = Path(),
     once: Annotated[bool, typer.Option("--once", help="End after one file, or the first failure.")] = False,
     patience: Patience = 30.0,
@@ -73,7 +89,8 @@ def receive(
     say(f"listening on {receiver.address}")
     while True:
         try:
-            got = receiver.receive()
+            with ExitStack() as stack:
+                got = receiver.receive(shown=_progress(stack))
         except TransferError as error:
             if once:
                 raise

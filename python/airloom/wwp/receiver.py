@@ -35,7 +35,7 @@ class Receiver:
     """
 
     def __init__(
-        self, folder: Path | str = ".", host: str = "0.0.0.0", port: int = 9900, *, patience_s: float = 30.0
+        self, folder: Path | str = ".", host: str = "127.0.0.1", port: int = 9900, *, patience_s: float = 30.0
     ) -> None:
         """Listens on a UDP port; a sender of which nothing is heard for `patience_s` is given up."""
         from airloom._core import WwpListener
