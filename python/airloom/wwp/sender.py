@@ -7,11 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import UsageError
 from airloom.wwp.dialogue import PIECE, Lines, Offer, TransferError, digest
 
+if TYPE_CHECKING:
+    from airloom._core import WwpSession
+
+#: A receiver that is still saying goodbye to the one before is asked again for so long.
+_BUSY_S = 6.0
+#: How often.
+_AGAIN_S = 0.1
 #: How long the end of a transfer that was good is waited for: nothing depends on it.
 _FAREWELL_S = 2.0
 
@@ -43,8 +50,6 @@ def send(
 
     A receiver of which nothing is heard for `patience_s` is given up. `shown` is told how much is there of how much.
     """
-    from airloom._core import WwpSession
-
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -53,7 +58,7 @@ def send(
             Offer.of(offer.line())
             began = time.monotonic()
             try:
-                session = WwpSession.connect(host, port, patience_s)
+                session = _session(host, port, patience_s)
             except TimeoutError as error:
                 raise TransferError(
                     f"{host}:{port} does not answer. Is `airloom wwp receive` running there?"
@@ -75,6 +80,19 @@ def send(
         raise UsageError(f"{error.filename or path}: {error.strerror or error}") from error
     sent, again = session.segments
     return Sent(offer.name, offer.size, offer.sha256, offset, time.monotonic() - began, sent, again)
+
+
+def _session(host: str, port: int, patience_s: float) -> WwpSession:
+    from airloom._core import WwpSession
+
+    ends = time.monotonic() + min(_BUSY_S, patience_s)
+    while True:
+        try:
+            return WwpSession.connect(host, port, patience_s)
+        except ConnectionRefusedError:
+            if time.monotonic() > ends:
+                raise
+            time.sleep(_AGAIN_S)
 
 
 def _converse(
