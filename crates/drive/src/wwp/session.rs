@@ -86,6 +86,8 @@ fn settings(patience: Duration) -> Config {
         send_buffer: Octets(1 << 20),
         receive_buffer: Octets(1 << 20),
         give_up: airloom_base::Duration::from_nanos(give_up.max(1)),
+        // UDP has them.
+        ports: false,
         ..Config::default()
     }
 }

@@ -31,7 +31,7 @@ pub struct Config {
     pub segment: Octets,
     /// Octets of a header, 4 to 16: the same at both ends.
     pub header: u8,
-    /// Two ports in front of every header. Without them two hosts have one connection at a time.
+    /// Two ports in front of every header. Without them, as in the paper, two hosts have one connection at a time.
     pub ports: bool,
     /// Octets that the content of an N-S_ACK has at least; it is filled up with zeros.
     pub report: u16,
@@ -68,7 +68,7 @@ impl Default for Config {
         Config {
             segment: Octets(1024),
             header: 6,
-            ports: false,
+            ports: true,
             report: 0,
             waves: vec![12, 24, 36],
             first_level: None,

@@ -26,8 +26,8 @@
 //! for the header, the opening and the decision table, of which only the abstract was at hand. What stands here for those is ours
 //! and is marked `ASSUMPTION(wave-and-wait)`.
 //!
-//! **Ports.** Six octets of header have no room for them. Two hosts have one connection at a time; its ports are told in the SYN.
-//! `ports = true` puts four octets in front of every header instead.
+//! **Ports.** Six octets of header have no room for them. By default four octets stand in front of every header for them;
+//! with `ports = false` two hosts have one connection at a time, and its ports are told in the SYN.
 //!
 //! **Flow control** is level 0: a receiver whose buffer is full lets the sender probe until there is room.
 //!

@@ -12,6 +12,11 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 const SIX: Layout = Layout { header: 6, ports: false };
 
+/// As the paper has it: six octets of header and no ports.
+fn paper() -> Config {
+    Config { ports: false, ..Config::default() }
+}
+
 fn pair_of(config: &Config, link: LinkConfig) -> Pair {
     let one = |tags| Box::new(Wwp::new(config.clone(), tags).expect("a good configuration"));
     Pair::new(one(1), one(2), link)
@@ -78,7 +83,7 @@ fn waves(pair: &Pair, from: End) -> Vec<(u8, u8, usize, Instant)> {
 
 #[test]
 fn a_clean_link_sees_full_waves_of_the_highest_level_and_one_answer_each() {
-    let mut pair = watched(&Config { baseline: Some(Rate::kbit(1900)), ..Config::default() });
+    let mut pair = watched(&Config { baseline: Some(Rate::kbit(1900)), ..paper() });
     exchange(&mut pair, 1024 * 100, 0);
     let seen: Vec<_> = waves(&pair, End::Client).iter().map(|w| (w.0, w.1, w.2)).collect();
     // 36 + 36 + 24 + a short one of 4: "the highest wave level for which it has enough segments".
@@ -90,7 +95,7 @@ fn a_clean_link_sees_full_waves_of_the_highest_level_and_one_answer_each() {
 
 #[test]
 fn the_segments_of_a_wave_leave_without_a_pause() {
-    let mut pair = watched(&Config::default());
+    let mut pair = watched(&paper());
     exchange(&mut pair, 1024 * 72, 0);
     let begins: Vec<Instant> = waves(&pair, End::Client).iter().map(|w| w.3).collect();
     for (h, at) in headers(&pair, End::Client) {
@@ -104,12 +109,8 @@ fn the_segments_of_a_wave_leave_without_a_pause() {
 fn a_slower_link_than_the_baseline_lowers_the_level_by_thirds() {
     for (baseline, level) in [(1900, 3), (3500, 2), (5500, 1), (9000, 0)] {
         let rate = Some(Rate::kbit(baseline));
-        let mut pair = watched(&Config {
-            baseline: rate,
-            granularity: Duration::ZERO,
-            send_factor: 6.0,
-            ..Config::default()
-        });
+        let mut pair =
+            watched(&Config { baseline: rate, granularity: Duration::ZERO, send_factor: 6.0, ..paper() });
         exchange(&mut pair, 1024 * 72, 0);
         let first = headers(&pair, End::Server).into_iter().find(|(h, _)| h.kind == Kind::Nsack).unwrap().0;
         assert_eq!(first.level, level, "{baseline} kbit/s");
@@ -121,7 +122,7 @@ fn a_slower_link_than_the_baseline_lowers_the_level_by_thirds() {
 
 #[test]
 fn a_lost_segment_is_probed_for_and_goes_out_first_in_the_next_wave() {
-    let mut pair = watched(&Config::default());
+    let mut pair = watched(&paper());
     // The SYN, the ACK, and of the first wave the fifth segment.
     pair.set_fate(lose(End::Client, &[6]));
     exchange(&mut pair, 1024 * 72, 0);
@@ -143,7 +144,7 @@ fn a_lost_segment_is_probed_for_and_goes_out_first_in_the_next_wave() {
 fn each_lost_segment_of_opening_probing_and_end_is_made_good() {
     for from in [End::Client, End::Server] {
         for index in 0..20 {
-            let mut pair = pair_of(&Config::default(), slow());
+            let mut pair = pair_of(&paper(), slow());
             pair.set_fate(Box::new(move |s| {
                 let first_wave = s.from == End::Client && s.index == 5;
                 if (s.from == from && s.index == index) || first_wave { Fate::Lose } else { Fate::Deliver }
@@ -155,7 +156,7 @@ fn each_lost_segment_of_opening_probing_and_end_is_made_good() {
 
 #[test]
 fn a_wave_of_which_nothing_arrives_is_known_by_its_probe() {
-    let mut pair = watched(&Config::default());
+    let mut pair = watched(&paper());
     let lost: Vec<u64> = (2..38).collect();
     pair.set_fate(lose(End::Client, &lost));
     exchange(&mut pair, 1024 * 36, 0);
@@ -164,7 +165,7 @@ fn a_wave_of_which_nothing_arrives_is_known_by_its_probe() {
 
 #[test]
 fn an_outage_is_waited_out_with_probes_alone() {
-    let mut pair = watched(&Config::default());
+    let mut pair = watched(&paper());
     let second = Duration::from_secs(1);
     let outage = Instant::ZERO + second..Instant::ZERO + second * 11;
     let dead = outage.clone();
@@ -180,7 +181,7 @@ fn an_outage_is_waited_out_with_probes_alone() {
 
 #[test]
 fn a_path_that_becomes_slower_than_its_probes_is_learnt() {
-    let mut pair = pair_of(&Config::default(), slow());
+    let mut pair = pair_of(&paper(), slow());
     let from = Instant::ZERO + MS * 400;
     pair.set_fate(Box::new(move |s| if s.at > from { Fate::Late(MS * 900) } else { Fate::Deliver }));
     exchange(&mut pair, 1024 * 200, 0);
@@ -189,7 +190,7 @@ fn a_path_that_becomes_slower_than_its_probes_is_learnt() {
 #[test]
 fn waves_without_favour_for_energy_are_sent_into_a_queue_that_energy_waits_for() {
     let transfer = |favour| {
-        let mut pair = watched(&Config { favour, ..Config::default() });
+        let mut pair = watched(&Config { favour, ..paper() });
         // The fifth packet is lost, and what comes back takes 80 ms longer from then on.
         pair.set_fate(Box::new(|s| match (s.from, s.index) {
             (End::Client, 5) => Fate::Lose,
@@ -205,7 +206,7 @@ fn waves_without_favour_for_energy_are_sent_into_a_queue_that_energy_waits_for()
 
 #[test]
 fn a_reader_that_pauses_holds_the_sender_back_and_lets_it_go_on() {
-    let mut pair = watched(&Config { receive_buffer: Octets(50_000), ..Config::default() });
+    let mut pair = watched(&Config { receive_buffer: Octets(50_000), ..paper() });
     pair.open(End::Client);
     pair.server().paused = true;
     let body = Body::filler(1, 400_000);
@@ -223,7 +224,7 @@ fn a_reader_that_pauses_holds_the_sender_back_and_lets_it_go_on() {
 
 #[test]
 fn less_than_a_wave_leaves_after_a_while() {
-    let mut pair = watched(&Config { hold: MS * 30, ..Config::default() });
+    let mut pair = watched(&Config { hold: MS * 30, ..paper() });
     pair.open(End::Client);
     pair.drive_until(Instant::ZERO + MS * 500);
     pair.write(End::Client, Body::filler(1, 16));
@@ -240,7 +241,7 @@ fn less_than_a_wave_leaves_after_a_while() {
 fn headers_of_four_octets_and_long_reports_carry_as_well() {
     for header in 4..=9 {
         for ports in [false, true] {
-            let config = Config { header, ports, report: 36, waves: vec![5, 100], ..Config::default() };
+            let config = Config { header, ports, report: 36, waves: vec![5, 100], ..paper() };
             let mut pair = pair_of(&config, slow());
             pair.set_fate(Box::new(|s| if s.index % 13 == 7 { Fate::Lose } else { Fate::Deliver }));
             exchange(&mut pair, 300_000, 70_001);
@@ -250,7 +251,7 @@ fn headers_of_four_octets_and_long_reports_carry_as_well() {
 
 #[test]
 fn the_opener_s_waves_are_those_of_both_directions() {
-    let wwp = |waves: Vec<u16>| Box::new(Wwp::new(Config { waves, ..Config::default() }, 5).unwrap());
+    let wwp = |waves: Vec<u16>| Box::new(Wwp::new(Config { waves, ..paper() }, 5).unwrap());
     let mut pair = Pair::new(wwp(vec![3, 7]), wwp(vec![1, 2, 4, 8]), slow());
     pair.watch = true;
     exchange(&mut pair, 1024 * 14, 1024 * 14);
@@ -263,7 +264,7 @@ fn the_opener_s_waves_are_those_of_both_directions() {
 fn loss_duplication_and_reordering_leave_the_octets_whole() {
     for seed in 0..60u64 {
         let favour = [Favour::Balanced, Favour::Throughput, Favour::Energy][seed as usize % 3];
-        let mut pair = pair_of(&Config { favour, ..Config::default() }, slow());
+        let mut pair = pair_of(&Config { favour, ..paper() }, slow());
         let mut n = 0;
         pair.set_fate(Box::new(move |_| {
             n += 1;
@@ -280,19 +281,19 @@ fn loss_duplication_and_reordering_leave_the_octets_whole() {
 
 #[test]
 fn a_dead_peer_is_found_out_and_nobody_at_home_is_said_at_once() {
-    let mut pair = pair_of(&Config::default(), slow());
+    let mut pair = pair_of(&paper(), slow());
     pair.open(End::Client);
     pair.write(End::Client, Body::filler(1, 500_000));
     pair.drive_until(Instant::ZERO + MS * 600);
     pair.set_fate(Box::new(|_| Fate::Lose));
     pair.drive_until(Instant::ZERO + Duration::from_secs(200));
     assert_eq!(pair.client().closed(), Some(CloseReason::TimedOut));
-    let mut away = pair_of(&Config::default(), slow());
+    let mut away = pair_of(&paper(), slow());
     away.server().stop_listening();
     away.open(End::Client);
     away.drive();
     assert_eq!((away.client().closed(), away.refused), (Some(CloseReason::Refused), 1));
-    let mut silent = pair_of(&Config::default(), slow());
+    let mut silent = pair_of(&paper(), slow());
     silent.set_fate(Box::new(|_| Fate::Lose));
     silent.open(End::Client);
     silent.drive();
@@ -302,7 +303,7 @@ fn a_dead_peer_is_found_out_and_nobody_at_home_is_said_at_once() {
 #[test]
 fn a_reset_ends_both_ends() {
     for end in [End::Client, End::Server] {
-        let mut pair = pair_of(&Config::default(), slow());
+        let mut pair = pair_of(&paper(), slow());
         pair.open(End::Client);
         pair.drive_until(Instant::ZERO + MS * 400);
         pair.reset(end);
@@ -314,7 +315,7 @@ fn a_reset_ends_both_ends() {
 
 #[test]
 fn segments_of_impossible_waves_levels_and_numbers_change_nothing() {
-    let mut pair = pair_of(&Config::default(), slow());
+    let mut pair = pair_of(&paper(), slow());
     pair.open(End::Client);
     let body = Body::filler(1, 300_000);
     pair.write(End::Client, body.clone());
@@ -367,7 +368,7 @@ fn episodes() -> impl Strategy<Value = Episode> {
             baseline: Rate::from_bits_per_second(baseline * 1_500_000),
             // Longer than any trouble lasts: giving up has a test of its own.
             give_up: Duration::from_secs(1_000_000),
-            ..Config::default()
+            ..paper()
         };
         Episode { seed: l.0, chances: l.1, late: l.2, sizes, config }
     })
