@@ -5,7 +5,7 @@ use airloom_wire::uintvar;
 use super::element::{is_token, pair, q, q_text, q_value, split};
 use super::languages::LANGUAGES;
 use super::read::{Framed, Reader, string};
-use super::{media, plain, write};
+use super::{fields, media, plain, write};
 
 /// How a name and its number belong together, and what the general form looks like.
 pub(super) struct Names {
@@ -47,8 +47,8 @@ fn language_number(name: &str) -> Option<u64> {
     if name == "*" {
         return Some(0);
     }
-    let known = LANGUAGES.iter().find(|language| language.0.eq_ignore_ascii_case(name));
-    known.map(|language| u64::from(language.1))
+    let at = LANGUAGES.binary_search_by(|language| fields::compare(language.0, name)).ok()?;
+    Some(u64::from(LANGUAGES[at].1))
 }
 
 fn language_name(number: u64) -> Option<&'static str> {
@@ -153,4 +153,18 @@ fn general(names: &Names, mut rest: Reader<'_>) -> Option<String> {
         }
     }
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_are_sorted_and_every_name_leads_to_its_number() {
+        assert!(LANGUAGES.is_sorted_by(|a, b| fields::compare(a.0, b.0).is_lt()));
+        for (name, number) in LANGUAGES {
+            assert_eq!(language_number(&name.to_ascii_uppercase()), Some(u64::from(*number)));
+        }
+        assert_eq!((language_number("xx"), language_number("*")), (None, Some(0)));
+    }
 }
