@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use airloom_wire::{charset, uintvar};
 
 use super::element::{always_quoted, integer, is_token, pair, q, q_text, q_value, quoted, split};
-use super::fields;
+use super::index::Index;
 use super::media_types::MEDIA_TYPES;
 use super::parameters::{self, Kind, SECURITY};
 use super::read::{Framed, Reader, string};
@@ -14,8 +14,9 @@ use super::{date, plain, write};
 
 /// The number of the media type `name` for a peer of encoding version `1.minor`.
 fn number(name: &str, minor: u8) -> Option<u16> {
-    let at = MEDIA_TYPES.binary_search_by(|row| fields::compare(row.0, name)).ok()?;
-    (MEDIA_TYPES[at].2 <= minor).then_some(MEDIA_TYPES[at].1)
+    static NAMES: LazyLock<Index> = LazyLock::new(|| Index::new(MEDIA_TYPES.iter().map(|row| row.0)));
+    let row = NAMES.places(name).map(|at| &MEDIA_TYPES[at]).find(|row| row.0.eq_ignore_ascii_case(name))?;
+    (row.2 <= minor).then_some(row.1)
 }
 
 /// The media type with this number.
@@ -256,8 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn media_types_are_sorted_and_every_number_is_there_once() {
-        assert!(MEDIA_TYPES.is_sorted_by(|a, b| fields::compare(a.0, b.0).is_lt()));
+    fn every_media_type_has_a_number_of_its_own() {
         let mut numbers: Vec<_> = MEDIA_TYPES.iter().map(|row| row.1).collect();
         numbers.sort_unstable();
         numbers.dedup();

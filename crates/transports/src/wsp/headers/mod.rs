@@ -27,6 +27,7 @@ mod decode;
 mod element;
 mod encode;
 mod fields;
+mod index;
 mod languages;
 mod media;
 mod media_types;

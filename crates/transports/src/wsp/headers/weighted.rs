@@ -1,11 +1,14 @@
 //! Lists whose elements have a weight: `Accept-Charset`, `Accept-Encoding`, `Accept-Language`, `TE`.
 
+use std::sync::LazyLock;
+
 use airloom_wire::uintvar;
 
 use super::element::{is_token, pair, q, q_text, q_value, split};
+use super::index::Index;
 use super::languages::LANGUAGES;
 use super::read::{Framed, Reader, string};
-use super::{fields, media, plain, write};
+use super::{media, plain, write};
 
 /// How a name and its number belong together, and what the general form looks like.
 pub(super) struct Names {
@@ -47,8 +50,9 @@ fn language_number(name: &str) -> Option<u64> {
     if name == "*" {
         return Some(0);
     }
-    let at = LANGUAGES.binary_search_by(|language| fields::compare(language.0, name)).ok()?;
-    Some(u64::from(LANGUAGES[at].1))
+    static NAMES: LazyLock<Index> = LazyLock::new(|| Index::new(LANGUAGES.iter().map(|row| row.0)));
+    let row = NAMES.places(name).map(|at| &LANGUAGES[at]).find(|row| row.0.eq_ignore_ascii_case(name))?;
+    Some(u64::from(row.1))
 }
 
 fn language_name(number: u64) -> Option<&'static str> {
@@ -160,8 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_sorted_and_every_name_leads_to_its_number() {
-        assert!(LANGUAGES.is_sorted_by(|a, b| fields::compare(a.0, b.0).is_lt()));
+    fn every_language_leads_to_its_number() {
         for (name, number) in LANGUAGES {
             assert_eq!(language_number(&name.to_ascii_uppercase()), Some(u64::from(*number)));
         }
