@@ -338,14 +338,15 @@ def second_clock(data: Data) -> Evidence:
 
 
 def real_responses(run: Run) -> list[float]:
-    """From each request to the last octets of its response, ns, as seen where the mobile meets the link."""
+    """From each request to the last new octets of its response, ns, as seen where the mobile meets the link."""
     seen = ip(run).filter(pl.col("point") == "mobile.radio.ip")
     carries_data = pl.col("len") > 80
     # A request follows on the client's pause; one that TCP sent again does not. What the server sends again into the
     # pause, and its acknowledgement, do not count.
     is_first = (pl.col("t_ns") - pl.col("t_ns").shift(1)) > 4_000_000_000
     asked = seen.filter((pl.col("dir") == "ul") & carries_data).filter(is_first)["t_ns"].to_list()
-    came = seen.filter((pl.col("dir") == "dl") & (pl.col("event") == "rx") & carries_data)["t_ns"].to_numpy()
+    segments = seen.filter((pl.col("dir") == "dl") & (pl.col("event") == "rx") & carries_data)
+    came = segments.unique(["flow", "seq"], keep="first", maintain_order=True)["t_ns"].to_numpy()
     spans = itertools.pairwise([*asked, math.inf])
     return [float(came[(came > begin) & (came < end)].max()) - begin for begin, end in spans]
 
