@@ -343,14 +343,14 @@ impl<A: App, B: App> Pair<A, B> {
     pub(crate) fn summary(&self) -> BTreeMap<String, f64> {
         let mut summary = Summary::default();
         self.a.summarise(&mut summary);
-        summary.values
+        summary.values.into_iter().collect()
     }
 
     /// Results of the server.
     pub(crate) fn server_summary(&self) -> BTreeMap<String, f64> {
         let mut summary = Summary::default();
         self.b.summarise(&mut summary);
-        summary.values
+        summary.values.into_iter().collect()
     }
 
     /// What was recorded.

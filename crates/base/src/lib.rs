@@ -12,6 +12,7 @@ pub mod packet;
 pub mod random;
 pub mod record;
 pub mod service;
+pub mod summary;
 pub mod time;
 pub mod timer;
 pub mod units;

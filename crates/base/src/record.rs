@@ -3,11 +3,11 @@
 //! A machine pushes facts; it never formats or writes. `record/` alone knows file formats. Off, a record costs
 //! one predictable branch.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::machine::{Direction, Station};
 use crate::service::FlowFacts;
+pub use crate::summary::Summary;
 use crate::time::{Duration, Instant};
 
 /// An observation point: where packets or PDUs are seen.
@@ -354,33 +354,5 @@ impl Outbox {
         self.packets.clear();
         self.octets.clear();
         self.facts.clear();
-    }
-}
-
-/// Flat name -> number map of a run's results; names carry their unit (`goodput_bit_s`).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
-    prefix: String,
-    /// The values, sorted by name.
-    pub values: BTreeMap<String, f64>,
-}
-
-impl Summary {
-    /// What follows belongs to `owner`: names become `owner.name`. Empty: no prefix.
-    pub fn set_owner(&mut self, owner: &str) {
-        self.prefix = if owner.is_empty() { String::new() } else { format!("{owner}.") };
-    }
-    /// Sets a value. Not-a-number is left out: a number that does not exist is not printed.
-    pub fn set(&mut self, name: &str, value: f64) {
-        if !value.is_nan() {
-            // Adding zero turns the negative zero, which is what the sum of no numbers is, into the usual one.
-            self.values.insert(format!("{}{name}", self.prefix), value + 0.0);
-        }
-    }
-    /// Sets a value if there is one.
-    pub fn set_some(&mut self, name: &str, value: Option<f64>) {
-        if let Some(v) = value {
-            self.set(name, v);
-        }
     }
 }

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("{error}");
         std::process::exit(1)
     });
-    for (name, value) in &results.summary.values {
+    for (name, value) in results.summary.values {
         eprintln!("{name:<40} {value}");
     }
     eprintln!("{:?}, exit code {:?}", report.outcome, report.exit_code);

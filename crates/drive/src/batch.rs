@@ -8,14 +8,16 @@
     reason = "how long a run takes is what the caller asks, no model is told"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
 use airloom_base::Instant;
 use airloom_record::{Column, Pile, Values};
+use airloom_world::Books;
 use airloom_world::scenario::{RecordKind, Scenario};
 
-use crate::run::{self, Results};
+use crate::run;
 use crate::virtual_time::Outcome;
 
 /// Into how many equal spans of time a rate over time is divided.
@@ -67,35 +69,39 @@ pub struct Batch {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summaries {
     /// All names that occur, sorted.
-    pub names: Vec<String>,
+    pub names: Arc<[String]>,
     /// Run by run the value of each name; not-a-number where a run has no such value.
     pub values: Vec<f64>,
     runs: usize,
 }
 
 impl Summaries {
-    fn push(&mut self, summary: &BTreeMap<String, f64>) {
+    /// A run with these values, whose names are sorted.
+    fn push(&mut self, names: &Arc<[String]>, values: &[f64]) {
         // Runs of one scenario have the same names: then nothing has to be looked up.
-        if !self.names.iter().eq(summary.keys()) {
-            self.add_names(summary);
-        }
-        if summary.len() == self.names.len() {
-            self.values.extend(summary.values());
+        if Arc::ptr_eq(&self.names, names) {
+            self.values.extend(values);
+        } else if self.add_names(names) {
+            self.names = Arc::clone(names);
+            self.values.extend(values);
         } else {
-            self.values.extend(self.names.iter().map(|n| summary.get(n).copied().unwrap_or(f64::NAN)));
+            let of = |name: &String| names.binary_search(name).ok().map_or(f64::NAN, |n| values[n]);
+            self.values.extend(self.names.iter().map(of));
         }
         self.runs += 1;
     }
 
-    /// Makes room for names that are new.
-    fn add_names(&mut self, summary: &BTreeMap<String, f64>) {
-        if summary.keys().all(|name| self.names.binary_search(name).is_ok()) {
-            return;
+    /// Makes room for names that are new. Are these then all there are?
+    fn add_names(&mut self, more: &Arc<[String]>) -> bool {
+        if self.runs == 0 {
+            self.names = Arc::clone(more);
+        }
+        if more.iter().all(|name| self.names.binary_search(name).is_ok()) {
+            return self.names.len() == more.len();
         }
         let before = std::mem::take(&mut self.names);
-        self.names = before.iter().chain(summary.keys()).cloned().collect();
-        self.names.sort_unstable();
-        self.names.dedup();
+        let all: BTreeSet<&String> = before.iter().chain(more.iter()).collect();
+        self.names = all.into_iter().cloned().collect();
         let mut values = vec![f64::NAN; self.runs * self.names.len()];
         for (old, name) in before.iter().enumerate() {
             let new = self.names.binary_search(name).unwrap_or_else(|_| unreachable!("it was taken over"));
@@ -104,6 +110,7 @@ impl Summaries {
             }
         }
         self.values = values;
+        self.names.len() == more.len()
     }
 
     /// The summary of a run, as it was.
@@ -126,7 +133,7 @@ pub fn simulate<'s>(
     let begin = Clock::now();
     let mut batch = Batch::default();
     let mut piles: BTreeMap<&'static str, Pile> = BTreeMap::new();
-    let mut own: Option<(&Scenario, Scenario)> = None;
+    let mut own: Option<(&Scenario, Scenario, Books)> = None;
     // The last look of a run comes too late to stop it: the next one is then not begun.
     let mut go_on = true;
     for (number, one) in wanted.into_iter().enumerate() {
@@ -134,9 +141,9 @@ pub fn simulate<'s>(
             break;
         }
         // Most runs differ from the one before in their seed only.
-        let scenario = match &mut own {
-            Some((of, scenario)) if std::ptr::eq(*of, one.scenario) && !one.rate => scenario,
-            _ => &mut own.insert((one.scenario, one.scenario.clone())).1,
+        let (_, scenario, books) = match &mut own {
+            Some(own) if std::ptr::eq(own.0, one.scenario) && !one.rate => own,
+            _ => own.insert((one.scenario, one.scenario.clone(), Books::default())),
         };
         scenario.run.seed = one.seed;
         scenario.run.record.retain(|kind| *kind == RecordKind::Congestion && tables.contains(&"congestion"));
@@ -145,21 +152,24 @@ pub fn simulate<'s>(
             scenario.run.points = Some(vec!["*.ip".to_owned()]);
         }
         let start = Clock::now();
-        let results = run::simulate(scenario, "", None, |now| {
+        let results = run::carry_out(scenario, "", None, |now| {
             go_on = look(now);
             go_on
         });
+        let results = results.map(|(outcome, world, tables)| {
+            world.summarise(books);
+            (outcome, tables)
+        });
         let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut made = Made { outcome: Err(String::new()), took_ns, rate: None };
-        let mut summary = BTreeMap::new();
         match results {
-            Ok(Results { outcome: Outcome::Stopped, .. }) => break,
-            Ok(results) => {
-                made.outcome = Ok(results.outcome);
-                summary = results.summary.values;
+            Ok((Outcome::Stopped, _)) => break,
+            Ok((outcome, found)) => {
+                made.outcome = Ok(outcome);
+                batch.summaries.push(books.names(), books.values());
                 let is_wanted =
                     |name: &str| if name == "packets" { one.rate } else { tables.contains(&name) };
-                for (name, columns) in results.tables.into_columns_of(is_wanted) {
+                for (name, columns) in found.into_columns_of(is_wanted) {
                     if name == "packets" {
                         made.rate = rate(&columns);
                     } else {
@@ -167,12 +177,14 @@ pub fn simulate<'s>(
                     }
                 }
             }
-            Err(error) => made.outcome = Err(error.to_string()),
+            Err(error) => {
+                made.outcome = Err(error.to_string());
+                batch.summaries.push(&Arc::default(), &[]);
+            }
         }
         if one.rate {
             own = None;
         }
-        batch.summaries.push(&summary);
         batch.runs.push(made);
     }
     batch.tables = piles.into_iter().map(|(name, pile)| (name, pile.into_columns())).collect();
@@ -239,7 +251,7 @@ mod tests {
             let mut alone = scenario.clone();
             alone.run.seed = seed;
             let alone = run::simulate(&alone, "", None, |_| true).unwrap();
-            let summary = alone.summary.values.iter().map(|(name, value)| (name.as_str(), *value));
+            let summary = alone.summary.values.iter().map(|(name, value)| (name, *value));
             assert_eq!(batch.summaries.of(run), summary.collect());
             assert_eq!(made.outcome, Ok(Outcome::Complete));
             assert_eq!(made.rate.is_some(), seed == 1);
@@ -286,9 +298,10 @@ mod tests {
             [&[("b", 1.0)], &[], &[("a", 2.0), ("c", 3.0)], &[("a", 4.0), ("b", 5.0)]];
         let mut table = Summaries::default();
         for summary in all {
-            table.push(&summary.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+            let names: Arc<[String]> = summary.iter().map(|(name, _)| (*name).to_owned()).collect();
+            table.push(&names, &summary.iter().map(|(_, value)| *value).collect::<Vec<_>>());
         }
-        assert_eq!(table.names, ["a", "b", "c"]);
+        assert_eq!(table.names[..], ["a", "b", "c"]);
         for (run, summary) in all.iter().enumerate() {
             assert_eq!(table.of(run), summary.iter().copied().collect());
         }

@@ -105,8 +105,19 @@ pub fn simulate(
     scenario: &Scenario,
     run_id: &str,
     capture: Option<&Path>,
-    mut progress: impl FnMut(Instant) -> bool,
+    progress: impl FnMut(Instant) -> bool,
 ) -> Result<Results, DriveError> {
+    let (outcome, world, tables) = carry_out(scenario, run_id, capture, progress)?;
+    Ok(Results { outcome, summary: world.summary(), tables })
+}
+
+/// The same; the world as it is at the end gives the summary.
+pub(crate) fn carry_out(
+    scenario: &Scenario,
+    run_id: &str,
+    capture: Option<&Path>,
+    mut progress: impl FnMut(Instant) -> bool,
+) -> Result<(Outcome, World, Tables), DriveError> {
     let mut world = scenario.build(false)?;
     let mut recorder = recorder(scenario, run_id, capture)?;
     let until = match scenario.run.until {
@@ -124,5 +135,6 @@ pub fn simulate(
         return Err(e.into());
     }
     check_timeline(&world)?;
-    Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
+    let tables = recorder.finish()?;
+    Ok((outcome, world, tables))
 }

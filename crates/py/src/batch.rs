@@ -69,7 +69,7 @@ pub fn simulate_many<'py>(
     all.set_item("run_id", ids)?;
     let rates = made.runs.iter().map(|r| r.rate.as_ref().map(plain_rate));
     all.set_item("rate", rates.collect::<Vec<_>>())?;
-    all.set_item("keys", made.summaries.names)?;
+    all.set_item("keys", made.summaries.names.to_vec())?;
     all.set_item("values", PyBytes::new(py, &octets!(made.summaries.values)))?;
     let plain = PyDict::new(py);
     for (name, columns) in made.tables {

@@ -55,7 +55,7 @@ impl PyResults {
         }
         Ok(PyResults {
             outcome: name(results.outcome),
-            summary: results.summary.values,
+            summary: results.summary.values.into_iter().collect(),
             tables: tables.unbind(),
             exit_code: report.and_then(|r| r.exit_code),
             valid: report.is_none_or(Report::is_valid),

@@ -13,7 +13,7 @@ fn values(text: &str) -> BTreeMap<String, f64> {
     let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
     let limit = Until::Done { limit: Duration::from_secs(7200) };
     assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-    world.summary().values
+    world.summary().values.into_iter().collect()
 }
 
 #[test]

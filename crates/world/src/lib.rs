@@ -24,4 +24,5 @@ mod world;
 pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
 pub use host::Totals;
 pub use port::{PortDevice, PortId, PortInfo, RealTcp};
+pub use summary::Books;
 pub use world::{Strays, World};
