@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from airloom.capture import packets
 from airloom.plot.sequence_chart import Arrow
 
 _WTP = {1: "Invoke", 2: "Result", 3: "Ack", 4: "Abort", 5: "Segmented Invoke", 6: "Segmented Result", 7: "Negative Ack"}
@@ -16,7 +17,7 @@ def arrows(file: Path, left: str, right: str) -> list[Arrow]:
     """The datagrams between the points `left` and `right` of a capture without losses, in the order they were sent."""
     seen: dict[tuple[str, bool], list[tuple[float, bytes]]] = {}
     home = None
-    for point, time, octets in _packets(file):
+    for point, time, octets in packets(file):
         home = home or octets[12:16]  # the first datagram is the client's, who is on the left
         seen.setdefault((point, octets[12:16] == home), []).append((time, octets))
     found = []
@@ -26,32 +27,6 @@ def arrows(file: Path, left: str, right: str) -> list[Arrow]:
         for (begin, octets), (end, _) in zip(seen.get((sender, is_right), []), came, strict=False):
             found.append(Arrow(begin, end, is_right, label(octets)))
     return sorted(found)
-
-
-def _packets(file: Path) -> Iterator[tuple[str, float, bytes]]:
-    """Point, time in s, and octets of each packet of a pcapng file with timestamps in nanoseconds."""
-    data = file.read_bytes()
-    names: list[str] = []
-    at = 0
-    while at + 12 <= len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        if kind == 1:
-            names.append(_option(data[at + 16 : at + length - 4], 2))
-        elif kind == 6:
-            interface, high, low, captured = struct.unpack_from("<IIII", data, at + 8)
-            begin = at + 28
-            yield names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured]
-        at += length
-
-
-def _option(octets: bytes, wanted: int) -> str:
-    at = 0
-    while at + 4 <= len(octets):
-        code, length = struct.unpack_from("<HH", octets, at)
-        if code == wanted:
-            return octets[at + 4 : at + 4 + length].decode()
-        at += 4 + (length + 3) // 4 * 4
-    return ""
 
 
 def label(datagram: bytes) -> str:

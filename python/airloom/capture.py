@@ -1,0 +1,46 @@
+"""The packets of a capture that a run wrote, for whoever wants to look at their octets."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+#: Types of blocks (pcapng, sections 4.2 and 4.3), and the option with an interface's name.
+_INTERFACE, _PACKET, _NAME = 1, 6, 2
+
+
+class Captured(NamedTuple):
+    """A packet where it was seen."""
+
+    #: Name of the observation point.
+    point: str
+    at_s: float
+    octets: bytes
+
+
+def packets(file: Path) -> Iterator[Captured]:
+    """The packets of a pcapng file with timestamps in nanoseconds, as ours are."""
+    data = file.read_bytes()
+    names: list[str] = []
+    at = 0
+    while at + 12 <= len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == _INTERFACE:
+            names.append(_option(data[at + 16 : at + length - 4], _NAME))
+        elif kind == _PACKET:
+            interface, high, low, captured = struct.unpack_from("<IIII", data, at + 8)
+            begin = at + 28
+            yield Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured])
+        at += length
+
+
+def _option(octets: bytes, wanted: int) -> str:
+    at = 0
+    while at + 4 <= len(octets):
+        code, length = struct.unpack_from("<HH", octets, at)
+        if code == wanted:
+            return octets[at + 4 : at + 4 + length].decode()
+        at += 4 + (length + 3) // 4 * 4
+    return ""
