@@ -81,6 +81,13 @@ def test_a_mobile_that_is_never_released_has_no_tail() -> None:
     assert spent["joules"].sum() == pytest.approx(10 * run.summary["simulated_s"])
 
 
+def test_a_radio_behind_an_element_has_its_own_timers() -> None:
+    radio = 'bearer = "vdeldrop", over = { umts-dch = { rrc = { dch_inactivity = "3s" } } }'
+    run = parse(WIRE.replace('bearer = "wireline", rate = "1Mbit/s", delay = "20ms"', radio), "wire.toml").run()
+    spent = {(part, what): s for _, part, what, s, _ in analysis.energy(run, SIMPLE).rows()}
+    assert spent["tail", "dch"] == 3.0
+
+
 def test_every_mobile_of_a_cell_is_told_apart() -> None:
     run = (
         al.load("umts-page")

@@ -83,7 +83,7 @@ def energy(run: Run, model: str | Model = "umts.captivate", *, link: str | None 
     if link not in links:
         raise UsageError(f"the run has no link {link!r}; it has {', '.join(links)}")
     forms = {"states": _by_states, "interface": _by_interface, "packets": _by_packets}
-    rows = forms[model.form](run, model, link, links[link])
+    rows = forms[model.form](run, model, link, _bearer(links[link]))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row").filter(
         pl.col("seconds").is_null() | (pl.col("seconds") > 0)
     )
@@ -116,6 +116,16 @@ def overheads(flows: pl.DataFrame) -> pl.DataFrame:
 
 
 Row = tuple[str, str, str, float | None, float]
+
+
+def _bearer(keys: dict[str, Any]) -> dict[str, Any]:
+    """The keys of the bearer that a link comes down to, below what stands in front of it (`over`).
+
+    >>> _bearer({"bearer": "vdeldrop", "over": {"umts-dch": {"rrc": {}}}})
+    {'rrc': {}}
+    """
+    below = keys.get("over")
+    return _bearer(next(iter(below.values()))) if isinstance(below, dict) and below else keys
 
 
 def _by_states(run: Run, model: Model, link: str, keys: dict[str, Any]) -> list[Row]:
