@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wave_and_wait import figures, transfers
+from wave_and_wait import bursts, figures, jitter, phases, procedures, transfers
 
-COMPUTE = transfers.COMPUTE
+COMPUTE = {**transfers.COMPUTE, **procedures.COMPUTE, **phases.COMPUTE, **jitter.COMPUTE, **bursts.COMPUTE}
 FIGURES = figures.FIGURES
 TABLES = figures.TABLES

@@ -9,6 +9,11 @@ from matplotlib.figure import Figure
 from airloom.plot.figure import LINES
 from airloom.study import Data
 
+from .around import around
+from .bursts import costs
+from .further import locked, radio, rivals, sensitivity, shared
+from .jitter import confusion
+from .phases import recoveries
 from .transfers import DROPS, PHASES, TABLE_1, over, seconds, total
 
 NAMES = {"tcp": "TCP Reno", "wwp": "WWP"}
@@ -40,6 +45,26 @@ def phase_lengths(data: Data) -> Figure:
     axes.set_ylabel("connection time (s)")
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=8)
+    return figure
+
+
+def lengths(data: Data) -> Figure:
+    """Connection time at 33 % against the length of phases and where they begin: whole off-phases make the steps."""
+    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    panels = figure.subplots(1, 2)
+    lengths = data.table("lengths-wwp", "runs")["phase"].unique().sort().to_list()
+    for axes, (protocol, label) in zip(panels, NAMES.items(), strict=True):
+        for n, first in enumerate(("off", "on", "random")):
+            found = [
+                data.per_seed(f"lengths-{protocol}", "runs", "completion_s", phase=length, first=first).mean()
+                for length in lengths
+            ]
+            axes.plot(lengths, found, label=f"begins {first}" if first != "random" else "begins anywhere", **LINES[n])
+        axes.set_title(label, loc="left", fontsize=9)
+        axes.set_xlabel("length of phases (s)")
+        axes.set_ylabel("connection time (s)")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8)
     return figure
 
 
@@ -82,9 +107,19 @@ def table_2(data: Data) -> tuple[list[str], list[list[str]]]:
 FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
     "times": ("Table 1: connection times", times),
     "phases": ("Time against the length of phases, 33 % dropped", phase_lengths),
+    "lengths": ("The same from each beginning: what explains Table 1", lengths),
+    "around": ("Around one on-phase, 33 % dropped", around),
 }
 
 TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
     "Table 1, ours and the paper's": table_1,
     "Table 2, phases of 4 to 10 s": table_2,
+    "What is made of the phases": recoveries,
+    "Decisions after probe cycles, by what there was": confusion,
+    "A burst that is over at once": costs,
+    "Lengths of phases, and the timer that locks to them": locked,
+    "Ours: rivals behind the same element": rivals,
+    "Ours: choices in WWP, each changed alone": sensitivity,
+    "Ours: radio links behind the element": radio,
+    "Ours: two transfers on one bottleneck": shared,
 }

@@ -1,0 +1,54 @@
+"""W33: what it costs to shrink the window for a burst of errors that is over at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airloom.analysis import energy_models
+from airloom.study import Data, Evidence, value
+
+from .transfers import BASE, Numbers, total
+
+#: The same TCP, but for what a loss does to it.
+REACTIONS = {
+    "reno": "Reno: halves, or begins anew",
+    "probing": "TCP-Probing: probes, and goes on where nothing changed",
+}
+#: Ratios, which is all that is compared here.
+MODEL = "wlan.ratio"
+
+
+def completion(data: Data, sweep: str, **where: object) -> Numbers:
+    """Connection times."""
+    return data.per_seed(sweep, "runs", "completion_s", **where)
+
+
+def joules(data: Data, sweep: str, **where: object) -> Numbers:
+    """What the sender's radio spends until the transfer is over: sending, receiving, waiting."""
+    watts = energy_models()[MODEL].watts
+    up, down = (data.per_seed(sweep, "runs", f"{way}.busy_s", **where) for way in ("uplink", "downlink"))
+    waiting = completion(data, sweep, **where) - up - down
+    return watts["transmit"] * up + watts["receive"] * down + watts["idle"] * waiting
+
+
+def _ratio(of: Callable[..., Numbers]) -> Callable[[Data], Evidence]:
+    def evidence(data: Data) -> Evidence:
+        data.at_default_only()
+        reno, probing = (of(data, "bursts", reaction=reaction) for reaction in REACTIONS)
+        return value(reno / probing, "")
+
+    return evidence
+
+
+COMPUTE: dict[str, Callable[[Data], Evidence]] = {"W33.time": _ratio(completion), "W33.energy": _ratio(joules)}
+
+
+def costs(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Time, octets and energy of both reactions."""
+    rows = []
+    for reaction, says in REACTIONS.items():
+        time = completion(data, "bursts", reaction=reaction).mean()
+        over = total(data, "bursts", reaction=reaction).mean() - BASE
+        spent = joules(data, "bursts", reaction=reaction).mean()
+        rows.append([says, f"{time:.1f}", f"{over / 1000:.1f}", f"{spent:.1f}"])
+    return ["a third dropped for 0.3 s every 5 s", "time (s)", "overhead (kB)", f"energy ({MODEL})"], rows

@@ -1,0 +1,91 @@
+"""Further than the paper: other rivals, radio links, a shared bottleneck, and what our own choices do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from airloom import analysis
+from airloom.study import Data
+
+from .bursts import completion
+from .transfers import BASE, total
+
+Table = tuple[list[str], list[list[str]]]
+
+
+def labels(data: Data, sweep: str, axis: str) -> list[str]:
+    """The levels of an axis, in the order of the file."""
+    return data.table(sweep, "runs").sort("point")[axis].unique(maintain_order=True).to_list()
+
+
+def rivals(data: Data) -> Table:
+    """Mean time and overhead behind the same element."""
+    cases = labels(data, "rivals", "element")
+    rows = []
+    for rival in labels(data, "rivals", "rival"):
+        cells = [rival]
+        for case in cases:
+            where = {"rival": rival, "element": case}
+            over = (total(data, "rivals", **where).mean() - BASE) / 1000
+            cells.append(f"{completion(data, 'rivals', **where).mean():.0f} s, {over:.0f} kB")
+        rows.append(cells)
+    return ["", *cases], rows
+
+
+def locked(data: Data) -> Table:
+    """TCP's times at 33 % by the length of phases, and what they are where the timer and the phases cannot lock."""
+    rows = []
+    lengths = data.table("locked", "runs")["phase"].unique().sort().to_list()
+    for how in labels(data, "locked", "how"):
+        times = [completion(data, "locked", how=how, phase=length) for length in lengths]
+        rows.append([f"TCP, {how}", *(f"{of.mean():.0f}" for of in times)])
+    for label, sweep, where in (("every third", "table-2-wwp", {"drop": 33}), ("a third, by chance", "locked-wwp", {})):
+        times = [completion(data, sweep, phase=length, **where) for length in lengths]
+        rows.append([f"WWP, {label}", *(f"{of.mean():.0f}" for of in times)])
+    return ["33 %: s", *(f"{length} s" for length in lengths)], rows
+
+
+def sensitivity(data: Data) -> Table:
+    """WWP with one of our choices changed."""
+    drops = (10, 33)
+    rows = []
+    for choice in labels(data, "sensitivity", "choice"):
+        cells = [choice]
+        for drop in drops:
+            where = {"choice": choice, "drop": drop}
+            over = (total(data, "sensitivity", **where).mean() - BASE) / 1000
+            cells += [f"{completion(data, 'sensitivity', **where).mean():.1f}", f"{over:.1f}"]
+        rows.append(cells)
+    return ["", *(f"{drop} %: {what}" for drop in drops for what in ("s", "kB"))], rows
+
+
+def radio(data: Data) -> Table:
+    """1 MB to a mobile over radio links behind the element: time, and on UMTS what the radio spends in its states."""
+    rows = []
+    for bearer, model in (("umts-dch", "umts.captivate"), ("egprs", None)):
+        for protocol in labels(data, "radio", "protocol"):
+            runs = [run for _, run in data.runs("radio", bearer=bearer, protocol=protocol)]
+            cells = [f"{np.mean([run.summary['completion_s'] for run in runs]):.0f}"]
+            for tail in (False, True):
+                if model is None:
+                    cells.append("no model")
+                    continue
+                of_runs = [analysis.joules_per_megabyte(r, analysis.energy(r, model), tail=tail) for r in runs]
+                cells.append(f"{np.mean(of_runs):.1f}")
+            rows.append([bearer, protocol, *cells])
+    return ["bearer, 33 %", "protocol", "time (s)", "J per MB", "with the tail"], rows
+
+
+def shared(data: Data) -> Table:
+    """Two flows on one bottleneck for a minute: what each gets, and Jain's index."""
+    rows = []
+    for pair in labels(data, "shared", "pair"):
+        flows = data.table("shared", "flows", pair=pair)
+        found = []
+        for _, of_seed in sorted(flows.group_by("seed"), key=lambda group: group[0]):
+            by_source = of_seed.sort("src")["app_bytes_up"].to_numpy().astype(float)
+            found.append((*by_source, by_source.sum() ** 2 / (len(by_source) * (by_source**2).sum())))
+        first, second, jain = np.mean(np.asarray(found), axis=0)
+        rate = [f"{octets * 8 / 60 / 1e6:.2f}" for octets in (first, second)]
+        rows.append([pair, *rate, f"{(first + second) * 8 / 60 / 3.3e6:.0%}", f"{jain:.3f}"])
+    return ["a and b", "a (Mbit/s)", "b (Mbit/s)", "of the link", "Jain's index"], rows

@@ -1,0 +1,127 @@
+"""Segments of WWP as they stand in a capture, and the waves and probe cycles that they make up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from airloom.capture import packets
+from airloom.run import Run
+
+#: The number in the IP header.
+_PROTOCOL = 253
+#: Names of kinds by their number; 13 is the segment that ends a short wave.
+_KINDS = {
+    0: "SYN",
+    1: "SYN_ACK",
+    2: "DATA",
+    3: "N-S_ACK",
+    4: "PROBE1",
+    5: "PR1_ACK",
+    6: "PROBE2",
+    7: "PR2_ACK",
+    8: "PROBE3",
+    9: "FIN",
+    10: "FIN_ACK",
+    11: "ACK",
+    12: "RST",
+    13: "DATA",
+}
+_SHORT_WAVE_ENDS = 13
+#: The level that the first wave has: the highest.
+FIRST_LEVEL = 3
+
+
+class Segment(NamedTuple):
+    """A segment with the header of six octets, where it was seen."""
+
+    at_s: float
+    #: It comes from the host that sends the data.
+    is_forward: bool
+    kind: str
+    ends_short_wave: bool
+    level: int
+    wave: int
+    number: int
+    #: Octets of the segment, without IP.
+    octets: int
+
+
+class Wave(NamedTuple):
+    """A wave as it left."""
+
+    #: The level that the receiver had told.
+    told: int
+    level: int
+    segments: list[Segment]
+
+
+class Cycle(NamedTuple):
+    """A probe cycle that was completed, as the receiver saw it."""
+
+    at_s: float
+    kinds: tuple[str, ...]
+    #: Its two round-trip times.
+    trips_s: tuple[float, float]
+    #: The level told before, and by the N-S_ACK that ended it.
+    before: int
+    after: int
+
+    @property
+    def jitter_s(self) -> float:
+        """The difference of the two times."""
+        return abs(self.trips_s[0] - self.trips_s[1])
+
+
+def seen(run: Run, host: str) -> Iterator[Segment]:
+    """The segments that pass a host's link, in order of time."""
+    assert run.capture is not None
+    opener = b""
+    for point, at_s, octets in packets(run.capture):
+        if not point.startswith(f"{host}.") or octets[9] != _PROTOCOL:
+            continue
+        opener = opener or octets[12:16]
+        header = octets[(octets[0] & 15) * 4 :]
+        kind = header[0] >> 4
+        yield Segment(
+            at_s=at_s,
+            is_forward=octets[12:16] == opener,
+            kind=_KINDS[kind],
+            ends_short_wave=kind == _SHORT_WAVE_ENDS,
+            level=header[0] & 15,
+            wave=header[1],
+            number=int.from_bytes(header[2:5]),
+            octets=int.from_bytes(octets[2:4]) - (octets[0] & 15) * 4,
+        )
+
+
+def waves(run: Run) -> list[Wave]:
+    """The waves that the sender sent."""
+    found: list[Wave] = []
+    told = FIRST_LEVEL
+    for segment in seen(run, "sender"):
+        if segment.kind == "DATA":
+            if not found or found[-1].segments[-1].wave != segment.wave:
+                found.append(Wave(told, segment.level, []))
+            found[-1].segments.append(segment)
+        elif segment.kind == "N-S_ACK" and found and segment.wave == found[-1].segments[-1].wave:
+            told = segment.level
+    return found
+
+
+def cycles(run: Run) -> list[Cycle]:
+    """The probe cycles that were completed."""
+    found: list[Cycle] = []
+    told, newest = FIRST_LEVEL, -1
+    steps: dict[str, float] = {}
+    for segment in seen(run, "receiver"):
+        if segment.kind == "PROBE1" and segment.number > newest:
+            newest, steps = segment.number, {segment.kind: segment.at_s}
+        elif segment.kind in ("PR1_ACK", "PROBE2", "PR2_ACK", "PROBE3") and segment.number == newest and steps:
+            steps.setdefault(segment.kind, segment.at_s)
+        elif segment.kind == "N-S_ACK":
+            if next(reversed(steps), "") == "PROBE3":
+                trips = (steps["PROBE2"] - steps["PR1_ACK"], steps["PROBE3"] - steps["PR2_ACK"])
+                found.append(Cycle(segment.at_s, (*steps, segment.kind), trips, told, segment.level))
+            told, steps = segment.level, {}
+    return found
