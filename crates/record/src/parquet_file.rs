@@ -5,16 +5,19 @@
 //! columns of a sweep hold few different values.
 
 use std::hash::Hash;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use airloom_base::lookup::Table;
+use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::ColumnWriter;
+use parquet::column::writer::{ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, SchemaDescriptor, Type};
 
 /// The cells of a column; rows that are empty have any value.
 pub enum Cells<'a> {
@@ -44,6 +47,9 @@ pub struct Field<'a> {
     pub valid: Option<Vec<bool>>,
 }
 
+/// How many values of a column are looked at to see whether they repeat.
+const LOOKED_AT: usize = 1000;
+
 /// Rows of a group.
 const GROUP: usize = 1_000_000;
 
@@ -65,19 +71,51 @@ pub fn file(fields: &[Field<'_>]) -> Result<Vec<u8>> {
     for field in fields {
         properties = properties.set_column_dictionary_enabled(ColumnPath::from(field.name), field.repeats());
     }
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties.build()))?;
+    let (schema, properties) = (Arc::new(schema), Arc::new(properties.build()));
+    let columns = SchemaDescriptor::new(Arc::clone(&schema));
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(&properties))?;
     let rows = fields.first().map_or(0, |f| f.cells.len());
     for begin in (0..rows).step_by(GROUP) {
         let end = rows.min(begin + GROUP);
+        let encode = |(field, column): (&Field<'_>, &ColumnDescPtr)| -> Result<_> {
+            let mut sink = TrackedWrite::new(Vec::new());
+            let pages = Box::new(SerializedPageWriter::new(&mut sink));
+            let mut writer = get_column_writer(Arc::clone(column), Arc::clone(&properties), pages);
+            field.write(&mut writer, begin, end)?;
+            let closed = writer.close()?;
+            Ok((Bytes::from(sink.into_inner()?), closed))
+        };
         let mut group = writer.next_row_group()?;
-        for field in fields {
-            let Some(mut column) = group.next_column()? else { break };
-            field.write(column.untyped(), begin, end)?;
-            column.close()?;
+        for column in on_all_cores(fields.iter().zip(columns.columns()), encode) {
+            let (octets, closed) = column?;
+            group.append_column(&octets, closed)?;
         }
         group.close()?;
     }
     writer.into_inner()
+}
+
+/// What `make` makes of each item, in their order: a share of them on each core of the machine.
+fn on_all_cores<I: Send, O: Send>(
+    items: impl ExactSizeIterator<Item = I>,
+    make: impl Fn(I) -> O + Sync,
+) -> Vec<O> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let share = items.len().div_ceil(cores).max(1);
+    let mut items: Vec<I> = items.collect();
+    let (first, make) = (items.drain(..share.min(items.len())).collect::<Vec<I>>(), &make);
+    thread::scope(|scope| {
+        let mut others = Vec::new();
+        while !items.is_empty() {
+            let some: Vec<I> = items.drain(..share.min(items.len())).collect();
+            others.push(scope.spawn(move || some.into_iter().map(make).collect::<Vec<O>>()));
+        }
+        let mut made: Vec<O> = first.into_iter().map(make).collect();
+        for other in others {
+            made.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        made
+    })
 }
 
 /// All columns may have empty rows: a column is the same in every file, whatever is in it.
@@ -110,7 +148,7 @@ impl Cells<'_> {
 }
 
 impl Field<'_> {
-    /// Has at least every second value been there before? Otherwise a dictionary costs more than it saves.
+    /// Has at least every second of the first values been there before? Otherwise a dictionary costs more than it saves.
     fn repeats(&self) -> bool {
         match &self.cells {
             Cells::I64(v) => repeat(v.iter()),
@@ -149,8 +187,8 @@ impl Field<'_> {
 }
 
 fn repeat<T: Copy + Eq + Hash>(values: impl ExactSizeIterator<Item = T>) -> bool {
-    let (rows, mut seen, mut last) = (values.len(), Table::default(), None);
-    for value in values {
+    let (rows, mut seen, mut last) = (values.len().min(LOOKED_AT), Table::default(), None);
+    for value in values.take(rows) {
         let is_new = last != Some(value) && seen.insert(value, ()).is_none();
         if is_new && 2 * seen.len() > rows {
             return false;
