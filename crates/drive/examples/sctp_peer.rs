@@ -1,7 +1,11 @@
 //! `sctp_peer`: SCTP in UDP on real sockets; echoes or counts messages, or sends them and judges what comes back.
 //!
-//!     sctp_peer serve UDP-ADDRESS PORT [echo|discard]
-//!     sctp_peer send UDP-ADDRESS PEER-UDP-ADDRESS PORT [echo|discard] [OCTETS] [STREAMS] [MESSAGE]
+//!     sctp_peer serve UDP-ADDRESS PORT [echo|reset|discard]
+//!     sctp_peer send UDP-ADDRESS PEER-UDP-ADDRESS PORT [echo|reset|discard] [OCTETS] [STREAMS] [MESSAGE]
+//!
+//! `reset` is `echo` with changes of the streams (RFC 6525) in the middle of the transfer, all asked for by who sends: its
+//! streams begin anew while they are in use, and when everything has come back two of the peer's do, then all of both with the
+//! TSNs, and there are two more for the second half of the messages.
 //!
 //! A message begins with its stream (2 octets), its number in the stream and its length (4 each), and goes on with
 //! octets that follow from these. Who receives judges order and content. The result is one line of JSON.
@@ -12,8 +16,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use airloom_base::{Body, CloseReason, TransportEvent};
-use airloom_drive::sctp::{Endpoint, Id};
-use airloom_transports::sctp::{Config, Message, Outgoing};
+use airloom_drive::sctp::{Endpoint, Id, What};
+use airloom_transports::sctp::{Answer, Config, Message, Outgoing, Reconfigured, Request};
 
 /// Octets in front of the pattern.
 const FRONT: usize = 10;
@@ -36,6 +40,40 @@ struct Tally {
     octets: u64,
     wrong: u64,
     next: BTreeMap<u16, u32>,
+    changes: Changes,
+}
+
+/// How often streams have changed.
+#[derive(Default)]
+struct Changes {
+    /// Ours began anew.
+    ours: u32,
+    /// The peer's did.
+    theirs: u32,
+    /// All did, with the TSNs.
+    all: u32,
+    /// There are more.
+    more: u32,
+}
+
+impl Changes {
+    fn count(&mut self, what: Reconfigured) {
+        use Reconfigured as R;
+        let counter = match what {
+            R::Answered(Request::ResetIncoming(_), Answer::Performed) => return,
+            R::Answered(Request::ResetOutgoing(_), Answer::Performed) | R::OutgoingReset(_) => &mut self.ours,
+            R::IncomingReset(_) => &mut self.theirs,
+            R::Answered(Request::ResetAssociation, Answer::Performed) | R::AssociationReset => &mut self.all,
+            R::Answered(Request::AddOutgoing(_) | Request::AddIncoming(_), Answer::Performed)
+            | R::IncomingAdded(_)
+            | R::OutgoingAdded(_) => &mut self.more,
+            R::Answered(request, answer) => {
+                eprintln!("{request:?}: {answer:?}");
+                return;
+            }
+        };
+        *counter += 1;
+    }
 }
 
 impl Tally {
@@ -52,10 +90,11 @@ impl Tally {
 
     /// Prints it; was everything as it should be?
     fn report(&self, role: &str, end: Option<CloseReason>) -> bool {
-        let Tally { messages, octets, wrong, .. } = self;
+        let Tally { messages, octets, wrong, changes, .. } = self;
+        let Changes { ours, theirs, all, more } = changes;
         let end_name = end.map_or("silence", CloseReason::name);
         println!(
-            "{{\"role\":\"{role}\",\"messages\":{messages},\"octets\":{octets},\"streams\":{},\"wrong\":{wrong},\"end\":\"{end_name}\"}}",
+            "{{\"role\":\"{role}\",\"messages\":{messages},\"octets\":{octets},\"streams\":{},\"wrong\":{wrong},\"changes\":[{ours},{theirs},{all},{more}],\"end\":\"{end_name}\"}}",
             self.next.len()
         );
         *wrong == 0 && end == Some(CloseReason::Finished)
@@ -89,7 +128,14 @@ fn serve(at: SocketAddr, port: u16, echo: bool) -> std::io::Result<bool> {
     let (mut tally, mut back) = (Tally::default(), Sending::default());
     while let Some(event) = endpoint.wait(PATIENCE)? {
         let id = event.id;
-        match event.what {
+        let what = match event.what {
+            What::Transport(what) => what,
+            What::Streams(change) => {
+                tally.changes.count(change);
+                continue;
+            }
+        };
+        match what {
             TransportEvent::Readable(stream, _) => {
                 while let Some(arrived) = endpoint.receive(id, stream) {
                     let octets = tally.judge(&arrived);
@@ -109,40 +155,101 @@ fn serve(at: SocketAddr, port: u16, echo: bool) -> std::io::Result<bool> {
     Ok(tally.report("server", None))
 }
 
-/// Sends `octets` in messages of `len` over `streams` and, if they come back, judges them.
-fn send(
-    at: SocketAddr,
-    to: SocketAddr,
-    port: u16,
-    echo: bool,
+/// A transfer as the sending side plans it.
+#[derive(Clone, Copy)]
+struct Transfer {
+    mode: Mode,
     octets: usize,
     streams: u16,
+    /// Octets of a message.
     len: usize,
-) -> std::io::Result<bool> {
-    let config = Config { outbound_streams: streams, ..Config::default() };
+}
+
+/// What the serving side does with what it gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Discard,
+    Echo,
+    /// Sends it back, while streams change.
+    Reset,
+}
+
+/// Streams that are added in the middle.
+const MORE: u16 = 2;
+
+impl Transfer {
+    fn count(&self) -> usize {
+        self.octets.div_ceil(self.len)
+    }
+
+    /// Messages up to this one are sent before the streams change.
+    fn half(&self) -> usize {
+        if self.mode == Mode::Reset { self.count() / 2 } else { self.count() }
+    }
+
+    /// Puts these messages in order, dealt over so many streams; numbers go on where each stream was.
+    fn plan(
+        &self,
+        which: std::ops::Range<usize>,
+        streams: u16,
+        next: &mut BTreeMap<u16, u32>,
+        out: &mut Sending,
+    ) {
+        for n in which {
+            let stream = (n % usize::from(streams)) as u16;
+            let number = next.entry(stream).or_default();
+            let len = self.len.min(self.octets - n * self.len).max(FRONT);
+            out.waiting.push_back((stream, message(stream, *number, len)));
+            *number += 1;
+        }
+    }
+}
+
+/// Sends messages and, if they come back, judges them.
+fn send(at: SocketAddr, to: SocketAddr, port: u16, transfer: Transfer) -> std::io::Result<bool> {
+    let config = Config { outbound_streams: transfer.streams, ..Config::default() };
     let mut endpoint = Endpoint::bind(at, config)?;
     let Some(id) = endpoint.connect(to, port) else { return Ok(false) };
-    let (mut tally, mut out) = (Tally::default(), Sending::default());
-    let count = octets.div_ceil(len);
-    for n in 0..count {
-        let stream = (n % usize::from(streams)) as u16;
-        let number = (n / usize::from(streams)) as u32;
-        out.waiting.push_back((stream, message(stream, number, len.min(octets - n * len).max(FRONT))));
-    }
-    let expected = if echo { count as u64 } else { 0 };
+    let (mut tally, mut out, mut next) = (Tally::default(), Sending::default(), BTreeMap::new());
+    let (count, half) = (transfer.count(), transfer.half());
+    transfer.plan(0..half, transfer.streams, &mut next, &mut out);
+    let expected = if transfer.mode == Mode::Discard { 0 } else { count as u64 };
+    let mut changes = match transfer.mode {
+        Mode::Reset => vec![
+            Request::AddOutgoing(MORE),
+            Request::ResetAssociation,
+            Request::ResetIncoming(vec![0, 1]),
+            Request::ResetOutgoing(Vec::new()),
+        ],
+        _ => Vec::new(),
+    };
     while let Some(event) = endpoint.wait(PATIENCE)? {
         match event.what {
-            TransportEvent::Readable(stream, _) => {
+            What::Transport(TransportEvent::Readable(stream, _)) => {
                 while let Some(arrived) = endpoint.receive(id, stream) {
                     tally.judge(&arrived);
                 }
             }
-            TransportEvent::Closed(reason) => {
+            What::Transport(TransportEvent::Closed(reason)) => {
                 return Ok(tally.report("client", Some(reason)) && tally.messages == expected);
             }
-            _ => {}
+            What::Streams(change) => {
+                if matches!(change, Reconfigured::Answered(Request::AddOutgoing(_), Answer::Performed)) {
+                    transfer.plan(half..count, transfer.streams + MORE, &mut next, &mut out);
+                }
+                tally.changes.count(change);
+            }
+            What::Transport(_) => {}
         }
-        if out.pump(&mut endpoint, id) && tally.messages == expected {
+        let is_sent = out.pump(&mut endpoint, id);
+        // The first change as soon as all is written, the others when it has come back.
+        while is_sent && (changes.len() == 4 || tally.messages == half as u64) {
+            let Some(request) = changes.pop() else { break };
+            if !endpoint.reconfigure(id, request) {
+                return Ok(false);
+            }
+        }
+        if is_sent && tally.messages == expected {
             endpoint.shut_down(id);
         }
     }
@@ -158,14 +265,20 @@ fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let at: SocketAddr = rest.first().ok_or("which address?")?.parse()?;
     let word = |n: usize| rest.get(addresses + n).copied();
     let port = word(0).ok_or("which port?")?.parse()?;
-    let echo = word(1) == Some("echo");
+    let mode = match word(1) {
+        Some("echo") => Mode::Echo,
+        Some("reset") => Mode::Reset,
+        _ => Mode::Discard,
+    };
     let number = |n: usize, usual: usize| word(n).map_or(Ok(usual), str::parse);
     Ok(match *role {
-        "serve" => serve(at, port, echo)?,
+        "serve" => serve(at, port, mode != Mode::Discard)?,
         "send" => {
             let to = rest.get(1).ok_or("to which address?")?.parse()?;
             let streams = u16::try_from(number(3, 1)?.max(1))?;
-            send(at, to, port, echo, number(2, 1_000_000)?, streams, number(4, 1200)?.max(FRONT))?
+            let transfer =
+                Transfer { mode, octets: number(2, 1_000_000)?, streams, len: number(4, 1200)?.max(FRONT) };
+            send(at, to, port, transfer)?
         }
         _ => return Err("usage: sctp_peer serve|send ..".into()),
     })

@@ -122,11 +122,27 @@ fn five_megabytes_on_eight_streams_cross_a_bad_wire_in_both_roles() {
             for mode in ["discard", "echo"] {
                 let [client, server] = transfer(&folder, &theirs, we, mode, 8, message);
                 let count = OCTETS.div_ceil(message as u64);
-                let all = |role: &str| json!({ "role": role, "messages": count, "octets": OCTETS, "streams": 8, "wrong": 0, "end": "finished" });
+                let all = |role: &str| json!({ "role": role, "messages": count, "octets": OCTETS, "streams": 8, "wrong": 0, "changes": [0, 0, 0, 0], "end": "finished" });
                 assert_eq!(server, all("server"));
-                let nothing = json!({ "role": "client", "messages": 0, "octets": 0, "streams": 0, "wrong": 0, "end": "finished" });
+                let nothing = json!({ "role": "client", "messages": 0, "octets": 0, "streams": 0, "wrong": 0, "changes": [0, 0, 0, 0], "end": "finished" });
                 assert_eq!(client, if mode == "echo" { all("client") } else { nothing });
             }
+        }
+    }
+}
+
+#[test]
+fn streams_begin_anew_and_become_more_in_the_middle_of_a_transfer_whoever_asks() {
+    let Some(_guard) = laboratory("sctp_usrsctp_reset", &["cc"]) else { return };
+    let folder = Folder::new("usrsctp-reset");
+    let Some(theirs) = their_peer(&folder) else { return };
+    for we in [We::Open, We::Are] {
+        let said = transfer(&folder, &theirs, we, "reset", 8, 1200);
+        let count = OCTETS.div_ceil(1200);
+        for (role, said) in ["client", "server"].iter().zip(said) {
+            // The streams of each end once, then all, and two more: ten in the end.
+            let all = json!({ "role": role, "messages": count, "octets": OCTETS, "streams": 10, "wrong": 0, "changes": [1, 1, 1, 1], "end": "finished" });
+            assert_eq!(said, all, "{we:?}");
         }
     }
 }

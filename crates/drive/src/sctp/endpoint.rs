@@ -14,7 +14,7 @@ use airloom_base::record::Outbox;
 use airloom_base::service::{Identity, Path};
 use airloom_base::{Cx, Instant, Packet, PathId, Protocol, Transport, TransportEvent};
 use airloom_transports::sctp::wire::Header;
-use airloom_transports::sctp::{Association, Config, Message, Outgoing, Sctp};
+use airloom_transports::sctp::{Association, Config, Message, Outgoing, Reconfigured, Request, Sctp};
 use bytes::Bytes;
 
 use super::encapsulation::{self, OVERHEAD};
@@ -37,14 +37,23 @@ const SHORTEST: Duration = Duration::from_micros(1);
 pub struct Id(u64);
 
 /// What happened to an association.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Which one.
     pub id: Id,
     /// A peer opened it ([`TransportEvent::Opened`] comes with it).
     pub is_accepted: bool,
     /// What.
-    pub what: TransportEvent,
+    pub what: What,
+}
+
+/// What can happen to an association.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// What happens to every connection.
+    Transport(TransportEvent),
+    /// Its streams have changed, or will not.
+    Streams(Reconfigured),
 }
 
 /// What tells associations apart: the peer's address and port, and our port.
@@ -137,6 +146,11 @@ impl Endpoint {
     /// The next whole message of a stream.
     pub fn receive(&mut self, id: Id, stream: u16) -> Option<Message> {
         self.with(id, |association, cx| association.receive(cx, stream)).flatten()
+    }
+
+    /// Asks the peer for a change of the streams, as [`Association::reconfigure`].
+    pub fn reconfigure(&mut self, id: Id, request: Request) -> bool {
+        self.with(id, |association, cx| association.reconfigure(cx, request)).unwrap_or(false)
     }
 
     /// Shuts an association down once all that was sent has arrived.
@@ -302,8 +316,13 @@ impl Endpoint {
             while let Some(what) = peer.association.poll_event() {
                 is_gone |= what == TransportEvent::Gone;
                 if !matches!(what, TransportEvent::Gone | TransportEvent::Lingering) {
+                    let what = What::Transport(what);
                     self.events.push_back(Event { id, is_accepted: peer.is_accepted, what });
                 }
+            }
+            while let Some(what) = peer.association.poll_reconfigured() {
+                let what = What::Streams(what);
+                self.events.push_back(Event { id, is_accepted: peer.is_accepted, what });
             }
             let mut cx = Cx { now, records: &mut self.records };
             let Some(unit) = peer.association.poll_transmit(&mut cx) else { break };

@@ -17,4 +17,4 @@ mod encapsulation;
 mod endpoint;
 
 pub use encapsulation::PORT;
-pub use endpoint::{Endpoint, Event, Id};
+pub use endpoint::{Endpoint, Event, Id, What};

@@ -4,7 +4,7 @@ use airloom_base::{CloseReason, Cx, Duration, Packet};
 use bytes::Bytes;
 
 use super::association::{Association, SackDue};
-use super::chunk::{Cause, Chunk, Data, Parameter, Sack};
+use super::chunk::{Cause, Chunk, Data, Sack};
 use super::inbound::Taken;
 use super::state::State;
 use super::wire::{Chunks, Header};
@@ -122,7 +122,7 @@ impl Association {
                     self.sack_due = SackDue::Now;
                 }
             }
-            Chunk::ReConfig(parameters) => self.refuse_reconfiguration(from, &parameters),
+            Chunk::ReConfig(parameters) => self.reconfiguration_arrives(cx, from, parameters),
             Chunk::Pad(_) => {}
             Chunk::Unknown(kind, flags, value) => {
                 //= RFC 9260 (3.2): the two highest bits say what is to be done.
@@ -141,30 +141,6 @@ impl Association {
     pub(super) fn answer(&mut self, path: u8, chunk: Chunk) {
         if self.control.len() < 16 {
             self.control.push_back((path, chunk));
-        }
-    }
-
-    /// Requests of RFC 6525 are denied, each with its number: streams are not reset here.
-    fn refuse_reconfiguration(&mut self, from: u8, parameters: &[Parameter]) {
-        let denied: Vec<Parameter> = parameters
-            .iter()
-            .filter_map(|p| match p {
-                Parameter::OutgoingReset(reset) => Some(reset.request),
-                Parameter::IncomingReset(request, _)
-                | Parameter::SsnTsnReset(request)
-                | Parameter::AddOutgoing(request, _)
-                | Parameter::AddIncoming(request, _) => Some(*request),
-                _ => None,
-            })
-            .take(2)
-            .map(|response| Parameter::ReconfigResponse {
-                response,
-                result: super::chunk::parameter::result::DENIED,
-                next: None,
-            })
-            .collect();
-        if !denied.is_empty() {
-            self.answer(from, Chunk::ReConfig(denied));
         }
     }
 

@@ -17,6 +17,7 @@ use super::flight::Flight;
 use super::inbound::{Inbound, Message};
 use super::outbound::{Outbound, Outgoing};
 use super::path::PathState;
+use super::reconfiguration::Reconfiguration;
 use super::state::State;
 
 /// What all associations of a host share.
@@ -51,6 +52,7 @@ pub struct Association {
     pub(super) out: Outbound,
     pub(super) flight: Flight,
     pub(super) inbound: Inbound,
+    pub(super) reconfiguration: Reconfiguration,
     /// Chunks to be sent on a path: nothing but user data may share their packet.
     pub(super) control: VecDeque<(u8, Chunk)>,
     /// Chunks that go out alone under another tag: path, tag, chunk.
@@ -111,6 +113,7 @@ impl Association {
             out: Outbound::new(config.outbound_streams, config.scheduler),
             flight: Flight::new(tsn, 0),
             inbound: Inbound::new(0, config.inbound_streams, config.receive_buffer.0),
+            reconfiguration: Reconfiguration::default(),
             control: VecDeque::new(),
             strays: VecDeque::new(),
             cookie: None,
@@ -293,6 +296,7 @@ impl Association {
             path.heartbeat.stop();
         }
         self.sack_due = SackDue::No;
+        self.stop_reconfiguring();
         if reason == CloseReason::Finished {
             self.tell_end();
         } else {
@@ -386,7 +390,7 @@ impl Transport for Association {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let own = earliest(&[self.t1, self.t2, self.t5, self.sack_timer]);
+        let own = earliest(&[self.t1, self.t2, self.t5, self.sack_timer, self.reconfiguration.timer]);
         let paths = self.paths.iter().filter_map(|p| earliest(&[p.t3, p.heartbeat])).min();
         match (own, paths) {
             (Some(a), Some(b)) => Some(a.min(b)),

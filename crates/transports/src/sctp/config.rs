@@ -141,6 +141,10 @@ settings! {
     interleaving: bool,
     /// FORWARD-TSN (RFC 3758) is offered: messages may be given up.
     partial_reliability: bool,
+    /// RE-CONFIG (RFC 6525) is offered: streams may begin anew, and more may be added.
+    stream_reset: bool,
+    /// Streams of each direction at most, when the peer asks for more.
+    most_streams: u16,
     /// Which stream sends next.
     scheduler: Scheduling,
 }
@@ -191,10 +195,16 @@ impl Profile {
             ecn: false,
             interleaving: false,
             partial_reliability: true,
+            stream_reset: true,
+            most_streams: 2048,
             scheduler: Scheduling::Fcfs,
         };
-        let of_2007 =
-            Config { rto_initial: Duration::from_secs(3), growth_by_cumulative: true, ..today.clone() };
+        let of_2007 = Config {
+            rto_initial: Duration::from_secs(3),
+            growth_by_cumulative: true,
+            stream_reset: false,
+            ..today.clone()
+        };
         match self {
             Profile::Rfc9260 => today,
             Profile::Rfc4960 => of_2007,

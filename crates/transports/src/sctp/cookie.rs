@@ -17,6 +17,7 @@ pub(super) struct Abilities {
     pub ecn: bool,
     pub interleaving: bool,
     pub forward_tsn: bool,
+    pub reconfiguration: bool,
 }
 
 impl Abilities {
@@ -31,6 +32,7 @@ impl Abilities {
             ecn: init.parameters.contains(&Parameter::EcnCapable),
             interleaving: supports(kind::I_DATA),
             forward_tsn: init.parameters.contains(&Parameter::ForwardTsnSupported),
+            reconfiguration: supports(kind::RE_CONFIG),
         }
     }
 
@@ -48,6 +50,10 @@ impl Abilities {
                 extensions.push(kind::I_FORWARD_TSN);
             }
         }
+        if config.stream_reset {
+            //= RFC 6525 (5.1.1): who understands RE-CONFIG says so.
+            extensions.push(kind::RE_CONFIG);
+        }
         if !extensions.is_empty() {
             parameters.push(Parameter::SupportedExtensions(extensions));
         }
@@ -63,15 +69,24 @@ impl Abilities {
             ecn: self.ecn && config.ecn,
             interleaving: self.interleaving && config.interleaving,
             forward_tsn: self.forward_tsn && config.partial_reliability,
+            reconfiguration: self.reconfiguration && config.stream_reset,
         }
     }
 
     fn bits(self) -> u32 {
-        u32::from(self.ecn) | u32::from(self.interleaving) << 1 | u32::from(self.forward_tsn) << 2
+        [self.ecn, self.interleaving, self.forward_tsn, self.reconfiguration]
+            .into_iter()
+            .rev()
+            .fold(0, |bits, is_able| bits << 1 | u32::from(is_able))
     }
 
     fn from_bits(bits: u32) -> Self {
-        Abilities { ecn: bits & 1 != 0, interleaving: bits & 2 != 0, forward_tsn: bits & 4 != 0 }
+        Abilities {
+            ecn: bits & 1 != 0,
+            interleaving: bits & 2 != 0,
+            forward_tsn: bits & 4 != 0,
+            reconfiguration: bits & 8 != 0,
+        }
     }
 }
 

@@ -56,6 +56,9 @@ pub(super) struct Acked {
     pub lost: bool,
 }
 
+/// No window is so large.
+const FAR: u64 = 1 << 30;
+
 /// All chunks sent and not acknowledged cumulatively.
 pub(super) struct Flight {
     /// TSN of the first one, or the next if there is none.
@@ -93,6 +96,13 @@ impl Flight {
             spurious: 0,
             gave_up: 0,
         }
+    }
+
+    /// The next chunk has this TSN; nothing may be in flight (RFC 6525, 5.2.4).
+    pub fn restart(&mut self, next: u32) {
+        self.base = first(next);
+        self.advanced = self.base - 1;
+        self.forward_due = false;
     }
 
     /// TSN of the next new chunk.
@@ -239,7 +249,9 @@ impl Flight {
         let mut result = Acked::default();
         let cumulative = unwrap(self.base.saturating_sub(1), sack.cumulative);
         if cumulative >= self.next() {
-            return Acked { is_absurd: true, ..result };
+            // Half the numbers away, it is one from before TSNs began anew (RFC 6525, 5.2.4).
+            let is_absurd = cumulative - self.next() < FAR;
+            return Acked { is_absurd, is_old: !is_absurd, ..result };
         }
         if cumulative + 1 < self.base {
             //= RFC 9260 (6.2.1, D i): out of date.

@@ -10,6 +10,7 @@ use super::config::Config;
 use super::cookie::{self, Abilities, Cookie, Refusal};
 use super::flight::Flight;
 use super::inbound::Inbound;
+use super::reconfiguration::Reconfiguration;
 use super::state::State;
 use super::wire::Header;
 
@@ -193,6 +194,9 @@ impl Association {
         self.init_errors = 0;
         self.state = State::Established;
         self.facts.established = Some(cx.now);
+        // No data of the peer's has been taken yet.
+        let peers = (self.inbound.cumulative + 1) as u32;
+        self.reconfiguration = Reconfiguration::new(self.local_tsn, peers);
         self.event(TransportEvent::Opened);
         for number in 0..self.paths.len() {
             self.arm_heartbeat(cx.now, number);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use airloom_base::Body;
 
 use super::chunk::{Data, ForwardTsn, Sack};
+use super::outbound::names;
 use super::serial::{first, unwrap, unwrap16};
 
 /// A message as it arrived.
@@ -88,6 +89,15 @@ pub(super) enum Taken {
     Contradiction,
 }
 
+/// Streams that begin anew once everything up to a TSN is there (RFC 6525, 5.2.2).
+struct PendingReset {
+    last: u64,
+    /// Streams; none: all.
+    streams: Vec<u16>,
+    /// What came under the new numbers already.
+    early: Vec<(u64, Data)>,
+}
+
 /// What a chunk is counted for in the buffer.
 fn charge(body: &Body) -> u64 {
     (body.len() as u64).max(LEAST)
@@ -106,6 +116,8 @@ pub(super) struct Inbound {
     /// Octets held.
     held: u64,
     buffer: u64,
+    /// A reset of streams that waits for what was sent before it.
+    reset: Option<PendingReset>,
     /// Streams that have something to read and had nothing before.
     pub fresh: VecDeque<u16>,
     pub delivered: u64,
@@ -129,6 +141,7 @@ impl Inbound {
             limit,
             held: 0,
             buffer,
+            reset: None,
             fresh: VecDeque::new(),
             delivered: 0,
         }
@@ -227,7 +240,20 @@ impl Inbound {
             return Taken::NoStream;
         }
         self.held += len;
-        let is_good = match (data.begin && data.end, data.interleaved) {
+        //= RFC 6525 (5.2.2, E2): what was sent after the reset waits for it.
+        if let Some(reset) = &mut self.reset
+            && tsn > reset.last
+            && names(&reset.streams, data.stream)
+        {
+            reset.early.push((tsn, data));
+            return Taken::New;
+        }
+        if self.place(tsn, data) { Taken::New } else { Taken::Contradiction }
+    }
+
+    /// Puts a chunk where it belongs. False: it contradicts others.
+    fn place(&mut self, tsn: u64, data: Data) -> bool {
+        match (data.begin && data.end, data.interleaved) {
             (true, true) if data.fsn != 0 => false,
             (true, true) => {
                 // A fragment of the same message, begun or ended otherwise, contradicts it.
@@ -241,8 +267,7 @@ impl Inbound {
             }
             (false, true) => self.interleaved(data),
             (false, false) => self.fragment(tsn, data),
-        };
-        if is_good { Taken::New } else { Taken::Contradiction }
+        }
     }
 
     /// Do the neighbours in TSN of this chunk say otherwise about where messages begin and end?
@@ -482,6 +507,62 @@ impl Inbound {
             self.advance(skipped.stream);
         }
         self.held = self.held.saturating_sub(dropped);
+    }
+
+    /// The peer's streams (none: all) begin anew behind this TSN. Done already, or once all before has come
+    /// ([`Inbound::reset_done`])?
+    pub fn reset(&mut self, last: u32, streams: &[u16]) -> bool {
+        let last = unwrap(self.cumulative, last);
+        if last <= self.cumulative {
+            self.begin_anew(streams);
+            return true;
+        }
+        self.reset = Some(PendingReset { last, streams: streams.to_vec(), early: Vec::new() });
+        false
+    }
+
+    /// If the reset that was waited for can be done: does it. False: what came behind it contradicts itself.
+    pub fn reset_done(&mut self) -> Option<(Vec<u16>, bool)> {
+        let reset = self.reset.take_if(|reset| reset.last <= self.cumulative)?;
+        self.begin_anew(&reset.streams);
+        let is_good = reset.early.into_iter().all(|(tsn, data)| self.place(tsn, data));
+        Some((reset.streams, is_good))
+    }
+
+    /// The next message of these streams (none: of all) is the first one again.
+    fn begin_anew(&mut self, streams: &[u16]) {
+        let ids = (0..self.limit).take(self.streams.len());
+        for id in ids.filter(|id| names(streams, *id)) {
+            // What came early and waits for what was given up is delivered in its order.
+            while let Some((&early, _)) = self.stream(id).early.first_key_value() {
+                self.stream(id).next = early;
+                self.advance(id);
+            }
+            let stream = self.stream(id);
+            stream.next = first(0);
+            let partial = std::mem::take(&mut stream.partial);
+            let octets: u64 =
+                partial.values().flat_map(|p| p.fragments.values()).map(|d| charge(&d.body)).sum();
+            self.held = self.held.saturating_sub(octets);
+        }
+    }
+
+    /// Everything begins anew: the peer's next TSN is this one, and so do the streams (RFC 6525, 5.2.4).
+    pub fn restart(&mut self, next: u32) {
+        let dropped: u64 = self.fragments.values().map(|d| charge(&d.body)).sum();
+        self.held = self.held.saturating_sub(dropped);
+        self.fragments.clear();
+        self.ranges.clear();
+        self.duplicates.clear();
+        let early = self.reset.take().map_or_else(Vec::new, |reset| reset.early);
+        self.held = self.held.saturating_sub(early.iter().map(|(_, d)| charge(&d.body)).sum());
+        self.begin_anew(&[]);
+        self.cumulative = first(next) - 1;
+    }
+
+    /// The peer may send on so many streams more.
+    pub fn add(&mut self, streams: u16) {
+        self.limit = self.limit.saturating_add(streams);
     }
 
     /// The acknowledgement, of at most so many gap blocks and duplicates together.

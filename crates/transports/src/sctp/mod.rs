@@ -20,6 +20,7 @@
 //! | windows, round trips | `path.rs` | RFC 9260, 6.3, 7.2 |
 //! | timeouts, heartbeats, path failure | `timers.rs` | RFC 9260, 6.3.3, 8 |
 //! | end | `shutdown.rs` | RFC 9260, 9 |
+//! | streams that begin anew, more of them | `reconfiguration.rs` | RFC 6525 |
 //! | settings | `config.rs` | |
 //!
 //! **Nothing is kept for an INIT**: the answer carries all in a cookie signed with SipHash-2-4 (128 bits), and an association
@@ -29,9 +30,9 @@
 //! read is their octets in order. `finish` shuts the association down: SCTP has no half close.
 //!
 //! Left out: address lists of the peer (the paths of an association are its host's to add), a restart that keeps the
-//! association (the old one ends as reset, the peer's repeated COOKIE ECHO makes the new one), stream reset (requests are
-//! denied), authentication and dynamic addresses (RFC 4895, 5061), partial delivery of a message that is larger than the receive
-//! buffer (it ends the association, "out of resource").
+//! association (the old one ends as reset, the peer's repeated COOKIE ECHO makes the new one), authentication and dynamic
+//! addresses (RFC 4895, 5061), partial delivery of a message that is larger than the receive buffer (it ends the association,
+//! "out of resource").
 
 mod arrival;
 mod association;
@@ -45,6 +46,7 @@ mod outbound;
 mod output;
 mod path;
 mod protocol;
+mod reconfiguration;
 pub mod scheduler;
 mod serial;
 mod shutdown;
@@ -59,3 +61,4 @@ pub use config::{Config, Profile};
 pub use inbound::Message;
 pub use outbound::{Outgoing, Reliability};
 pub use protocol::Sctp;
+pub use reconfiguration::{Answer, Reconfigured, Request};

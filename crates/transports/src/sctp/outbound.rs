@@ -82,6 +82,27 @@ pub(super) struct Outbound {
     /// Octets that wait.
     pub waiting: u64,
     orders: u64,
+    /// What waits for a reset of its stream.
+    held: Option<Held>,
+}
+
+/// Messages that are to be sent under numbers that begin anew (RFC 6525, 5.1.2).
+struct Held {
+    /// Streams; none: all.
+    streams: Vec<u16>,
+    /// What was written up to this one goes out under the old numbers.
+    after: u64,
+}
+
+impl Held {
+    fn holds(&self, stream: u16, order: u64) -> bool {
+        order > self.after && names(&self.streams, stream)
+    }
+}
+
+/// Does a list of streams of RFC 6525 name this one? An empty one names all.
+pub(super) fn names(streams: &[u16], id: u16) -> bool {
+    streams.is_empty() || streams.contains(&id)
 }
 
 /// The next fragment.
@@ -102,6 +123,7 @@ impl Outbound {
             current: None,
             waiting: 0,
             orders: 0,
+            held: None,
         }
     }
 
@@ -143,11 +165,66 @@ impl Outbound {
         self.waiting += message.body.len() as u64;
         self.orders += 1;
         let order = self.orders;
+        self.stream(id).queue.push_back(Waiting { message, order, fsn: 0 });
+        if !self.is_held(id, order) {
+            self.begin(id);
+        }
+    }
+
+    /// A stream has something to send.
+    fn begin(&mut self, id: u16) {
         if self.ready.insert(id) {
             let scheduler = self.scheduler.clone();
             scheduler.begins(&mut self.stream(id).standing);
         }
-        self.stream(id).queue.push_back(Waiting { message, order, fsn: 0 });
+    }
+
+    fn is_held(&self, id: u16, order: u64) -> bool {
+        self.held.as_ref().is_some_and(|held| held.holds(id, order))
+    }
+
+    /// The stream sends no more for now if nothing waits on it, or what does is held back.
+    fn rest(&mut self, id: u16) {
+        let front = self.streams.get(usize::from(id)).and_then(|s| s.queue.front());
+        if front.is_none_or(|w| self.is_held(id, w.order)) {
+            self.ready.remove(&id);
+        }
+    }
+
+    /// Holds back what is written to these streams (none: to all) from now on.
+    pub fn hold(&mut self, streams: Vec<u16>) {
+        self.held = Some(Held { streams, after: self.orders });
+    }
+
+    /// Has everything been given away that was written before [`Outbound::hold`]?
+    pub fn is_held_up(&self) -> bool {
+        let is_named = |id: &u16| self.held.as_ref().is_none_or(|held| names(&held.streams, *id));
+        !self.ready.iter().any(is_named)
+    }
+
+    /// Lets go what was held back, the streams beginning anew or going on as before.
+    pub fn let_go(&mut self, anew: bool) {
+        let Some(held) = self.held.take() else { return };
+        for id in (0..self.limit).take(self.streams.len()).filter(|id| names(&held.streams, *id)) {
+            let stream = self.stream(id);
+            if anew {
+                (stream.ordered, stream.unordered) = (0, 0);
+            }
+            if !stream.queue.is_empty() {
+                self.begin(id);
+            }
+        }
+    }
+
+    /// Has nothing been written to these streams (none: to any) since they began?
+    pub fn are_new(&self, streams: &[u16]) -> bool {
+        let is_new = |s: &Stream| (s.ordered, s.unordered) == (0, 0) && s.queue.is_empty();
+        (0u16..).zip(&self.streams).filter(|(id, _)| names(streams, *id)).all(|(_, s)| is_new(s))
+    }
+
+    /// So many streams more.
+    pub fn add(&mut self, streams: u16) {
+        self.limit = self.limit.saturating_add(streams);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -212,14 +289,14 @@ impl Outbound {
         if end {
             *sequence = sequence.wrapping_add(1);
             stream.queue.pop_front();
-            if stream.queue.is_empty() {
-                self.ready.remove(&id);
-            }
         }
         self.current = (!end).then_some(id);
         let len = fragment.data.body.len();
         self.waiting -= len as u64;
         self.scheduler.sent(id, &mut stream.standing, len);
+        if end {
+            self.rest(id);
+        }
         Some(fragment)
     }
 
@@ -232,9 +309,7 @@ impl Outbound {
         let Some(waiting) = stream.queue.pop_front() else { return 0 };
         let sequence = if waiting.message.unordered { &mut stream.unordered } else { &mut stream.ordered };
         *sequence = sequence.wrapping_add(1);
-        if stream.queue.is_empty() {
-            self.ready.remove(&id);
-        }
+        self.rest(id);
         if self.current == Some(id) {
             self.current = None;
         }
@@ -266,9 +341,7 @@ impl Outbound {
         for (_, order, id, _) in &least {
             let Some(stream) = self.streams.get_mut(usize::from(*id)) else { continue };
             stream.queue.retain(|waiting| waiting.order != *order);
-            if stream.queue.is_empty() {
-                self.ready.remove(id);
-            }
+            self.rest(*id);
         }
         self.waiting -= freed;
         least.into_iter().map(|(.., len)| len).collect()
@@ -277,7 +350,7 @@ impl Outbound {
     /// Drops messages that were not begun and whose time is over; returns their octets.
     pub fn expire(&mut self, now: Instant) -> u64 {
         let mut octets = 0;
-        let mut empty = Vec::new();
+        let mut over = Vec::new();
         for id in &self.ready {
             let Some(stream) = self.streams.get_mut(usize::from(*id)) else { continue };
             while let Some(front) = stream.queue.front()
@@ -286,13 +359,11 @@ impl Outbound {
             {
                 octets += front.message.body.len() as u64;
                 stream.queue.pop_front();
-            }
-            if stream.queue.is_empty() {
-                empty.push(*id);
+                over.push(*id);
             }
         }
-        for id in empty {
-            self.ready.remove(&id);
+        for id in over {
+            self.rest(id);
         }
         self.waiting -= octets;
         octets

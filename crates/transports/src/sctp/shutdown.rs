@@ -20,20 +20,23 @@ impl Association {
         }
     }
 
-    /// What follows once everything of ours is acknowledged.
+    /// What follows from what has happened: the streams, and the end once everything of ours is acknowledged.
     pub(super) fn follow_up(&mut self, cx: &mut Cx) {
-        if !self.flight.is_empty() || !self.out.is_empty() {
+        self.go_on_reconfiguring(cx);
+        if !self.flight.is_empty() || self.out.waiting > 0 {
             return;
         }
         match self.state {
             State::ShutdownPending => {
                 self.state = State::ShutdownSent;
+                self.stop_reconfiguring();
                 //= RFC 9260 (9.2): T5 guards the whole end.
                 self.t5.arm_after(cx.now, self.shared.config.rto_max * 5);
                 self.send_shutdown(cx);
             }
             State::ShutdownReceived => {
                 self.state = State::ShutdownAckSent;
+                self.stop_reconfiguring();
                 self.send_shutdown_ack(cx);
             }
             _ => {}

@@ -17,6 +17,8 @@ use super::state::State;
 use super::wire::{Header, parse};
 use super::*;
 
+mod reconfiguration;
+
 fn pair(client: Config, server: Config, link: LinkConfig) -> Pair {
     Pair::new(Box::new(Sctp::new(client, (1, 2))), Box::new(Sctp::new(server, (3, 4))), link)
 }

@@ -21,6 +21,9 @@ impl Association {
         if self.sack_timer.take_due(cx.now) && self.sack_due == SackDue::Later {
             self.sack_due = SackDue::Now;
         }
+        if self.reconfiguration.timer.take_due(cx.now) {
+            self.reconfiguration_expired(cx);
+        }
         for number in 0..self.paths.len() {
             if self.paths[number].t3.take_due(cx.now) {
                 self.t3_expired(cx, number);
@@ -48,7 +51,7 @@ impl Association {
     }
 
     /// A path gave no answer (8.1, 8.2).
-    fn failed(&mut self, number: usize) {
+    pub(super) fn failed(&mut self, number: usize) {
         self.errors += 1;
         let config = &self.shared.config;
         let path = &mut self.paths[number];

@@ -111,9 +111,9 @@ pub mod result {
     pub const PERFORMED: u32 = 1;
     pub const DENIED: u32 = 2;
     pub const WRONG_SSN: u32 = 3;
-    pub const IN_PROGRESS: u32 = 4;
+    pub const ALREADY_IN_PROGRESS: u32 = 4;
     pub const BAD_SEQUENCE: u32 = 5;
-    pub const IN_PROGRESS_TRY_LATER: u32 = 6;
+    pub const IN_PROGRESS: u32 = 6;
 }
 
 impl Parameter {

@@ -1,0 +1,501 @@
+//! Streams that begin anew, and more of them, while the association lives (RFC 6525).
+//!
+//! One request of ours is on its way at a time; others wait for it. What was written to a stream before its reset goes out
+//! under the old numbers first, and what is written after it waits for the answer, so that nothing is lost either way.
+
+use std::collections::VecDeque;
+
+use airloom_base::timer::Timer;
+use airloom_base::{CloseReason, Cx, Duration};
+use bytes::Bytes;
+
+use super::association::{Association, SackDue};
+use super::chunk::parameter::{Reset, TsnReset, result};
+use super::chunk::{Cause, Chunk, Parameter};
+use super::outbound::names;
+use super::state::State;
+
+/// What an end may ask its peer for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// These streams of ours (none: all) begin anew.
+    ResetOutgoing(Vec<u16>),
+    /// These streams of the peer's (none: all) begin anew.
+    ResetIncoming(Vec<u16>),
+    /// All streams of both and the TSNs begin anew.
+    ResetAssociation,
+    /// So many streams more for us to send on.
+    AddOutgoing(u16),
+    /// So many streams more for the peer to send on.
+    AddIncoming(u16),
+}
+
+/// What the peer made of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It did it.
+    Performed,
+    /// All was as wished.
+    NothingToDo,
+    /// It does not want to.
+    Denied,
+    /// It could not, with the number of its answer (RFC 6525, 4.4).
+    Failed(u32),
+}
+
+impl Answer {
+    fn of(number: u32) -> Self {
+        match number {
+            result::NOTHING_TO_DO => Answer::NothingToDo,
+            result::PERFORMED => Answer::Performed,
+            result::DENIED => Answer::Denied,
+            other => Answer::Failed(other),
+        }
+    }
+
+    fn is_success(self) -> bool {
+        matches!(self, Answer::Performed | Answer::NothingToDo)
+    }
+}
+
+/// What has changed about the streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reconfigured {
+    /// A request of ours was answered.
+    Answered(Request, Answer),
+    /// These streams of the peer's (none: all) have begun anew.
+    IncomingReset(Vec<u16>),
+    /// These streams of ours (none: all) have, since the peer asked for it.
+    OutgoingReset(Vec<u16>),
+    /// All streams of both and the TSNs have, since the peer asked for it.
+    AssociationReset,
+    /// The peer may send on so many streams more.
+    IncomingAdded(u16),
+    /// We may, since the peer asked for it.
+    OutgoingAdded(u16),
+}
+
+/// A request of ours.
+struct Asked {
+    what: Request,
+    /// The peer's request that it answers.
+    in_reply: Option<u32>,
+    /// Its number and what was sent, once it was.
+    sent: Option<(u32, Parameter)>,
+}
+
+/// Requests that wait for the one before at most.
+const MOST_WISHES: usize = 8;
+/// Streams that a request names at most, so that it fits any path; all are named by none.
+const MOST_NAMED: usize = 50;
+/// Answers that are kept, in case their request comes again: as many as a chunk has requests.
+const KEPT: usize = 2;
+
+/// What an association knows of both ends' requests.
+#[derive(Default)]
+pub(super) struct Reconfiguration {
+    /// Number of our next request, and of the peer's.
+    next: u32,
+    expected: u32,
+    asked: Option<Asked>,
+    wishes: VecDeque<Asked>,
+    answers: VecDeque<(u32, Parameter)>,
+    /// The peer's reset of its streams that waits for its data.
+    awaits_data: Option<u32>,
+    /// The peer's reset of the association that waits for ours.
+    awaits_silence: Option<u32>,
+    pub timer: Timer,
+    timeout: Duration,
+    /// The peer has said that it works on it: silence is no error.
+    is_in_progress: bool,
+    told: VecDeque<Reconfigured>,
+}
+
+impl Reconfiguration {
+    /// Of an association whose ends begin with these TSNs.
+    pub fn new(own: u32, peers: u32) -> Self {
+        //= RFC 6525 (4.1): requests count from the initial TSN on.
+        Reconfiguration { next: own, expected: peers, ..Self::default() }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.asked.is_none()
+            && self.wishes.is_empty()
+            && self.awaits_data.is_none()
+            && self.awaits_silence.is_none()
+    }
+
+    /// Keeps an answer, and gives it to be sent.
+    fn keep(&mut self, response: u32, result: u32, next: Option<TsnReset>) -> Parameter {
+        let answer = Parameter::ReconfigResponse { response, result, next };
+        self.answers.retain(|(number, _)| *number != response);
+        self.answers.push_back((response, answer.clone()));
+        if self.answers.len() > KEPT {
+            self.answers.pop_front();
+        }
+        answer
+    }
+
+    /// What is said to a request that came before.
+    fn repeat(&self, number: u32) -> Parameter {
+        let kept = self.answers.iter().find(|(of, _)| *of == number);
+        let is_late = (1..=KEPT as u32).contains(&self.expected.wrapping_sub(number));
+        kept.map(|(_, answer)| answer.clone()).unwrap_or_else(|| {
+            let result = if is_late { result::IN_PROGRESS } else { result::BAD_SEQUENCE };
+            Parameter::ReconfigResponse { response: number, result, next: None }
+        })
+    }
+}
+
+impl Association {
+    /// Asks the peer for a change of the streams. False: it does not understand such requests (or `stream_reset` is off
+    /// here), the association is not open, there is no such stream, more than fifty are named, or eight requests wait.
+    pub fn reconfigure(&mut self, cx: &mut Cx, request: Request) -> bool {
+        let has_streams = match &request {
+            Request::ResetOutgoing(streams) | Request::ResetIncoming(streams)
+                if streams.len() > MOST_NAMED =>
+            {
+                false
+            }
+            Request::ResetOutgoing(streams) => streams.iter().all(|s| self.out.has(*s)),
+            Request::ResetIncoming(streams) => streams.iter().all(|s| *s < self.inbound.streams()),
+            Request::ResetAssociation => true,
+            Request::AddOutgoing(n) => *n > 0 && self.out.streams().checked_add(*n).is_some(),
+            Request::AddIncoming(n) => *n > 0 && self.inbound.streams().checked_add(*n).is_some(),
+        };
+        let wishes = &mut self.reconfiguration.wishes;
+        if !has_streams
+            || !self.abilities.reconfiguration
+            || self.state != State::Established
+            || wishes.len() >= MOST_WISHES
+        {
+            return false;
+        }
+        wishes.push_back(Asked { what: request, in_reply: None, sent: None });
+        self.refill_burst();
+        self.follow_up(cx);
+        true
+    }
+
+    /// The next change of the streams.
+    pub fn poll_reconfigured(&mut self) -> Option<Reconfigured> {
+        self.reconfiguration.told.pop_front()
+    }
+
+    fn tell(&mut self, what: Reconfigured) {
+        // Who does not ask is not told of everything.
+        if self.reconfiguration.told.len() < 64 {
+            self.reconfiguration.told.push_back(what);
+        }
+    }
+
+    /// RE-CONFIG arrives (5.2.1).
+    pub(super) fn reconfiguration_arrives(&mut self, cx: &mut Cx, from: u8, parameters: Vec<Parameter>) {
+        let is_open =
+            matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived);
+        if !self.abilities.reconfiguration || !is_open {
+            //= RFC 9260 (3.2): who does not know the chunk skips it.
+            return;
+        }
+        let mut answers = Vec::new();
+        //= RFC 6525 (3.1): one or two.
+        for parameter in parameters.into_iter().take(2) {
+            let number = match &parameter {
+                Parameter::ReconfigResponse { response, result, next } => {
+                    self.response_arrives(cx, *response, *result, *next);
+                    continue;
+                }
+                Parameter::OutgoingReset(reset) => reset.request,
+                Parameter::IncomingReset(request, _)
+                | Parameter::SsnTsnReset(request)
+                | Parameter::AddOutgoing(request, _)
+                | Parameter::AddIncoming(request, _) => *request,
+                _ => continue,
+            };
+            //= RFC 6525 (5.2.1): a SACK with the answer hurries what the request may wait for.
+            self.sack_due = SackDue::Now;
+            if number != self.reconfiguration.expected {
+                answers.push(self.reconfiguration.repeat(number));
+                continue;
+            }
+            self.reconfiguration.expected = number.wrapping_add(1);
+            let said = match parameter {
+                Parameter::OutgoingReset(reset) => Some(self.peer_resets(&reset)),
+                Parameter::IncomingReset(_, streams) => self.peer_wants_reset(number, streams),
+                Parameter::SsnTsnReset(_) => self.peer_resets_all(number),
+                Parameter::AddOutgoing(_, streams) => Some(self.peer_adds(streams)),
+                Parameter::AddIncoming(_, streams) => Some(self.peer_wants_more(streams)),
+                _ => None,
+            };
+            answers.extend(said.map(|said| self.reconfiguration.keep(number, said, None)));
+        }
+        if !answers.is_empty() {
+            self.answer(from, Chunk::ReConfig(answers));
+        }
+    }
+
+    /// Streams of the peer's begin anew (5.2.2).
+    fn peer_resets(&mut self, reset: &Reset) -> u32 {
+        let asked = self.reconfiguration.asked.as_ref();
+        let number =
+            asked.filter(|a| matches!(a.what, Request::ResetIncoming(_))).and_then(|a| a.sent.as_ref());
+        if number.is_some_and(|(number, _)| *number == reset.response) {
+            //= RFC 6525 (5.2.2, E1): it is the answer to a request of ours.
+            self.answered(Answer::Performed);
+        }
+        if reset.streams.iter().any(|s| *s >= self.inbound.streams()) {
+            return result::WRONG_SSN;
+        }
+        if self.reconfiguration.awaits_data.is_some() {
+            return result::ALREADY_IN_PROGRESS;
+        }
+        if self.inbound.reset(reset.last_tsn, &reset.streams) {
+            self.tell(Reconfigured::IncomingReset(reset.streams.clone()));
+            return result::PERFORMED;
+        }
+        self.reconfiguration.awaits_data = Some(reset.request);
+        result::IN_PROGRESS
+    }
+
+    /// The peer wants streams of ours to begin anew (5.2.3): a request of ours answers it.
+    fn peer_wants_reset(&mut self, number: u32, streams: Vec<u16>) -> Option<u32> {
+        if streams.iter().any(|s| !self.out.has(*s)) {
+            return Some(result::WRONG_SSN);
+        }
+        let covers = |asked: &Asked| {
+            let Request::ResetOutgoing(own) = &asked.what else { return false };
+            own.is_empty() || (!streams.is_empty() && streams.iter().all(|s| names(own, *s)))
+        };
+        if self.reconfiguration.asked.as_ref().is_some_and(covers) || self.out.are_new(&streams) {
+            return Some(result::NOTHING_TO_DO);
+        }
+        if streams.len() > MOST_NAMED {
+            return Some(result::DENIED);
+        }
+        let wish = Asked { what: Request::ResetOutgoing(streams), in_reply: Some(number), sent: None };
+        self.wish(wish)
+    }
+
+    /// A request of ours that the peer has asked for; what it is told, if there can be none.
+    fn wish(&mut self, wish: Asked) -> Option<u32> {
+        let wishes = &mut self.reconfiguration.wishes;
+        if wishes.len() >= MOST_WISHES {
+            return Some(result::DENIED);
+        }
+        wishes.push_back(wish);
+        None
+    }
+
+    /// The peer wants everything to begin anew (5.2.4).
+    fn peer_resets_all(&mut self, number: u32) -> Option<u32> {
+        if self.reconfiguration.asked.is_some() || self.reconfiguration.awaits_data.is_some() {
+            return Some(result::ALREADY_IN_PROGRESS);
+        }
+        // RFC 6525 (5.2.4, G3) would take what is on its way for acknowledged, and lose it: the answer waits instead.
+        self.out.hold(Vec::new());
+        self.reconfiguration.awaits_silence = Some(number);
+        None
+    }
+
+    /// The peer will send on more streams (5.2.5).
+    fn peer_adds(&mut self, streams: u16) -> u32 {
+        if self.is_asked(|what| matches!(what, Request::AddIncoming(_))) {
+            //= RFC 6525 (5.2.6): it is the answer to a request of ours.
+            self.answered(Answer::Performed);
+        }
+        let most = self.shared.config.most_streams;
+        if self.inbound.streams().checked_add(streams).is_none_or(|all| all > most) {
+            return result::DENIED;
+        }
+        self.inbound.add(streams);
+        self.tell(Reconfigured::IncomingAdded(streams));
+        result::PERFORMED
+    }
+
+    /// The peer wants us to send on more streams (5.2.6): a request of ours follows.
+    fn peer_wants_more(&mut self, streams: u16) -> u32 {
+        let most = self.shared.config.most_streams;
+        if streams == 0 || self.out.streams().checked_add(streams).is_none_or(|all| all > most) {
+            return result::DENIED;
+        }
+        let wish = Asked { what: Request::AddOutgoing(streams), in_reply: Some(0), sent: None };
+        self.wish(wish).unwrap_or(result::PERFORMED)
+    }
+
+    fn is_asked(&self, is: impl Fn(&Request) -> bool) -> bool {
+        self.reconfiguration.asked.as_ref().is_some_and(|a| a.sent.is_some() && is(&a.what))
+    }
+
+    /// The peer answers (5.2.7).
+    fn response_arrives(&mut self, cx: &mut Cx, number: u32, said: u32, next: Option<TsnReset>) {
+        let asked = self.reconfiguration.asked.as_ref();
+        if asked.and_then(|a| a.sent.as_ref()).is_none_or(|(sent, _)| *sent != number) {
+            return;
+        }
+        if said == result::IN_PROGRESS {
+            //= RFC 6525 (5.2.7, H2): asked again, without an error.
+            self.reconfiguration.is_in_progress = true;
+            self.reconfiguration.timer.arm_after(cx.now, self.reconfiguration.timeout);
+            return;
+        }
+        let mut answer = Answer::of(said);
+        if self.is_asked(|what| *what == Request::ResetAssociation) && answer.is_success() {
+            match next {
+                Some(next) => self.restart(next),
+                None => answer = Answer::Failed(said),
+            }
+        }
+        self.answered(answer);
+    }
+
+    //= RFC 6525 (5.2.7, H5): both TSNs as the peer says.
+    fn restart(&mut self, next: TsnReset) {
+        self.flight.restart(next.receiver);
+        self.inbound.restart(next.sender);
+        (self.ecne, self.cwr, self.ecn_reduced_to) = (None, None, 0);
+        for path in &mut self.paths {
+            (path.timed, path.recovery) = (None, None);
+        }
+    }
+
+    /// Our request is over.
+    fn answered(&mut self, answer: Answer) {
+        let state = &mut self.reconfiguration;
+        state.timer.stop();
+        let Some(asked) = state.asked.take() else { return };
+        if let (Some(number), Request::ResetOutgoing(_)) = (asked.in_reply, &asked.what) {
+            let said = if answer.is_success() { result::PERFORMED } else { result::DENIED };
+            state.keep(number, said, None);
+        }
+        match &asked.what {
+            //= RFC 6525 (5.2.7, H4).
+            Request::ResetOutgoing(_) | Request::ResetAssociation => self.out.let_go(answer.is_success()),
+            Request::AddOutgoing(streams) if answer.is_success() => self.out.add(*streams),
+            _ => {}
+        }
+        let what = match (asked.in_reply, asked.what) {
+            (None, what) => Reconfigured::Answered(what, answer),
+            (Some(_), Request::ResetOutgoing(streams)) if answer.is_success() => {
+                Reconfigured::OutgoingReset(streams)
+            }
+            (Some(_), Request::AddOutgoing(streams)) if answer.is_success() => {
+                Reconfigured::OutgoingAdded(streams)
+            }
+            _ => return,
+        };
+        self.tell(what);
+    }
+
+    /// Goes on with what can go on now.
+    pub(super) fn go_on_reconfiguring(&mut self, cx: &mut Cx) {
+        if self.reconfiguration.is_idle() {
+            return;
+        }
+        if let Some(number) = self.reconfiguration.awaits_data
+            && let Some((streams, is_good)) = self.inbound.reset_done()
+        {
+            self.reconfiguration.awaits_data = None;
+            if !is_good {
+                self.abort(CloseReason::Aborted, Some(Cause::ProtocolViolation(Bytes::new())));
+                return;
+            }
+            self.tell(Reconfigured::IncomingReset(streams));
+            self.say(number, None);
+        }
+        let is_silent = self.flight.is_empty() && self.out.is_held_up();
+        if let Some(number) = self.reconfiguration.awaits_silence.take_if(|_| is_silent) {
+            //= RFC 6525 (5.2.4, G1, G2): far from all that the peer has sent, and where we are.
+            let receiver = (self.inbound.cumulative as u32).wrapping_add(1).wrapping_add(1 << 31);
+            let next = TsnReset { sender: self.flight.next() as u32, receiver };
+            self.inbound.restart(receiver);
+            self.out.let_go(true);
+            self.tell(Reconfigured::AssociationReset);
+            self.say(number, Some(next));
+        }
+        self.ask(cx);
+    }
+
+    /// Says that the peer's request, which had to wait, was done.
+    fn say(&mut self, number: u32, next: Option<TsnReset>) {
+        let answer = self.reconfiguration.keep(number, result::PERFORMED, next);
+        self.sack_due = SackDue::Now;
+        self.answer(self.last_from, Chunk::ReConfig(vec![answer]));
+    }
+
+    /// Sends our next request as soon as it may go.
+    fn ask(&mut self, cx: &mut Cx) {
+        let state = &mut self.reconfiguration;
+        if state.awaits_silence.is_some() {
+            return;
+        }
+        if state.asked.is_none()
+            && let Some(wish) = state.wishes.pop_front()
+        {
+            match &wish.what {
+                //= RFC 6525 (5.1.2, A1; 5.1.4, C2): what is written from now on waits.
+                Request::ResetOutgoing(streams) => self.out.hold(streams.clone()),
+                Request::ResetAssociation => self.out.hold(Vec::new()),
+                _ => {}
+            }
+            state.asked = Some(wish);
+        }
+        let Some(asked) = state.asked.as_mut().filter(|asked| asked.sent.is_none()) else { return };
+        let may_go = match &asked.what {
+            Request::ResetOutgoing(_) => self.out.is_held_up(),
+            Request::ResetAssociation => self.out.is_held_up() && self.flight.is_empty(),
+            _ => true,
+        };
+        if !may_go {
+            return;
+        }
+        let request = state.next;
+        let parameter = match &asked.what {
+            Request::ResetOutgoing(streams) => Parameter::OutgoingReset(Reset {
+                request,
+                //= RFC 6525 (4.1): otherwise the last request seen.
+                response: asked.in_reply.unwrap_or(state.expected.wrapping_sub(1)),
+                last_tsn: (self.flight.next() - 1) as u32,
+                streams: streams.clone(),
+            }),
+            Request::ResetIncoming(streams) => Parameter::IncomingReset(request, streams.clone()),
+            Request::ResetAssociation => Parameter::SsnTsnReset(request),
+            Request::AddOutgoing(streams) => Parameter::AddOutgoing(request, *streams),
+            Request::AddIncoming(streams) => Parameter::AddIncoming(request, *streams),
+        };
+        asked.sent = Some((request, parameter.clone()));
+        state.next = request.wrapping_add(1);
+        state.is_in_progress = false;
+        let path = self.data_path();
+        //= RFC 6525 (5.1.1): the timer is that of data, and doubles.
+        self.reconfiguration.timeout = self.paths[usize::from(path)].rto;
+        self.send_request(cx, path, parameter);
+    }
+
+    fn send_request(&mut self, cx: &mut Cx, path: u8, parameter: Parameter) {
+        self.answer(path, Chunk::ReConfig(vec![parameter]));
+        self.reconfiguration.timer.arm_after(cx.now, self.reconfiguration.timeout);
+    }
+
+    /// No answer came in time.
+    pub(super) fn reconfiguration_expired(&mut self, cx: &mut Cx) {
+        let state = &mut self.reconfiguration;
+        let Some((_, parameter)) = state.asked.as_ref().and_then(|asked| asked.sent.clone()) else { return };
+        state.timeout = state.timeout.mul_ratio(2, 1).min(self.shared.config.rto_max);
+        let path = self.data_path();
+        if !self.reconfiguration.is_in_progress {
+            self.failed(usize::from(path));
+        }
+        if self.closing.is_none() {
+            self.flight.resent += 1;
+            self.send_request(cx, path, parameter);
+        }
+    }
+
+    /// Nothing more comes of what was asked for.
+    pub(super) fn stop_reconfiguring(&mut self) {
+        let state = &mut self.reconfiguration;
+        state.timer.stop();
+        (state.asked, state.awaits_data, state.awaits_silence) = (None, None, None);
+        state.wishes.clear();
+    }
+}
