@@ -151,6 +151,14 @@ pub trait Transport: Send {
     fn streams(&self) -> Option<u16> {
         None
     }
+    /// All addresses that the peer has told, known once the connection is open; `None`: one path is all it takes.
+    fn peer_addresses(&self) -> Option<&[IpAddr]> {
+        None
+    }
+    /// Another path, between two addresses of the ends; its [`PathId`] is the next one. False: it is not taken.
+    fn add_path(&mut self, _cx: &mut Cx, _path: Path) -> bool {
+        false
+    }
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
@@ -212,6 +220,8 @@ pub trait Protocol: Send {
     fn ports(&self, head: &[u8]) -> Option<(u16, u16)> {
         leading_ports(head)
     }
+    /// The host has these addresses: for protocols that tell their peers.
+    fn own(&mut self, _addresses: &[IpAddr]) {}
     /// Are the ports the first four octets, the source first, as in TCP, UDP, DCCP and SCTP?
     fn has_leading_ports(&self) -> bool {
         true

@@ -270,6 +270,11 @@ pub fn key(address: IpAddr) -> u128 {
     }
 }
 
+/// The address of a [`key`].
+pub fn address(key: u128) -> IpAddr {
+    if is_v4_key(key) { IpAddr::from((key as u32).to_be_bytes()) } else { IpAddr::from(key.to_be_bytes()) }
+}
+
 /// Is this the [`key`] of an IPv4 address?
 #[inline]
 pub const fn is_v4_key(key: u128) -> bool {

@@ -429,6 +429,9 @@ impl Builder {
             // Its ports come last: the command of a run is for the others.
             self.real.sort_by_key(|(host, ..)| host.0 == exit);
         }
+        for host in &mut self.world.hosts {
+            host.net.tell_protocols();
+        }
         self.make_ports();
         self.world.find_routes_of_ports();
         self.world.timeline.sort_by_key(|p| p.at);

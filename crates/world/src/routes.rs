@@ -116,6 +116,19 @@ impl Routes {
         self.lookup(host, its)
     }
 
+    /// The next hop from `host` towards `address` of another host, over this link of its own.
+    pub(crate) fn lookup_over(&self, host: u32, link: u32, address: u128) -> Option<Hop> {
+        let (owner, target) = self.places.get(&address).copied().filter(|(owner, _)| *owner != host)?;
+        if target == link {
+            return self.over(host, link, Some(owner));
+        }
+        let given = self.given[host as usize].iter().filter(|r| r.link == link && r.covers(address));
+        let via = given.max_by_key(|r| r.bits).map(|route| route.via);
+        let via =
+            via.or_else(|| self.first_step(host, owner, target, |l| l == link).map(|(_, next)| next))?;
+        self.over(host, link, Some(via))
+    }
+
     fn find(&self, host: u32, address: u128) -> Option<Hop> {
         let place = self.places.get(&address).copied();
         if place.is_some_and(|(owner, _)| owner == host) {
@@ -132,13 +145,13 @@ impl Routes {
         if on_link {
             return self.over(host, link, Some(owner));
         }
-        let (first_link, next) = self.first_step(host, owner, link)?;
+        let (first_link, next) = self.first_step(host, owner, link, |_| true)?;
         self.over(host, first_link, Some(next))
     }
 
     /// Breadth-first search from `host` through forwarding hosts to one on `target` other than `owner`; gives the
-    /// first link and the host behind it. Ties: links in the order of the scenario.
-    fn first_step(&self, host: u32, owner: u32, target: u32) -> Option<(u32, u32)> {
+    /// first link, which must be one of those `by`, and the host behind it. Ties: links in the order of the scenario.
+    fn first_step(&self, host: u32, owner: u32, target: u32, by: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
         let mut seen = vec![false; self.attached.len()];
         let mut queue = VecDeque::from([(host, None)]);
         seen[host as usize] = true;
@@ -147,6 +160,9 @@ impl Routes {
                 return Some(first);
             }
             for &link in &self.attached[at as usize] {
+                if at == host && !by(link) {
+                    continue;
+                }
                 let ends = &self.ends[link as usize];
                 for next in ends.near.iter().chain([&ends.far]).map(|e| e.0) {
                     if !seen[next as usize] && self.forwards[next as usize] && next != owner {

@@ -561,16 +561,22 @@ impl World {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
                 let mut used = None;
                 while let Some(outgoing) = connection.transport.poll_transmit(cx) {
-                    let Outgoing { ecn, mut packet, last, .. } = outgoing;
-                    connection.header.prepend(&mut packet, ecn);
+                    let Outgoing { path, ecn, mut packet, last } = outgoing;
+                    let (hop, header) = connection.way(path);
+                    header.prepend(&mut packet, ecn);
                     packet.label(cx.records.next_packet(), connection.flow);
-                    match connection.hop {
+                    match hop {
                         Hop::Link { link, interface, direction, station } => {
                             let point = net.interfaces[usize::from(interface)].point;
                             record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
                             let way = &mut self.links[link as usize];
                             way.bearer.send(cx, direction, station, packet);
-                            used = Some((link, way));
+                            // Another path may go out over another link.
+                            if let Some(before) = used.replace(link)
+                                && before != link
+                            {
+                                self.links[before as usize].arm(self.now, before, &mut self.agenda);
+                            }
                         }
                         Hop::Local => self.loopback.push_back((host, packet)),
                     }
@@ -578,8 +584,8 @@ impl World {
                         break;
                     }
                 }
-                if let Some((link, way)) = used {
-                    way.arm(self.now, link, &mut self.agenda);
+                if let Some(link) = used {
+                    self.links[link as usize].arm(self.now, link, &mut self.agenda);
                 }
                 if connection.app.is_none() {
                     // Over for its application: it may have vanished by sending its last unit.
@@ -646,17 +652,21 @@ impl World {
         let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return false };
         let app = connection.app;
         let event = match event {
-            TransportEvent::Opened if connection.accepted => {
-                connection.opened = true;
-                net.half_open -= 1;
+            TransportEvent::Opened => {
                 let (at, from) = connection.ends();
-                (SocketEvent::Accepted { at, from }, 0)
+                let accepted = connection.accepted;
+                connection.opened = true;
+                net.half_open -= u32::from(accepted);
+                if connection.transport.peer_addresses().is_some() {
+                    let cx = &mut Cx { now, records: &mut self.records };
+                    net.add_paths(cx, &self.routes, slot);
+                }
+                (if accepted { SocketEvent::Accepted { at, from } } else { SocketEvent::Opened }, 0)
             }
             TransportEvent::Asked => {
                 let (at, from) = connection.ends();
                 (SocketEvent::Asked { at, from }, 0)
             }
-            TransportEvent::Opened => (SocketEvent::Opened, 0),
             TransportEvent::Readable(stream, octets) => (SocketEvent::Readable(octets), stream),
             TransportEvent::Writable(stream) => (SocketEvent::Writable, stream),
             TransportEvent::Finished(stream) => (SocketEvent::Finished, stream),

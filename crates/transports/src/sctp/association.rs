@@ -1,6 +1,7 @@
 //! An association: its parts, and how its user and its host call it.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use airloom_base::record::{CongestionRecord, Record};
@@ -24,7 +25,12 @@ use super::state::State;
 pub(super) struct Shared {
     pub config: Config,
     pub secret: Secret,
+    /// The host's addresses that peers are told; none: that of each association is the only one.
+    pub addresses: Vec<IpAddr>,
 }
+
+/// Paths of an association, and addresses of an end, at most.
+pub(super) const MOST_PATHS: usize = 8;
 
 /// When the peer is told what arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +50,8 @@ pub struct Association {
     pub(super) ports: (u16, u16),
     pub(super) paths: Vec<PathState>,
     pub(super) primary: u8,
+    /// What the peer told, if several paths are wanted.
+    pub(super) peer_addresses: Vec<IpAddr>,
     pub(super) local_tag: u32,
     pub(super) peer_tag: u32,
     pub(super) local_tsn: u32,
@@ -104,8 +112,9 @@ impl Association {
             who,
             state: State::Closed,
             ports,
-            paths: paths.iter().take(8).map(|p| PathState::new(*p, config)).collect(),
+            paths: paths.iter().take(MOST_PATHS).map(|p| PathState::new(*p, config)).collect(),
             primary: 0,
+            peer_addresses: Vec::new(),
             local_tag: tag,
             peer_tag: 0,
             local_tsn: tsn,
@@ -160,12 +169,13 @@ impl Association {
         a.inbound = Inbound::new(c.peer_tsn, c.inbound_streams, a.shared.config.receive_buffer.0);
         a.out.limit(c.outbound_streams);
         a.abilities = c.abilities;
+        a.peer_addresses = c.addresses.clone();
         a
     }
 
-    /// Adds another pair of addresses, over which data goes if the first one fails.
-    pub fn add_path(&mut self, path: Path) {
-        if self.paths.len() < 8 {
+    /// Adds another pair of addresses, over which data goes if the first one fails; the peer is known to be there.
+    pub fn trust_path(&mut self, path: Path) {
+        if self.paths.len() < MOST_PATHS {
             self.paths.push(PathState::new(path, &self.shared.config));
         }
     }
@@ -479,6 +489,21 @@ impl Transport for Association {
 
     fn streams(&self) -> Option<u16> {
         Some(self.out.streams().min(self.inbound.streams()))
+    }
+
+    fn peer_addresses(&self) -> Option<&[IpAddr]> {
+        self.shared.config.multihoming.then_some(&self.peer_addresses[..])
+    }
+
+    fn add_path(&mut self, cx: &mut Cx, path: Path) -> bool {
+        let is_known = |p: &PathState| (p.address.local, p.address.remote) == (path.local, path.remote);
+        if self.paths.len() >= MOST_PATHS || self.paths.iter().any(is_known) {
+            return false;
+        }
+        self.paths.push(PathState::unconfirmed(path, &self.shared.config));
+        //= RFC 9260 (5.4): a heartbeat has to come back before data is sent there.
+        self.probe(cx, self.paths.len() - 1);
+        true
     }
 
     fn facts(&self) -> FlowFacts {

@@ -145,6 +145,9 @@ settings! {
     stream_reset: bool,
     /// Streams of each direction at most, when the peer asks for more.
     most_streams: u16,
+    /// A host with several addresses tells them to the peer, and takes those that the peer tells: there is a path between each
+    /// two, and where one fails the next one serves.
+    multihoming: bool,
     /// Which stream sends next.
     scheduler: Scheduling,
 }
@@ -197,6 +200,7 @@ impl Profile {
             partial_reliability: true,
             stream_reset: true,
             most_streams: 2048,
+            multihoming: false,
             scheduler: Scheduling::Fcfs,
         };
         let of_2007 = Config {

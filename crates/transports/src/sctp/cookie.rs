@@ -5,9 +5,11 @@ use std::net::IpAddr;
 
 use airloom_base::service::Path;
 use airloom_base::{Duration, Instant};
+use airloom_wire::ip;
 use bytes::Bytes;
 use siphasher::sip128::{Hasher128, SipHasher24};
 
+use super::association::MOST_PATHS;
 use super::chunk::{Cause, Init, Parameter, kind};
 use super::config::Config;
 
@@ -117,8 +119,19 @@ pub(super) fn unrecognized(init: &Init) -> Vec<Parameter> {
     reports
 }
 
+/// The addresses that an INIT or INIT ACK tells, if there are to be several paths.
+pub(super) fn addresses(init: &Init, config: &Config) -> Vec<IpAddr> {
+    let address = |p: &Parameter| match p {
+        Parameter::Ipv4(a) => Some(IpAddr::V4(*a)),
+        Parameter::Ipv6(a) => Some(IpAddr::V6(*a)),
+        _ => None,
+    };
+    let told = init.parameters.iter().filter_map(address);
+    told.take(if config.multihoming { MOST_PATHS } else { 0 }).collect()
+}
+
 /// An association to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cookie {
     pub local_tag: u32,
     pub peer_tag: u32,
@@ -132,6 +145,8 @@ pub(super) struct Cookie {
     pub tie_tags: (u32, u32),
     pub made: Instant,
     pub life: Duration,
+    /// What the peer told.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// Key of the cookies and source of tags.
@@ -185,7 +200,10 @@ pub(super) enum Refusal {
     Stale(Duration),
 }
 
+/// Octets in front of the addresses, of an address, and of the signature.
 const LEN: usize = 7 * 4 + 2 * 4 + 2 * 8;
+const ADDRESS: usize = 16;
+const MAC: usize = 16;
 
 impl Cookie {
     /// The cookie in answer to `init`.
@@ -214,12 +232,13 @@ impl Cookie {
             tie_tags,
             made: now,
             life: config.cookie_life + wish.unwrap_or(Duration::ZERO).min(config.cookie_life),
+            addresses: addresses(init, config),
         }
     }
 
     /// The signed octets.
     pub fn seal(&self, secret: Secret, path: &Path, ports: (u16, u16)) -> Bytes {
-        let mut octets = Vec::with_capacity(LEN + 16);
+        let mut octets = Vec::with_capacity(LEN + ADDRESS * self.addresses.len() + MAC);
         let streams = u32::from(self.outbound_streams) << 16 | u32::from(self.inbound_streams);
         for word in [
             self.local_tag,
@@ -237,6 +256,9 @@ impl Cookie {
         for long in [self.made.as_nanos(), self.life.as_nanos()] {
             octets.extend_from_slice(&long.to_be_bytes());
         }
+        for address in &self.addresses {
+            octets.extend_from_slice(&ip::key(*address).to_be_bytes());
+        }
         let mac = secret.mac(&octets, path, ports);
         octets.extend_from_slice(&mac);
         octets.into()
@@ -252,10 +274,16 @@ impl Cookie {
         now: Instant,
         known: impl FnOnce(&Cookie) -> bool,
     ) -> Result<Self, Refusal> {
-        let (cookie, mac) = octets.split_at_checked(LEN).ok_or(Refusal::Forged)?;
-        if mac != secret.mac(cookie, path, ports) {
+        let (cookie, mac) = octets
+            .len()
+            .checked_sub(MAC)
+            .and_then(|at| octets.split_at_checked(at))
+            .ok_or(Refusal::Forged)?;
+        if cookie.len() < LEN || mac != secret.mac(cookie, path, ports) {
             return Err(Refusal::Forged);
         }
+        let address =
+            |octets: &[u8]| ip::address(u128::from_be_bytes(*octets.first_chunk().unwrap_or(&[0; ADDRESS])));
         let word = |n: usize| u32::from_be_bytes(*cookie[4 * n..].first_chunk().unwrap_or(&[0; 4]));
         let long = |at: usize| u64::from_be_bytes(*cookie[at..].first_chunk().unwrap_or(&[0; 8]));
         let cookie = Cookie {
@@ -270,6 +298,7 @@ impl Cookie {
             tie_tags: (word(7), word(8)),
             made: Instant::from_nanos(long(36)),
             life: Duration::from_nanos(long(44)),
+            addresses: cookie[LEN..].chunks_exact(ADDRESS).map(address).collect(),
         };
         let over = now.since(cookie.made).saturating_sub(cookie.life);
         if !over.is_zero() && !known(&cookie) {

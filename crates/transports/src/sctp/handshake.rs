@@ -1,12 +1,13 @@
 //! Opening (RFC 9260, 5.1) and what comes in between: collisions, restarts, late cookies (5.2).
 
+use std::net::IpAddr;
+
 use airloom_base::service::Path;
 use airloom_base::{CloseReason, Cx, TransportEvent};
 use bytes::Bytes;
 
 use super::association::{Association, Shared};
 use super::chunk::{Cause, Chunk, Init, Parameter};
-use super::config::Config;
 use super::cookie::{self, Abilities, Cookie, Refusal};
 use super::flight::Flight;
 use super::inbound::Inbound;
@@ -14,15 +15,25 @@ use super::reconfiguration::Reconfiguration;
 use super::state::State;
 use super::wire::Header;
 
-/// INIT or INIT ACK of ours, without addresses: the one it is sent from is the only one (5.1.2, B).
-fn introduction(config: &Config, tag: u32, tsn: u32) -> Init {
+/// INIT or INIT ACK of ours. Without addresses, the one it is sent from is the only one (5.1.2, B).
+fn introduction(shared: &Shared, tag: u32, tsn: u32) -> Init {
+    let config = &shared.config;
+    let mut parameters = Abilities::parameters(config);
+    parameters.extend(shared.addresses.iter().copied().map(address));
     Init {
         tag,
         window: config.receive_buffer.0.min(u64::from(u32::MAX)) as u32,
         outbound_streams: config.outbound_streams,
         inbound_streams: config.inbound_streams,
         initial_tsn: tsn,
-        parameters: Abilities::parameters(config),
+        parameters,
+    }
+}
+
+fn address(address: IpAddr) -> Parameter {
+    match address {
+        IpAddr::V4(address) => Parameter::Ipv4(address),
+        IpAddr::V6(address) => Parameter::Ipv6(address),
     }
 }
 
@@ -40,7 +51,7 @@ pub(super) fn answer(
         return Chunk::Abort { reflected: false, causes: vec![cause] };
     }
     let cookie = Cookie::answer(init, &shared.config, drawn, tie_tags, now);
-    let mut ack = introduction(&shared.config, drawn.0, drawn.1);
+    let mut ack = introduction(shared, drawn.0, drawn.1);
     ack.outbound_streams = cookie.outbound_streams;
     ack.parameters.push(Parameter::StateCookie(cookie.seal(shared.secret, path, ports)));
     ack.parameters.extend(cookie::unrecognized(init));
@@ -57,17 +68,12 @@ impl Association {
     }
 
     fn send_init(&mut self, cx: &mut Cx) {
-        let mut init = introduction(&self.shared.config, self.local_tag, self.local_tsn);
+        let mut init = introduction(&self.shared, self.local_tag, self.local_tsn);
         //= RFC 9260 (5.1.2): the families that we can be reached by.
         let is_v6 = self.paths.iter().any(|p| p.address.local.is_ipv6());
         init.parameters.push(Parameter::SupportedAddressTypes(vec![if is_v6 { 6 } else { 5 }]));
         if self.paths.len() > 1 {
-            for path in &self.paths {
-                init.parameters.push(match path.address.local {
-                    std::net::IpAddr::V4(a) => Parameter::Ipv4(a),
-                    std::net::IpAddr::V6(a) => Parameter::Ipv6(a),
-                });
-            }
+            init.parameters.extend(self.paths.iter().map(|path| address(path.address.local)));
         }
         self.control.clear();
         self.control.push_back((self.primary, Chunk::Init(init)));
@@ -160,6 +166,7 @@ impl Association {
         self.flight = Flight::new(self.local_tsn, ack.window);
         let inbound = config.inbound_streams.min(ack.outbound_streams);
         self.inbound = Inbound::new(ack.initial_tsn, inbound, config.receive_buffer.0);
+        self.peer_addresses = cookie::addresses(ack, config);
         self.abilities = Abilities::of(ack).common(config);
         let dropped = self.out.limit(config.outbound_streams.min(ack.inbound_streams));
         self.release(dropped);
@@ -254,6 +261,7 @@ impl Association {
                     self.shared.config.receive_buffer.0,
                 );
                 self.abilities = cookie.abilities;
+                self.peer_addresses = cookie.addresses;
                 let dropped = self.out.limit(cookie.outbound_streams);
                 self.release(dropped);
                 self.control.clear();

@@ -31,6 +31,8 @@ pub(super) struct PathState {
     pub nonce: Option<(u64, Instant)>,
     pub errors: u32,
     pub active: bool,
+    /// The peer is known to be there (5.4).
+    pub confirmed: bool,
     pub last_sent: Instant,
     /// When the window was last halved for idleness.
     pub decayed: Instant,
@@ -62,6 +64,7 @@ impl PathState {
             nonce: None,
             errors: 0,
             active: true,
+            confirmed: true,
             last_sent: Instant::ZERO,
             decayed: Instant::ZERO,
             acked: 0,
@@ -70,6 +73,11 @@ impl PathState {
         };
         path.cwnd = config.initial_window.octets(path.pmdcs(), address.remote.is_ipv6());
         path
+    }
+
+    /// One that nothing has come over yet.
+    pub fn unconfirmed(address: Path, config: &Config) -> Self {
+        PathState { active: false, confirmed: false, ..PathState::new(address, config) }
     }
 
     /// Octets of chunks in a packet at most.

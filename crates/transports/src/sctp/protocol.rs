@@ -1,12 +1,13 @@
 //! SCTP as a host sees it: it makes associations, and answers what belongs to none.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use airloom_base::service::{Described, Identity, Path};
 use airloom_base::{ConfigError, Cx, Packet, Protocol, ProtocolParts, Transport};
 use serde_json::Value;
 
-use super::association::{Association, Shared};
+use super::association::{Association, MOST_PATHS, Shared};
 use super::chunk::{Chunk, kind};
 use super::config::Config;
 use super::cookie::{Cookie, Refusal, Secret};
@@ -22,7 +23,8 @@ pub struct Sctp {
 impl Sctp {
     /// With these settings; `secret` signs the cookies.
     pub fn new(config: Config, secret: (u64, u64)) -> Self {
-        Sctp { shared: Arc::new(Shared { config, secret: Secret(secret.0, secret.1) }), drawn: 0 }
+        let secret = Secret(secret.0, secret.1);
+        Sctp { shared: Arc::new(Shared { config, secret, addresses: Vec::new() }), drawn: 0 }
     }
 
     /// From the host's table.
@@ -144,6 +146,14 @@ impl Protocol for Sctp {
 
     fn answer(&mut self, cx: &mut Cx, path: &Path, unit: &Packet, listens: bool) -> Option<Packet> {
         self.stranger(cx, path, unit, listens)
+    }
+
+    fn own(&mut self, addresses: &[IpAddr]) {
+        let Shared { config, secret, .. } = &*self.shared;
+        if config.multihoming && addresses.len() > 1 {
+            let addresses = addresses.iter().copied().take(MOST_PATHS).collect();
+            self.shared = Arc::new(Shared { config: config.clone(), secret: *secret, addresses });
+        }
     }
 
     fn describe(&self, head: &[u8]) -> Described {

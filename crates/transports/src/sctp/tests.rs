@@ -272,7 +272,7 @@ impl Duo {
         let echo = client.poll_transmit(&mut cx).unwrap().packet;
         let mut server = other.admit(&mut cx, theirs[0], (2, 1), who, &echo).unwrap();
         for path in &theirs[1..] {
-            server.add_path(*path);
+            server.trust_path(*path);
         }
         server.handle_packet(&mut cx, PathId(0), 0, echo);
         let mut duo = Duo {

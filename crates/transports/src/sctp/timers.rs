@@ -52,10 +52,11 @@ impl Association {
 
     /// A path gave no answer (8.1, 8.2).
     pub(super) fn failed(&mut self, number: usize) {
-        self.errors += 1;
         let config = &self.shared.config;
         let path = &mut self.paths[number];
         path.errors += 1;
+        //= RFC 9260 (5.4): who was never heard of there says nothing about the association.
+        self.errors += u32::from(path.confirmed);
         if path.errors > config.path_max_retrans {
             path.active = false;
         }
@@ -115,14 +116,25 @@ impl Association {
             }
         }
         self.arm_heartbeat(cx.now, number);
-        let path = &mut self.paths[number];
+        let path = &self.paths[number];
         let idle = cx.now.since(path.last_sent) >= self.shared.config.hb_interval;
         if path.flight > 0 || (path.active && !idle) {
             return;
         }
+        self.send_heartbeat(cx, number);
+    }
+
+    /// Asks for a sign of life over a new path, and again until there is one.
+    pub(super) fn probe(&mut self, cx: &mut Cx, number: usize) {
+        let rto = self.paths[number].rto;
+        self.paths[number].heartbeat.arm_after(cx.now, rto);
+        self.send_heartbeat(cx, number);
+    }
+
+    fn send_heartbeat(&mut self, cx: &mut Cx, number: usize) {
         self.nonces += 1;
         let nonce = self.shared.secret.nonce(self.local_tag, self.nonces);
-        path.nonce = Some((nonce, cx.now));
+        self.paths[number].nonce = Some((nonce, cx.now));
         let info = Bytes::copy_from_slice(&nonce.to_be_bytes());
         self.answer(number as u8, Chunk::Heartbeat(Parameter::HeartbeatInfo(info)));
     }
@@ -137,7 +149,7 @@ impl Association {
         let _ = nonce;
         path.nonce = None;
         path.errors = 0;
-        path.active = true;
+        (path.active, path.confirmed) = (true, true);
         self.errors = 0;
         path.measured(cx.now.since(at), &self.shared.config);
     }

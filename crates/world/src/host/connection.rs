@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use airloom_base::record::{FlowRecord, Record};
-use airloom_base::service::Path;
+use airloom_base::service::{Path, PathId};
 use airloom_base::{Cx, Instant, Transport};
 use airloom_wire::ip;
 
@@ -41,6 +41,13 @@ impl std::hash::Hash for Key {
     }
 }
 
+/// A path of a connection beside its first one.
+pub(crate) struct OtherPath {
+    pub(crate) key: Key,
+    pub(crate) hop: Hop,
+    pub(crate) header: ip::Template,
+}
+
 /// One connection and what its host knows about it.
 pub(crate) struct Connection {
     pub(crate) transport: Box<dyn Transport>,
@@ -52,6 +59,8 @@ pub(crate) struct Connection {
     pub(crate) ports: (u16, u16),
     pub(crate) protocol: u8,
     pub(crate) header: ip::Template,
+    /// In the order of the transport's own list, which has the path above in front.
+    pub(crate) others: Vec<OtherPath>,
     /// The application it belongs to; none once it is over for it.
     pub(crate) app: Option<u16>,
     pub(crate) opener: bool,
@@ -86,6 +95,22 @@ impl Connection {
     /// Its two ends: the address and port here, and the peer's.
     pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
         ((self.path.local, self.ports.0).into(), (self.path.remote, self.ports.1).into())
+    }
+
+    /// The path whose addresses make this key.
+    #[inline]
+    pub(crate) fn path_id(&self, key: &Key) -> PathId {
+        if self.others.is_empty() {
+            return PathId(0);
+        }
+        PathId(self.others.iter().position(|other| other.key == *key).map_or(0, |n| n as u8 + 1))
+    }
+
+    /// The hop and the header of a path.
+    #[inline]
+    pub(crate) fn way(&self, path: PathId) -> (Hop, &ip::Template) {
+        let other = usize::from(path.0).checked_sub(1).and_then(|n| self.others.get(n));
+        other.map_or((self.hop, &self.header), |other| (other.hop, &other.header))
     }
 
     /// Accepted by us and not confirmed by the peer yet.

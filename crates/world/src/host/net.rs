@@ -10,7 +10,7 @@ use airloom_wire::icmp::Icmp;
 use airloom_wire::{ip, udp};
 
 use super::Interface;
-use super::connection::{Connection, Key};
+use super::connection::{Connection, Key, OtherPath};
 use crate::agenda::Wakeup;
 use crate::routes::{Hop, Routes};
 
@@ -221,6 +221,9 @@ impl Net {
         let connection = place.connection.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.table.remove(&connection.key);
+        for other in &connection.others {
+            self.table.remove(&other.key);
+        }
         self.last_found = None;
         if connection.is_half_open() {
             self.half_open -= 1;
@@ -274,6 +277,7 @@ impl Net {
             ports,
             protocol: protocol as u8,
             header: ip::Template::new(path.local, path.remote, ip_protocol),
+            others: Vec::new(),
             app: None,
             opener: false,
             accepted: false,
@@ -284,6 +288,41 @@ impl Net {
             wakeup: Wakeup::default(),
             open: now,
             close: None,
+        }
+    }
+
+    /// Protocols that tell their peers get to know the host's addresses.
+    pub(crate) fn tell_protocols(&mut self) {
+        let addresses: Vec<IpAddr> =
+            self.interfaces.iter().flat_map(|i| i.addresses.iter().copied()).collect();
+        for protocol in &mut self.protocols {
+            protocol.own(&addresses);
+        }
+    }
+
+    /// Adds a path to a connection for each of its peer's addresses and each interface of ours that leads there.
+    pub(crate) fn add_paths(&mut self, cx: &mut Cx, routes: &Routes, slot: u32) {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
+        let Some(told) = connection.transport.peer_addresses() else { return };
+        // A peer with one address says nothing, and may be reached from each of ours.
+        let remotes = if told.is_empty() { vec![connection.path.remote] } else { told.to_vec() };
+        let protocol = self.numbers[usize::from(connection.protocol)];
+        for remote in remotes {
+            for (interface, &link) in self.interfaces.iter().zip(&routes.attached[self.index as usize]) {
+                let hop = routes.lookup_over(self.index, link, ip::key(remote));
+                let Some((hop, local)) = hop.zip(interface.address_for(remote)) else { continue };
+                let path = Path { local, remote, mtu: interface.mtu };
+                let index = self.locals.iter().position(|own| *own == ip::key(local)).unwrap_or(0) as u16;
+                let key = Key::new(protocol, index, connection.ports.0, ip::key(remote), connection.ports.1);
+                if key != connection.key
+                    && !self.table.contains(&key)
+                    && connection.transport.add_path(cx, path)
+                {
+                    let header = ip::Template::new(local, remote, protocol);
+                    connection.others.push(OtherPath { key, hop, header });
+                    self.table.insert(key, slot);
+                }
+            }
         }
     }
 

@@ -67,7 +67,8 @@ impl Net {
         match self.slots[slot as usize].connection.as_deref_mut() {
             Some(connection) if !connection.lingering => {
                 packet.strip(header.header_len);
-                connection.transport.handle_packet(at.cx, PathId(0), header.ecn, packet);
+                let path = connection.path_id(&key);
+                connection.transport.handle_packet(at.cx, path, header.ecn, packet);
                 if !connection.dirty {
                     connection.dirty = true;
                     at.fed.push_back((self.index, slot));
@@ -259,7 +260,8 @@ impl Net {
         let key = Key::new(inner.protocol, local, ours, ip::key(inner.destination), theirs);
         if let Some(slot) = self.find(&key) {
             if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
-                connection.transport.path_mtu(cx, PathId(0), mtu);
+                let path = connection.path_id(&key);
+                connection.transport.path_mtu(cx, path, mtu);
             }
             self.touch(slot, fed);
         }
