@@ -29,10 +29,11 @@
 //! For applications over *streams* what is written becomes messages of a full chunk each (or of `message` octets), and what is
 //! read is their octets in order. `finish` shuts the association down: SCTP has no half close.
 //!
-//! Left out: address lists of the peer (the paths of an association are its host's to add), a restart that keeps the
-//! association (the old one ends as reset, the peer's repeated COOKIE ECHO makes the new one), authentication and dynamic
-//! addresses (RFC 4895, 5061), partial delivery of a message that is larger than the receive buffer (it ends the association,
-//! "out of resource").
+//! The peer's addresses are told to the host ([`peer_addresses`](airloom_base::Transport::peer_addresses)), which adds the paths.
+//!
+//! Left out: a restart that keeps the association (the old one ends as reset, the peer's repeated COOKIE ECHO makes the new
+//! one), authentication and dynamic addresses (RFC 4895, 5061), partial delivery of a message that is larger than the receive
+//! buffer (it ends the association, "out of resource").
 
 mod arrival;
 mod association;
