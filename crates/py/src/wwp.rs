@@ -1,6 +1,6 @@
 //! Sessions of WWP over UDP.
 
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,11 +50,12 @@ fn patiently<T: Send>(
     }
 }
 
-fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<std::net::SocketAddr> {
-    let found = py.detach(|| (host, port).to_socket_addrs().map(|mut all| all.next()));
+/// All addresses of a name.
+fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
+    let found = py.detach(|| (host, port).to_socket_addrs().map(Vec::from_iter));
     let why = match found {
-        Ok(Some(address)) => return Ok(address),
-        Ok(None) => "none is known".to_owned(),
+        Ok(all) if !all.is_empty() => return Ok(all),
+        Ok(_) => "none is known".to_owned(),
         Err(error) => error.to_string(),
     };
     Err(PyOSError::new_err(format!("`{host}` has no address: {why}")))
@@ -90,7 +91,7 @@ impl PyWwpSession {
                 signal = Python::attach(|py| py.check_signals()).err();
                 signal.is_none()
             };
-            (Session::connect(to, patience, &mut watch), signal)
+            (Session::connect(&to, patience, &mut watch), signal)
         });
         match signal {
             Some(signal) => Err(signal),
@@ -164,7 +165,7 @@ pub struct PyWwpListener(Listener);
 impl PyWwpListener {
     #[new]
     fn new(py: Python<'_>, host: &str, port: u16) -> PyResult<PyWwpListener> {
-        let at = resolve(py, host, port)?;
+        let at = resolve(py, host, port)?[0];
         Ok(PyWwpListener(Listener::bind(at).map_err(|error| raised(&Failure::System(error)))?))
     }
 

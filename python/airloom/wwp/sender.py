@@ -15,9 +15,7 @@ from airloom.wwp.dialogue import PIECE, Lines, Offer, TransferError, digest
 if TYPE_CHECKING:
     from airloom._core import WwpSession
 
-#: A receiver that is still saying goodbye to the one before is asked again for so long.
-_BUSY_S = 6.0
-#: How often.
+#: How often a receiver is asked again that is busy with somebody else, or waits for a sender that was interrupted.
 _AGAIN_S = 0.1
 #: How long the end of a transfer that was good is waited for: nothing depends on it.
 _FAREWELL_S = 2.0
@@ -85,7 +83,7 @@ def send(
 def _session(host: str, port: int, patience_s: float) -> WwpSession:
     from airloom._core import WwpSession
 
-    ends = time.monotonic() + min(_BUSY_S, patience_s)
+    ends = time.monotonic() + patience_s
     while True:
         try:
             return WwpSession.connect(host, port, patience_s)

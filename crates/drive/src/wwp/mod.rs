@@ -9,6 +9,11 @@
 //! than was heard from him.
 
 mod envelope;
+mod failure;
+mod listener;
 mod session;
+mod socket;
 
-pub use session::{Failure, Listener, Session};
+pub use failure::Failure;
+pub use listener::Listener;
+pub use session::Session;

@@ -1,11 +1,9 @@
 //! One connection over a UDP socket, in the time of the system.
 #![expect(
     clippy::disallowed_types,
-    clippy::disallowed_methods,
     reason = "this is where the machine meets the system's clock and sockets"
 )]
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -16,65 +14,17 @@ use airloom_base::units::Octets;
 use airloom_base::{Body, CloseReason, Cx, Instant, Packet, PathId, Protocol, Transport, TransportEvent};
 use airloom_transports::wwp::{Config, Wwp};
 use bytes::Bytes;
-use socket2::SockRef;
 
 use super::envelope::{self, Greeting, NAME};
+use super::failure::Failure;
+use super::socket::{GREET_AGAIN, LARGEST, SHORTEST, greet, is_passing, random};
 
-/// Largest datagram of UDP.
-const LARGEST: usize = 65_535;
 /// Largest IP datagram, less UDP's header and the name.
 const MTU: u16 = 1500 - 8 - NAME as u16;
 /// Datagrams that are read before what they led to is sent: a wave.
 const BURST: usize = 128;
-/// What the kernel is asked to keep for us, either way.
-const KERNEL_BUFFER: usize = 4 << 20;
-/// A greeting that was not answered is repeated after that.
-const GREET_AGAIN: Duration = Duration::from_millis(300);
-/// The shortest time the system can be asked to wait for.
-const SHORTEST: Duration = Duration::from_micros(1);
 /// The one connection of a session.
 const PORTS: (u16, u16) = (1, 1);
-
-/// Why a session ended, or never began.
-#[derive(Debug)]
-pub enum Failure {
-    /// As the system says.
-    System(io::Error),
-    /// Nothing was heard from the peer for the time that was allowed.
-    Silent(Duration),
-    /// The peer is busy with somebody else.
-    Busy,
-    /// The peer ended it.
-    Reset,
-    /// Nobody takes connections there.
-    Refused,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failure::System(error) => write!(f, "{error}"),
-            Failure::Silent(time) => {
-                write!(f, "nothing was heard from the other side for {} s", time.as_secs_f64())
-            }
-            Failure::Busy => write!(f, "the other side is busy with somebody else"),
-            Failure::Reset => write!(f, "the other side ended the connection"),
-            Failure::Refused => write!(f, "nobody takes connections there"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::System(error)
-    }
-}
-
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
 
 /// The settings of both ends: large segments and waves, since a wave is all that is under way in a round trip.
 fn settings(patience: Duration) -> Config {
@@ -89,76 +39,6 @@ fn settings(patience: Duration) -> Config {
         // UDP has them.
         ports: false,
         ..Config::default()
-    }
-}
-
-fn prepare(socket: &UdpSocket) {
-    // A smaller one than asked for only means more losses.
-    let _ = SockRef::from(socket).set_recv_buffer_size(KERNEL_BUFFER);
-    let _ = SockRef::from(socket).set_send_buffer_size(KERNEL_BUFFER);
-}
-
-/// Is this an error about an earlier datagram, or no datagram at all?
-fn is_passing(error: &io::Error) -> bool {
-    use ErrorKind::{ConnectionRefused, ConnectionReset, Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), WouldBlock | TimedOut | Interrupted | ConnectionRefused | ConnectionReset)
-}
-
-/// Takes sessions on a UDP port, one at a time.
-pub struct Listener {
-    socket: UdpSocket,
-    secret: (u64, u64),
-}
-
-impl Listener {
-    /// A listener at this address.
-    ///
-    /// # Errors
-    /// As the system says: the address is taken, or is not ours.
-    pub fn bind(at: SocketAddr) -> io::Result<Listener> {
-        let socket = UdpSocket::bind(at)?;
-        prepare(&socket);
-        Ok(Listener { socket, secret: (random(), random()) })
-    }
-
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn local(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-
-    /// The next session, if one begins within `wait`. It ends when nothing is heard from its peer for `patience`.
-    ///
-    /// # Errors
-    /// As the system says of the socket.
-    pub fn accept(&mut self, wait: Duration, patience: Duration) -> Result<Option<Session>, Failure> {
-        let began = std::time::Instant::now();
-        let mut buffer = vec![0; LARGEST];
-        loop {
-            let left = wait.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            self.socket.set_read_timeout(Some(left.max(SHORTEST)))?;
-            let (len, from) = match self.socket.recv_from(&mut buffer) {
-                Ok(came) => came,
-                Err(error) if is_passing(&error) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let datagram = &buffer[..len];
-            let name = envelope::name(self.secret, from);
-            if let Some((Greeting::Hello, nonce)) = envelope::greeted(datagram) {
-                let _ = self.socket.send_to(&envelope::greet(Greeting::Welcome(name), nonce), from);
-            } else if let Some((_, unit)) = envelope::open(datagram).filter(|(n, _)| *n == name)
-                && let Some(session) = Session::accepted(&self.socket, from, name, unit, patience)?
-            {
-                // The next session has another name, so that nothing late of this one is taken for it.
-                self.secret = (random(), random());
-                return Ok(Some(session));
-            }
-        }
     }
 }
 
@@ -185,19 +65,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session. `watch` is asked now and then whether to go on.
+    /// Opens a session with whoever answers first at one of these addresses. `watch` is asked now and then whether to go on.
     ///
     /// # Errors
     /// Nobody answered within `patience`, or as the system says.
     pub fn connect(
-        to: SocketAddr,
+        to: &[SocketAddr],
         patience: Duration,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Session, Failure> {
-        let any: SocketAddr = if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" }.parse().expect("an address");
-        let socket = UdpSocket::bind(any)?;
-        prepare(&socket);
-        let name = Session::greet(&socket, to, patience, watch)?;
+        let (socket, to, name) = greet(to, patience, watch)?;
         let mut protocol = protocol(patience)?;
         let mut records = Outbox::default();
         let mut cx = Cx { now: Instant::ZERO, records: &mut records };
@@ -214,41 +91,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Asks for the name of a session.
-    fn greet(
-        socket: &UdpSocket,
-        to: SocketAddr,
-        patience: Duration,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Result<u64, Failure> {
-        let (began, nonce) = (std::time::Instant::now(), random());
-        let mut buffer = [0; LARGEST];
-        while began.elapsed() < patience {
-            socket.send_to(&envelope::greet(Greeting::Hello, nonce), to)?;
-            let asked = std::time::Instant::now();
-            while let Some(left) = GREET_AGAIN.checked_sub(asked.elapsed()).filter(|left| !left.is_zero()) {
-                socket.set_read_timeout(Some(left))?;
-                match socket.recv_from(&mut buffer) {
-                    Ok((len, from)) if from == to => match envelope::greeted(&buffer[..len]) {
-                        Some((Greeting::Welcome(name), n)) if n == nonce => return Ok(name),
-                        Some((Greeting::Busy, n)) if n == nonce => return Err(Failure::Busy),
-                        _ => {}
-                    },
-                    Ok(_) => {}
-                    // Nobody listens there yet, or no more.
-                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::thread::sleep(left),
-                    Err(error) if is_passing(&error) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            if !watch() {
-                return Err(io::Error::from(ErrorKind::Interrupted).into());
-            }
-        }
-        Err(Failure::Silent(patience))
-    }
-
-    fn accepted(
+    /// The session that this first unit opens, if it does.
+    pub(super) fn accepted(
         socket: &UdpSocket,
         from: SocketAddr,
         name: u64,
