@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from airloom.run import Run
 from airloom.study import Data, Evidence, Setting, exact, pair, value
 
+from .units import contradictions, sent_on, transfer, waits
+
 ERRORS = (0, 0.001, 0.01, 0.02, 0.05, 0.08, 0.11, 0.14, 0.2)
 #: Those of Fig. 5.
 SHOWN = tuple(e for e in ERRORS if 0.001 <= e <= 0.14)
@@ -191,6 +193,43 @@ def in_error(data: Data) -> Evidence:
     return value(shares, "blocks")
 
 
+# ---- 2.1, 4.2: who stops for a hole ----------------------------------------------------------------------------------
+
+
+def while_missing(protocol: str) -> Any:
+    """A15: new units per hole, one number per run that had any."""
+
+    def sent(data: Data) -> Evidence:
+        data.at_default_only()
+        each = [sent_on(transfer(run)) for _, run in data.runs(f"holes-{protocol}")]
+        return value([float(np.mean(counts)) for counts in each if counts], "units")
+
+    return sent
+
+
+def waiting(data: Data) -> Evidence:
+    """A15: what has arrived waits for what is missing before it, mean over all units of a run."""
+    data.at_default_only()
+    of = [
+        np.asarray([float(np.mean(waits(transfer(run)))) for _, run in data.runs(f"holes-{protocol}")])
+        for protocol in ("tcp", "sctp")
+    ]
+    return pair(of[0], of[1], "s")
+
+
+def bounds(data: Data) -> Evidence:
+    """A16: over all runs."""
+    data.at_default_only()
+    return exact(sum(contradictions(transfer(run)) for _, run in data.runs("holes-sctp")), "chunks")
+
+
+def shared_numbers(data: Data) -> Evidence:
+    """A16: streams whose chunks are in one sequence of TSNs."""
+    data.at_default_only()
+    found = transfer(data.run("holes-sctp"))
+    return Setting(len({unit.stream for unit in found.of.values()}))
+
+
 # ---- 3: what was simulated -----------------------------------------------------------------------------------------
 
 
@@ -283,6 +322,13 @@ def first_object(data: Data) -> Evidence:
     return pair(of[0], of[1], "s")
 
 
+def small_pages(data: Data) -> Evidence:
+    """A18: pages of the size that telephones had, at 0.14."""
+    data.at_default_only()
+    of = [page_time(data, f"small-{protocol}") for protocol in ("tcp", "sctp")]
+    return pair(of[0], of[1], "s")
+
+
 # ---- controls ------------------------------------------------------------------------------------------------------
 
 
@@ -341,9 +387,15 @@ COMPUTE = {
     "A13.wires": wires,
     "A13.blocks": in_error,
     "A14": slope_of_gap,
+    "A15.tcp-stops": while_missing("tcp"),
+    "A15.sctp-goes-on": while_missing("sctp"),
+    "A15.waits": waiting,
+    "A16.bounds": bounds,
+    "A16.streams": shared_numbers,
     "A17.three": as_many_requests("three connections"),
     "A17.pipelined": as_many_requests("pipelined"),
     "A17.first": first_object,
+    "A18.small": small_pages,
     "same": difference("same", "called", "TCP", "tcp"),
     "closed-form": closed_form,
     "one-object": difference("one-object", "lanes", 1, 3),
