@@ -29,7 +29,14 @@ NS3_LIBRARIES = [f"-lns3-{name}" for name in NS3_MODULES.split()]
 
 
 #: Programs of ours that nothing else does.
-ALONE = {"sim.rlc384": ["rlc", "2000"], "sim.idle50": ["cell", "36000"]}
+ALONE = {
+    "sim.rlc384": ["rlc", "2000"],
+    "sim.idle50": ["cell", "36000"],
+    "sim.sctp": ["sctp", "500"],
+    "sim.egprs4": ["egprs", "36000"],
+}
+#: Those of which packets count, and not simulated time.
+PACKETS = ("sim.sctp",)
 
 
 @dataclass
@@ -118,7 +125,13 @@ def side_by_side(results: Results, program: str, with_others: bool, count: int, 
             # Twice the connections: the time should double.
             commands["sim.d40"] = ([program, "d", "40"], few)
         results.run_in_turns(commands)
-    for other in ALONE:
+    for other in PACKETS:
+        packets = re.search(r"packets=([0-9.]+)", results.said.get(other, ""))
+        if packets:
+            rate = float(packets[1]) / results.numbers[f"{other}.cpu_s"]
+            results.numbers[f"{other}.packets_per_s"] = rate
+            print(f"  {other:<12} {rate:.0f} packets per CPU s", flush=True)
+    for other in [name for name in ALONE if name not in PACKETS]:
         simulated = re.search(r"simulated=([0-9.]+)", results.said.get(other, ""))
         if simulated:
             factor = float(simulated[1]) / results.numbers[f"{other}.cpu_s"]

@@ -30,6 +30,14 @@ GOALS: list[tuple[str, str, float, float, bool]] = [
         False,
     ),
     ("sim.idle50.realtime_factor", "50 idle mobiles on umts-dch, simulated s per CPU s", 1000, 1000, False),
+    ("sim.sctp.packets_per_s", "one SCTP association on a wire, packets per CPU s", 1e6, 3e6, False),
+    (
+        "sim.egprs4.realtime_factor",
+        "EGPRS cell, 4 mobiles, web pages over SCTP, simulated s per CPU s",
+        500,
+        5000,
+        False,
+    ),
 ]
 
 # The same of real time.

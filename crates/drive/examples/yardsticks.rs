@@ -7,6 +7,8 @@
 //! yardsticks d [objects]      1,000 clients, 20 objects of 10,240 octets each, a new connection for each
 //! yardsticks rlc [seconds]    a saturated umts-dch downlink of 384 kbit/s with 5 % of PDUs in error
 //! yardsticks cell [seconds]   50 idle mobiles on a umts-dch cell
+//! yardsticks sctp [megabytes] one SCTP association over the link of a
+//! yardsticks egprs [seconds]  four mobiles on an EGPRS cell with 5 % of blocks in error, web pages by HTTP over SCTP
 //! yardsticks idle             builds the network of b and does nothing: what start-up costs
 //! ```
 //!
@@ -142,6 +144,47 @@ fn cell() -> Result<World> {
     Ok(b.build()?)
 }
 
+/// As `a`, over SCTP.
+fn sctp(megabytes: u64) -> Result<World> {
+    let mut b = Builder::new(1);
+    let (client, server) = (b.host("client"), b.host("server"));
+    let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
+    b.link("link", "wireline", &link, &[client], server)?;
+    for host in [client, server] {
+        b.transport(host, "sctp", &json!({ "receive_buffer": "400kB", "send_buffer": "400kB" }))?;
+    }
+    b.app(server, "bulk-server", &json!({}), None)?;
+    b.app(client, "bulk", &json!({ "size": format!("{megabytes}MB") }), Some("server"))?;
+    Ok(b.build()?)
+}
+
+/// A cell under load: each mobile loads pages of three objects at least, and reads for ten seconds on average.
+fn egprs() -> Result<World> {
+    let mut b = Builder::new(1);
+    let mobiles: Vec<_> = (0..4).map(|n| b.host(&format!("mobile{n}"))).collect();
+    let (pcu, server) = (b.host("pcu"), b.host("server"));
+    b.link("radio", "egprs", &json!({ "loss": { "downlink": 0.05, "uplink": 0.05 } }), &mobiles, pcu)?;
+    let behind = json!({ "rate": "5Mbit/s", "delay": "20ms", "queue": "100 packets", "loss": 0.01 });
+    b.link("gi", "wireline", &behind, &[pcu], server)?;
+    let page = json!({
+        "http": "1.0-keep-alive", "streams": 3, "timeout": "20min", "retries": 1000,
+        "traffic": {
+            "model": "afif-2006", "pages": 1_000_000, "most": "100kB",
+            "main": { "law": { "pareto": { "mean": 10_000, "shape": 1.2 } } },
+            "inline": { "law": { "pareto": { "mean": 4_000, "shape": 1.1 } } },
+            "count": { "law": { "pareto": { "mean": 3, "shape": 1.5 } }, "least": 3 },
+            "reading": { "law": { "exponential": { "mean": 10 } } },
+        },
+    });
+    b.transport(server, "sctp", &json!({ "receive_buffer": "64kB" }))?;
+    b.app(server, "http-server", &json!({ "idle_timeout": "20min", "stall_timeout": "20min" }), None)?;
+    for mobile in mobiles {
+        b.transport(mobile, "sctp", &json!({ "receive_buffer": "64kB" }))?;
+        b.app(mobile, "http-client", &page, Some("server"))?;
+    }
+    Ok(b.build()?)
+}
+
 fn run_for(mut world: World, seconds: u64) -> Result<(f64, Summary)> {
     let until = Until::Elapsed(Duration::from_secs(seconds));
     match virtual_time::run(&mut world, until, |_, _| true) {
@@ -223,10 +266,19 @@ fn main() -> Result<()> {
             let (_, summary) = run_for(cell()?, seconds)?;
             println!("simulated={seconds} s events={}", summary.values["events"]);
         }
+        "sctp" => print(&run(sctp(number(100)?)?)?),
+        "egprs" => {
+            let seconds = number(3600)?;
+            let (_, summary) = run_for(egprs()?, seconds)?;
+            let value = |key: &str| summary.values.get(key).copied().unwrap_or(f64::NAN);
+            println!("simulated={seconds} s octets={} events={}", value("bytes"), value("events"));
+        }
         "idle" => {
             b(tcp, 1, "1B")?;
         }
-        other => return Err(format!("no scenario `{other}`: a, b, c, d, rlc, cell or idle").into()),
+        other => {
+            return Err(format!("no scenario `{other}`: a, b, c, d, rlc, cell, sctp, egprs or idle").into());
+        }
     }
     println!("cpu_s={:.4}", cpu_seconds());
     Ok(())
