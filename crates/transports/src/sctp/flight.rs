@@ -68,6 +68,8 @@ pub(super) struct Flight {
     reported: usize,
     pub marked: usize,
     abandoned: usize,
+    /// Something was sent that may be given up, since there was nothing in flight.
+    is_mortal: bool,
     /// Octets of user data in flight.
     pub outstanding: u64,
     /// The peer's window less what is in flight.
@@ -88,6 +90,7 @@ impl Flight {
             reported: 0,
             marked: 0,
             abandoned: 0,
+            is_mortal: false,
             outstanding: 0,
             peer_window: u64::from(peer_window),
             advanced: first(initial) - 1,
@@ -128,6 +131,8 @@ impl Flight {
         let Fragment { mut data, reliability, order } = fragment;
         data.tsn = tsn as u32;
         let len = data.body.len() as u64;
+        let may_be_given_up = !matches!(reliability, Reliability::Full | Reliability::Priority(_));
+        self.is_mortal = may_be_given_up || (self.is_mortal && !self.chunks.is_empty());
         let sent = Sent {
             data,
             reliability,
@@ -409,6 +414,9 @@ impl Flight {
 
     /// Gives up messages whose time is over or that were sent often enough (RFC 3758, 3.5; RFC 7496, 4).
     pub fn abandon(&mut self, now: Instant, queue: &mut Outbound, paths: &mut [PathState]) -> u64 {
+        if !self.is_mortal {
+            return 0;
+        }
         let mut given_up: Vec<(u16, u64)> = Vec::new();
         for sent in &self.chunks {
             let is_over = match sent.reliability {
