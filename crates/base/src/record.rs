@@ -28,6 +28,13 @@ pub enum PointKind {
         /// Octets of a length indicator field with its E bit: 1 or 2.
         li_octets: u8,
     },
+    /// PIAFS frames of one circuit and direction.
+    Piafs {
+        /// Direction of travel.
+        direction: Direction,
+        /// Which mobile.
+        station: Station,
+    },
     /// Blocks of a GSM, GPRS or EGPRS air interface of one station and direction, each behind its GSMTAP header.
     Gsmtap {
         /// Direction of travel.

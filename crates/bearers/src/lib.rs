@@ -7,7 +7,10 @@ mod air_time;
 pub mod channel;
 pub mod egprs;
 pub mod nested;
+pub mod piafs;
+pub mod ppp;
 pub mod trace;
+mod traffic;
 pub mod umts;
 pub mod vdeldrop;
 pub mod wireline;
@@ -21,6 +24,7 @@ pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
 /// All bearers, by the name scenario files use.
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<egprs::EgprsConfig>("egprs", egprs::Egprs::build),
+    Entry::new::<piafs::PiafsConfig>("piafs", piafs::Piafs::build),
     Entry::new::<trace::Config>("trace", trace::build),
     Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),
     Entry::new::<vdeldrop::Config>("vdeldrop", vdeldrop::build),

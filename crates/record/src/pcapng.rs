@@ -35,6 +35,8 @@ const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 /// IPv4 or IPv6 without a link header.
 const LINKTYPE_RAW: u16 = 101;
+/// LINKTYPE_USER0: PIAFS frames, for which Wireshark has no dissector of its own.
+const LINKTYPE_PIAFS: u16 = 147;
 
 const OPT_COMMENT: u16 = 1;
 const SHB_USERAPPL: u16 = 4;
@@ -188,7 +190,10 @@ impl<W: Write> Writer<W> {
                 seen: vec![0; REMEMBERED].into(),
             });
             self.begin(INTERFACE_DESCRIPTION);
-            self.u16(LINKTYPE_RAW);
+            self.u16(match info.kind {
+                PointKind::Piafs { .. } => LINKTYPE_PIAFS,
+                _ => LINKTYPE_RAW,
+            });
             self.u16(0);
             self.u32(0); // no limit on the length of a packet
             self.text(IF_NAME, &info.name);
@@ -220,7 +225,7 @@ impl<W: Write> Writer<W> {
             (_, Event::Enqueue | Event::Dequeue) => false,
             (_, Event::Receive | Event::Retransmit) => true,
             // There an acknowledgement is a PDU: a STATUS.
-            (PointKind::RlcAm { .. } | PointKind::Gsmtap { .. }, _) => true,
+            (PointKind::RlcAm { .. } | PointKind::Gsmtap { .. } | PointKind::Piafs { .. }, _) => true,
             (PointKind::Ip, Event::Ack) => false,
             (PointKind::Ip, _) => !self.interfaces[id].remember(facts.packet),
         };
@@ -260,7 +265,7 @@ impl<W: Write> Writer<W> {
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
         match kind {
-            PointKind::Ip => frame.extend_from_slice(octets),
+            PointKind::Ip | PointKind::Piafs { .. } => frame.extend_from_slice(octets),
             PointKind::RlcAm { direction, station, li_octets } => {
                 let view = match facts.event {
                     Event::Drop => View::Lost,
@@ -377,6 +382,9 @@ fn description(kind: PointKind) -> String {
         PointKind::RlcAm { direction, station, .. } => {
             format!("UMTS RLC AM, station {}, {} ({})", station.0, direction.name(), umts::HINT)
         }
+        PointKind::Piafs { direction, station } => {
+            format!("PIAFS, station {}, {} (piafs.lua)", station.0, direction.name())
+        }
         PointKind::Gsmtap { direction, station } => {
             format!("EGPRS RLC/MAC, station {}, {} (GSMTAP)", station.0, direction.name())
         }
@@ -387,7 +395,7 @@ fn description(kind: PointKind) -> String {
 fn queue(info: &PointInfo) -> Option<u32> {
     match info.kind {
         PointKind::RlcAm { .. } => Some(u32::from(umts::RADIO_BEARER)),
-        PointKind::Gsmtap { .. } => None,
+        PointKind::Gsmtap { .. } | PointKind::Piafs { .. } => None,
         PointKind::Ip => {
             let (_, rest) = info.name.split_once(".member.")?;
             rest.split('.').next()?.parse().ok()
@@ -400,7 +408,7 @@ fn queue(info: &PointInfo) -> Option<u32> {
 fn group_name(info: &PointInfo) -> &str {
     let name = info.name.as_str();
     match info.kind {
-        PointKind::RlcAm { .. } | PointKind::Gsmtap { .. } => {
+        PointKind::RlcAm { .. } | PointKind::Gsmtap { .. } | PointKind::Piafs { .. } => {
             name.rsplit_once('.').map_or(name, |(stem, _)| stem)
         }
         PointKind::Ip => match name.strip_suffix(".ip").and_then(|n| n.split_once('.')) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox, Packet, Point, Station};
+use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, TransportFormat};
@@ -12,6 +12,7 @@ use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::air_time::{Burst, Origin, push_state};
 use crate::channel::{BlockLoss, Per};
+use crate::traffic::Traffic;
 
 /// What all mobiles of a bearer share.
 pub struct Common {
@@ -61,16 +62,10 @@ impl Common {
 /// What one direction counted, over all mobiles.
 #[derive(Default)]
 pub struct Totals {
-    pub sdus_in: u64,
-    pub sdus_out: u64,
-    pub octets_out: u64,
-    pub queue_drops: u64,
-    pub lost: u64,
-    pub queue_max: u64,
+    pub traffic: Traffic,
     pub blocks: u64,
     pub blocks_lost: u64,
     pub busy: Duration,
-    pub delay: Histogram,
 }
 
 /// Observation points of one direction.
@@ -182,7 +177,7 @@ impl Mobile {
         packet: Packet,
         now: Instant,
     ) {
-        common.totals[direction as usize].sdus_in += 1;
+        common.totals[direction as usize].traffic.sdus_in += 1;
         if !self.is_up {
             return self.drop_packet(common, records, direction, &packet, now, "link down");
         }
@@ -204,7 +199,7 @@ impl Mobile {
         now: Instant,
         reason: &'static str,
     ) {
-        common.totals[direction as usize].lost += 1;
+        common.totals[direction as usize].traffic.lost += 1;
         let way = &self.ways[direction as usize];
         let facts = || PacketFacts {
             packet: packet.id(),
@@ -233,7 +228,7 @@ impl Mobile {
         let fits = !common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         if !fits || len == 0 {
             way.was_full |= !fits;
-            common.totals[direction as usize].queue_drops += 1;
+            common.totals[direction as usize].traffic.queue_drops += 1;
             let reason = if fits { "empty packet" } else { "queue full" };
             return self.drop_packet(common, records, direction, &packet, now, reason);
         }
@@ -253,8 +248,8 @@ impl Mobile {
             records.packet(now, way.points.tx, facts, |_| {});
         }
         way.sdus.push(packet, arrived, now);
-        let totals = &mut common.totals[direction as usize];
-        totals.queue_max = totals.queue_max.max(octets + len);
+        let traffic = &mut common.totals[direction as usize].traffic;
+        traffic.queue_max = traffic.queue_max.max(octets + len);
         if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc)
             && rrc.on_data(config, direction, octets + len, now)
         {
@@ -391,7 +386,7 @@ impl Mobile {
         }
         for way in &mut self.ways {
             for lost in way.sdus.lost.drain(..) {
-                common.totals[way.direction as usize].lost += 1;
+                common.totals[way.direction as usize].traffic.lost += 1;
                 let facts = || PacketFacts {
                     packet: lost.id,
                     flow: lost.flow,
@@ -428,7 +423,7 @@ impl Mobile {
             way.am.re_establish(&common.config.rlc, &mut way.sdus);
             way.air.clear();
             way.next_tti = Instant::FAR_FUTURE;
-            common.totals[way.direction as usize].lost += way.core.len() as u64;
+            common.totals[way.direction as usize].traffic.lost += way.core.len() as u64;
             way.core.clear();
         }
         self.after_rlc(common, records, now);
@@ -582,9 +577,6 @@ fn out(
     arrived: Instant,
     now: Instant,
 ) {
-    let totals = &mut common.totals[direction as usize];
-    totals.sdus_out += 1;
-    totals.octets_out += packet.wire_len() as u64;
-    totals.delay.add(now.since(arrived).as_nanos());
+    common.totals[direction as usize].traffic.deliver(packet.wire_len() as u64, now.since(arrived));
     common.deliveries.push_back((direction, station, packet));
 }

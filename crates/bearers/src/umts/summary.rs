@@ -17,7 +17,7 @@ pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut 
     }
     all.write(out, "");
     let [up, down] = &common.totals;
-    out.set("queue_max_bytes", up.queue_max.max(down.queue_max) as f64);
+    out.set("queue_max_bytes", up.traffic.queue_max.max(down.traffic.queue_max) as f64);
 }
 
 #[derive(Default)]
@@ -92,26 +92,10 @@ fn named(prefix: &str, name: &str) -> String {
 }
 
 fn write_totals(totals: &Totals, prefix: &str, mobiles: usize, until: Instant, out: &mut Summary) {
-    let ms = |nanos: f64| nanos * 1e-6;
-    let delay = &totals.delay;
+    totals.traffic.write(prefix, out);
     let mut set = |name: &str, value: f64| out.set(&named(prefix, name), value);
-    set("packets", totals.sdus_in as f64);
-    set("delivered", totals.sdus_out as f64);
-    set("delivered_bytes", totals.octets_out as f64);
-    set("lost", totals.lost as f64);
-    set("lost_share", totals.lost as f64 / totals.sdus_in as f64);
-    set("queue_drops", totals.queue_drops as f64);
-    set("queue_max_bytes", totals.queue_max as f64);
     set("blocks", totals.blocks as f64);
     set("blocks_lost", totals.blocks_lost as f64);
     // Of all mobiles together, over the time until something last happened.
     set("busy_share", totals.busy.as_secs_f64() / (until.as_secs_f64() * mobiles as f64));
-    if let Some(mean) = delay.mean() {
-        set("sdu_delay_mean_ms", ms(mean));
-    }
-    for (name, q) in [("sdu_delay_p50_ms", 0.5), ("sdu_delay_p95_ms", 0.95), ("sdu_delay_max_ms", 1.0)] {
-        if let Some(value) = delay.quantile(q) {
-            set(name, ms(value as f64));
-        }
-    }
 }

@@ -1,0 +1,352 @@
+//! One circuit: a frame in each direction in every interval, and the call they belong to.
+
+use std::collections::VecDeque;
+
+use airloom_base::record::Event;
+use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
+
+use super::config::{PiafsConfig, Times};
+use super::frame::Frame;
+use super::receiver::{Arrival, Receiver};
+use super::records::Seen;
+use super::sender::Sender;
+use super::tap::{Sdu, Tap};
+use crate::channel::BlockLoss;
+use crate::traffic::Traffic;
+
+/// Observation points of one direction.
+#[derive(Clone, Copy)]
+pub struct Points {
+    pub tx: Point,
+    pub rx: Point,
+}
+
+/// What one direction counted, over all circuits.
+#[derive(Default)]
+pub struct Totals {
+    pub traffic: Traffic,
+    pub frames: u64,
+    /// Frames with a wrong checksum.
+    pub crc_errors: u64,
+    /// Frames with octets that were sent before.
+    pub resent: u64,
+    /// Frames without user data.
+    pub fill: u64,
+    /// User octets of the frames that were sent for the first time.
+    pub octets: u64,
+    pub duplicates: u64,
+}
+
+/// What all circuits of a bearer share.
+pub struct Common {
+    pub config: PiafsConfig,
+    pub times: Times,
+    /// By direction.
+    pub totals: [Totals; 2],
+    pub calls_dropped: u64,
+    /// Packets that have arrived.
+    pub deliveries: VecDeque<(Direction, Station, Packet)>,
+    pub events: VecDeque<BearerEvent>,
+}
+
+/// One direction.
+pub struct Way {
+    direction: Direction,
+    tap: Tap,
+    sender: Sender,
+    /// At the far end.
+    receiver: Receiver,
+    /// Frames that will arrive intact.
+    air: VecDeque<(Instant, Frame)>,
+    loss: BlockLoss,
+    points: Points,
+    /// On the serial line at the far end: when a packet has crossed it, and when it came to the link.
+    out: VecDeque<(Instant, Sdu)>,
+    /// Place in the stream up to which octets went to that line, and when it is free.
+    out_place: u64,
+    out_free: Instant,
+    /// Since when no frame came intact.
+    silent_since: Option<Instant>,
+    /// A packet found no room and nobody was told yet that there is room again.
+    was_full: bool,
+}
+
+impl Way {
+    pub fn new(direction: Direction, common: &Common, tap: Tap, loss: BlockLoss, points: Points) -> Way {
+        Way {
+            direction,
+            tap,
+            sender: Sender::new(common.config.window, common.times.patience),
+            receiver: Receiver::new(0),
+            air: VecDeque::new(),
+            loss,
+            points,
+            out: VecDeque::new(),
+            out_place: 0,
+            out_free: Instant::ZERO,
+            silent_since: None,
+            was_full: false,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.sender.is_idle() || self.tap.has_more()
+    }
+}
+
+/// The first of what arrives one after the other, if it is there by `now`.
+fn due<T>(coming: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Instant, T)> {
+    coming.front().filter(|(at, _)| *at <= now)?;
+    coming.pop_front()
+}
+
+/// Is there a call?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    There,
+    /// It will be there at that time.
+    From(Instant),
+    None,
+}
+
+/// One circuit.
+pub struct Circuit {
+    station: Station,
+    ways: [Way; 2],
+    call: Call,
+    /// The next interval in which frames are looked at.
+    next_slot: Instant,
+    /// The last one.
+    last_slot: Option<Instant>,
+}
+
+impl Circuit {
+    /// A circuit with a call that was set up before.
+    pub fn new(station: Station, ways: [Way; 2]) -> Circuit {
+        Circuit { station, ways, call: Call::There, next_slot: Instant::FAR_FUTURE, last_slot: None }
+    }
+
+    /// Packets and octets that wait.
+    pub fn backlog(&self, direction: Direction) -> (u32, u64) {
+        self.ways[direction as usize].tap.backlog()
+    }
+
+    /// The losses of a direction.
+    pub fn loss_mut(&mut self, direction: Direction) -> &mut BlockLoss {
+        &mut self.ways[direction as usize].loss
+    }
+
+    /// The rate has changed.
+    pub fn set_times(&mut self, times: &Times, now: Instant) {
+        self.ways.iter_mut().for_each(|way| way.sender.set_patience(times.patience));
+        self.next_slot = Instant::FAR_FUTURE;
+        self.arm(times, now);
+    }
+
+    /// When this circuit needs [`Circuit::run`].
+    pub fn next_timeout(&self) -> Instant {
+        let mut next = self.next_slot;
+        for way in &self.ways {
+            let arrival = way.air.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+            let out = way.out.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+            next = next.min(arrival).min(out);
+        }
+        match self.call {
+            Call::From(at) => next.min(at),
+            _ => next,
+        }
+    }
+
+    /// A packet enters at the sending end of `direction`.
+    pub fn send(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        packet: Packet,
+        now: Instant,
+    ) {
+        let limit = common.config.queue.get(direction);
+        let way = &mut self.ways[direction as usize];
+        let traffic = &mut common.totals[direction as usize].traffic;
+        traffic.sdus_in += 1;
+        let len = packet.wire_len() as u64;
+        if self.call != Call::There {
+            traffic.lost += 1;
+            return Seen::dropped(records, way.points.tx, direction, &packet, now, "link down");
+        }
+        if way.tap.refuses(limit, len) {
+            traffic.queue_drops += 1;
+            way.was_full = true;
+            return Seen::dropped(records, way.points.tx, direction, &packet, now, "queue full");
+        }
+        way.tap.push(Sdu { packet, since: now }, now);
+        traffic.queue_max = traffic.queue_max.max(way.tap.backlog().1);
+        self.arm(&common.times, now);
+    }
+
+    /// Everything that happens at `now`: arrivals, then the interval.
+    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        if matches!(self.call, Call::From(at) if at <= now) {
+            self.call = Call::There;
+            common.events.push_back(BearerEvent::Up(self.station));
+        }
+        for direction in Direction::BOTH {
+            self.arrive(common, records, direction, now);
+        }
+        if self.next_slot <= now {
+            self.next_slot = Instant::FAR_FUTURE;
+            self.last_slot = Some(now);
+            self.exchange(common, records, now);
+        }
+        self.arm(&common.times, now);
+    }
+
+    /// Frames, and packets on the serial line, that arrive now.
+    fn arrive(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+        let [up, down] = &mut self.ways;
+        let (way, back) = match direction {
+            Direction::Uplink => (up, down),
+            Direction::Downlink => (down, up),
+        };
+        let totals = &mut common.totals[direction as usize];
+        while let Some((at, frame)) = due(&mut way.air, now) {
+            Seen { frame: &frame, tap: &way.tap, direction }.arrives(records, at, way.points.rx);
+            // It also says what its sender has received of the other direction.
+            back.sender.take(frame.request, frame.acknowledged.number);
+            back.forget();
+            if frame.number.is_none() {
+                way.receiver.receive_fill();
+                continue;
+            }
+            match way.receiver.receive(frame.number, frame.span) {
+                Arrival::Duplicate => totals.duplicates += 1,
+                Arrival::Ahead => {}
+                Arrival::UpTo(place) => way.hand_out(&common.config, place, at),
+            }
+        }
+        while let Some((at, sdu)) = due(&mut way.out, now) {
+            totals.traffic.deliver(sdu.packet.wire_len() as u64, at.since(sdu.since));
+            common.deliveries.push_back((direction, self.station, sdu.packet));
+        }
+    }
+
+    /// The frames of the interval that begins now.
+    fn exchange(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        let slot = now.as_nanos() / common.times.slot.as_nanos();
+        let mut is_silent = false;
+        for direction in Direction::BOTH {
+            let (request, acknowledged) = {
+                let receiver = &self.ways[direction.reverse() as usize].receiver;
+                (receiver.request(), receiver.acknowledged())
+            };
+            let way = &mut self.ways[direction as usize];
+            let tap = &mut way.tap;
+            let next = way.sender.next(now, || tap.take(now));
+            let frame =
+                Frame { number: next.number, span: next.span, request, acknowledged, attempt: next.attempt };
+            let probability = way.loss.probability(slot, now);
+            let is_lost = way.loss.loses(probability, slot, 0);
+            let totals = &mut common.totals[direction as usize];
+            totals.frames += 1;
+            totals.crc_errors += u64::from(is_lost);
+            match frame.attempt {
+                0 => totals.fill += 1,
+                1 => totals.octets += u64::from(frame.span.len),
+                _ => totals.resent += 1,
+            }
+            let event = if frame.attempt > 1 { Event::Retransmit } else { Event::Transmit };
+            Seen { frame: &frame, tap: &way.tap, direction }.departs(
+                records,
+                now,
+                way.points.tx,
+                event,
+                is_lost,
+            );
+            if is_lost {
+                let since = *way.silent_since.get_or_insert(now);
+                is_silent |= now.since(since) >= common.config.call_drop;
+            } else {
+                way.silent_since = None;
+                way.air.push_back((now + common.times.delay, frame));
+            }
+            if way.was_full && !way.tap.refuses(common.config.queue.get(direction), 1) {
+                way.was_full = false;
+                common.events.push_back(BearerEvent::Room(direction, self.station));
+            }
+        }
+        if is_silent {
+            common.calls_dropped += 1;
+            self.release(common, records, now, "call dropped");
+        }
+    }
+
+    /// Sets the call up, or releases it.
+    pub fn set_up(&mut self, common: &mut Common, records: &mut Outbox, up: bool, now: Instant) {
+        match (up, self.call) {
+            (true, Call::None) => {
+                self.call = Call::From(now + common.config.set_up);
+            }
+            (false, Call::There | Call::From(_)) => self.release(common, records, now, "link down"),
+            _ => {}
+        }
+    }
+
+    /// The call ends, and with it everything under way.
+    fn release(&mut self, common: &mut Common, records: &mut Outbox, now: Instant, why: &'static str) {
+        let was_there = std::mem::replace(&mut self.call, Call::None) == Call::There;
+        for way in &mut self.ways {
+            way.air.clear();
+            let crossing = std::mem::take(&mut way.out).into_iter().map(|(_, sdu)| sdu);
+            for sdu in crossing.chain(way.tap.clear()) {
+                common.totals[way.direction as usize].traffic.lost += 1;
+                Seen::dropped(records, way.points.tx, way.direction, &sdu.packet, now, why);
+            }
+            way.out_place = way.tap.end();
+            (way.silent_since, way.was_full) = (None, false);
+            // Those of the next call.
+            way.sender = Sender::new(common.config.window, common.times.patience);
+            way.receiver = Receiver::new(way.tap.end());
+        }
+        self.next_slot = Instant::FAR_FUTURE;
+        if was_there {
+            common.events.push_back(BearerEvent::Down(self.station, why));
+        }
+    }
+
+    /// The next interval is the first one of the grid that was not used, if there is something to say.
+    fn arm(&mut self, times: &Times, now: Instant) {
+        if self.next_slot != Instant::FAR_FUTURE || self.call != Call::There {
+            return;
+        }
+        if !self.ways.iter().any(Way::is_busy) {
+            self.ways.iter_mut().for_each(|way| way.silent_since = None);
+            return;
+        }
+        let slot = times.slot.as_nanos();
+        let from = self.last_slot.map_or(now, |last| now.max(last + Duration::from_nanos(1)));
+        self.next_slot = Instant::from_nanos(from.as_nanos().div_ceil(slot).saturating_mul(slot));
+    }
+}
+
+impl Way {
+    /// Octets of frames that are neither under way nor may be sent again are not needed any more.
+    fn forget(&mut self) {
+        let in_air = self.air.iter().filter(|(_, frame)| frame.attempt > 0).map(|(_, frame)| frame.span.from);
+        let needed = in_air.chain(self.sender.oldest()).fold(self.receiver.complete(), u64::min);
+        self.tap.forget(needed);
+    }
+
+    /// The stream is complete up to `place`: its octets go over the serial line, and packets with their last one.
+    fn hand_out(&mut self, config: &PiafsConfig, place: u64, now: Instant) {
+        let line = config.line();
+        self.out_free = self.out_free.max(now);
+        while let Some((end, sdu)) = self.tap.arrived(place) {
+            self.out_free += line.time_for(end - self.out_place);
+            self.out_place = end;
+            self.out.push_back((self.out_free, sdu));
+        }
+        self.out_free += line.time_for(place - self.out_place);
+        self.out_place = place;
+    }
+}

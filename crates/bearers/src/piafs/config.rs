@@ -1,0 +1,115 @@
+//! What a scenario says about a PIAFS circuit.
+
+use airloom_base::units::{EachWay, Octets, Probability, QueueLimit, Rate};
+use airloom_base::{ConfigError, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::tap::Line;
+use crate::channel::{LossConfig, Per};
+
+/// PHS circuit with PIAFS: frames of 640 bits in both directions, repeated until they arrive, and terminal adapters that
+/// bring PPP frames from a serial line into them.
+///
+/// Several mobiles on one link have a circuit of their own each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PiafsConfig {
+    /// `"64kbit/s"` (a frame every 10 ms) or `"32kbit/s"` (every 20 ms); 58.4 and 29.2 kbit/s of them are the user's.
+    pub rate: Rate,
+    /// From the beginning of a frame at 64 kbit/s until its receiver has acted on it. At 32 kbit/s frames take 10 ms longer.
+    pub delay: Duration,
+    /// Most frames under way, 1 to 63.
+    pub window: u8,
+    /// After how long an unacknowledged frame is sent again; the round trip, in whole frames, if not given.
+    pub repeat_after: Option<Duration>,
+    /// Frames that arrive with a wrong checksum: a probability, or a table (see the loss processes).
+    pub loss: LossConfig,
+    /// Speed of the serial lines between hosts and terminal adapters, ten bits an octet. Without it they take no time.
+    pub serial: Option<Rate>,
+    /// Octets that a terminal adapter takes before it stops its host.
+    pub buffer: Octets,
+    /// Share of the PPP frames behind which the PIAFS frame is sent as it is, though the next PPP frame is there already.
+    pub flush: Probability,
+    /// Control characters that are escaped on the serial line: bit n stands for character n (RFC 1662, 7.1).
+    pub accm: u32,
+    /// Limit of the host's queue in front of the serial line. What does not fit is dropped.
+    pub queue: EachWay<QueueLimit>,
+    /// Time from the begin of a call until user data flows: call, synchronisation, negotiation. At the beginning of a run
+    /// the call is there.
+    pub set_up: Duration,
+    /// The call ends if one side hears no intact frame for so long.
+    pub call_drop: Duration,
+}
+
+impl Default for PiafsConfig {
+    fn default() -> Self {
+        PiafsConfig {
+            rate: Rate::kbit(64),
+            delay: Duration::from_millis(25),
+            window: 16,
+            repeat_after: None,
+            loss: LossConfig::default(),
+            serial: Rate::from_bits_per_second(115_200),
+            buffer: Octets(4096),
+            flush: Probability::new(0.3).unwrap_or_default(),
+            accm: 0,
+            queue: EachWay::both(QueueLimit::Packets(100)),
+            set_up: Duration::from_secs(2),
+            call_drop: Duration::from_secs(8),
+        }
+    }
+}
+
+/// Times of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// From one frame to the next.
+    pub slot: Duration,
+    /// From the beginning of a frame until its receiver has acted on it.
+    pub delay: Duration,
+    /// After how long a frame is sent again.
+    pub patience: Duration,
+}
+
+impl PiafsConfig {
+    /// Looks for what makes no sense.
+    pub(super) fn check(&self) -> Result<Times, ConfigError> {
+        self.loss.check_radio(Per::Pdu)?;
+        if !(1..=63).contains(&self.window) {
+            return Err(ConfigError::at("window", "1 to 63 of the 127 numbers can be under way"));
+        }
+        if self.serial.is_some_and(|rate| rate.bits_per_second() < 1000) {
+            return Err(ConfigError::at("serial", "a serial line has at least 1 kbit/s"));
+        }
+        if self.buffer.0 == 0 {
+            return Err(ConfigError::at("buffer", "a terminal adapter takes at least one octet"));
+        }
+        if self.delay.is_zero() {
+            return Err(ConfigError::at("delay", "a frame takes time"));
+        }
+        if self.call_drop.is_zero() {
+            return Err(ConfigError::at("call_drop", "a call lives longer than that"));
+        }
+        self.times(self.rate).map_err(|why| ConfigError::at("rate", why))
+    }
+
+    /// The serial line and the adapter.
+    pub(super) fn line(&self) -> Line {
+        Line { rate: self.serial, buffer: self.buffer.0, accm: self.accm, flush: self.flush.get() }
+    }
+
+    /// The times at this rate; or which there are.
+    pub(super) fn times(&self, rate: Rate) -> Result<Times, &'static str> {
+        let more = match rate.bits_per_second() {
+            64_000 => 0,
+            32_000 => 10,
+            _ => return Err("a PIAFS circuit has 64 or 32 kbit/s"),
+        };
+        let slot = Duration::from_millis(10 + more);
+        let delay = self.delay + Duration::from_millis(more);
+        // What comes within a frame is answered in the next one, in both directions.
+        let way = slot * delay.as_nanos().div_ceil(slot.as_nanos());
+        Ok(Times { slot, delay, patience: self.repeat_after.unwrap_or(way * 2) })
+    }
+}

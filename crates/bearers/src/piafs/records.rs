@@ -1,0 +1,96 @@
+//! What a circuit tells about its frames: the rows of a PIAFS monitor.
+
+use airloom_base::record::{Event, PacketFacts};
+use airloom_base::{Direction, Instant, Outbox, Packet, Point};
+
+use super::frame::{Frame, OCTETS};
+use super::tap::Tap;
+
+/// Why a frame does not arrive.
+const CRC_ERROR: &str = "CRC error";
+
+/// A frame at an observation point.
+pub struct Seen<'a> {
+    pub frame: &'a Frame,
+    /// Has the octets.
+    pub tap: &'a Tap,
+    pub direction: Direction,
+}
+
+impl Seen<'_> {
+    /// It came to the receiving end.
+    pub fn arrives(&self, records: &mut Outbox, now: Instant, point: Point) {
+        if records.wants(point) {
+            records.packet(now, point, || self.facts(Event::Receive), |out| self.octets(out));
+        }
+    }
+
+    /// It leaves the sending end, and may be lost on its way.
+    pub fn departs(&self, records: &mut Outbox, now: Instant, point: Point, event: Event, is_lost: bool) {
+        if !records.wants(point) {
+            return;
+        }
+        let mut facts = self.facts(event);
+        let lost =
+            is_lost.then(|| PacketFacts { event: Event::Drop, reason: Some(CRC_ERROR), ..facts.clone() });
+        if is_lost {
+            // The capture holds the frame once; its comment tells what became of it.
+            facts.reason = Some(CRC_ERROR);
+        }
+        records.packet(now, point, || facts, |out| self.octets(out));
+        if let Some(lost) = lost {
+            records.packet(now, point, || lost, |_| {});
+        }
+    }
+
+    /// A packet that never became frames, or not all of them.
+    pub fn dropped(
+        records: &mut Outbox,
+        point: Point,
+        direction: Direction,
+        packet: &Packet,
+        now: Instant,
+        reason: &'static str,
+    ) {
+        let facts = || PacketFacts {
+            packet: packet.id(),
+            flow: packet.flow(),
+            len: packet.wire_len() as u32,
+            reason: Some(reason),
+            ..blank(Event::Drop, direction)
+        };
+        records.packet(now, point, facts, |_| {});
+    }
+
+    fn facts(&self, event: Event) -> PacketFacts {
+        let frame = self.frame;
+        PacketFacts {
+            len: OCTETS as u32,
+            seq: (!frame.number.is_none()).then(|| u64::from(frame.number.get())),
+            ack: Some(u64::from(frame.request.get())),
+            attempt: frame.attempt.min(u32::from(u8::MAX)) as u8,
+            reason: frame.number.is_none().then_some("fill"),
+            ..blank(event, self.direction)
+        }
+    }
+
+    fn octets(&self, out: &mut Vec<u8>) {
+        self.frame.append(out, |field| self.tap.copy(self.frame.span, field));
+    }
+}
+
+const fn blank(event: Event, direction: Direction) -> PacketFacts {
+    PacketFacts {
+        event,
+        direction,
+        packet: 0,
+        flow: 0,
+        proto: "piafs",
+        len: 0,
+        seq: None,
+        ack: None,
+        attempt: 0,
+        reason: None,
+        queue: None,
+    }
+}

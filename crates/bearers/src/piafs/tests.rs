@@ -1,0 +1,355 @@
+//! Whole circuits: two ends and the air between them.
+
+use airloom_base::record::Event;
+use airloom_base::{
+    Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts,
+    Station, Summary,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Piafs, PiafsConfig};
+use crate::ppp::hdlc::Deframer;
+
+const DOWN: Direction = Direction::Downlink;
+const UP: Direction = Direction::Uplink;
+
+/// A circuit with its clock and its records.
+struct Bench {
+    bearer: Piafs,
+    records: Outbox,
+    now: Instant,
+    sent: u64,
+    out: Vec<(Instant, Direction, Packet)>,
+    events: Vec<(Instant, BearerEvent)>,
+}
+
+fn ms(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(n)
+}
+
+impl Bench {
+    fn new(config: Value) -> Bench {
+        let config: PiafsConfig = airloom_base::config::read(&config).unwrap();
+        let mut records = Outbox::default();
+        let mut parts = Parts { seed: 1, name: "phs", stations: 1, records: &mut records };
+        let bearer = Piafs::new(config, &mut parts).unwrap();
+        Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
+    }
+
+    /// Only the air takes time.
+    fn plain(more: Value) -> Bench {
+        let mut config = json!({ "serial": null, "flush": 0, "queue": "100000 packets" });
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Bench::new(config)
+    }
+
+    fn send(&mut self, direction: Direction, octets: u32) {
+        self.sent += 1;
+        let head = |out: &mut [u8]| {
+            out[..20].fill(0);
+            out[0] = 0x45;
+            20
+        };
+        let mut packet = Packet::build(head, Body::filler(self.sent as u32, octets - 20));
+        packet.set_id(self.sent);
+        let mut cx = Cx { now: self.now, records: &mut self.records };
+        self.bearer.send(&mut cx, direction, Station(0), packet);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some((direction, _, packet)) = self.bearer.poll_delivery() {
+            self.out.push((self.now, direction, packet));
+        }
+        while let Some(event) = self.bearer.poll_event() {
+            self.events.push((self.now, event));
+        }
+    }
+
+    fn apply(&mut self, change: Change) {
+        let mut cx = Cx { now: self.now, records: &mut self.records };
+        self.bearer.apply(&mut cx, &[], &change).unwrap();
+        self.drain();
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
+            assert!(at >= self.now, "deadline {at} lies before {}", self.now);
+            self.now = at;
+            let mut cx = Cx { now: at, records: &mut self.records };
+            self.bearer.handle_timeout(&mut cx);
+            self.drain();
+        }
+        self.now = self.now.max(if end == Instant::FAR_FUTURE { self.now } else { end });
+    }
+
+    fn finish(&mut self) {
+        self.run_until(Instant::FAR_FUTURE);
+    }
+
+    fn summary(&self, name: &str) -> f64 {
+        let mut summary = Summary::default();
+        self.bearer.summarise(&mut summary);
+        summary.values[name]
+    }
+
+    /// Numbers and events at the sending end of a direction.
+    fn log(&self, direction: Direction) -> Vec<(Option<u64>, Event)> {
+        let name = format!("phs.piafs.{}.tx", direction.short());
+        let is_there = |r: &&airloom_base::record::PacketRecord| {
+            self.records.points()[usize::from(r.point.0)].name == name && r.facts.event != Event::Drop
+        };
+        self.records.packets.iter().filter(is_there).map(|r| (r.facts.seq, r.facts.event)).collect()
+    }
+}
+
+#[test]
+fn a_packet_arrives_with_the_last_frame_it_needs() {
+    let mut bench = Bench::plain(json!({}));
+    bench.run_until(ms(3));
+    // 1000 octets, 4 of PPP header, 2 of checksum, 2 flags, some escapes: 14 frames of 73, from the next interval on.
+    bench.send(DOWN, 1000);
+    bench.finish();
+    let (at, direction, packet) = &bench.out[0];
+    assert_eq!((*at, *direction), (ms(10 + 13 * 10 + 25), DOWN));
+    assert_eq!(packet.wire_len(), 1000);
+    assert!(bench.summary("downlink.piafs_bytes") > 1008.0);
+    assert_eq!(bench.summary("downlink.lost"), 0.0);
+}
+
+#[test]
+fn serial_lines_take_ten_bits_for_an_octet_at_both_ends() {
+    let time = |serial: Value| {
+        let mut bench = Bench::plain(json!({ "serial": serial }));
+        bench.send(DOWN, 60);
+        bench.finish();
+        bench.out[0].0
+    };
+    // 68 octets are one frame; at 9.6 kbit/s they take 71 ms into the adapter and as long out of it.
+    assert_eq!(time(Value::Null), ms(25));
+    let slow = time(json!("9600bit/s"));
+    assert!(slow > ms(70 + 25 + 8) && slow < ms(70 + 10 + 25 + 72), "{slow}");
+}
+
+#[test]
+fn a_circuit_on_which_nothing_waits_costs_nothing() {
+    let mut bench = Bench::plain(json!({}));
+    assert_eq!(bench.bearer.poll_timeout(), None);
+    bench.send(UP, 40);
+    bench.finish();
+    assert_eq!(bench.bearer.poll_timeout(), None);
+    // It went round while its acknowledgement was under way, and both sides spoke.
+    assert!(bench.summary("uplink.piafs_resent") > 0.0);
+    assert_eq!(bench.summary("downlink.piafs_frames"), bench.summary("uplink.piafs_frames"));
+}
+
+/// Net rate in kbit/s of a full circuit with frame errors in both directions.
+fn net_rate(loss: f64) -> f64 {
+    let mut bench = Bench::plain(json!({ "loss": loss, "repeat_after": "60ms" }));
+    let seconds = 400;
+    // What is there before the end would be empty: 58.4 kbit/s at most.
+    for _ in 0..seconds * 58_400 / 8 / 500 + 100 {
+        bench.send(DOWN, 500);
+    }
+    bench.run_until(ms(seconds * 1000));
+    let first_time = bench.summary("downlink.piafs_bytes");
+    first_time * 8.0 / seconds as f64 / 1000.0
+}
+
+#[test]
+fn a_full_circuit_carries_what_the_reference_does() {
+    for (loss, reference) in [(0.0, 58.40), (0.01, 57.79), (0.05, 54.91), (0.1, 50.80), (0.2, 42.29)] {
+        let rate = net_rate(loss);
+        assert!((rate / reference - 1.0).abs() < 0.03, "{loss}: {rate} kbit/s, reference {reference}");
+    }
+}
+
+#[test]
+fn repetitions_are_those_of_the_monitors_log() {
+    // All frames of the base station's side are lost from 20 ms to 390 ms: a burst of 370 ms.
+    let loss = json!({ "downlink": { "model": "on-off", "first": "off", "off": "20ms", "on": "370ms", "loss": 1.0 } });
+    let mut bench = Bench::plain(json!({ "loss": loss }));
+    bench.records.ask(|_| (true, false));
+    bench.send(DOWN, 2000);
+    bench.run_until(ms(390));
+    let numbers: Vec<u64> = bench.log(DOWN).iter().map(|(number, _)| number.unwrap_or(0)).collect();
+    // Two arrive; new ones follow as long as the window allows and nothing is known to be missing for a round trip.
+    assert_eq!(numbers[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert!(
+        numbers.iter().all(|number| *number <= 18),
+        "no more than sixteen beyond what arrived: {numbers:?}"
+    );
+    // In the burst every number that is missing goes round.
+    let missing: Vec<u64> = numbers[20..].to_vec();
+    assert!((3..=8).all(|number| missing.contains(&number)), "{missing:?}");
+    bench.run_until(ms(409));
+    bench.finish();
+    assert_eq!(bench.out.len(), 1);
+}
+
+#[test]
+fn a_call_ends_after_a_long_silence_and_what_was_under_way_is_lost() {
+    let mut bench = Bench::plain(json!({ "loss": { "downlink": 1.0 }, "call_drop": "2s" }));
+    bench.send(DOWN, 500);
+    bench.send(UP, 500);
+    bench.run_until(ms(1000));
+    bench.finish();
+    assert_eq!(bench.events, [(ms(2000), BearerEvent::Down(Station(0), "call dropped"))]);
+    // The uplink's frames arrived, though nobody heard that they did.
+    assert_eq!((bench.summary("downlink.lost"), bench.summary("uplink.lost")), (1.0, 0.0));
+    assert_eq!(bench.summary("calls_dropped"), 1.0);
+    bench.send(DOWN, 100);
+    assert_eq!(bench.summary("downlink.lost"), 2.0);
+}
+
+#[test]
+fn a_released_circuit_is_set_up_again_and_begins_anew() {
+    let mut bench = Bench::plain(json!({ "set_up": "1500ms" }));
+    (0..20).for_each(|_| bench.send(DOWN, 1000));
+    bench.run_until(ms(500));
+    let before = bench.out.len() as f64;
+    bench.apply(Change::State(LinkState::Down));
+    assert_eq!(bench.summary("downlink.lost"), 20.0 - before);
+    assert_eq!(bench.bearer.poll_timeout(), None);
+    bench.apply(Change::State(LinkState::Up));
+    bench.run_until(ms(3000));
+    assert_eq!(bench.events[1], (ms(2000), BearerEvent::Up(Station(0))));
+    bench.send(DOWN, 1000);
+    bench.finish();
+    assert_eq!(bench.out.len() as f64, before + 1.0);
+}
+
+#[test]
+fn at_32_kbit_s_a_frame_takes_twice_as_long() {
+    let mut bench = Bench::plain(json!({ "rate": "32kbit/s" }));
+    bench.send(DOWN, 200);
+    bench.finish();
+    // 208 octets: three frames, one every 20 ms.
+    assert_eq!(bench.out[0].0, ms(2 * 20 + 35));
+    bench.apply(Change::Rate(None, airloom_base::units::Rate::kbit(64)));
+    let begin = bench.now;
+    bench.send(DOWN, 60);
+    bench.finish();
+    assert!(bench.out[1].0.since(begin) <= Duration::from_millis(35));
+}
+
+#[test]
+fn what_the_queue_does_not_take_is_dropped_and_room_is_told() {
+    let mut bench = Bench::plain(json!({ "queue": "2 packets", "buffer": "100B" }));
+    (0..10).for_each(|_| bench.send(UP, 500));
+    bench.finish();
+    assert!(bench.summary("uplink.queue_drops") >= 6.0);
+    assert!(bench.events.iter().any(|(_, event)| *event == BearerEvent::Room(UP, Station(0))));
+    assert_eq!(bench.out.len() as f64 + bench.summary("uplink.queue_drops"), 10.0);
+}
+
+#[test]
+fn frames_that_are_not_filled_up_cost_room() {
+    let frames = |flush: f64| {
+        let mut bench = Bench::plain(json!({ "flush": flush }));
+        (0..50).for_each(|_| bench.send(DOWN, 262));
+        bench.finish();
+        (bench.summary("downlink.piafs_frames"), bench.out.len())
+    };
+    let (filled, flushed) = (frames(0.0), frames(1.0));
+    assert_eq!((filled.1, flushed.1), (50, 50));
+    // 270 octets and some escapes are 3.7 frames, and 4 if the last is not filled up.
+    assert!(flushed.0 / filled.0 > 1.04, "{flushed:?} {filled:?}");
+}
+
+#[test]
+fn the_octets_of_the_frames_are_ppp() {
+    let mut bench = Bench::plain(json!({ "loss": 0.1 }));
+    bench.records.ask(|_| (true, true));
+    (0..5).for_each(|_| bench.send(DOWN, 700));
+    bench.finish();
+    // What arrives is what was sent, however late: a frame has the same octets at both ends and each time.
+    let user_of = |end: &str, number: u64| -> Vec<&[u8]> {
+        let is_of = |r: &&airloom_base::record::PacketRecord| {
+            let name = &bench.records.points()[usize::from(r.point.0)].name;
+            name.ends_with(end) && r.facts.seq == Some(number) && !r.octets.is_empty()
+        };
+        bench
+            .records
+            .packets
+            .iter()
+            .filter(is_of)
+            .map(|r| &bench.records.octets[r.octets.clone()][3..76])
+            .collect()
+    };
+    for number in 1..=40 {
+        let first = user_of("dl.tx", number)[0];
+        let is_first = |seen: &&[u8]| *seen == first;
+        assert!(["dl.tx", "dl.rx"].iter().all(|end| user_of(end, number).iter().all(is_first)), "{number}");
+    }
+    // The receiving end, from the capture alone: frames in the order of their numbers.
+    let mut stream: Vec<(u64, Vec<u8>)> = Vec::new();
+    for record in &bench.records.packets {
+        let info = &bench.records.points()[usize::from(record.point.0)];
+        let octets = &bench.records.octets[record.octets.clone()];
+        let is_data = info.name == "phs.piafs.dl.rx" && octets[0] >> 1 != 0;
+        let number = u64::from(octets.first().map_or(0, |first| first >> 1));
+        if is_data && !stream.iter().any(|(known, _)| *known == number) {
+            let user =
+                if octets[2] & 3 == 1 { &octets[3..76] } else { &octets[4..4 + usize::from(octets[3])] };
+            stream.push((number, user.to_vec()));
+        }
+    }
+    stream.sort_unstable();
+    let (mut deframer, mut datagrams) = (Deframer::new(0), Vec::new());
+    for octet in stream.iter().flat_map(|(_, user)| user) {
+        deframer.push(*octet, |frame| datagrams.push(frame.to_vec()));
+    }
+    assert_eq!((datagrams.len(), deframer.errors), (5, 0));
+    for datagram in &datagrams {
+        assert_eq!(datagram[..5], [0xFF, 0x03, 0x00, 0x21, 0x45]);
+        assert_eq!(datagram.len(), 704);
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let error = |value: Value| {
+        let config: Result<PiafsConfig, _> = airloom_base::config::read(&value);
+        config.and_then(|config| config.check()).unwrap_err().to_string()
+    };
+    assert!(error(json!({ "rate": "128kbit/s" })).starts_with("rate: a PIAFS circuit has 64 or 32"));
+    assert!(error(json!({ "window": 64 })).starts_with("window: 1 to 63"));
+    assert!(error(json!({ "loss": { "per": "packet" } })).starts_with("loss.per"));
+    assert!(error(json!({ "serial": "10bit/s" })).starts_with("serial"));
+    assert!(error(json!({ "widow": 1 })).contains("unknown field `widow`"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever happens to the circuit, packets that arrive do so in order and once, and every other one is counted.
+    #[test]
+    fn nothing_is_lost_that_is_not_counted(
+        steps in prop::collection::vec((0u8..10, 21u32..1500, 0u64..400), 1..60),
+        loss in 0.0..0.6f64,
+        window in 1u8..=63,
+    ) {
+        let mut bench = Bench::new(json!({ "loss": loss, "window": window, "call_drop": "700ms", "set_up": "50ms" }));
+        for (what, octets, wait) in steps {
+            match what {
+                0 => bench.apply(Change::State(LinkState::Down)),
+                1 | 2 => bench.apply(Change::State(LinkState::Up)),
+                3 => bench.apply(Change::Rate(None, airloom_base::units::Rate::kbit(if wait > 200 { 32 } else { 64 }))),
+                4..=6 => bench.send(UP, octets),
+                _ => bench.send(DOWN, octets),
+            }
+            let end = bench.now + Duration::from_millis(wait);
+            bench.run_until(end);
+        }
+        bench.finish();
+        for direction in Direction::BOTH {
+            let ids: Vec<u64> =
+                bench.out.iter().filter(|(_, d, _)| *d == direction).map(|(.., packet)| packet.id()).collect();
+            prop_assert!(ids.is_sorted_by(|a, b| a < b), "{:?}", ids);
+            let value = |name: &str| bench.summary(&format!("{}.{name}", direction.name()));
+            prop_assert_eq!(value("packets"), value("delivered") + value("lost") + value("queue_drops"));
+        }
+    }
+}
