@@ -11,7 +11,7 @@ LUA = Path(al.__file__).parent / "wireshark" / "piafs.lua"
 
 def read(capture: Path, *words: str) -> list[list[str]]:
     """What tshark prints, by columns."""
-    command = [needs("tshark"), "-X", f"lua_script:{LUA}", "-r", capture, *words]
+    command = [needs("tshark"), "-X", f"lua_script:{LUA}", "-r", str(capture), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [line.split("\t") for line in done.stdout.splitlines()]
 
