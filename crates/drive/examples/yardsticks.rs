@@ -271,7 +271,8 @@ fn main() -> Result<()> {
             let seconds = number(3600)?;
             let (_, summary) = run_for(egprs()?, seconds)?;
             let value = |key: &str| summary.values.get(key).copied().unwrap_or(f64::NAN);
-            println!("simulated={seconds} s octets={} events={}", value("bytes"), value("events"));
+            let objects: f64 = clients(&summary, "objects").iter().sum();
+            println!("simulated={seconds} s objects={objects} events={}", value("events"));
         }
         "idle" => {
             b(tcp, 1, "1B")?;

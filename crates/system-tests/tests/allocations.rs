@@ -45,13 +45,18 @@ fn allocations() -> u64 {
     COUNT.with(Cell::get)
 }
 
+/// Over TCP. Buffers that grow make lists grow with them for minutes: they are as large as they become.
 fn pair(bearer: &str, link: &Value, client: &Value) -> World {
+    let buffers = json!({ "receive_buffer": "576KiB", "send_buffer": "4MiB" });
+    pair_over("tcp", &buffers, bearer, link, client)
+}
+
+fn pair_over(transport: &str, settings: &Value, bearer: &str, link: &Value, client: &Value) -> World {
     let mut b = Builder::new(1);
     let (near, far) = (b.host("client"), b.host("server"));
     b.link("link", bearer, link, &[near], far).unwrap();
     for host in [near, far] {
-        // Buffers that grow make lists grow with them for minutes: they are as large as they become.
-        b.transport(host, "tcp", &json!({ "receive_buffer": "576KiB", "send_buffer": "4MiB" })).unwrap();
+        b.transport(host, transport, settings).unwrap();
     }
     b.app(far, "bulk-server", &json!({}), None).unwrap();
     b.app(near, "bulk", client, Some("server")).unwrap();
@@ -88,6 +93,18 @@ fn a_transfer_without_loss_allocates_nothing() {
         // CUBIC takes some seconds to open the whole window; lists grow with it.
         let world = pair("wireline", &link, &json!({ "size": "1GB", "mode": mode }));
         let (packets, allocations) = between(world, 8, 14);
+        assert!(packets > 50_000, "{packets} packets");
+        assert_eq!(allocations, 0, "{mode}: {packets} packets");
+    }
+}
+
+#[test]
+fn a_transfer_over_sctp_allocates_nothing() {
+    let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
+    let buffers = json!({ "receive_buffer": "576KiB", "send_buffer": "576KiB" });
+    for mode in ["get", "put"] {
+        let client = json!({ "size": "1GB", "mode": mode });
+        let (packets, allocations) = between(pair_over("sctp", &buffers, "wireline", &link, &client), 8, 14);
         assert!(packets > 50_000, "{packets} packets");
         assert_eq!(allocations, 0, "{mode}: {packets} packets");
     }
