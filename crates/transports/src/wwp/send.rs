@@ -383,12 +383,18 @@ impl Sender {
         self.flight_octets -= self.flight.remove(&n).map_or(0, |body| body.len());
     }
 
-    /// What a segment of this wave needed: a longer time counts at once, a shorter one by an eighth.
+    /// What a segment of this wave needed: a longer time counts at once, but no more than twofold, a shorter one by an eighth.
+    ///
+    /// The time of a few segments is that of the host that answers them; taken for that of the link it would make SEND_T of a large
+    /// wave so many times too long.
     fn measure(&mut self, now: Instant, trip: &RoundTrip) {
+        if self.members.len() < self.waves.first().copied().map_or(1, usize::from) {
+            return;
+        }
         let trip = trip.smallest().unwrap_or(Duration::ZERO);
         let each = now.since(self.began).saturating_sub(trip) / (self.members.len() as u64).max(1);
         let before = self.segment_time.unwrap_or(each);
-        self.segment_time = Some(if each > before { each } else { (before * 7 + each) / 8 });
+        self.segment_time = Some(if each > before { each.min(before * 2) } else { (before * 7 + each) / 8 });
     }
 }
 

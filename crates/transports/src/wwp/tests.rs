@@ -164,6 +164,29 @@ fn a_wave_of_which_nothing_arrives_is_known_by_its_probe() {
 }
 
 #[test]
+fn an_answer_to_one_segment_that_took_its_time_does_not_make_a_lost_wave_wait_for_seconds() {
+    let mut pair = watched(&paper());
+    // The answer to the first wave of one segment, which SEND_T just waits for; and the whole second wave.
+    pair.set_fate(Box::new(|s| match (s.from, s.index) {
+        (End::Server, 1) => Fate::Late(MS * 60),
+        (End::Client, 3..39) => Fate::Lose,
+        _ => Fate::Deliver,
+    }));
+    pair.open(End::Client);
+    pair.write(End::Client, Body::filler(1, 100));
+    pair.drive_until(pair.now + MS * 600);
+    assert_eq!(count(&pair, End::Client, Kind::Probe1), 0);
+    pair.write(End::Client, Body::filler(2, 36 * 1024));
+    pair.finish(End::Client);
+    pair.finish(End::Server);
+    pair.drive();
+    let wave = waves(&pair, End::Client)[1];
+    assert_eq!((wave.1, wave.2), (3, 36));
+    let probe = headers(&pair, End::Client).into_iter().find(|(h, _)| h.kind == Kind::Probe1).unwrap();
+    assert!(probe.1.since(wave.3) < Duration::from_secs(1), "{} ms", probe.1.since(wave.3).as_millis());
+}
+
+#[test]
 fn an_outage_is_waited_out_with_probes_alone() {
     let mut pair = watched(&paper());
     let second = Duration::from_secs(1);
