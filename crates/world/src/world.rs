@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use airloom_base::record::Event;
-use airloom_base::service::{Datagram, Outgoing};
+use airloom_base::service::{Datagram, Outgoing, PathId};
 use airloom_base::{
     Change, CloseReason, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent, SocketId, Station,
     TransportEvent, Unsupported,
@@ -559,24 +559,26 @@ impl World {
             let mut event = connection.transport.poll_event();
             if event.is_none() {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
-                let mut used = None;
+                let (mut used, mut has_others) = (None, false);
                 while let Some(outgoing) = connection.transport.poll_transmit(cx) {
                     let Outgoing { path, ecn, mut packet, last } = outgoing;
-                    let (hop, header) = connection.way(path);
-                    header.prepend(&mut packet, ecn);
+                    if path != PathId(0) {
+                        has_others = true;
+                        net.out.push_back(connection.over_other_path(cx, path, ecn, packet));
+                        if last {
+                            break;
+                        }
+                        continue;
+                    }
+                    connection.header.prepend(&mut packet, ecn);
                     packet.label(cx.records.next_packet(), connection.flow);
-                    match hop {
+                    match connection.hop {
                         Hop::Link { link, interface, direction, station } => {
                             let point = net.interfaces[usize::from(interface)].point;
                             record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
                             let way = &mut self.links[link as usize];
                             way.bearer.send(cx, direction, station, packet);
-                            // Another path may go out over another link.
-                            if let Some(before) = used.replace(link)
-                                && before != link
-                            {
-                                self.links[before as usize].arm(self.now, before, &mut self.agenda);
-                            }
+                            used = Some((link, way));
                         }
                         Hop::Local => self.loopback.push_back((host, packet)),
                     }
@@ -584,8 +586,12 @@ impl World {
                         break;
                     }
                 }
-                if let Some(link) = used {
-                    self.links[link as usize].arm(self.now, link, &mut self.agenda);
+                if let Some((link, way)) = used {
+                    way.arm(self.now, link, &mut self.agenda);
+                }
+                if has_others {
+                    self.flush(host);
+                    continue;
                 }
                 if connection.app.is_none() {
                     // Over for its application: it may have vanished by sending its last unit.

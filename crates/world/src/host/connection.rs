@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use airloom_base::record::{FlowRecord, Record};
 use airloom_base::service::{Path, PathId};
-use airloom_base::{Cx, Instant, Transport};
+use airloom_base::{Cx, Instant, Packet, Transport};
 use airloom_wire::ip;
 
 use super::Held;
@@ -98,19 +98,30 @@ impl Connection {
     }
 
     /// The path whose addresses make this key.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn path_id(&self, key: &Key) -> PathId {
-        if self.others.is_empty() {
-            return PathId(0);
-        }
+        if self.others.is_empty() { PathId(0) } else { self.other_path_id(key) }
+    }
+
+    #[cold]
+    fn other_path_id(&self, key: &Key) -> PathId {
         PathId(self.others.iter().position(|other| other.key == *key).map_or(0, |n| n as u8 + 1))
     }
 
-    /// The hop and the header of a path.
-    #[inline]
-    pub(crate) fn way(&self, path: PathId) -> (Hop, &ip::Template) {
+    /// A packet of another path than the first, ready to leave, and where to.
+    #[cold]
+    pub(crate) fn over_other_path(
+        &self,
+        cx: &mut Cx,
+        path: PathId,
+        ecn: u8,
+        mut packet: Packet,
+    ) -> (Hop, Packet) {
         let other = usize::from(path.0).checked_sub(1).and_then(|n| self.others.get(n));
-        other.map_or((self.hop, &self.header), |other| (other.hop, &other.header))
+        let (hop, header) = other.map_or((self.hop, &self.header), |other| (other.hop, &other.header));
+        header.prepend(&mut packet, ecn);
+        packet.label(cx.records.next_packet(), self.flow);
+        (hop, packet)
     }
 
     /// Accepted by us and not confirmed by the peer yet.
