@@ -1,6 +1,6 @@
 //! The results of a run as one flat map.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use airloom_base::{Cx, Summary};
@@ -137,45 +137,55 @@ impl World {
 
     /// Works out what the values of the parts are called in the whole.
     fn name(&self, books: &mut Books) {
-        let mut components: Vec<(&str, BTreeMap<String, Source>)> = Vec::new();
+        // Host or link, name there, source.
+        let mut values: Vec<(usize, Cow<'_, str>, Source)> = Vec::new();
+        let mut owners: Vec<&str> = Vec::new();
         let mut first = 0;
         for (host, apps) in self.apps_of_hosts() {
-            components.push((host, of_apps(&books.parts[first..first + apps], first)));
+            let each = &books.parts[first..first + apps];
+            for (n, part) in each.iter().enumerate() {
+                values.extend(of_part(part, first + n).map(|(name, source)| {
+                    let others = each.iter().enumerate().filter(|(other, _)| *other != n);
+                    let is_shared = others.into_iter().any(|(_, other)| other.values.contains_key(name));
+                    let name = if is_shared { format!("app[{n}].{name}").into() } else { name.into() };
+                    (owners.len(), name, source)
+                }));
+            }
+            owners.push(host);
             first += apps;
         }
         for (link, number) in self.links.iter().zip(first..) {
-            components.push((&link.name, of_part(&books.parts[number], number)));
+            let of_link = of_part(&books.parts[number], number);
+            values.extend(of_link.map(|(name, source)| (owners.len(), name.into(), source)));
+            owners.push(&link.name);
         }
-        let mut sharers: BTreeMap<&str, (usize, Source)> = BTreeMap::new();
-        for (key, source) in components.iter().flat_map(|(_, values)| values) {
-            sharers.entry(key).and_modify(|(n, _)| *n += 1).or_insert((1, *source));
+        // Stable: of two values with one name in one place the later one counts.
+        values.sort_by(|(a_owner, a, _), (b_owner, b, _)| (a, a_owner).cmp(&(b, b_owner)));
+        let mut all: Vec<(String, Source)> = Vec::with_capacity(2 * values.len() + TOTALS.len());
+        all.extend(
+            values.iter().map(|(owner, name, source)| ([owners[*owner], ".", name].concat(), *source)),
+        );
+        for same in values.chunk_by(|(_, a, _), (_, b, _)| a == b) {
+            let (owner, name, source) = &same[same.len() - 1];
+            if same[0].0 == *owner {
+                all.push((name.to_string(), *source));
+            }
         }
-        let mut all: BTreeMap<String, Source> = BTreeMap::new();
-        for (name, values) in &components {
-            all.extend(values.iter().map(|(key, source)| (format!("{name}.{key}"), *source)));
-        }
-        let alone = sharers.into_iter().filter(|(_, (n, _))| *n == 1);
-        all.extend(alone.map(|(key, (_, source))| (key.to_owned(), source)));
         all.extend(TOTALS.iter().enumerate().map(|(n, name)| ((*name).to_owned(), Source::Total(n))));
-        books.sources = all.values().copied().collect();
-        books.names = all.into_keys().collect();
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                kept.1 = later.1;
+            }
+            is_same
+        });
+        books.sources = all.iter().map(|(_, source)| *source).collect();
+        books.names = all.into_iter().map(|(name, _)| name).collect();
     }
 }
 
-fn of_part(part: &Summary, number: usize) -> BTreeMap<String, Source> {
-    part.values.iter().zip(0..).map(|((name, _), n)| (name.to_owned(), Source::Part(number, n))).collect()
-}
-
-/// What the applications of a host counted; the first of them is part number `first`.
-fn of_apps(parts: &[Summary], first: usize) -> BTreeMap<String, Source> {
-    let each: Vec<BTreeMap<String, Source>> =
-        parts.iter().zip(first..).map(|(part, number)| of_part(part, number)).collect();
-    let mut all = BTreeMap::new();
-    for (n, one) in each.iter().enumerate() {
-        for (key, source) in one {
-            let shared = each.iter().filter(|other| other.contains_key(key)).count() > 1;
-            all.insert(if shared { format!("app[{n}].{key}") } else { key.clone() }, *source);
-        }
-    }
-    all
+/// The values of a part, with the part's number.
+fn of_part(part: &Summary, number: usize) -> impl Iterator<Item = (&str, Source)> {
+    part.values.iter().zip(0..).map(move |((name, _), n)| (name, Source::Part(number, n)))
 }
