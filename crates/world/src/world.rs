@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use airloom_base::record::Event;
-use airloom_base::service::{Datagram, Outgoing, PathId};
+use airloom_base::service::{Datagram, Outgoing};
 use airloom_base::{
     Change, CloseReason, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent, SocketId, Station,
     TransportEvent, Unsupported,
@@ -559,17 +559,16 @@ impl World {
             let mut event = connection.transport.poll_event();
             if event.is_none() {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
-                let (mut used, mut has_others) = (None, false);
-                while let Some(outgoing) = connection.transport.poll_transmit(cx) {
-                    let Outgoing { path, ecn, mut packet, last } = outgoing;
-                    if path != PathId(0) {
-                        has_others = true;
-                        net.out.push_back(connection.over_other_path(cx, path, ecn, packet));
-                        if last {
-                            break;
-                        }
+                if !connection.others.is_empty() {
+                    connection.send_by_path(cx, &mut net.out);
+                    if !net.out.is_empty() {
+                        self.flush(host);
                         continue;
                     }
+                }
+                let mut used = None;
+                while let Some(outgoing) = connection.transport.poll_transmit(cx) {
+                    let Outgoing { ecn, mut packet, last, .. } = outgoing;
                     connection.header.prepend(&mut packet, ecn);
                     packet.label(cx.records.next_packet(), connection.flow);
                     match connection.hop {
@@ -588,10 +587,6 @@ impl World {
                 }
                 if let Some((link, way)) = used {
                     way.arm(self.now, link, &mut self.agenda);
-                }
-                if has_others {
-                    self.flush(host);
-                    continue;
                 }
                 if connection.app.is_none() {
                     // Over for its application: it may have vanished by sending its last unit.

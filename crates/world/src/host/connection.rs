@@ -1,9 +1,10 @@
 //! A connection in its host's table.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use airloom_base::record::{FlowRecord, Record};
-use airloom_base::service::{Path, PathId};
+use airloom_base::service::{Outgoing, Path, PathId};
 use airloom_base::{Cx, Instant, Packet, Transport};
 use airloom_wire::ip;
 
@@ -108,20 +109,19 @@ impl Connection {
         PathId(self.others.iter().position(|other| other.key == *key).map_or(0, |n| n as u8 + 1))
     }
 
-    /// A packet of another path than the first, ready to leave, and where to.
+    /// Has its packets leave, each over its path: they go to `out` with where they are to go.
     #[cold]
-    pub(crate) fn over_other_path(
-        &self,
-        cx: &mut Cx,
-        path: PathId,
-        ecn: u8,
-        mut packet: Packet,
-    ) -> (Hop, Packet) {
-        let other = usize::from(path.0).checked_sub(1).and_then(|n| self.others.get(n));
-        let (hop, header) = other.map_or((self.hop, &self.header), |other| (other.hop, &other.header));
-        header.prepend(&mut packet, ecn);
-        packet.label(cx.records.next_packet(), self.flow);
-        (hop, packet)
+    pub(crate) fn send_by_path(&mut self, cx: &mut Cx, out: &mut VecDeque<(Hop, Packet)>) {
+        while let Some(Outgoing { path, ecn, mut packet, last }) = self.transport.poll_transmit(cx) {
+            let other = usize::from(path.0).checked_sub(1).and_then(|n| self.others.get(n));
+            let (hop, header) = other.map_or((self.hop, &self.header), |other| (other.hop, &other.header));
+            header.prepend(&mut packet, ecn);
+            packet.label(cx.records.next_packet(), self.flow);
+            out.push_back((hop, packet));
+            if last {
+                break;
+            }
+        }
     }
 
     /// Accepted by us and not confirmed by the peer yet.
