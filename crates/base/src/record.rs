@@ -280,6 +280,11 @@ impl Outbox {
         self.facts_on = facts;
         self.congestion_on = congestion;
     }
+    /// Is anything wanted at any point?
+    #[inline]
+    pub fn wants_packets(&self) -> bool {
+        self.packets_on
+    }
     /// Is anything wanted at `point`? One branch when all is off.
     #[inline]
     pub fn wants(&self, point: Point) -> bool {

@@ -7,6 +7,7 @@ use airloom_transports::tcp::wire::{Flags, Header};
 use airloom_wire::ip::{Ip, protocol};
 
 use crate::agenda::{Agenda, Key, Wakeup};
+use crate::host::Interface;
 
 /// A link and its wake-up.
 pub(crate) struct LinkSlot {
@@ -52,17 +53,21 @@ impl LinkSlot {
 }
 
 /// Records a datagram where it enters or leaves a host.
-#[inline]
+#[inline(always)]
 pub(crate) fn record(
     cx: &mut Cx,
-    point: Point,
+    (interfaces, interface): (&[Interface], u16),
     event: Event,
     direction: Direction,
     packet: &Packet,
     protocols: &[Box<dyn Protocol>],
 ) {
-    if cx.records.wants(point) {
-        record_slowly(cx, point, event, direction, packet, protocols);
+    // Most runs want nothing: then not even the point is looked up.
+    if cx.records.wants_packets() {
+        let point = interfaces[usize::from(interface)].point;
+        if cx.records.wants(point) {
+            record_slowly(cx, point, event, direction, packet, protocols);
+        }
     }
 }
 

@@ -400,8 +400,14 @@ impl World {
         };
         let cx = &mut Cx { now: self.now, records: &mut self.records };
         let here = &mut self.hosts[host as usize];
-        let point = here.net.interfaces[usize::from(interface)].point;
-        record(cx, point, Event::Receive, direction, &packet, &here.net.protocols);
+        record(
+            cx,
+            (&here.net.interfaces, interface),
+            Event::Receive,
+            direction,
+            &packet,
+            &here.net.protocols,
+        );
         if let Some(ports) = &here.ports {
             self.flows.learn(&packet);
             self.observed.received(self.now, &packet);
@@ -573,8 +579,14 @@ impl World {
                     packet.label(cx.records.next_packet(), connection.flow);
                     match connection.hop {
                         Hop::Link { link, interface, direction, station } => {
-                            let point = net.interfaces[usize::from(interface)].point;
-                            record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
+                            record(
+                                cx,
+                                (&net.interfaces, interface),
+                                Event::Transmit,
+                                direction,
+                                &packet,
+                                &net.protocols,
+                            );
                             let way = &mut self.links[link as usize];
                             way.bearer.send(cx, direction, station, packet);
                             used = Some((link, way));
@@ -635,8 +647,7 @@ impl World {
             Hop::Link { link, interface, direction, station } => {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
                 let net = &self.hosts[host as usize].net;
-                let point = net.interfaces[usize::from(interface)].point;
-                record(cx, point, Event::Transmit, direction, &packet, &net.protocols);
+                record(cx, (&net.interfaces, interface), Event::Transmit, direction, &packet, &net.protocols);
                 let slot = &mut self.links[link as usize];
                 slot.bearer.send(cx, direction, station, packet);
                 slot.arm(self.now, link, &mut self.agenda);

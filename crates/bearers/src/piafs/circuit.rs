@@ -171,7 +171,8 @@ impl Circuit {
         let traffic = &mut common.totals[direction as usize].traffic;
         traffic.sdus_in += 1;
         let len = packet.wire_len() as u64;
-        if self.call != Call::There {
+        // While a call is set up packets wait for it.
+        if self.call == Call::None {
             traffic.lost += 1;
             return Seen::dropped(records, way.points.tx, direction, &packet, now, "link down");
         }

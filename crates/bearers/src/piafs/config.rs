@@ -36,7 +36,7 @@ pub struct PiafsConfig {
     /// Limit of the host's queue in front of the serial line. What does not fit is dropped.
     pub queue: EachWay<QueueLimit>,
     /// Time from the begin of a call until user data flows: call, synchronisation, negotiation. At the beginning of a run
-    /// the call is there.
+    /// the call is there. Packets that come meanwhile wait.
     pub set_up: Duration,
     /// The call ends if one side hears no intact frame for so long.
     pub call_drop: Duration,

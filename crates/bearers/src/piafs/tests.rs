@@ -213,11 +213,14 @@ fn a_released_circuit_is_set_up_again_and_begins_anew() {
     assert_eq!(bench.summary("downlink.lost"), 20.0 - before);
     assert_eq!(bench.bearer.poll_timeout(), None);
     bench.apply(Change::State(LinkState::Up));
+    // What comes meanwhile waits for the call.
+    bench.send(DOWN, 60);
     bench.run_until(ms(3000));
     assert_eq!(bench.events[1], (ms(2000), BearerEvent::Up(Station(0))));
     bench.send(DOWN, 1000);
     bench.finish();
-    assert_eq!(bench.out.len() as f64, before + 1.0);
+    assert_eq!(bench.out.len() as f64, before + 2.0);
+    assert_eq!(bench.out[bench.out.len() - 2].0, ms(2025));
 }
 
 #[test]
