@@ -121,11 +121,11 @@ def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
     package.parent.mkdir()
     package.write_text(
         "import airloom._core as c, os, signal\n"
-        "whole = c.simulate_many\n"
+        "whole = c.simulate_part\n"
         "def some(wanted, tables, budget):\n"
-        "    if any(13 in seeds for _, seeds, _ in wanted): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    if any(13 in seeds for _, _, seeds, _ in wanted): os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return whole(wanted, tables, budget)\n"
-        "c.simulate_many = some\n"
+        "c.simulate_part = some\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(package.parent.resolve()))
     results = fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)

@@ -25,7 +25,7 @@ def made(first: int, keys: list[str], tables: dict[str, list[object]]) -> Part:
     done = {
         "outcome": ["complete", "stuck"], "error": [None, None], "took_ns": [1, 2], "run_id": ["a", "b"],
         "rate": [("m.radio.ip", 10, [1, 2]), None], "keys": keys, "tables": tables,
-        "values": struct.pack(f"<{2 * len(keys)}d", *range(2 * len(keys))),
+        "values": [struct.pack("<2d", n, n + len(keys)) for n in range(len(keys))],
     }  # fmt: skip
     return parts.part([(0, first), (0, first + 1), (1, first)], done)
 
@@ -141,7 +141,7 @@ def test_finished_tables_taken_up_as_parts_give_the_same_octets(tmp_path: Path) 
 def test_a_part_that_cannot_become_rows_is_named() -> None:
     good = parts.encode(made(1, ["x_s"], {}))
     with pytest.raises(ValueError, match="its summaries have not the length of its runs") as found:
-        sweep_tables([good, good.replace(b'"values":[0,16]', b'"values":[0,8]')], [], [])
+        sweep_tables([good, good.replace(b'"values":[[0,16]]', b'"values":[[0,12]]')], [], [])
     assert found.value.args[0] == 1
 
 

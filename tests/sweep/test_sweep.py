@@ -192,11 +192,11 @@ def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.M
 
     made: list[int] = []
 
-    def counted(wanted: list[tuple[_core.Scenario, list[int], int | None]], *rest: Any) -> dict[str, Any]:
-        made.extend(seed for _, seeds, _ in wanted for seed in seeds)
-        return _core.simulate_many(wanted, *rest)
+    def counted(wanted: list[tuple[int, _core.Scenario, list[int], int | None]], *rest: Any) -> _core.Part:
+        made.extend(seed for _, _, seeds, _ in wanted for seed in seeds)
+        return _core.simulate_part(wanted, *rest)
 
-    monkeypatch.setattr(whole, "simulate_many", counted)
+    monkeypatch.setattr(whole, "simulate_part", counted)
     job = Job(0, fetch.sweep(seeds="1..4").variant(0), (1, 2, 3, 4))
     group = Group(al.__version__, (job,), ("pages",), 1, 60.0, folders=str(Path("s").resolve()))
     assert whole.simulate_whole(group)["outcome"] == ["complete"] * 4

@@ -35,6 +35,13 @@ pub enum PointKind {
         /// Which mobile.
         station: Station,
     },
+    /// Frames of PPP, from address or protocol field to the end of the information, of one link and direction.
+    Ppp {
+        /// Direction of travel.
+        direction: Direction,
+        /// Which mobile.
+        station: Station,
+    },
     /// Blocks of a GSM, GPRS or EGPRS air interface of one station and direction, each behind its GSMTAP header.
     Gsmtap {
         /// Direction of travel.
@@ -118,6 +125,25 @@ pub struct PacketFacts {
     pub reason: Option<&'static str>,
     /// Octets in the queue after the event.
     pub queue: Option<u32>,
+}
+
+impl PacketFacts {
+    /// Facts that say nothing but the event yet.
+    pub const fn bare(proto: &'static str, event: Event, direction: Direction) -> PacketFacts {
+        PacketFacts {
+            event,
+            direction,
+            packet: 0,
+            flow: 0,
+            proto,
+            len: 0,
+            seq: None,
+            ack: None,
+            attempt: 0,
+            reason: None,
+            queue: None,
+        }
+    }
 }
 
 /// A row with its time, its point and the range of its octets in the outbox (empty if not asked for).

@@ -220,6 +220,10 @@ pub trait Protocol: Send {
     fn ports(&self, head: &[u8]) -> Option<(u16, u16)> {
         leading_ports(head)
     }
+    /// The same of a unit that this host has sent, as an ICMP error quotes it: ours comes first.
+    fn quoted_ports(&self, head: &[u8]) -> Option<(u16, u16)> {
+        self.ports(head)
+    }
     /// The host has these addresses: for protocols that tell their peers.
     fn own(&mut self, _addresses: &[IpAddr]) {}
     /// Are the ports the first four octets, the source first, as in TCP, UDP, DCCP and SCTP?

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
 use airloom_base::Instant;
-use airloom_record::{Column, Pile, Values};
+use airloom_record::{Column, Recorder, Values};
 use airloom_world::Books;
 use airloom_world::scenario::{RecordKind, Scenario};
 
@@ -131,8 +131,9 @@ pub fn simulate<'s>(
     mut look: impl FnMut(Instant) -> bool,
 ) -> Batch {
     let begin = Clock::now();
+    let with_packets: Vec<&str> = tables.iter().copied().chain(["packets"]).collect();
     let mut batch = Batch::default();
-    let mut piles: BTreeMap<&'static str, Pile> = BTreeMap::new();
+    let mut recorder = Recorder::default();
     let mut own: Option<(&Scenario, Scenario, Books)> = None;
     // The last look of a run comes too late to stop it: the next one is then not begun.
     let mut go_on = true;
@@ -143,7 +144,11 @@ pub fn simulate<'s>(
         // Most runs differ from the one before in their seed only.
         let (_, scenario, books) = match &mut own {
             Some(own) if std::ptr::eq(own.0, one.scenario) && !one.rate => own,
-            _ => own.insert((one.scenario, one.scenario.clone(), Books::default())),
+            _ => {
+                run::name(one.scenario, &mut recorder.tables);
+                recorder.tables.keep_only(if one.rate { &with_packets } else { tables });
+                own.insert((one.scenario, one.scenario.clone(), Books::default()))
+            }
         };
         scenario.run.seed = one.seed;
         scenario.run.record.retain(|kind| *kind == RecordKind::Congestion && tables.contains(&"congestion"));
@@ -152,42 +157,37 @@ pub fn simulate<'s>(
             scenario.run.points = Some(vec!["*.ip".to_owned()]);
         }
         let start = Clock::now();
-        let results = run::carry_out(scenario, "", None, |now| {
+        let outcome = run::carry_out(scenario, &mut recorder, |now| {
             go_on = look(now);
             go_on
         });
-        let results = results.map(|(outcome, world, tables)| {
+        let outcome = outcome.map(|(outcome, world)| {
             world.summarise(books);
-            (outcome, tables)
+            outcome
         });
         let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut made = Made { outcome: Err(String::new()), took_ns, rate: None };
-        match results {
-            Ok((Outcome::Stopped, _)) => break,
-            Ok((outcome, found)) => {
+        match outcome {
+            Ok(Outcome::Stopped) => break,
+            Ok(outcome) => {
                 made.outcome = Ok(outcome);
                 batch.summaries.push(books.names(), books.values());
-                let is_wanted =
-                    |name: &str| if name == "packets" { one.rate } else { tables.contains(&name) };
-                for (name, columns) in found.into_columns_of(is_wanted) {
-                    if name == "packets" {
-                        made.rate = rate(&columns);
-                    } else {
-                        piles.entry(name).or_default().push(number as u32, columns);
-                    }
-                }
+                recorder.tables.end_run(Some(number as u32));
             }
             Err(error) => {
                 made.outcome = Err(error.to_string());
                 batch.summaries.push(&Arc::default(), &[]);
+                recorder.tables.end_run(None);
             }
         }
         if one.rate {
+            made.rate = rate(&recorder.tables.take_packets()).filter(|_| made.outcome.is_ok());
             own = None;
         }
         batch.runs.push(made);
     }
-    batch.tables = piles.into_iter().map(|(name, pile)| (name, pile.into_columns())).collect();
+    recorder.tables.keep_only(tables);
+    batch.tables = recorder.tables.into_columns_by_run();
     batch
 }
 
@@ -257,12 +257,29 @@ mod tests {
             assert_eq!(made.rate.is_some(), seed == 1);
             flows.push(alone.tables.into_columns().remove("flows").unwrap());
         }
-        let mut pile = Pile::default();
-        for (number, table) in flows.into_iter().enumerate() {
-            pile.push(number as u32, table);
-        }
         assert_eq!(batch.tables.keys().copied().collect::<Vec<_>>(), ["flows"]);
-        assert_eq!(batch.tables["flows"], pile.into_columns());
+        let all = &batch.tables["flows"];
+        assert_eq!(all[0].values, Values::U32(vec![0, 1, 2, 3, 4]), "each run has one flow");
+        for (run, alone) in flows.iter().enumerate() {
+            let alone: Vec<String> = alone.iter().map(|column| cell(column, 0)).collect();
+            assert_eq!(all[1..].iter().map(|column| cell(column, run)).collect::<Vec<_>>(), alone);
+        }
+    }
+
+    fn cell(column: &Column, row: usize) -> String {
+        if column.valid.as_ref().is_some_and(|valid| !valid[row]) {
+            return "nothing".to_owned();
+        }
+        match &column.values {
+            Values::I64(v) => v[row].to_string(),
+            Values::U64(v) => v[row].to_string(),
+            Values::U32(v) => v[row].to_string(),
+            Values::U16(v) => v[row].to_string(),
+            Values::U8(v) => v[row].to_string(),
+            Values::F64(v) => v[row].to_string(),
+            Values::Text(v) => v[row].clone(),
+            Values::Category { codes, names } => names[usize::from(codes[row])].clone(),
+        }
     }
 
     #[test]

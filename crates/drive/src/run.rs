@@ -70,6 +70,19 @@ pub struct Results {
 /// The recorder of a run, with names for hosts and stations, and a capture if the scenario asks for one.
 pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io::Result<Recorder> {
     let mut tables = Tables::default();
+    name(scenario, &mut tables);
+    let about = About {
+        comment: format!("{}, seed {}, run {run_id}", scenario.title, scenario.run.seed),
+        application: format!("airloom {}", env!("CARGO_PKG_VERSION")),
+        epoch: scenario.run.epoch,
+    };
+    let capture = capture.map(|path| CaptureFile::create(path, &about)).transpose()?;
+    Ok(Recorder::new(tables, capture))
+}
+
+/// Tells the tables the hosts and stations of a scenario, in place of those of another.
+pub(crate) fn name(scenario: &Scenario, tables: &mut Tables) {
+    tables.forget_stations();
     tables.name_hosts(scenario.hosts.iter().map(|h| h.name.clone()));
     for link in &scenario.links {
         for (n, station) in link.near.iter().enumerate() {
@@ -80,13 +93,6 @@ pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io
             );
         }
     }
-    let about = About {
-        comment: format!("{}, seed {}, run {run_id}", scenario.title, scenario.run.seed),
-        application: format!("airloom {}", env!("CARGO_PKG_VERSION")),
-        epoch: scenario.run.epoch,
-    };
-    let capture = capture.map(|path| CaptureFile::create(path, &about)).transpose()?;
-    Ok(Recorder::new(tables, capture))
 }
 
 /// A change of the timeline that its link could not make is an error, not a result.
@@ -107,19 +113,18 @@ pub fn simulate(
     capture: Option<&Path>,
     progress: impl FnMut(Instant) -> bool,
 ) -> Result<Results, DriveError> {
-    let (outcome, world, tables) = carry_out(scenario, run_id, capture, progress)?;
-    Ok(Results { outcome, summary: world.summary(), tables })
+    let mut recorder = recorder(scenario, run_id, capture)?;
+    let (outcome, world) = carry_out(scenario, &mut recorder, progress)?;
+    Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
 }
 
 /// The same; the world as it is at the end gives the summary.
 pub(crate) fn carry_out(
     scenario: &Scenario,
-    run_id: &str,
-    capture: Option<&Path>,
+    recorder: &mut Recorder,
     mut progress: impl FnMut(Instant) -> bool,
-) -> Result<(Outcome, World, Tables), DriveError> {
+) -> Result<(Outcome, World), DriveError> {
     let mut world = scenario.build(false)?;
-    let mut recorder = recorder(scenario, run_id, capture)?;
     let until = match scenario.run.until {
         scenario::Until::Done => Until::Done { limit: scenario.run.limit },
         scenario::Until::After(time) => Until::Elapsed(time),
@@ -135,6 +140,5 @@ pub(crate) fn carry_out(
         return Err(e.into());
     }
     check_timeline(&world)?;
-    let tables = recorder.finish()?;
-    Ok((outcome, world, tables))
+    Ok((outcome, world))
 }

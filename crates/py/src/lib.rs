@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::batch::simulate_many;
+    use crate::batch::{PyPart, simulate_part};
     #[pymodule_export]
     use crate::capabilities::capabilities;
     #[pymodule_export]
@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::scenario::PyScenario;
     #[pymodule_export]
-    use crate::serve::serve_wap_gateway;
+    use crate::serve::{serve_http_cache, serve_split_tcp, serve_wap_gateway};
     #[pymodule_export]
     use crate::sweep::sweep_tables;
     #[pymodule_export]

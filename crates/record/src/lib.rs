@@ -21,7 +21,7 @@ pub mod pcapng;
 pub mod sweep;
 mod umts;
 
-pub use columns::{Column, Pile, Tables, Values};
+pub use columns::{Column, Tables, Values};
 pub use file::CaptureFile;
 pub use pcapng::{About, Writer};
 

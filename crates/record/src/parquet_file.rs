@@ -14,7 +14,7 @@ use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::{ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, SchemaDescriptor, Type};
@@ -75,13 +75,22 @@ pub fn file(fields: &[Field<'_>]) -> Result<Vec<u8>> {
     let columns = SchemaDescriptor::new(Arc::clone(&schema));
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(&properties))?;
     let rows = fields.first().map_or(0, |f| f.cells.len());
+    let is_short =
+        |f: &&Field<'_>| f.cells.len() != rows || f.valid.as_ref().is_some_and(|v| v.len() != rows);
+    if let Some(field) = fields.iter().find(is_short) {
+        return Err(ParquetError::General(format!(
+            "column {} has not as many rows as the others",
+            field.name
+        )));
+    }
+    let all_there = vec![1; rows.min(GROUP)];
     for begin in (0..rows).step_by(GROUP) {
         let end = rows.min(begin + GROUP);
         let encode = |(field, column): (&Field<'_>, &ColumnDescPtr)| -> Result<_> {
             let mut sink = TrackedWrite::new(Vec::new());
             let pages = Box::new(SerializedPageWriter::new(&mut sink));
             let mut writer = get_column_writer(Arc::clone(column), Arc::clone(&properties), pages);
-            field.write(&mut writer, begin, end)?;
+            field.write(&mut writer, begin, end, &all_there[..end - begin])?;
             let closed = writer.close()?;
             Ok((Bytes::from(sink.into_inner()?), closed))
         };
@@ -96,7 +105,7 @@ pub fn file(fields: &[Field<'_>]) -> Result<Vec<u8>> {
 }
 
 /// What `make` makes of each item, in their order: a share of them on each core of the machine.
-fn on_all_cores<I: Send, O: Send>(
+pub fn on_all_cores<I: Send, O: Send>(
     items: impl ExactSizeIterator<Item = I>,
     make: impl Fn(I) -> O + Sync,
 ) -> Vec<O> {
@@ -161,29 +170,50 @@ impl Field<'_> {
         }
     }
 
-    /// Writes the rows from `begin` to `end`.
-    fn write(&self, into: &mut ColumnWriter<'_>, begin: usize, end: usize) -> Result<()> {
-        let valid = self.valid.as_deref();
-        let there = |row: &usize| valid.is_none_or(|v| v.get(*row) == Some(&true));
-        let levels: Vec<i16> = (begin..end).map(|row| i16::from(there(&row))).collect();
-        let rows = || (begin..end).filter(there);
+    /// Writes the rows from `begin` to `end`; `all_there` are the definition levels of as many rows that have values.
+    fn write(&self, into: &mut ColumnWriter<'_>, begin: usize, end: usize, all_there: &[i16]) -> Result<()> {
+        let valid = self.valid.as_ref().map(|valid| &valid[begin..end]);
+        let own: Option<Vec<i16>> = valid.map(|valid| valid.iter().map(|v| i16::from(*v)).collect());
+        let levels = Some(own.as_deref().unwrap_or(all_there));
+        let rows = || (begin..end).filter(|row| valid.is_none_or(|valid| valid[row - begin]));
         macro_rules! batch {
             ($writer:expr, $cells:expr, $value:expr) => {{
-                let values: Vec<_> = rows().filter_map(|row| $cells.get(row)).map($value).collect();
-                $writer.write_batch(&values, Some(&levels), None).map(drop)
+                let values: Vec<_> = rows().map(|row| &$cells[row]).map($value).collect();
+                $writer.write_batch(&values, levels, None).map(drop)
             }};
         }
         match (into, &self.cells) {
+            (ColumnWriter::Int64ColumnWriter(w), Cells::I64(v)) if valid.is_none() => {
+                w.write_batch(&v[begin..end], levels, None).map(drop)
+            }
+            (ColumnWriter::DoubleColumnWriter(w), Cells::F64(v)) if valid.is_none() => {
+                w.write_batch(&v[begin..end], levels, None).map(drop)
+            }
             (ColumnWriter::Int64ColumnWriter(w), Cells::I64(v)) => batch!(w, v, |v| *v),
             (ColumnWriter::Int64ColumnWriter(w), Cells::U64(v)) => batch!(w, v, |v| *v as i64),
             (ColumnWriter::Int32ColumnWriter(w), Cells::U32(v)) => batch!(w, v, |v| *v as i32),
             (ColumnWriter::Int32ColumnWriter(w), Cells::U16(v)) => batch!(w, v, |v| i32::from(*v)),
             (ColumnWriter::Int32ColumnWriter(w), Cells::U8(v)) => batch!(w, v, |v| i32::from(*v)),
             (ColumnWriter::DoubleColumnWriter(w), Cells::F64(v)) => batch!(w, v, |v| *v),
-            (ColumnWriter::ByteArrayColumnWriter(w), Cells::Text(v)) => batch!(w, v, |v| ByteArray::from(*v)),
+            (ColumnWriter::ByteArrayColumnWriter(w), Cells::Text(v)) => {
+                let texts = texts(rows().map(|row| v[row]));
+                w.write_batch(&texts, levels, None).map(drop)
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// Texts as the writer takes them: pieces of one allocation.
+fn texts<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<ByteArray> {
+    let all = Bytes::from(texts.clone().collect::<String>());
+    let mut begin = 0;
+    let piece = |text: &str| {
+        let piece = all.slice(begin..begin + text.len());
+        begin += text.len();
+        ByteArray::from(piece)
+    };
+    texts.map(piece).collect()
 }
 
 fn repeat<T: Copy + Eq + Hash>(values: impl ExactSizeIterator<Item = T>) -> bool {

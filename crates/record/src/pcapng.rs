@@ -35,6 +35,8 @@ const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 /// IPv4 or IPv6 without a link header.
 const LINKTYPE_RAW: u16 = 101;
+/// LINKTYPE_PPP: frames without flags and checksum.
+const LINKTYPE_PPP: u16 = 9;
 /// LINKTYPE_USER0: PIAFS frames, for which Wireshark has no dissector of its own.
 const LINKTYPE_PIAFS: u16 = 147;
 
@@ -192,6 +194,7 @@ impl<W: Write> Writer<W> {
             self.begin(INTERFACE_DESCRIPTION);
             self.u16(match info.kind {
                 PointKind::Piafs { .. } => LINKTYPE_PIAFS,
+                PointKind::Ppp { .. } => LINKTYPE_PPP,
                 _ => LINKTYPE_RAW,
             });
             self.u16(0);
@@ -225,7 +228,13 @@ impl<W: Write> Writer<W> {
             (_, Event::Enqueue | Event::Dequeue) => false,
             (_, Event::Receive | Event::Retransmit) => true,
             // There an acknowledgement is a PDU: a STATUS.
-            (PointKind::RlcAm { .. } | PointKind::Gsmtap { .. } | PointKind::Piafs { .. }, _) => true,
+            (
+                PointKind::RlcAm { .. }
+                | PointKind::Gsmtap { .. }
+                | PointKind::Piafs { .. }
+                | PointKind::Ppp { .. },
+                _,
+            ) => true,
             (PointKind::Ip, Event::Ack) => false,
             (PointKind::Ip, _) => !self.interfaces[id].remember(facts.packet),
         };
@@ -265,7 +274,9 @@ impl<W: Write> Writer<W> {
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
         match kind {
-            PointKind::Ip | PointKind::Piafs { .. } => frame.extend_from_slice(octets),
+            PointKind::Ip | PointKind::Piafs { .. } | PointKind::Ppp { .. } => {
+                frame.extend_from_slice(octets)
+            }
             PointKind::RlcAm { direction, station, li_octets } => {
                 let view = match facts.event {
                     Event::Drop => View::Lost,
@@ -385,6 +396,9 @@ fn description(kind: PointKind) -> String {
         PointKind::Piafs { direction, station } => {
             format!("PIAFS, station {}, {} (piafs.lua)", station.0, direction.name())
         }
+        PointKind::Ppp { direction, station } => {
+            format!("PPP, station {}, {}", station.0, direction.name())
+        }
         PointKind::Gsmtap { direction, station } => {
             format!("EGPRS RLC/MAC, station {}, {} (GSMTAP)", station.0, direction.name())
         }
@@ -395,8 +409,8 @@ fn description(kind: PointKind) -> String {
 fn queue(info: &PointInfo) -> Option<u32> {
     match info.kind {
         PointKind::RlcAm { .. } => Some(u32::from(umts::RADIO_BEARER)),
-        PointKind::Gsmtap { .. } | PointKind::Piafs { .. } => None,
-        PointKind::Ip => {
+        PointKind::Gsmtap { .. } => None,
+        PointKind::Ip | PointKind::Piafs { .. } | PointKind::Ppp { .. } => {
             let (_, rest) = info.name.split_once(".member.")?;
             rest.split('.').next()?.parse().ok()
         }
@@ -408,9 +422,10 @@ fn queue(info: &PointInfo) -> Option<u32> {
 fn group_name(info: &PointInfo) -> &str {
     let name = info.name.as_str();
     match info.kind {
-        PointKind::RlcAm { .. } | PointKind::Gsmtap { .. } | PointKind::Piafs { .. } => {
-            name.rsplit_once('.').map_or(name, |(stem, _)| stem)
-        }
+        PointKind::RlcAm { .. }
+        | PointKind::Gsmtap { .. }
+        | PointKind::Piafs { .. }
+        | PointKind::Ppp { .. } => name.rsplit_once('.').map_or(name, |(stem, _)| stem),
         PointKind::Ip => match name.strip_suffix(".ip").and_then(|n| n.split_once('.')) {
             Some((_, link)) => link,
             None => name.split('.').next().unwrap_or(name),

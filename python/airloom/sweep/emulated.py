@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -16,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from airloom._core import Scenario
+from airloom.sweep import parts
 from airloom.sweep.layout import run_folder
 from airloom.sweep.work import Group, Variant
 
 
 def emulate_all(group: Group) -> dict[str, Any]:
-    """Emulates the runs of a group; the same plain data as `simulate_many`, without tables of flows and the like."""
+    """Emulates the runs of a group; the plain data of a part and `took_ns`, without tables of flows and the like."""
     done: dict[str, Any] = {name: [] for name in ("outcome", "error", "took_ns", "run_id", "rate")}
     summaries: list[dict[str, float]] = []
     for job in group.jobs:
@@ -37,10 +37,7 @@ def emulate_all(group: Group) -> dict[str, Any]:
             done["run_id"].append(_run_id(job.variant, seed))
             done["rate"].append(None)
             summaries.append(summary)
-    keys = sorted({key for summary in summaries for key in summary})
-    missing = float("nan")
-    numbers = [summary.get(key, missing) for summary in summaries for key in keys]
-    return {**done, "keys": keys, "values": struct.pack(f"<{len(numbers)}d", *numbers), "tables": {}}
+    return {**done, **parts.summaries(summaries), "tables": {}}
 
 
 def _emulate(

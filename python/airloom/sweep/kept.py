@@ -43,7 +43,9 @@ def _part(runs: pl.DataFrame, is_lost: bool, others: dict[str, pl.DataFrame], ax
         "run_id": runs["run_id"].to_list(),
         "rate": [None] * runs.height,
         "keys": keys,
-        "values": runs.select(pl.col(keys).fill_null(float("nan"))).to_numpy(order="c").astype("<f8").tobytes(),
+        "values": [
+            runs[key].cast(pl.Float64).fill_null(float("nan")).to_numpy().astype("<f8").tobytes() for key in keys
+        ],
         "tables": {},
     }
     numbered = runs.select("point", "seed").with_row_index("run")

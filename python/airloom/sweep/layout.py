@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 from airloom._core import sweep_tables
 from airloom.errors import UsageError
 from airloom.sweep import parts
-from airloom.sweep.parts import Part
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,12 +113,12 @@ class SweepFolder:
         temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         temporary.rename(self.place / name)
 
-    def write_part(self, part: Part) -> None:
-        """Keeps what a group of runs gave: a file that has its name once everything in it is written."""
+    def write_part(self, octets: bytes) -> None:
+        """Keeps what a group of runs gave (`parts`): a file that has its name once everything in it is written."""
         name = uuid.uuid4().hex
         partial = self.place / "parts" / f"{name}.partial"
         try:
-            partial.write_bytes(parts.encode(part))
+            partial.write_bytes(octets)
         except OSError as error:
             error.filename = str(partial)  # `write` does not know it
             partial.unlink(missing_ok=True)

@@ -1,12 +1,13 @@
 """What a group of runs gave, as a file: plain data and octets, written and read without a table library.
 
-A file is a line of JSON, then blobs. In the JSON a blob is the pair of its place and its length. The
-tables are made of these files by the compiled module (`crates/record/src/sweep`).
+A file is a line of JSON, then blobs. In the JSON a blob is the pair of its place and its length. The compiled module
+writes such files, too, and makes the tables of them (`crates/record/src/sweep`).
 """
 
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,15 @@ _LISTS = ("outcome", "error", "run_id", "rate")
 
 
 class Part(NamedTuple):
-    """Runs and what they gave: `done` is what `simulate_many` returns."""
+    """Runs and what they gave.
+
+    `done` is plain data: the lists `outcome`, `error`, `run_id` and `rate` with an entry per run (an outcome is `None`
+    where there is an error, a rate is `None` or the triple of a point, the nanoseconds of a span and the octets in each
+    span); `keys` and `values`, the names in the summaries and for each the 64-bit floating point numbers of all runs
+    (not a number where a run has none), or one number that all runs have; and `tables`, for each a list of (name, kind,
+    values, names, valid): kind is a numpy type, values are octets; or `text` with a list of texts; `names` are the
+    texts that values count, `valid` an octet per row, or `None`. Numbers are little endian.
+    """
 
     #: (point, seed) of each run.
     runs: list[tuple[int, int]]
@@ -45,16 +54,24 @@ class Part(NamedTuple):
 
 
 def part(runs: Sequence[tuple[int, int]], done: Mapping[str, Any]) -> Part:
-    """What a worker sent: lists are as long as it got."""
-    count = len(done["took_ns"])
-    kept = {name: list(done[name][:count]) for name in _LISTS}
+    """What the first of these runs gave, as many as there are outcomes."""
+    count = len(done["outcome"])
+    kept = {name: list(done[name]) for name in _LISTS}
     return Part(list(runs[:count]), {**kept, "keys": done["keys"], "values": done["values"], "tables": done["tables"]})
+
+
+def summaries(found: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """`keys` and `values` of the summaries of some runs."""
+    keys = sorted({key for summary in found for key in summary})
+    missing = float("nan")
+    values = [struct.pack(f"<{len(found)}d", *(summary.get(key, missing) for summary in found)) for key in keys]
+    return {"keys": keys, "values": values}
 
 
 def lost(runs: Sequence[tuple[int, int]], why: str) -> Part:
     """Runs that took their worker with them."""
     nothing = {name: [None] * len(runs) for name in _LISTS}
-    done = {**nothing, "error": [why] * len(runs), "run_id": [""] * len(runs), "keys": [], "values": b"", "tables": {}}
+    done = {**nothing, "error": [why] * len(runs), "run_id": [""] * len(runs), "keys": [], "values": [], "tables": {}}
     return Part(list(runs), done, is_lost=True)
 
 
@@ -83,7 +100,7 @@ def encode(one: Part) -> bytes:
         "lost": one.is_lost,
         **{name: one.done[name] for name in _LISTS},
         "keys": one.done["keys"],
-        "values": blob(one.done["values"]),
+        "values": [blob(values) for values in one.done["values"]],
         "tables": tables,
     }
     text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
@@ -112,5 +129,5 @@ def _decoded(head: Any, rest: bytes) -> Part:
         for name, columns in head["tables"].items()
     }
     done = {name: head[name] for name in _LISTS}
-    done |= {"keys": head["keys"], "values": blob(head["values"]), "tables": tables}
+    done |= {"keys": head["keys"], "values": [blob(place) for place in head["values"]], "tables": tables}
     return Part([(point, seed) for point, seed in head["runs"]], done, head["lost"])

@@ -20,7 +20,7 @@ from airloom.sweep import parts
 from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.processes import WorkerDied
-from airloom.sweep.work import Group, Job, Stale, work
+from airloom.sweep.work import Group, Job, Made, Stale, work
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,12 +69,12 @@ class Times:
         self.in_tasks = 0.0
         self.slots = 1
 
-    def take(self, done: dict[str, Any]) -> None:
+    def take(self, made: Made) -> None:
         """Counts what a group took."""
-        self.runs += len(done["took_ns"])
+        self.runs += made.runs
         self.groups += 1
-        self.simulating += sum(done["took_ns"]) / 1e9
-        self.in_tasks += done["task_ns"] / 1e9
+        self.simulating += made.simulating_ns / 1e9
+        self.in_tasks += made.task_ns / 1e9
         self.ended = time.perf_counter()
 
     def entry(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Runner:
         todo = deque(key for key in keys if key not in self.done)
         self.total = max(self.total, len(self.done) + len(todo))
         alone: deque[Key] = deque()  # runs that ended their worker: they go out one by one
-        flying: dict[Future[dict[str, Any]], Group] = {}
+        flying: dict[Future[Made], Group] = {}
         self._say()
         try:
             while todo or alone or flying:
@@ -144,7 +144,7 @@ class Runner:
         found = self._folder.runs(self._sweep.axes, self._sweep.labels)
         return found.filter((pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
 
-    def _refill(self, todo: deque[Key], alone: deque[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
+    def _refill(self, todo: deque[Key], alone: deque[Key], flying: dict[Future[Made], Group]) -> None:
         slots = max(self._place.slots(), 1)
         self.times.slots = max(self.times.slots, slots)
         while alone and len(flying) < slots:
@@ -169,7 +169,7 @@ class Runner:
         groups = max(groups - (groups + flying) % slots, slots - flying, 1)
         return max(math.ceil(left / groups), 1)
 
-    def _submit(self, keys: list[Key], flying: dict[Future[dict[str, Any]], Group]) -> None:
+    def _submit(self, keys: list[Key], flying: dict[Future[Made], Group]) -> None:
         seeds: dict[int, list[int]] = {}
         for point, seed in keys:
             seeds.setdefault(point, []).append(seed)
@@ -190,10 +190,10 @@ class Runner:
             self.times.begun = time.perf_counter()
         flying[self._place.executor.submit(work, group)] = group
 
-    def _take(self, future: Future[dict[str, Any]], group: Group, alone: deque[Key]) -> list[Key]:
+    def _take(self, future: Future[Made], group: Group, alone: deque[Key]) -> list[Key]:
         """Keeps what a group gave; the runs that are still to be made."""
         try:
-            done = future.result()
+            made = future.result()
         except (Stale, AirloomError) as error:
             raise RunError(str(error)) from None
         except OSError:
@@ -202,18 +202,17 @@ class Runner:
             if not _worker_ended(error):
                 raise
             return self._blame(group, str(error) or type(error).__name__, alone)
-        part = parts.part(group.runs, done)
-        if taken := part.names & {axis.key for axis in self._sweep.axes}:
+        if taken := {axis.key for axis in self._sweep.axes}.intersection(made.names):
             raise UsageError(
                 f"an axis cannot be called {min(taken)!r}: runs measure something of that name; rename the axis"
             )
-        self._folder.write_part(part)
-        made = part.runs
+        self._folder.write_part(made.octets)
         self._in_vain = 0
-        self.times.take(done)
-        self.done.update(made)
-        self.failed += part.statuses.count("failed")
-        return group.runs[len(made) :]
+        self.times.take(made)
+        runs = group.runs
+        self.done.update(runs[: made.runs])
+        self.failed += made.failed
+        return runs[made.runs :]
 
     def _blame(self, group: Group, why: str, alone: deque[Key]) -> list[Key]:
         """A group whose worker died: its runs go out again one by one, and one that does it again is lost."""
@@ -231,7 +230,7 @@ class Runner:
         if self._tries[key] <= _TRIES:
             alone.append(key)
             return []
-        self._folder.write_part(parts.lost(group.runs, why))
+        self._folder.write_part(parts.encode(parts.lost(group.runs, why)))
         self.done.add(key)
         self.failed += 1
         return []

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from airloom._core import Column, DriveError, Results, simulate_many
+from airloom._core import Column, DriveError, Results, simulate_part
 from airloom.folder import Folder
 from airloom.run import save
 from airloom.scenario import Scenario
+from airloom.sweep import parts
 from airloom.sweep.layout import run_folder
 from airloom.sweep.work import Group, Variant, scenario
 
 
 def simulate_whole(group: Group) -> dict[str, Any]:
-    """Makes the runs of a group, each with its folder. The same plain data as `simulate_many` gives."""
+    """Makes the runs of a group, each with its folder. The plain data of a part, and `took_ns`."""
     assert group.folders is not None, "asked for folders"
     done: dict[str, Any] = {name: [] for name in ("outcome", "error", "took_ns", "run_id", "rate")}
     summaries: list[dict[str, float]] = []
@@ -40,10 +40,8 @@ def simulate_whole(group: Group) -> dict[str, Any]:
                 if results and name in results.tables:
                     pile.append((len(summaries), results.tables[name]))
             summaries.append(results.summary if results else {})
-    keys = sorted({key for summary in summaries for key in summary})
-    numbers = [summary.get(key, float("nan")) for summary in summaries for key in keys]
     tables = {name: _piled(pile) for name, pile in piles.items() if pile}
-    return {**done, "keys": keys, "values": struct.pack(f"<{len(numbers)}d", *numbers), "tables": tables}
+    return {**done, **parts.summaries(summaries), "tables": tables}
 
 
 def _into(place: Path, one: Scenario) -> tuple[Results | None, str | None, int]:
@@ -62,7 +60,8 @@ def _into(place: Path, one: Scenario) -> tuple[Results | None, str | None, int]:
 
 def _rate(variant: Variant, seed: int) -> Any:
     """The rate over time needs packets, which the folder need not keep: the first seed of a point is made once more."""
-    return simulate_many([(scenario(variant), [seed], seed)], [], float("inf"))["rate"][0]
+    one = simulate_part([(0, scenario(variant), [seed], seed)], [], float("inf"))
+    return parts.decode(one.octets).done["rate"][0]
 
 
 def _whole(variant: Variant) -> Scenario:

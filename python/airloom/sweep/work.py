@@ -6,7 +6,8 @@ import time
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from airloom._core import Scenario, __version__, simulate_many
+from airloom._core import Scenario, __version__, simulate_part
+from airloom.sweep import parts
 
 
 class Variant(NamedTuple):
@@ -49,6 +50,22 @@ class Group(NamedTuple):
         return [(job.point, seed) for job in self.jobs for seed in job.seeds]
 
 
+class Made(NamedTuple):
+    """What the runs of a task gave."""
+
+    #: The part as it is kept (`parts`).
+    octets: bytes
+    #: How many runs were made: the first ones of the group.
+    runs: int
+    #: How many of them did not come to their end.
+    failed: int
+    #: Everything that they measure: columns of the tables.
+    names: list[str]
+    #: Nanoseconds inside simulations, and of the whole task.
+    simulating_ns: int
+    task_ns: int
+
+
 class Stale(Exception):
     """The worker has another version of airloom."""
 
@@ -59,22 +76,28 @@ def scenario(variant: Variant) -> Scenario:
     return Scenario(variant.text, variant.file, list(variant.settings), list(variant.real))
 
 
-def work(group: Group) -> dict[str, Any]:
-    """Makes the runs. What `simulate_many` returns, and `task_ns`: the nanoseconds that all of it took here."""
+def work(group: Group) -> Made:
+    """Makes the runs."""
     if group.version != __version__:
         raise Stale(f"a worker has airloom {__version__}, this is {group.version}: install the same version there")
     start = time.perf_counter_ns()
-    done: dict[str, Any]
     if group.real_time:
         from airloom.sweep.emulated import emulate_all
 
-        done = emulate_all(group)
+        made = made_of(group, emulate_all(group))
     elif group.folders is not None:
         from airloom.sweep.whole import simulate_whole
 
-        done = simulate_whole(group)
+        made = made_of(group, simulate_whole(group))
     else:
-        wanted = [(scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
-        done = simulate_many(wanted, list(group.tables), group.budget_s)
-    done["task_ns"] = time.perf_counter_ns() - start
-    return done
+        wanted = [(job.point, scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
+        part = simulate_part(wanted, list(group.tables), group.budget_s)
+        made = Made(part.octets, part.runs, part.failed, part.names, part.simulating_ns, 0)
+    return made._replace(task_ns=time.perf_counter_ns() - start)
+
+
+def made_of(group: Group, done: dict[str, Any]) -> Made:
+    """What runs gave that were made one by one: the plain data of a part, and their `took_ns`."""
+    part = parts.part(group.runs, done)
+    failed = part.statuses.count("failed")
+    return Made(parts.encode(part), len(part.runs), failed, sorted(part.names), sum(done["took_ns"]), 0)

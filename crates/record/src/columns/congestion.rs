@@ -37,6 +37,10 @@ impl Congestion {
         self.state.push(sample.state);
     }
 
+    pub(super) fn rows(&self) -> usize {
+        self.t_ns.len()
+    }
+
     pub(super) fn into_columns(self) -> Vec<Column> {
         vec![
             full("t_ns", Values::I64(self.t_ns)),

@@ -16,6 +16,8 @@ pub(super) struct Flows {
     ends: Vec<Ends>,
     /// Rows of which one end is still missing.
     waiting: BTreeMap<u32, usize>,
+    /// Rows of the runs that have ended.
+    rows: Rows,
 }
 
 #[derive(Default)]
@@ -72,13 +74,19 @@ impl Flows {
         self.ends.push(ends);
     }
 
-    pub(super) fn into_columns(mut self) -> Vec<Column> {
+    /// Nothing more comes of these flows: they become rows, in the order in which they were opened. How many there are.
+    pub(super) fn end_run(&mut self) -> usize {
         self.ends.sort_by_key(|e| (e.both().map(|r| r.open).min(), e.any().flow));
-        let mut rows = Rows::default();
-        for ends in &self.ends {
-            rows.push(ends);
+        for ends in self.ends.drain(..) {
+            self.rows.push(&ends);
         }
-        rows.into_columns()
+        self.waiting.clear();
+        self.rows.flow.len()
+    }
+
+    pub(super) fn into_columns(mut self) -> Vec<Column> {
+        self.end_run();
+        self.rows.into_columns()
     }
 }
 

@@ -7,7 +7,7 @@ mod congestion;
 mod flows;
 mod packets;
 mod pages;
-mod pile;
+mod runs;
 mod states;
 
 use std::collections::BTreeMap;
@@ -19,9 +19,8 @@ use congestion::Congestion;
 use flows::Flows;
 use packets::Packets;
 use pages::Pages;
+use runs::Runs;
 use states::States;
-
-pub use pile::Pile;
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,9 +87,38 @@ pub struct Tables {
     pages: Pages,
     states: States,
     congestion: Congestion,
+    left_out: LeftOut,
+    runs: Runs,
+}
+
+/// Tables that nobody wants: their records are not kept.
+#[derive(Default)]
+struct LeftOut {
+    packets: bool,
+    flows: bool,
+    pages: bool,
+    states: bool,
+    congestion: bool,
 }
 
 impl Tables {
+    /// Keeps only the tables with these names.
+    pub fn keep_only(&mut self, names: &[&str]) {
+        let left_out = |name| !names.contains(&name);
+        self.left_out = LeftOut {
+            packets: left_out("packets"),
+            flows: left_out("flows"),
+            pages: left_out("pages"),
+            states: left_out("states"),
+            congestion: left_out("congestion"),
+        };
+    }
+
+    /// Forgets which hosts the stations are: those of another scenario follow.
+    pub fn forget_stations(&mut self) {
+        self.states.forget_stations();
+    }
+
     /// Says which host is `station` on `link`: the `host` column of the states table.
     pub fn name_station(&mut self, link: &str, station: Station, host: &str) {
         self.states.name_station(link, station, host);
@@ -103,36 +131,41 @@ impl Tables {
 
     /// Appends all records of `outbox`, which stays as it is.
     pub fn take(&mut self, outbox: &Outbox) {
-        let points = outbox.points();
-        self.packets.name_points(points);
-        for packet in &outbox.packets {
-            if points.get(usize::from(packet.point.0)).is_some_and(|p| p.rows) {
-                self.packets.push(packet);
+        let left_out = &self.left_out;
+        if !left_out.packets {
+            let points = outbox.points();
+            self.packets.name_points(points);
+            for packet in &outbox.packets {
+                if points.get(usize::from(packet.point.0)).is_some_and(|p| p.rows) {
+                    self.packets.push(packet);
+                }
             }
         }
         for record in &outbox.facts {
             match record {
-                Record::Flow(flow) => self.flows.push(flow),
-                Record::Page(page) => self.pages.push(page),
-                Record::State(state) => self.states.push(state),
-                Record::Congestion(sample) => self.congestion.push(sample),
+                Record::Flow(flow) if !left_out.flows => self.flows.push(flow),
+                Record::Page(page) if !left_out.pages => self.pages.push(page),
+                Record::State(state) if !left_out.states => self.states.push(state),
+                Record::Congestion(sample) if !left_out.congestion => self.congestion.push(sample),
+                _ => {}
             }
         }
     }
 
-    /// The tables by name: `packets`, `flows`, `pages`, `states`, `congestion`. All are there, empty or not.
-    pub fn into_columns(self) -> BTreeMap<&'static str, Vec<Column>> {
-        self.into_columns_of(|_| true)
+    /// The packets so far, which go out of the tables.
+    pub fn take_packets(&mut self) -> Vec<Column> {
+        std::mem::take(&mut self.packets).into_columns()
     }
 
-    /// Those whose names are wanted. A short run takes little longer than its tables take to become columns.
-    pub fn into_columns_of(self, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<&'static str, Vec<Column>> {
-        let packets = is_wanted("packets").then(|| ("packets", self.packets.into_columns()));
-        let flows = is_wanted("flows").then(|| ("flows", self.flows.into_columns()));
-        let pages = is_wanted("pages").then(|| ("pages", self.pages.into_columns()));
-        let states = is_wanted("states").then(|| ("states", self.states.into_columns()));
-        let congestion = is_wanted("congestion").then(|| ("congestion", self.congestion.into_columns()));
-        [packets, flows, pages, states, congestion].into_iter().flatten().collect()
+    /// The tables by name: `packets`, `flows`, `pages`, `states`, `congestion`. All are there, empty or not.
+    pub fn into_columns(self) -> BTreeMap<&'static str, Vec<Column>> {
+        BTreeMap::from([
+            ("packets", self.packets.into_columns()),
+            ("flows", self.flows.into_columns()),
+            ("pages", self.pages.into_columns()),
+            ("states", self.states.into_columns()),
+            ("congestion", self.congestion.into_columns()),
+        ])
     }
 }
 

@@ -33,6 +33,10 @@ impl Pages {
         self.failed.push(page.failed);
     }
 
+    pub(super) fn rows(&self) -> usize {
+        self.page.len()
+    }
+
     pub(super) fn into_columns(self) -> Vec<Column> {
         vec![
             full("page", Values::U32(self.page)),

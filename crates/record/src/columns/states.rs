@@ -27,6 +27,10 @@ pub(super) struct States {
 }
 
 impl States {
+    pub(super) fn forget_stations(&mut self) {
+        self.hosts.clear();
+    }
+
     pub(super) fn name_station(&mut self, link: &str, station: Station, host: &str) {
         self.hosts.entry(link.to_owned()).or_default().insert(station, host.to_owned());
     }
@@ -44,6 +48,10 @@ impl States {
         self.octets.push(air.then_some(state.octets));
         self.ns.push(state.until.filter(|_| air).map(|t| nanos(t.since(state.at).as_nanos())));
         self.retransmission.push(air.then_some(state.resent));
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.t_ns.len()
     }
 
     pub(super) fn into_columns(self) -> Vec<Column> {

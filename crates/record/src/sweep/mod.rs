@@ -6,12 +6,13 @@
 
 mod part;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use parquet::errors::ParquetError;
-use part::{Number, Part, PartColumn, PartValues};
+pub use part::{Made, part};
+use part::{Number, Part, PartColumn, PartValues, Summaries};
 
-use crate::parquet_file::{self, Cells, Field};
+use crate::parquet_file::{self, Cells, Field, on_all_cores};
 
 /// What an axis calls each point, by the point's number.
 pub enum Labels {
@@ -51,8 +52,8 @@ pub fn tables(
     tables: &[String],
 ) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut read = Vec::with_capacity(parts.len());
-    for (number, octets) in parts.iter().enumerate() {
-        let part = Part::read(octets).map_err(|why| Error::BadPart { number, why })?;
+    for (number, part) in on_all_cores(parts.iter(), |octets| Part::read(octets)).into_iter().enumerate() {
+        let part = part.map_err(|why| Error::BadPart { number, why })?;
         if part
             .runs
             .iter()
@@ -65,11 +66,11 @@ pub fn tables(
         }
         read.push(part);
     }
-    let made = Made { parts: &read, axes };
+    let sweep = Sweep { parts: &read, axes };
     let fields = |name: &str| match name {
-        "runs" => (!read.is_empty()).then(|| made.runs()),
-        "rate" => made.rate(),
-        other => made.table(other),
+        "runs" => (!read.is_empty()).then(|| sweep.runs()),
+        "rate" => sweep.rate(),
+        other => sweep.table(other),
     };
     let found = tables.iter().filter_map(|name| Some((name, fields(name)?)));
     found.map(|(name, fields)| Ok((name.clone(), parquet_file::file(&fields)?))).collect()
@@ -89,12 +90,12 @@ type Key = (i64, u64);
 /// A run by its part and its number there.
 type Place = (usize, usize);
 
-struct Made<'a> {
+struct Sweep<'a> {
     parts: &'a [Part<'a>],
     axes: &'a [(String, Labels)],
 }
 
-impl<'a> Made<'a> {
+impl<'a> Sweep<'a> {
     /// Each run, in the order of the tables. `has` says whether a part has anything of it: the first that has is taken.
     fn places(&self, has: impl Fn(usize, usize) -> bool) -> BTreeMap<Key, Place> {
         let mut found = BTreeMap::new();
@@ -124,20 +125,15 @@ impl<'a> Made<'a> {
             ),
         });
         // The summary's names in alphabetical order.
-        let keys: BTreeSet<&str> =
-            self.parts.iter().flat_map(|p| p.keys.iter().map(String::as_str)).collect();
-        for key in keys {
-            let of_part: Vec<Option<usize>> =
-                self.parts.iter().map(|part| part.keys.iter().position(|k| k == key)).collect();
-            let values: Vec<f64> = (rows.iter())
-                .map(|(_, (part, run))| {
-                    of_part[*part].map_or(f64::NAN, |key| self.parts[*part].summary(*run, key))
-                })
-                .collect();
-            let valid: Vec<bool> = values.iter().map(|v| !v.is_nan()).collect();
-            let valid = valid.contains(&false).then_some(valid);
-            fields.push(Field { name: key, cells: Cells::F64(values), valid });
+        let mut keys: BTreeMap<&str, Vec<Summaries<'_>>> = BTreeMap::new();
+        for (number, part) in self.parts.iter().enumerate() {
+            for (key, name) in part.keys.iter().enumerate() {
+                let of_part =
+                    keys.entry(name).or_insert_with(|| vec![Summaries::All(f64::NAN); self.parts.len()]);
+                of_part[number] = part.summary(key);
+            }
         }
+        fields.extend(on_all_cores(keys.into_iter(), |(name, of_part)| summaries(name, &of_part, &rows)));
         fields
     }
 
@@ -172,7 +168,7 @@ impl<'a> Made<'a> {
             cells.extend(of_run.iter().map(|row| (part, *row)));
         }
         let mut fields = self.head(&rows);
-        fields.extend(names.into_iter().map(|column| gathered(column, &of_part, &cells)));
+        fields.extend(on_all_cores(names.into_iter(), |column| gathered(column, &of_part, &cells)));
         Some(fields)
     }
 
@@ -222,6 +218,13 @@ impl<'a> Made<'a> {
         fields.push(full("run_id", Cells::Text(ids.collect())));
         fields
     }
+}
+
+/// What the runs in these rows have for a key of the summary.
+fn summaries<'a>(name: &'a str, of_part: &[Summaries<'_>], rows: &[(Key, Place)]) -> Field<'a> {
+    let values: Vec<f64> = rows.iter().map(|(_, (part, run))| of_part[*part].of(*run)).collect();
+    let valid = values.iter().any(|v| v.is_nan()).then(|| values.iter().map(|v| !v.is_nan()).collect());
+    Field { name, cells: Cells::F64(values), valid }
 }
 
 /// The column of times that the rows of one run are sorted by.
@@ -286,7 +289,7 @@ mod tests {
     /// Two runs of point 0, and one of point 1, with a table of two rows.
     const LINE: &str = r#"{"runs":[[0,7],[0,3],[1,3]],"lost":false,"outcome":["complete","stuck",null],
         "error":[null,null,"broken"],"run_id":["a","b","c"],"rate":[["x.ip",10,[1,2]],null,null],
-        "keys":["y","x_s"],"values":[0,48],"tables":{"flows":[["run","<u4",[48,8],null,null],
+        "keys":["y","x_s"],"values":[[0,24],[24,24]],"tables":{"flows":[["run","<u4",[48,8],null,null],
         ["open_ns","<i8",[56,16],null,null],["proto","<u2",[72,4],["tcp","udp"],[76,2]],
         ["end","text",["done","ünfinished"],null,null]]}}"#;
 
@@ -349,9 +352,10 @@ mod tests {
             ("[[0,7],", "[", "lists have not the length"),
             ("[[0,7],", "[[2,7],", "points that the sweep has not"),
             ("[[0,7],", "[[-1,7],", "points that the sweep has not"),
-            (r#""values":[0,48]"#, r#""values":[0,40]"#, "summaries have not the length"),
-            (r#""values":[0,48]"#, r#""values":[0,480]"#, "shorter than it says"),
-            (r#""values":[0,48]"#, r#""values":[18446744073709551615,48]"#, "too long"),
+            (r#"[[0,24],"#, r#"[[0,16],"#, "summaries have not the length"),
+            (r#"[[0,24],[24,24]]"#, r#"[[0,24]]"#, "summaries have not the length"),
+            (r#"[[0,24],"#, r#"[[0,480],"#, "shorter than it says"),
+            (r#"[[0,24],"#, r#"[[18446744073709551615,24],"#, "too long"),
             (r#"["run","<u4",[48,8]"#, r#"["run","<u4",[56,8]"#, "names a run that is not there"),
             (r#"["run","<u4""#, r#"["ran","<u4""#, "does not begin with the number of the run"),
             (r#""open_ns","<i8",[56,16]"#, r#""open_ns","<i8",[56,8]"#, "open_ns has not as many rows"),

@@ -1,12 +1,18 @@
-//! What a group of runs gave, as it lies in a file: a line of JSON, then blobs. `python/airloom/sweep/parts.py` writes it.
+//! What a group of runs gave, as it lies in a file: a line of JSON, then blobs. `python/airloom/sweep/parts.py` reads and
+//! writes the same.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::columns::{Column, Values};
 
 /// Place and length of a blob behind the line.
 type Place = (usize, usize);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Head {
+    /// Point and seed.
     runs: Vec<(i64, u64)>,
     lost: bool,
     outcome: Vec<Option<String>>,
@@ -14,14 +20,15 @@ struct Head {
     run_id: Vec<String>,
     rate: Vec<Option<(String, u64, Vec<u64>)>>,
     keys: Vec<String>,
-    values: Place,
-    tables: std::collections::BTreeMap<String, Vec<HeadColumn>>,
+    /// For each key the numbers of all runs, or one number that all runs have.
+    values: Vec<Place>,
+    tables: BTreeMap<String, Vec<HeadColumn>>,
 }
 
 /// Name, kind, values, the texts that values count, validity.
 type HeadColumn = (String, String, HeadValues, Option<Vec<String>>, Option<Place>);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum HeadValues {
     Place(Place),
@@ -41,8 +48,8 @@ pub(super) struct Part<'a> {
     pub(super) rates: Vec<Option<(String, u64, Vec<u64>)>>,
     /// Names in the summaries.
     pub(super) keys: Vec<String>,
-    values: &'a [u8],
-    pub(super) tables: std::collections::BTreeMap<String, Vec<PartColumn<'a>>>,
+    values: Vec<&'a [u8]>,
+    pub(super) tables: BTreeMap<String, Vec<PartColumn<'a>>>,
 }
 
 /// A column of a table of a part.
@@ -109,12 +116,12 @@ impl<'a> Part<'a> {
         if [head.outcome.len(), head.error.len(), head.run_id.len(), head.rate.len()] != [count; 4] {
             return Err("its lists have not the length of its runs".to_owned());
         }
-        let values = blob(head.values)?;
-        if !head.keys.is_empty() && values.len() != 8 * count * head.keys.len() {
+        let values = head.values.into_iter().map(blob).collect::<Result<Vec<_>, _>>()?;
+        if values.len() != head.keys.len() || values.iter().any(|v| ![8, 8 * count].contains(&v.len())) {
             return Err("its summaries have not the length of its runs".to_owned());
         }
         let errors = head.error.into_iter().zip(head.outcome).map(|(error, outcome)| why(error, outcome));
-        let mut tables = std::collections::BTreeMap::new();
+        let mut tables = BTreeMap::new();
         for (name, columns) in head.tables {
             let mut read = Vec::new();
             for column in columns {
@@ -144,10 +151,118 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The value of the summary's key with this number; not-a-number if the run has none.
-    pub(super) fn summary(&self, run: usize, key: usize) -> f64 {
-        f64::from_bits(number(self.values, 8, run * self.keys.len() + key))
+    /// The values of the summary's key with this number, run by run; not-a-number where a run has none.
+    pub(super) fn summary(&self, key: usize) -> Summaries<'a> {
+        let octets = self.values[key];
+        match <[u8; 8]>::try_from(octets) {
+            Ok(one) => Summaries::All(f64::from_le_bytes(one)),
+            Err(_) => Summaries::Each(octets),
+        }
     }
+}
+
+/// The values that the runs of a part have for a key.
+#[derive(Clone, Copy)]
+pub(super) enum Summaries<'a> {
+    All(f64),
+    Each(&'a [u8]),
+}
+
+impl Summaries<'_> {
+    pub(super) fn of(self, run: usize) -> f64 {
+        match self {
+            Summaries::All(value) => value,
+            Summaries::Each(octets) => f64::from_bits(number(octets, 8, run)),
+        }
+    }
+}
+
+/// What a group of runs gave, before it is a part.
+pub struct Made {
+    /// Point and seed of each run.
+    pub runs: Vec<(i64, u64)>,
+    /// How each run ended; `None` if there is an error.
+    pub outcomes: Vec<Option<&'static str>>,
+    /// Why there is no result.
+    pub errors: Vec<Option<String>>,
+    /// Identities of the runs.
+    pub run_ids: Vec<String>,
+    /// Observation point, nanoseconds of a span, octets in each span.
+    pub rates: Vec<Option<(String, u64, Vec<u64>)>>,
+    /// Names in the summaries.
+    pub keys: Vec<String>,
+    /// Run by run the value of each key; not-a-number where a run has no such value.
+    pub values: Vec<f64>,
+    /// Tables, whose first column is the number of the run.
+    pub tables: BTreeMap<&'static str, Vec<Column>>,
+}
+
+/// The octets of a part.
+pub fn part(made: Made) -> Vec<u8> {
+    let mut blobs = Vec::new();
+    let count = made.runs.len();
+    let values = (0..made.keys.len())
+        .map(|key| {
+            let own = made.values.iter().skip(key).step_by(made.keys.len().max(1)).take(count);
+            let first = own.clone().next().map_or(0, |v| v.to_bits());
+            if own.clone().all(|v| v.to_bits() == first) {
+                blob(&mut blobs, [first.to_le_bytes()])
+            } else {
+                blob(&mut blobs, own.map(|v| v.to_le_bytes()))
+            }
+        })
+        .collect();
+    let mut tables = BTreeMap::new();
+    for (name, columns) in made.tables {
+        let columns = columns.into_iter().map(|column| head_column(column, &mut blobs)).collect();
+        tables.insert(name.to_owned(), columns);
+    }
+    let head = Head {
+        runs: made.runs,
+        lost: false,
+        outcome: made.outcomes.into_iter().map(|o| o.map(str::to_owned)).collect(),
+        error: made.errors,
+        run_id: made.run_ids,
+        rate: made.rates,
+        keys: made.keys,
+        values,
+        tables,
+    };
+    let mut octets = serde_json::to_vec(&head).expect("texts and whole numbers are always JSON");
+    octets.push(b'\n');
+    octets.extend(blobs);
+    octets
+}
+
+/// Appends numbers; where they lie.
+fn blob<const WIDTH: usize>(blobs: &mut Vec<u8>, numbers: impl IntoIterator<Item = [u8; WIDTH]>) -> Place {
+    let at = blobs.len();
+    numbers.into_iter().for_each(|number| blobs.extend_from_slice(&number));
+    (at, blobs.len() - at)
+}
+
+fn head_column(column: Column, blobs: &mut Vec<u8>) -> HeadColumn {
+    let mut names = None;
+    macro_rules! numbers {
+        ($kind:expr, $values:expr) => {
+            ($kind, HeadValues::Place(blob(blobs, $values.into_iter().map(|n| n.to_le_bytes()))))
+        };
+    }
+    let (kind, values) = match column.values {
+        Values::I64(v) => numbers!("<i8", v),
+        Values::U64(v) => numbers!("<u8", v),
+        Values::U32(v) => numbers!("<u4", v),
+        Values::U16(v) => numbers!("<u2", v),
+        Values::U8(v) => numbers!("u1", v),
+        Values::F64(v) => numbers!("<f8", v),
+        Values::Category { codes, names: texts } => {
+            names = Some(texts);
+            numbers!("<u2", codes)
+        }
+        Values::Text(v) => ("text", HeadValues::Texts(v)),
+    };
+    let valid = column.valid.map(|valid| blob(blobs, valid.into_iter().map(|v| [u8::from(v)])));
+    (column.name.to_owned(), kind.to_owned(), values, names, valid)
 }
 
 /// All columns of a table are as long as its first, `run`, which names runs of the part.
