@@ -1,7 +1,7 @@
 //! `sctp_peer`: SCTP in UDP on real sockets; echoes or counts messages, or sends them and judges what comes back.
 //!
 //!     sctp_peer serve UDP-ADDRESS PORT [echo|reset|discard]
-//!     sctp_peer send UDP-ADDRESS PEER-UDP-ADDRESS PORT [echo|reset|discard] [OCTETS] [STREAMS] [MESSAGE]
+//!     sctp_peer send UDP-ADDRESS PEER-UDP-ADDRESS PORT [echo|reset|discard] [OCTETS] [STREAMS] [MESSAGE] [no-address-types]
 //!
 //! `reset` is `echo` with changes of the streams (RFC 6525) in the middle of the transfer, all asked for by who sends: its
 //! streams begin anew while they are in use, and when everything has come back two of the peer's do, then all of both with the
@@ -134,6 +134,10 @@ fn serve(at: SocketAddr, port: u16, echo: bool) -> std::io::Result<bool> {
                 tally.changes.count(change);
                 continue;
             }
+            What::Restarted => {
+                (tally, back) = (Tally::default(), Sending::default());
+                continue;
+            }
         };
         match what {
             TransportEvent::Readable(stream, _) => {
@@ -163,6 +167,8 @@ struct Transfer {
     streams: u16,
     /// Octets of a message.
     len: usize,
+    /// Does INIT say which kinds of addresses there are?
+    address_types: bool,
 }
 
 /// What the serving side does with what it gets.
@@ -207,7 +213,11 @@ impl Transfer {
 
 /// Sends messages and, if they come back, judges them.
 fn send(at: SocketAddr, to: SocketAddr, port: u16, transfer: Transfer) -> std::io::Result<bool> {
-    let config = Config { outbound_streams: transfer.streams, ..Config::default() };
+    let config = Config {
+        outbound_streams: transfer.streams,
+        address_types: transfer.address_types,
+        ..Config::default()
+    };
     let mut endpoint = Endpoint::bind(at, config)?;
     let Some(id) = endpoint.connect(to, port) else { return Ok(false) };
     let (mut tally, mut out, mut next) = (Tally::default(), Sending::default(), BTreeMap::new());
@@ -239,6 +249,8 @@ fn send(at: SocketAddr, to: SocketAddr, port: u16, transfer: Transfer) -> std::i
                 }
                 tally.changes.count(change);
             }
+            // A server that forgot its client has no use for the rest.
+            What::Restarted => endpoint.abort(id),
             What::Transport(_) => {}
         }
         let is_sent = out.pump(&mut endpoint, id);
@@ -276,8 +288,13 @@ fn run() -> Result<bool, Box<dyn std::error::Error>> {
         "send" => {
             let to = rest.get(1).ok_or("to which address?")?.parse()?;
             let streams = u16::try_from(number(3, 1)?.max(1))?;
-            let transfer =
-                Transfer { mode, octets: number(2, 1_000_000)?, streams, len: number(4, 1200)?.max(FRONT) };
+            let transfer = Transfer {
+                mode,
+                octets: number(2, 1_000_000)?,
+                streams,
+                len: number(4, 1200)?.max(FRONT),
+                address_types: word(5) != Some("no-address-types"),
+            };
             send(at, to, port, transfer)?
         }
         _ => return Err("usage: sctp_peer serve|send ..".into()),

@@ -54,6 +54,8 @@ pub enum What {
     Transport(TransportEvent),
     /// Its streams have changed, or will not.
     Streams(Reconfigured),
+    /// The peer lost all it knew and opened it again (RFC 9260, 5.2.4): what was sent and not read is lost, streams begin anew.
+    Restarted,
 }
 
 /// What tells associations apart: the peer's address and port, and our port.
@@ -211,7 +213,8 @@ impl Endpoint {
         })
     }
 
-    fn insert(&mut self, association: Association, key: Key, at: SocketAddr, is_accepted: bool) -> Id {
+    fn insert(&mut self, mut association: Association, key: Key, at: SocketAddr, is_accepted: bool) -> Id {
+        association.survive_restarts();
         let id = Id(self.next);
         self.next += 1;
         self.places.insert(key, id);
@@ -276,12 +279,12 @@ impl Endpoint {
             None => self.admit(from, key, &packet)?,
         };
         let peer = self.peers.get_mut(&id)?;
-        //= RFC 6951 (5.4): the peer's port is learnt from what has the right tag.
+        let mut cx = Cx { now, records: &mut self.records };
+        peer.association.handle_packet(&mut cx, PathId(0), 0, packet);
+        //= RFC 6951 (5.4): the peer's port is learnt from what has the right tag, which may have just become a new one.
         if header.tag == peer.association.local_tag() {
             peer.at = from;
         }
-        let mut cx = Cx { now, records: &mut self.records };
-        peer.association.handle_packet(&mut cx, PathId(0), 0, packet);
         Some(id)
     }
 
@@ -313,6 +316,10 @@ impl Endpoint {
         let mut out = Vec::new();
         // The farewell is sent before the end is told.
         loop {
+            if peer.association.poll_restarted() {
+                let what = What::Restarted;
+                self.events.push_back(Event { id, is_accepted: peer.is_accepted, what });
+            }
             while let Some(what) = peer.association.poll_event() {
                 is_gone |= what == TransportEvent::Gone;
                 if !matches!(what, TransportEvent::Gone | TransportEvent::Lingering) {

@@ -30,6 +30,9 @@ impl Association {
                 if !self.may_enter(&header, &chunk) {
                     return;
                 }
+                if self.is_unsure && !matches!(chunk, Chunk::CookieEcho(_) | Chunk::Init(_)) {
+                    self.peer_is_there(cx);
+                }
             } else if matches!(chunk, Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. }) {
                 //= RFC 9260 (6.10): these come alone.
                 break;
@@ -164,7 +167,8 @@ impl Association {
         }
         let (stream, had_gaps) = (data.stream, self.inbound.has_gaps());
         let before = self.inbound.delivered;
-        match self.inbound.take(data) {
+        let taken = self.inbound.take(data);
+        match taken {
             Taken::New => {
                 if self.facts.first_byte.is_none() {
                     self.facts.first_byte = Some(cx.now);
@@ -186,9 +190,15 @@ impl Association {
             //= RFC 9260 (6.7): at once while something is missing.
             self.sack_due = SackDue::Now;
         }
-        if self.inbound.window() == 0 && self.inbound.is_read() && self.inbound.delivered == before {
-            // The buffer is full and nothing of it can be read: a message larger than the buffer.
-            self.abort(CloseReason::Aborted, Some(Cause::OutOfResource));
+        let is_full = self.inbound.window() == 0;
+        let is_stuck = self.inbound.is_read() && self.inbound.delivered == before;
+        //= RFC 9260 (6.9): without room for the rest of a message, what is there of it is handed over.
+        if is_stuck && (is_full || taken == Taken::Dropped) {
+            let is_delivered = self.inbound.deliver_part();
+            if is_full && !is_delivered {
+                // The buffer is full of what cannot become a message soon.
+                self.abort(CloseReason::Aborted, Some(Cause::OutOfResource));
+            }
         }
     }
 

@@ -79,6 +79,12 @@ pub struct Association {
     pub(super) init_errors: u32,
     pub(super) errors: u32,
     pub(super) wants_shutdown: bool,
+    /// The peer may still wait for our COOKIE ACK: nothing has come that tells otherwise.
+    pub(super) is_unsure: bool,
+    /// A peer that begins anew does not end it.
+    pub(super) survives: bool,
+    /// It has begun anew, which the user does not know yet.
+    pub(super) restarted: bool,
     pub(super) burst: u16,
     /// The TSN that was marked by the network, until the peer has reduced its window.
     pub(super) ecne: Option<u32>,
@@ -137,6 +143,9 @@ impl Association {
             init_errors: 0,
             errors: 0,
             wants_shutdown: false,
+            is_unsure: false,
+            survives: false,
+            restarted: false,
             burst: 0,
             ecne: None,
             cwr: None,
@@ -502,7 +511,9 @@ impl Transport for Association {
         }
         self.paths.push(PathState::unconfirmed(path, &self.shared.config));
         //= RFC 9260 (5.4): a heartbeat has to come back before data is sent there.
-        self.probe(cx, self.paths.len() - 1);
+        if !self.is_unsure {
+            self.probe(cx, self.paths.len() - 1);
+        }
         true
     }
 

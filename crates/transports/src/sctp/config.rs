@@ -148,6 +148,9 @@ settings! {
     /// A host with several addresses tells them to the peer, and takes those that the peer tells: there is a path between each
     /// two, and where one fails the next one serves.
     multihoming: bool,
+    /// INIT says which kinds of addresses this end can be reached by (RFC 9260, 5.1.2). There are peers that understand no INIT
+    /// that does: pion 1.8.6.
+    address_types: bool,
     /// Which stream sends next.
     scheduler: Scheduling,
 }
@@ -201,6 +204,7 @@ impl Profile {
             stream_reset: true,
             most_streams: 2048,
             multihoming: false,
+            address_types: true,
             scheduler: Scheduling::Fcfs,
         };
         let of_2007 = Config {

@@ -69,9 +69,11 @@ impl Association {
 
     fn send_init(&mut self, cx: &mut Cx) {
         let mut init = introduction(&self.shared, self.local_tag, self.local_tsn);
-        //= RFC 9260 (5.1.2): the families that we can be reached by.
-        let is_v6 = self.paths.iter().any(|p| p.address.local.is_ipv6());
-        init.parameters.push(Parameter::SupportedAddressTypes(vec![if is_v6 { 6 } else { 5 }]));
+        if self.shared.config.address_types {
+            //= RFC 9260 (5.1.2): the families that we can be reached by.
+            let is_v6 = self.paths.iter().any(|p| p.address.local.is_ipv6());
+            init.parameters.push(Parameter::SupportedAddressTypes(vec![if is_v6 { 6 } else { 5 }]));
+        }
         if self.paths.len() > 1 {
             init.parameters.extend(self.paths.iter().map(|path| address(path.address.local)));
         }
@@ -122,8 +124,12 @@ impl Association {
             //= RFC 9260 (5.2.1): both opened at once: the answer has our own tag and TSN.
             State::CookieWait => ((self.local_tag, self.local_tsn), (0, 0)),
             State::CookieEchoed => ((self.local_tag, self.local_tsn), (self.local_tag, self.peer_tag)),
-            //= RFC 9260 (5.2.2): a new tag, and the old ones in the cookie.
+            //= RFC 9260 (5.2.2): a new tag, and the old ones in the cookie; none for who comes from new addresses.
             _ => {
+                if let Some(cause) = self.new_addresses(init) {
+                    let refusal = Chunk::Abort { reflected: false, causes: vec![cause] };
+                    return self.stray(from, init.tag, refusal);
+                }
                 self.nonces += 1;
                 let drawn = self.shared.secret.nonce(self.local_tag, self.nonces);
                 (((drawn as u32).max(1), (drawn >> 32) as u32), (self.local_tag, self.peer_tag))
@@ -195,21 +201,26 @@ impl Association {
 
     /// The association is there, for both ends.
     pub(super) fn established(&mut self, cx: &mut Cx) {
+        self.facts.established = Some(cx.now);
+        self.event(TransportEvent::Opened);
+        self.enter_established(cx);
+        if self.wants_shutdown {
+            self.state = State::ShutdownPending;
+        }
+    }
+
+    /// Data may flow, as between ends that have just met.
+    pub(super) fn enter_established(&mut self, cx: &mut Cx) {
         self.t1.stop();
         self.cookie = None;
         self.errors = 0;
         self.init_errors = 0;
         self.state = State::Established;
-        self.facts.established = Some(cx.now);
         // No data of the peer's has been taken yet.
         let peers = (self.inbound.cumulative + 1) as u32;
         self.reconfiguration = Reconfiguration::new(self.local_tsn, peers);
-        self.event(TransportEvent::Opened);
         for number in 0..self.paths.len() {
             self.arm_heartbeat(cx.now, number);
-        }
-        if self.wants_shutdown {
-            self.state = State::ShutdownPending;
         }
     }
 
@@ -232,6 +243,7 @@ impl Association {
         }
         if self.state == State::Closed && self.closing.is_none() {
             // The one the association was made from.
+            self.is_unsure = true;
             self.established(cx);
             self.control.push_front((from, Chunk::CookieAck));
             return true;
@@ -269,18 +281,8 @@ impl Association {
                 self.control.push_front((from, Chunk::CookieAck));
                 true
             }
-            // A: the peer began anew. The old association ends here; the peer's next COOKIE ECHO makes the new one.
-            (false, false) if cookie.tie_tags == tags && tags.1 != 0 => {
-                if self.state == State::ShutdownAckSent {
-                    //= RFC 9260 (5.2.4, A): SHUTDOWN ACK and an ERROR.
-                    self.control.push_back((from, Chunk::ShutdownAck));
-                    self.control.push_back((from, Chunk::Error(vec![Cause::CookieWhileShuttingDown])));
-                    return false;
-                }
-                self.control.clear();
-                self.close(CloseReason::Reset);
-                false
-            }
+            // A: the peer began anew.
+            (false, false) if cookie.tie_tags == tags && tags.1 != 0 => self.peer_restarted(cx, from, cookie),
             // C: a late one, or one that does not fit.
             _ => false,
         }

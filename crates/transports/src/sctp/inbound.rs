@@ -6,6 +6,7 @@ use airloom_base::Body;
 
 use super::chunk::{Data, ForwardTsn, Sack};
 use super::outbound::names;
+use super::partial_delivery::Parts;
 use super::serial::{first, unwrap, unwrap16};
 
 /// A message as it arrived.
@@ -17,6 +18,10 @@ pub struct Message {
     pub ppid: u32,
     /// It was sent without regard to the order.
     pub unordered: bool,
+    /// It is a part of a message that the buffer is too small for: the rest follows on the same stream.
+    pub continues: bool,
+    /// It is empty: the rest of a message handed over in part was given up by the peer.
+    pub is_given_up: bool,
     first: Body,
     /// What does not join the first piece.
     more: VecDeque<Body>,
@@ -40,13 +45,29 @@ impl Message {
         self.pieces().all(Body::is_empty)
     }
 
-    fn of(data: Data) -> Self {
+    pub(super) fn of(data: Data) -> Self {
         let (stream, ppid, unordered) = (data.stream, data.ppid, data.unordered);
         let held = charge(&data.body);
-        Message { stream, ppid, unordered, first: data.body, more: VecDeque::new(), held }
+        let (continues, is_given_up) = (false, false);
+        Message {
+            stream,
+            ppid,
+            unordered,
+            continues,
+            is_given_up,
+            first: data.body,
+            more: VecDeque::new(),
+            held,
+        }
     }
 
-    fn push(&mut self, body: Body) {
+    /// The end of one whose rest will not come.
+    pub(super) fn given_up(stream: u16, unordered: bool) -> Self {
+        let (first, more) = (Body::EMPTY, VecDeque::new());
+        Message { stream, ppid: 0, unordered, continues: false, is_given_up: true, first, more, held: 0 }
+    }
+
+    pub(super) fn push(&mut self, body: Body) {
         self.held += charge(&body);
         let rest = self.more.back_mut().unwrap_or(&mut self.first).try_join(body).err();
         self.more.extend(rest);
@@ -55,19 +76,21 @@ impl Message {
 
 /// Fragments of one message of I-DATA.
 #[derive(Default)]
-struct Partial {
-    fragments: BTreeMap<u32, Data>,
+pub(super) struct Partial {
+    pub fragments: BTreeMap<u32, Data>,
     last: Option<u32>,
+    /// Fragments handed over already.
+    pub taken: u32,
 }
 
 #[derive(Default)]
-struct Stream {
+pub(super) struct Stream {
     /// SSN or MID of the next ordered message.
-    next: u64,
+    pub next: u64,
     /// Whole messages that came too early.
     early: BTreeMap<u64, Message>,
     /// Fragments by MID and whether it is unordered.
-    partial: BTreeMap<(bool, u32), Partial>,
+    pub partial: BTreeMap<(bool, u32), Partial>,
     /// To be read.
     ready: VecDeque<Message>,
     ready_octets: u64,
@@ -110,7 +133,9 @@ pub(super) struct Inbound {
     /// Runs received beyond, sorted.
     ranges: Vec<(u64, u64)>,
     pub duplicates: Vec<u32>,
-    fragments: BTreeMap<u64, Data>,
+    pub(super) fragments: BTreeMap<u64, Data>,
+    /// The message that is handed over in parts.
+    pub(super) parts: Option<Parts>,
     streams: Vec<Stream>,
     limit: u16,
     /// Octets held.
@@ -137,6 +162,7 @@ impl Inbound {
             ranges: Vec::new(),
             duplicates: Vec::new(),
             fragments: BTreeMap::new(),
+            parts: None,
             streams: Vec::new(),
             limit,
             held: 0,
@@ -214,6 +240,15 @@ impl Inbound {
         &mut self.streams[at]
     }
 
+    pub(super) fn streams_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.streams.iter_mut()
+    }
+
+    /// Number of the next ordered message of a stream.
+    pub(super) fn next_of(&self, id: u16) -> u64 {
+        self.streams.get(usize::from(id)).map_or(first(0), |stream| stream.next)
+    }
+
     /// Takes a chunk.
     pub fn take(&mut self, data: Data) -> Taken {
         let tsn = unwrap(self.cumulative, data.tsn);
@@ -274,7 +309,7 @@ impl Inbound {
     fn contradicts(&self, tsn: u64, data: &Data) -> bool {
         let before = self.fragments.get(&(tsn - 1)).is_some_and(|b| !b.end && data.begin);
         let behind = self.fragments.get(&(tsn + 1)).is_some_and(|b| !b.begin && data.end);
-        before || behind
+        before || behind || self.breaks_parts(tsn, data)
     }
 
     /// A fragment of DATA: consecutive TSNs make the message.
@@ -297,7 +332,7 @@ impl Inbound {
         }
         // Back to the beginning and on to the end, if all is there.
         let mut begin = tsn;
-        while self.fragments.get(&begin).is_some_and(|d| !d.begin) {
+        while self.fragments.get(&begin).is_some_and(|d| !d.begin) && !self.is_next_part(begin) {
             begin -= 1;
         }
         let mut end = tsn;
@@ -306,6 +341,9 @@ impl Inbound {
         }
         if !self.fragments.contains_key(&begin) || !self.fragments.contains_key(&end) {
             return true;
+        }
+        if self.is_next_part(begin) {
+            self.parts = None;
         }
         let Some(first) = self.fragments.remove(&begin) else { return true };
         let sequence = first.sequence;
@@ -332,14 +370,15 @@ impl Inbound {
             return false;
         }
         let fsn = data.fsn;
-        if data.begin != (fsn == 0) || partial.fragments.insert(fsn, data).is_some() {
+        let is_early = fsn < partial.taken;
+        if is_early || data.begin != (fsn == 0) || partial.fragments.insert(fsn, data).is_some() {
             return false;
         }
         let Some(last) = partial.last else { return true };
         if partial.fragments.last_key_value().is_some_and(|(fsn, _)| *fsn > last) {
             return false;
         }
-        if partial.fragments.len() as u64 != u64::from(last) + 1 {
+        if partial.fragments.len() as u64 + u64::from(partial.taken) != u64::from(last) + 1 {
             return true;
         }
         let Some(partial) = stream.partial.remove(&key) else { return true };
@@ -387,7 +426,7 @@ impl Inbound {
         }
     }
 
-    fn ready(&mut self, message: Message) {
+    pub(super) fn ready(&mut self, message: Message) {
         let (id, len) = (message.stream, message.len() as u64);
         self.delivered += len;
         let stream = self.stream(id);
@@ -407,7 +446,7 @@ impl Inbound {
 
     /// Is there nothing that waits to be read?
     pub fn is_read(&self) -> bool {
-        self.streams.iter().all(|s| s.ready.is_empty())
+        self.streams.iter().all(|s| s.ready_octets == 0)
     }
 
     /// Streams that data came on.
@@ -469,6 +508,9 @@ impl Inbound {
         let kept = self.fragments.split_off(&(to + 1));
         let mut dropped: u64 = self.fragments.values().map(|d| charge(&d.body)).sum();
         self.fragments = kept;
+        if let Some(Parts { stream, unordered, .. }) = self.parts.take_if(|parts| parts.next <= to) {
+            self.break_off(stream, unordered);
+        }
         for skipped in &forward.skipped {
             if skipped.stream >= self.limit {
                 continue;
@@ -481,8 +523,11 @@ impl Inbound {
                     unordered == skipped.unordered && mid.wrapping_sub(skipped.sequence).cast_signed() <= 0;
                 if is_given_up {
                     dropped += partial.fragments.values().map(|d| charge(&d.body)).sum::<u64>();
+                    if partial.taken > 0 {
+                        self.break_off(skipped.stream, unordered);
+                    }
                 } else {
-                    stream.partial.insert((unordered, mid), partial);
+                    self.stream(skipped.stream).partial.insert((unordered, mid), partial);
                 }
             }
             if skipped.unordered {
@@ -544,6 +589,9 @@ impl Inbound {
             let octets: u64 =
                 partial.values().flat_map(|p| p.fragments.values()).map(|d| charge(&d.body)).sum();
             self.held = self.held.saturating_sub(octets);
+            for ((unordered, _), _) in partial.into_iter().filter(|(_, p)| p.taken > 0) {
+                self.break_off(id, unordered);
+            }
         }
     }
 
@@ -552,6 +600,9 @@ impl Inbound {
         let dropped: u64 = self.fragments.values().map(|d| charge(&d.body)).sum();
         self.held = self.held.saturating_sub(dropped);
         self.fragments.clear();
+        if let Some(Parts { stream, unordered, .. }) = self.parts.take() {
+            self.break_off(stream, unordered);
+        }
         self.ranges.clear();
         self.duplicates.clear();
         let early = self.reset.take().map_or_else(Vec::new, |reset| reset.early);

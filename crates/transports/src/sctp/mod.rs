@@ -31,9 +31,7 @@
 //!
 //! The peer's addresses are told to the host ([`peer_addresses`](airloom_base::Transport::peer_addresses)), which adds the paths.
 //!
-//! Left out: a restart that keeps the association (the old one ends as reset, the peer's repeated COOKIE ECHO makes the new
-//! one), authentication and dynamic addresses (RFC 4895, 5061), partial delivery of a message that is larger than the receive
-//! buffer (it ends the association, "out of resource").
+//! Left out: authentication and dynamic addresses (RFC 4895, 5061).
 
 mod arrival;
 mod association;
@@ -45,9 +43,11 @@ mod handshake;
 mod inbound;
 mod outbound;
 mod output;
+mod partial_delivery;
 mod path;
 mod protocol;
 mod reconfiguration;
+mod restart;
 pub mod scheduler;
 mod serial;
 mod shutdown;

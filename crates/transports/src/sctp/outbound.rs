@@ -160,6 +160,15 @@ impl Outbound {
         &mut self.stream(id).standing
     }
 
+    /// All that waits is dropped; there are so many streams, and priorities and weights stay.
+    pub fn begin_again(&mut self, limit: u16, scheduling: Scheduling) {
+        let before = std::mem::replace(self, Outbound::new(limit, scheduling));
+        for (id, stream) in (0..limit).zip(before.streams) {
+            let standing = self.standing(id);
+            (standing.priority, standing.weight) = (stream.standing.priority, stream.standing.weight);
+        }
+    }
+
     /// Takes a message for a stream that there is.
     pub fn push(&mut self, id: u16, message: Outgoing) {
         self.waiting += message.body.len() as u64;

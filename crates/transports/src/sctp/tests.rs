@@ -11,13 +11,15 @@ use airloom_base::{
 use airloom_testkit::{End, Fate, LinkConfig, Pair, hash_of, lose};
 use bytes::Bytes;
 
-use super::chunk::{Chunk, Data, Init, Sack};
+use super::chunk::{Cause, Chunk, Data, Init, Parameter, Sack};
 use super::scheduler::Scheduling;
 use super::state::State;
 use super::wire::{Header, parse};
 use super::*;
 
+mod partial_delivery;
 mod reconfiguration;
+mod restart;
 
 fn pair(client: Config, server: Config, link: LinkConfig) -> Pair {
     Pair::new(Box::new(Sctp::new(client, (1, 2))), Box::new(Sctp::new(server, (3, 4))), link)

@@ -131,6 +131,17 @@ impl Association {
         self.send_heartbeat(cx, number);
     }
 
+    /// The peer has our COOKIE ACK, so it knows the association by all of its addresses: other paths can be tried. A heartbeat
+    /// that came there before would belong to no association, and its answer end this one.
+    pub(super) fn peer_is_there(&mut self, cx: &mut Cx) {
+        self.is_unsure = false;
+        for number in 0..self.paths.len() {
+            if !self.paths[number].confirmed {
+                self.probe(cx, number);
+            }
+        }
+    }
+
     fn send_heartbeat(&mut self, cx: &mut Cx, number: usize) {
         self.nonces += 1;
         let nonce = self.shared.secret.nonce(self.local_tag, self.nonces);
