@@ -5,18 +5,24 @@ from __future__ import annotations
 import random
 import socket
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 
 class Relay:
-    """Passes datagrams on to `to` and back; loses, doubles and reorders some, as its seed says, or loses all."""
+    """Passes datagrams on to `to` and back; loses, doubles, reorders and damages some, as its seed says, or all."""
 
-    def __init__(self, to: str, *, lose: float = 0.0, double: float = 0.0, swap: float = 0.0) -> None:
+    def __init__(
+        self, to: str, *, lose: float = 0.0, double: float = 0.0, swap: float = 0.0, damage: float = 0.0
+    ) -> None:
         """The rates are probabilities, each way."""
         host, _, port = to.rpartition(":")
         self._to = (host, int(port))
         self._chances = (lose, lose + double, lose + double + swap)
+        self._damage = damage
         self._random = random.Random(1)
+        #: Called with each datagram towards the receiver, before it is passed on.
+        self.seen: Callable[[bytes], None] | None = None
         self._near = self._socket()
         self._far = self._socket()
         self._client: tuple[str, int] | None = None
@@ -70,8 +76,13 @@ class Relay:
             if way == 0:
                 self._client = sender
                 self._passed += 1
+                if self.seen is not None:
+                    self.seen(datagram)
             if self.dies_after is not None and self._passed > self.dies_after:
                 continue
+            if self._random.random() < self._damage:
+                bit = self._random.randrange(8 * len(datagram))
+                datagram = (int.from_bytes(datagram) ^ 1 << bit).to_bytes(len(datagram))
             drawn = self._random.random()
             lost, doubled, swapped = self._chances
             if drawn < lost:

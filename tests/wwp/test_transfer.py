@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -97,6 +98,38 @@ def test_loss_doubles_and_reordering_are_survived(file: Path, folder: Path, post
     assert sent.resent > 0
 
 
+def test_damaged_datagrams_count_as_lost_ones(file: Path, folder: Path, post: Post) -> None:
+    with Relay(post.receiver.address, damage=0.05) as relay:
+        sent = wwp.send(file, "127.0.0.1", relay.port)
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+    assert sent.resent > 0
+
+
+def test_strangers_who_do_not_see_the_transfer_change_nothing(file: Path, folder: Path, post: Post) -> None:
+    host, _, port = post.receiver.address.rpartition(":")
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+        Relay(post.receiver.address) as relay,
+    ):
+        stranger.setblocking(False)
+        answers = []
+
+        def forge(datagram: bytes) -> None:
+            # What it cannot know but has: the very datagram, from elsewhere. And what it can: units under other seals.
+            for forged in (datagram, os.urandom(8) + datagram[8:], bytes(8) + datagram[8:], datagram[8:]):
+                stranger.sendto(forged, (host, int(port)))
+            with contextlib.suppress(BlockingIOError):
+                answers.append(len(stranger.recv(65_536)))
+
+        relay.seen = forge
+        wwp.send(file, "127.0.0.1", relay.port)
+    post.stop()
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+    # The first datagram is a greeting, which anybody may send: it is told that the receiver is busy, or welcome.
+    assert all(length == 64 for length in answers)
+    assert len(answers) <= 8
+
+
 def test_a_receiver_that_vanishes_is_given_up_and_the_transfer_goes_on_later(
     file: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -134,6 +167,16 @@ def test_a_file_that_is_there_is_not_sent_again_and_another_one_is_not_written_o
     assert (folder / "song.bin").read_bytes() == b"mine"
 
 
+def test_a_file_that_becomes_shorter_is_an_error_and_never_has_its_name(file: Path, folder: Path, post: Post) -> None:
+    def cut(done: int, _: int) -> None:
+        os.truncate(file, 300_000)
+
+    with pytest.raises(TransferError, match="became shorter while it was sent"):
+        wwp.send(file, "127.0.0.1", post.port(), shown=cut)
+    post.stop()
+    assert not (folder / "song.bin").exists()
+
+
 def test_a_full_disk_is_told_to_the_sender_and_nothing_has_the_final_name(
     file: Path, folder: Path, post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +187,10 @@ def test_a_full_disk_is_told_to_the_sender_and_nothing_has_the_final_name(
     with pytest.raises(TransferError, match="No space left on device"):
         wwp.send(file, "127.0.0.1", post.port())
     assert not (folder / "song.bin").exists()
+    # Once there is room, what has arrived is not sent again.
+    monkeypatch.undo()
+    assert wwp.send(file, "127.0.0.1", post.port()).resumed_at == SIZE
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
 
 
 def test_a_file_that_changes_under_the_sender_is_found_out(file: Path, folder: Path, post: Post) -> None:
@@ -183,7 +230,7 @@ def test_strangers_get_no_more_than_they_send(post: Post) -> None:
     host, _, port = post.receiver.address.rpartition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         stranger.settimeout(0.3)
-        hello = bytes(8) + b"WWP1" + bytes([1, 0, 0, 0]) + b"nonce123" + bytes(40)
+        hello = bytes(8) + b"WWP2" + bytes([1, 0, 0, 0]) + b"nonce123" + bytes(40)
         for datagram in (hello, hello[:40], b"", b"x" * 9, os.urandom(1000), bytes(8) + hello[8:] + bytes(500)):
             stranger.sendto(datagram, (host, int(port)))
             try:

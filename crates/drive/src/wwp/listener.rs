@@ -13,6 +13,9 @@ use super::failure::Failure;
 use super::session::Session;
 use super::socket::{LARGEST, SHORTEST, is_passing, prepare, random};
 
+/// No SYN is longer: what strangers send is not worth more work.
+const LONGEST_FIRST: usize = 128;
+
 /// Takes sessions on a UDP port, one at a time.
 pub struct Listener {
     socket: UdpSocket,
@@ -60,7 +63,8 @@ impl Listener {
             let name = envelope::name(self.secret, from);
             if let Some((Greeting::Hello, nonce)) = envelope::greeted(datagram) {
                 let _ = self.socket.send_to(&envelope::greet(Greeting::Welcome(name), nonce), from);
-            } else if let Some((_, unit)) = envelope::open(datagram).filter(|(n, _)| *n == name)
+            } else if len <= LONGEST_FIRST
+                && let Some(unit) = envelope::open(name, datagram)
                 && let Some(session) = Session::accepted(&self.socket, from, name, unit, patience)?
             {
                 // The next session has another name, so that nothing late of this one is taken for it.

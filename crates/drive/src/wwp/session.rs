@@ -15,23 +15,25 @@ use airloom_base::{Body, CloseReason, Cx, Instant, Packet, PathId, Protocol, Tra
 use airloom_transports::wwp::{Config, Wwp};
 use bytes::Bytes;
 
-use super::envelope::{self, Greeting, NAME};
+use super::envelope::{self, Greeting, SEAL};
 use super::failure::Failure;
 use super::socket::{GREET_AGAIN, LARGEST, SHORTEST, greet, is_passing, random};
 
-/// Largest IP datagram, less UDP's header and the name.
-const MTU: u16 = 1500 - 8 - NAME as u16;
+/// Largest IP datagram, less UDP's header and the seal.
+const MTU: u16 = 1500 - 8 - SEAL as u16;
 /// Datagrams that are read before what they led to is sent: a wave.
-const BURST: usize = 128;
+const BURST: usize = 256;
 /// The one connection of a session.
 const PORTS: (u16, u16) = (1, 1);
 
-/// The settings of both ends: large segments and waves, since a wave is all that is under way in a round trip.
+/// The settings of both ends: large segments and waves, since a wave is all that is under way in a round trip. Beside its own
+/// time a wave takes a round trip, so these 360 kB fill nine tenths of 100 Mbit/s where a round trip is at most 3 ms; the
+/// buffers hold the next wave while one is under way.
 fn settings(patience: Duration) -> Config {
     let give_up = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX / 4);
     Config {
         segment: Octets(1400),
-        waves: vec![16, 32, 64, 128],
+        waves: vec![16, 64, 128, 256],
         hold: airloom_base::Duration::ZERO,
         send_buffer: Octets(1 << 20),
         receive_buffer: Octets(1 << 20),
@@ -306,10 +308,10 @@ impl Session {
             }
             return;
         }
-        let Some((_, unit)) = envelope::open(datagram).filter(|(n, _)| *n == self.name && from == self.peer)
-        else {
+        if from != self.peer {
             return;
-        };
+        }
+        let Some(unit) = envelope::open(self.name, datagram) else { return };
         let Some(packet) = packet(unit, &self.protocol) else { return };
         self.heard = std::time::Instant::now();
         let now = self.now();
@@ -342,11 +344,13 @@ impl Session {
         }
     }
 
-    /// Sends a unit under the session's name. One that the system has no room or way for is lost as others are, and repeated.
+    /// Sends a unit under the session's seal. One that the system has no room or way for is lost as others are, and repeated.
     fn transmit(&self, packet: &Packet) {
-        let mut datagram = Vec::with_capacity(NAME + packet.wire_len());
-        datagram.extend_from_slice(&self.name.to_be_bytes());
+        let mut datagram = Vec::with_capacity(SEAL + packet.wire_len());
+        datagram.resize(SEAL, 0);
         packet.append_to(&mut datagram);
+        let sealed = envelope::seal(self.name, &datagram[SEAL..]);
+        datagram[..SEAL].copy_from_slice(&sealed);
         let _ = self.socket.send_to(&datagram, self.peer);
     }
 }

@@ -37,7 +37,7 @@ pub struct Config {
     pub report: u16,
     /// Segments of a wave of level 1, 2, ..., each more than the one before. The opener's hold for both directions.
     pub waves: Vec<u16>,
-    /// The level of the first wave; the highest if not given.
+    /// The level of the first wave. If not given: the highest where `baseline` is, else 1, since nothing is known of the network.
     pub first_level: Option<u8>,
     /// BT, the throughput of an uncongested network; the best that was seen if not given.
     pub baseline: Option<Rate>,
@@ -148,6 +148,12 @@ impl Config {
             (None, Favour::Throughput) => decision::THROUGHPUT,
             (None, Favour::Energy) => decision::ENERGY,
         }
+    }
+
+    /// The level of the first of waves like these.
+    pub(super) fn first_level(&self, waves: &[u16]) -> u8 {
+        let usual = if self.baseline.is_some() { u8::MAX } else { 1 };
+        self.first_level.unwrap_or(usual).min(waves.len() as u8)
     }
 
     /// The growth of PROBE_T in force.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::config::Config;
 use super::content::{parse_runs, tag};
+use super::pieces::{PIECE, Piece};
 use super::receive::Receiver;
 use super::send::{Phase, Sender};
 use super::wire::{Header, Kind, Layout};
@@ -65,6 +66,7 @@ pub(super) enum State {
 pub struct Connection {
     pub(super) config: Arc<Config>,
     pub(super) layout: Layout,
+    ip_header: u16,
     pub(super) who: Identity,
     pub(super) ports: (u16, u16),
     pub(super) state: State,
@@ -117,6 +119,7 @@ impl Connection {
             rx: Receiver::new(config.clone()),
             config,
             layout,
+            ip_header: path.ip_header(),
             who,
             ports,
             state: State::Idle,
@@ -175,6 +178,10 @@ impl Connection {
             }
             return;
         }
+        if h.kind == Kind::Piece {
+            self.piece_arrives(now, &h, packet);
+            return;
+        }
         let mut content = packet.head()[self.layout.len()..].to_vec();
         let body = packet.take_body();
         content.extend_from_slice(&body.slice(0, LONGEST_CONTENT).to_bytes());
@@ -190,9 +197,12 @@ impl Connection {
             _ if !self.has_peer(now) => {}
             Kind::Nsack => {
                 let cumulative = self.layout.unwrap(h.number, self.tx.next());
-                if let Ok(runs) = parse_runs(&content, cumulative) {
+                let runs = parse_runs(&content, cumulative).ok();
+                // One that cannot be is no sign of life.
+                if runs
+                    .is_some_and(|runs| self.tx.answered(now, h.wave, h.level, cumulative, &runs, &self.trip))
+                {
                     self.heard = now;
-                    self.tx.answered(now, h.wave, h.level, cumulative, &runs, &self.trip);
                 }
             }
             Kind::Pr1Ack | Kind::Pr2Ack => {
@@ -204,6 +214,22 @@ impl Connection {
                 self.heard = now;
                 self.rx.probe(now, &h, &mut self.trip);
             }
+        }
+    }
+
+    /// A piece of a segment: what it is stands behind the header, in a simulated packet among its octets.
+    fn piece_arrives(&mut self, now: Instant, h: &Header, mut packet: Packet) {
+        let mut said = packet.head()[self.layout.len()..].to_vec();
+        let mut body = packet.take_body();
+        if said.is_empty() {
+            said = body.split_to(PIECE).to_bytes().to_vec();
+        }
+        if let Ok(piece) = Piece::parse(&said)
+            && said.len() == PIECE
+            && self.has_peer(now)
+        {
+            self.heard = now;
+            self.rx.piece(now, h, piece, body);
         }
     }
 
@@ -325,8 +351,16 @@ impl Transport for Connection {
         let packet = match self.out.pop_front() {
             Some((header, content)) => control(self.layout, &header, self.ports, content),
             None => {
-                let (header, body) = self.tx.poll(cx.now, self.layout, &self.trip)?;
-                Packet::build(|out| self.layout.emit(&header, self.ports, out), body)
+                let (header, piece, body) = self.tx.poll(cx.now, self.layout, &self.trip)?;
+                let write = |out: &mut [u8]| {
+                    let at = self.layout.emit(&header, self.ports, out);
+                    let said = piece.map(Piece::emit);
+                    said.map_or(at, |said| {
+                        out[at..at + PIECE].copy_from_slice(&said);
+                        at + PIECE
+                    })
+                };
+                Packet::build(write, body)
             }
         };
         self.facts.segments += 1;
@@ -403,8 +437,14 @@ impl Transport for Connection {
     }
 
     fn path_mtu(&mut self, _cx: &mut Cx, _path: PathId, mtu: u16) {
-        let room = usize::from(mtu).saturating_sub(40 + self.layout.len()).max(1);
-        self.tx.payload = self.tx.payload.min(room);
+        //= RFC 1191 (6.3): a router from before it does not say what fits; never below 68 octets.
+        //= RFC 8201 (4): nor below 1280 octets for IPv6.
+        if mtu == 0 {
+            return;
+        }
+        let mtu = mtu.max(if self.ip_header == 40 { 1280 } else { 68 });
+        let room = usize::from(mtu.saturating_sub(self.ip_header)).saturating_sub(self.layout.len());
+        self.tx.payload = self.tx.payload.min(room.max(1));
     }
 
     fn unacknowledged(&self, _stream: u16) -> u64 {

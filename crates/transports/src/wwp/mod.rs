@@ -19,6 +19,7 @@
 //! | wave measured, probes answered, N-S_ACK | `receive.rs` | 2.2, 2.3 |
 //! | next level after a whole wave | `levels.rs` | 2.2 |
 //! | next level after a probe cycle | `decision.rs` | 2.3 (table ours) |
+//! | segments that the path does not take whole | `pieces.rs` | ours |
 //! | opening, end | `setup.rs` | ours |
 //! | settings | `config.rs` | |
 //!
@@ -31,14 +32,14 @@
 //!
 //! **Flow control** is level 0: a receiver whose buffer is full lets the sender probe until there is room.
 //!
-//! Left out: a path MTU that shrinks under segments that were already numbered (they are never cut again; the connection times
-//! out), checksums over data (UDP's, or the link's, must do).
+//! Left out: checksums over data (a link's must do; over UDP each datagram has a seal).
 
 pub mod config;
 mod connection;
 mod content;
 pub mod decision;
 pub mod levels;
+mod pieces;
 mod protocol;
 mod queue;
 mod receive;

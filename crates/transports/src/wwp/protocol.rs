@@ -57,6 +57,13 @@ impl Wwp {
         is_free.then(|| self.place.clone())
     }
 
+    /// Ports of a unit without them in front: those that a SYN tells, else these.
+    fn told_ports(&self, head: &[u8], usual: (u16, u16)) -> Option<(u16, u16)> {
+        let header = self.layout.parse(head).ok()?;
+        let content = head.get(self.layout.len()..).filter(|_| header.kind == Kind::Syn);
+        Some(content.and_then(|c| ports(c).ok()).unwrap_or(usual))
+    }
+
     fn content(&self, unit: &Packet) -> Vec<u8> {
         let mut content = unit.head().get(self.layout.len()..).unwrap_or_default().to_vec();
         content.extend_from_slice(&unit.body().slice(0, 256).to_bytes());
@@ -82,11 +89,16 @@ impl Protocol for Wwp {
         if self.layout.ports {
             return leading_ports(head);
         }
-        let header = self.layout.parse(head).ok()?;
-        let told =
-            head.get(self.layout.len()..).filter(|_| header.kind == Kind::Syn).and_then(|c| ports(c).ok());
         // The peer's first, as in every header that has ports.
-        Some(told.unwrap_or((self.current.1, self.current.0)))
+        self.told_ports(head, (self.current.1, self.current.0))
+    }
+
+    fn quoted_ports(&self, head: &[u8]) -> Option<(u16, u16)> {
+        if self.layout.ports {
+            return leading_ports(head);
+        }
+        // It is ours: our port first.
+        self.told_ports(head, self.current)
     }
 
     fn has_leading_ports(&self) -> bool {
@@ -124,7 +136,7 @@ impl Protocol for Wwp {
             Kind::Rst | Kind::FinAck | Kind::Nsack | Kind::Pr1Ack | Kind::Pr2Ack | Kind::Ack => return None,
             Kind::Fin => (Kind::FinAck, named()?),
             Kind::Syn | Kind::SynAck => (Kind::Rst, named()?),
-            Kind::Data | Kind::DataLast | Kind::Probe1 | Kind::Probe2 | Kind::Probe3 => {
+            Kind::Data | Kind::DataLast | Kind::Piece | Kind::Probe1 | Kind::Probe2 | Kind::Probe3 => {
                 (Kind::Rst, Bytes::new())
             }
         };
@@ -135,7 +147,7 @@ impl Protocol for Wwp {
 
     fn describe(&self, head: &[u8]) -> Described {
         match self.layout.parse(head) {
-            Ok(h) if matches!(h.kind, Kind::Data | Kind::DataLast) => {
+            Ok(h) if matches!(h.kind, Kind::Data | Kind::DataLast | Kind::Piece) => {
                 Described { seq: Some(u64::from(h.number)), ack: None }
             }
             Ok(h) if h.kind == Kind::Nsack => Described { seq: None, ack: Some(u64::from(h.number)) },

@@ -11,6 +11,7 @@ use super::connection::RoundTrip;
 use super::content::{Run, emit_runs};
 use super::decision::{Probed, decide};
 use super::levels::Baseline;
+use super::pieces::{Piece, Pieces};
 use super::queue::Queue;
 use super::wire::{Header, Kind, Layout};
 
@@ -47,6 +48,9 @@ enum Step {
     Done,
 }
 
+/// A probe cycle that is so many older than the last one is no double that came late: the last one was none of the sender's.
+const CYCLES: u64 = 64;
+
 /// See the module.
 pub(super) struct Receiver {
     config: Arc<Config>,
@@ -58,8 +62,12 @@ pub(super) struct Receiver {
     /// One past the highest that has arrived.
     top: u64,
     held: BTreeMap<u64, Body>,
+    /// Segments of which pieces have arrived.
+    pieces: BTreeMap<u64, Pieces>,
     ready: Queue,
     wave: Wave,
+    /// Waves that have begun.
+    begun: u64,
     baseline: Baseline,
     /// The level that was told last.
     told: u8,
@@ -79,8 +87,10 @@ impl Receiver {
             next: 0,
             top: 0,
             held: BTreeMap::new(),
+            pieces: BTreeMap::new(),
             ready: Queue::default(),
             wave: Wave { is_whole: true, is_answered: true, ..Wave::default() },
+            begun: 0,
             baseline: Baseline::new(config.baseline, config.granularity),
             told: waves.len() as u8,
             waves,
@@ -123,6 +133,7 @@ impl Receiver {
             // The sender goes on after an N-S_ACK only.
             1 if self.wave.is_answered && (1..=self.highest()).contains(&h.level) => {
                 self.wave = Wave { number: h.wave, level: h.level, ..Wave::default() };
+                self.begun += 1;
                 self.step = Step::None;
                 true
             }
@@ -130,13 +141,17 @@ impl Receiver {
         }
     }
 
+    /// Is the header that of an earlier wave? Then there was one, and of a level that there is.
+    fn is_old(&self, h: &Header) -> bool {
+        let back = self.wave.number.wrapping_sub(h.wave);
+        (1..128).contains(&back) && u64::from(back) < self.begun && (1..=self.highest()).contains(&h.level)
+    }
+
     /// A segment of a wave.
     pub fn data(&mut self, now: Instant, h: &Header, body: Body) {
         let number = self.layout.unwrap(h.number, self.next);
-        // Nothing further ahead can be on its way: a wave leaves when the one before was answered.
-        let ahead = self.waves.last().copied().map_or(0, u64::from);
-        let is_old = h.wave.wrapping_sub(self.wave.number) > 127;
-        if number >= self.next.saturating_add(ahead) || (!self.follow(h) && !is_old) {
+        let is_old = self.is_old(h);
+        if number >= self.next.saturating_add(self.reach()) || (!self.follow(h) && !is_old) {
             return;
         }
         let octets = body.len() as u64;
@@ -164,6 +179,27 @@ impl Receiver {
         }
     }
 
+    /// A piece of a segment of a wave.
+    pub fn piece(&mut self, now: Instant, h: &Header, piece: Piece, body: Body) {
+        let number = self.layout.unwrap(h.number, self.next);
+        if !(self.next..self.next.saturating_add(self.reach())).contains(&number) {
+            return;
+        }
+        if let Some(whole) = self.pieces.entry(number).or_default().add(piece, body) {
+            self.pieces.remove(&number);
+            let kind = if piece.ends_wave { Kind::DataLast } else { Kind::Data };
+            self.data(now, &Header { kind, ..*h }, whole);
+        }
+    }
+
+    /// How many segments from the next one in order are taken: a wave, or as many as the buffer holds while the oldest is lost
+    /// again and again; never so many that numbers could be mistaken for each other.
+    fn reach(&self) -> u64 {
+        let wave = self.waves.last().copied().map_or(0, u64::from);
+        let buffer = self.config.receive_buffer.0 / self.config.segment.0.max(1);
+        wave.max(buffer).min(1 << (self.layout.number_bits() - 2))
+    }
+
     fn store(&mut self, number: u64, body: Body) {
         if number < self.next || self.held.contains_key(&number) {
             return;
@@ -175,13 +211,16 @@ impl Receiver {
             self.ready.push(body);
             self.next += 1;
         }
+        while self.pieces.first_key_value().is_some_and(|(n, _)| *n < self.next) {
+            self.pieces.pop_first();
+        }
     }
 
     /// PROBE1, PROBE2 or PROBE3.
     pub fn probe(&mut self, now: Instant, h: &Header, trip: &mut RoundTrip) {
         let cycle = self.layout.unwrap(h.number, self.cycle);
         match h.kind {
-            Kind::Probe1 if cycle > self.cycle => {
+            Kind::Probe1 if cycle > self.cycle || cycle.saturating_add(CYCLES) < self.cycle => {
                 // A wave of which nothing has arrived is known by its probe; before the first wave there is none.
                 let is_known = h.wave == self.wave.number || self.follow(h);
                 if is_known {

@@ -17,13 +17,17 @@ use airloom_base::{Body, Duration, Instant};
 use super::config::Config;
 use super::connection::RoundTrip;
 use super::content::Run;
+use super::pieces::{PIECE, Piece};
 use super::queue::Queue;
 use super::wire::{Header, Kind, Layout};
 
 /// What a round trip is taken for before one was measured (the first timeout of RFC 6298).
 const UNKNOWN_TRIP: Duration = Duration::from_secs(1);
-/// What a segment is taken to need before a wave was measured: 0.8 Mbit/s.
-const UNKNOWN_SEGMENT: Duration = Duration::from_millis(10);
+/// What a segment is taken to need before a wave was measured: as on a link of 80 kbit/s.
+const UNKNOWN_SEGMENT: Duration = Duration::from_millis(100);
+/// PROBE_T grows so many times with every probe that was lost while nothing is known of the network: what is slow would be
+/// filled with probes behind its first wave.
+const UNKNOWN_BACKOFF: f64 = 2.0;
 /// No probe is waited for less long, or longer.
 const PROBE_T: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
 /// So many cycles are remembered, to learn from answers that come too late.
@@ -61,6 +65,8 @@ pub(super) struct Sender {
     /// The segments of the wave, oldest first, and how many of them have left.
     members: Vec<u64>,
     left: usize,
+    /// Octets of the next one that have left, where it goes in pieces.
+    cut: usize,
     /// The wave has fewer segments than its level.
     is_short: bool,
     wave: u8,
@@ -78,7 +84,9 @@ pub(super) struct Sender {
     /// Cycles, and when each began.
     cycles: VecDeque<(u64, Instant)>,
     probe_sent: Instant,
-    /// Answers were known to take so long.
+    /// The third probe has left since the wave began: its N-S_ACK may answer that.
+    is_probed: bool,
+    /// Twice what the answers to probes took that came too late; it shrinks while they come in time.
     slowest: Duration,
     lost: u32,
     due: Option<Kind>,
@@ -96,7 +104,7 @@ pub(super) struct Sender {
 impl Sender {
     pub fn new(config: Arc<Config>, payload: usize) -> Self {
         let waves = config.waves.clone();
-        let told = config.first_level.unwrap_or(waves.len() as u8);
+        let told = config.first_level(&waves);
         Sender {
             config,
             waves,
@@ -109,6 +117,7 @@ impl Sender {
             missing: BTreeSet::new(),
             members: Vec::new(),
             left: 0,
+            cut: 0,
             is_short: false,
             wave: 0,
             level: 0,
@@ -121,6 +130,7 @@ impl Sender {
             cycle: 0,
             cycles: VecDeque::new(),
             probe_sent: Instant::ZERO,
+            is_probed: false,
             slowest: Duration::ZERO,
             lost: 0,
             due: None,
@@ -136,7 +146,7 @@ impl Sender {
     /// The waves that were agreed on.
     pub fn agree(&mut self, waves: &[u16]) {
         self.waves = waves.to_vec();
-        self.told = self.config.first_level.unwrap_or(u8::MAX).min(waves.len() as u8);
+        self.told = self.config.first_level(waves);
     }
 
     /// Octets written and not acknowledged.
@@ -250,31 +260,57 @@ impl Sender {
             self.next += 1;
         }
         self.is_short = self.members.len() < usize::from(self.waves[usize::from(level) - 1]);
-        (self.level, self.wave, self.left) = (level, self.wave.wrapping_add(1), 0);
+        (self.level, self.wave) = (level, self.wave.wrapping_add(1));
+        (self.left, self.cut) = (0, 0);
         (self.phase, self.answered, self.held, self.began) = (Phase::Wave, false, false, now);
+        self.is_probed = false;
         self.hold.stop();
     }
 
-    /// The next unit to leave.
-    pub fn poll(&mut self, now: Instant, layout: Layout, trip: &RoundTrip) -> Option<(Header, Body)> {
+    /// The next unit to leave: its header, which piece of a segment it is if it is one, and its octets.
+    pub fn poll(
+        &mut self,
+        now: Instant,
+        layout: Layout,
+        trip: &RoundTrip,
+    ) -> Option<(Header, Option<Piece>, Body)> {
         let mask = (1 << layout.number_bits()) - 1;
         let (wave, level) = (self.wave, self.level);
         if let Some(kind) = self.due.take() {
-            return Some((Header { kind, level, wave, number: self.cycle as u32 & mask }, Body::EMPTY));
+            let header = Header { kind, level, wave, number: self.cycle as u32 & mask };
+            return Some((header, None, Body::EMPTY));
         }
         if self.phase != Phase::Wave {
             return None;
         }
         let number = *self.members.get(self.left)?;
         let body = self.flight.get(&number).cloned().unwrap_or_default();
-        self.left += 1;
-        let is_last = self.left == self.members.len();
-        if is_last {
-            self.phase = Phase::Wait;
-            self.send_t.arm_after(now, self.send_time(trip));
+        let is_last = self.left + 1 == self.members.len();
+        let ends_wave = is_last && self.is_short;
+        let usual = if ends_wave { Kind::DataLast } else { Kind::Data };
+        let (kind, piece, body) = match self.piece(body, ends_wave) {
+            Ok((piece, body)) => (Kind::Piece, Some(piece), body),
+            Err(whole) => (usual, None, whole),
+        };
+        if self.cut == 0 {
+            self.left += 1;
+            if is_last {
+                self.phase = Phase::Wait;
+                self.send_t.arm_after(now, self.send_time(trip));
+            }
         }
-        let kind = if is_last && self.is_short { Kind::DataLast } else { Kind::Data };
-        Some((Header { kind, level, wave, number: number as u32 & mask }, body))
+        Some((Header { kind, level, wave, number: number as u32 & mask }, piece, body))
+    }
+
+    /// The next piece of a segment that is longer than the path takes by now; the segment itself if it is not.
+    fn piece(&mut self, body: Body, ends_wave: bool) -> Result<(Piece, Body), Body> {
+        if body.len() <= self.payload && self.cut == 0 {
+            return Err(body);
+        }
+        let (from, of) = (self.cut, body.len());
+        let octets = body.slice(from, self.payload.saturating_sub(PIECE).max(1));
+        self.cut = (from + octets.len()) % of;
+        Ok((Piece { from: from as u16, of: of as u16, ends_wave }, octets))
     }
 
     /// Does [`Sender::poll`] have nothing?
@@ -292,10 +328,17 @@ impl Sender {
         scaled(whole, self.config.send_factor) + self.config.granularity
     }
 
+    /// Is it still unknown what a segment needs?
+    fn is_unknown(&self) -> bool {
+        self.config.baseline.is_none() && self.segment_time.is_none()
+    }
+
     /// PROBE_T now.
     fn probe_time(&self, trip: &RoundTrip) -> Duration {
         let usual = scaled(trip.smoothed().unwrap_or(UNKNOWN_TRIP), self.config.probe_factor);
-        let backoff = self.config.probe_backoff().powi(self.lost.min(64) as i32);
+        let growth = self.config.probe_backoff();
+        let growth = if self.is_unknown() { growth.max(UNKNOWN_BACKOFF) } else { growth };
+        let backoff = growth.powi(self.lost.min(64) as i32);
         scaled(usual.max(PROBE_T.0).max(self.slowest), backoff).min(PROBE_T.1)
     }
 
@@ -309,6 +352,7 @@ impl Sender {
         }
         self.send_t.stop();
         self.hold.stop();
+        self.is_probed |= kind == Kind::Probe3;
         (self.phase, self.due, self.probe_sent) = (Phase::Probe(kind), Some(kind), now);
         self.probe_t.arm_after(now, self.probe_time(trip));
     }
@@ -323,7 +367,11 @@ impl Sender {
         match next {
             Some(next) if cycle == self.cycle => {
                 self.lost = 0;
-                trip.measured(now.since(self.probe_sent));
+                let took = now.since(self.probe_sent);
+                trip.measured(took);
+                if !self.slowest.is_zero() {
+                    self.slowest = (self.slowest * 3 / 4).max(took * 2);
+                }
                 self.probe(now, next, trip);
             }
             // Too late: the path has become slower than PROBE_T, and no cycle would ever be completed.
@@ -352,7 +400,9 @@ impl Sender {
         if !is_due || !(self.una..=self.next).contains(&cumulative) || usize::from(level) > self.waves.len() {
             return false;
         }
-        if self.phase == Phase::Wait {
+        // Before the third probe an N-S_ACK is the answer to a whole wave, however late: so a link is learnt that is slower than
+        // SEND_T believed.
+        if !self.is_probed {
             self.measure(now, trip);
         }
         let is_missing = |n: u64| {
@@ -370,7 +420,8 @@ impl Sender {
             self.acknowledge(n);
         }
         self.una = self.flight.keys().next().copied().unwrap_or(self.next);
-        self.told = level;
+        // A few segments that came fast say nothing of how long a large wave takes.
+        self.told = if self.is_unknown() { level.min(self.config.first_level(&self.waves)) } else { level };
         (self.lost, self.due) = (0, None);
         self.send_t.stop();
         self.probe_t.stop();

@@ -12,9 +12,14 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 const SIX: Layout = Layout { header: 6, ports: false };
 
-/// As the paper has it: six octets of header and no ports.
+/// As the paper has it: six octets of header and no ports, and a first wave of the highest level.
 fn paper() -> Config {
-    Config { ports: false, ..Config::default() }
+    Config { ports: false, first_level: Some(3), ..Config::default() }
+}
+
+/// Where the throughput of the link is known.
+fn known() -> Config {
+    Config { baseline: Some(Rate::kbit(1900)), ..paper() }
 }
 
 fn pair_of(config: &Config, link: LinkConfig) -> Pair {
@@ -64,6 +69,14 @@ fn headers(pair: &Pair, from: End) -> Vec<(Header, Instant)> {
 
 fn count(pair: &Pair, from: End, kind: Kind) -> usize {
     headers(pair, from).iter().filter(|(h, _)| h.kind == kind).count()
+}
+
+/// Segments that the client sent again.
+fn resent(pair: &Pair) -> usize {
+    let sent = headers(pair, End::Client);
+    let data =
+        sent.iter().filter(|(h, _)| matches!(h.kind, Kind::Data | Kind::DataLast)).map(|(h, _)| h.number);
+    data.clone().count() - data.collect::<std::collections::BTreeSet<u32>>().len()
 }
 
 /// Waves that a host sent: number, level, segments, and when each began.
@@ -122,7 +135,7 @@ fn a_slower_link_than_the_baseline_lowers_the_level_by_thirds() {
 
 #[test]
 fn a_lost_segment_is_probed_for_and_goes_out_first_in_the_next_wave() {
-    let mut pair = watched(&paper());
+    let mut pair = watched(&known());
     // The SYN, the ACK, and of the first wave the fifth segment.
     pair.set_fate(lose(End::Client, &[6]));
     exchange(&mut pair, 1024 * 72, 0);
@@ -165,11 +178,11 @@ fn a_wave_of_which_nothing_arrives_is_known_by_its_probe() {
 
 #[test]
 fn an_answer_to_one_segment_that_took_its_time_does_not_make_a_lost_wave_wait_for_seconds() {
-    let mut pair = watched(&paper());
+    let mut pair = watched(&Config { first_level: None, ..paper() });
     // The answer to the first wave of one segment, which SEND_T just waits for; and the whole second wave.
     pair.set_fate(Box::new(|s| match (s.from, s.index) {
-        (End::Server, 1) => Fate::Late(MS * 60),
-        (End::Client, 3..39) => Fate::Lose,
+        (End::Server, 1) => Fate::Late(MS * 180),
+        (End::Client, 3..15) => Fate::Lose,
         _ => Fate::Deliver,
     }));
     pair.open(End::Client);
@@ -181,9 +194,97 @@ fn an_answer_to_one_segment_that_took_its_time_does_not_make_a_lost_wave_wait_fo
     pair.finish(End::Server);
     pair.drive();
     let wave = waves(&pair, End::Client)[1];
-    assert_eq!((wave.1, wave.2), (3, 36));
+    assert_eq!((wave.1, wave.2), (1, 12), "one segment says nothing of the network");
     let probe = headers(&pair, End::Client).into_iter().find(|(h, _)| h.kind == Kind::Probe1).unwrap();
-    assert!(probe.1.since(wave.3) < Duration::from_secs(1), "{} ms", probe.1.since(wave.3).as_millis());
+    assert!(probe.1.since(wave.3) < MS * 2100, "{} ms", probe.1.since(wave.3).as_millis());
+}
+
+#[test]
+fn segments_behind_one_that_is_lost_again_and_again_are_kept() {
+    let mut pair = watched(&known());
+    // The oldest segment, in three waves; three probes stand between any two of them.
+    pair.set_fate(lose(End::Client, &[2, 41, 80]));
+    exchange(&mut pair, 1024 * 36 * 6, 0);
+    let oldest =
+        headers(&pair, End::Client).iter().filter(|(h, _)| h.kind == Kind::Data && h.number == 0).count();
+    assert_eq!((resent(&pair), oldest), (3, 4), "nothing but the lost one is sent again");
+}
+
+#[test]
+fn no_more_is_kept_behind_a_hole_than_the_buffer_holds() {
+    let mut pair = watched(&Config { receive_buffer: Octets(60 * 1024), ..known() });
+    pair.set_fate(lose(End::Client, &[2, 41, 80]));
+    exchange(&mut pair, 1024 * 36 * 6, 0);
+    // Up to the 60th: 24 of the second wave, and none of the third.
+    assert!(resent(&pair) > 3, "{}", resent(&pair));
+}
+
+#[test]
+fn a_first_wave_over_a_slow_link_is_waited_for() {
+    for (kbit, probes) in [(64, 0..=0), (9, 1..=6)] {
+        let link = LinkConfig { rate: [Some(Rate::kbit(kbit)); 2], ..slow() };
+        let mut pair = pair_of(&Config { first_level: None, ..paper() }, link);
+        pair.watch = true;
+        exchange(&mut pair, 1024 * 120, 0);
+        let waves = waves(&pair, End::Client);
+        assert_eq!((waves[0].1, waves[0].2), (1, 12), "nothing is known: the smallest wave comes first");
+        assert_eq!((waves[1].1, waves[1].2), (3, 36), "and then the largest");
+        assert_eq!(resent(&pair), 0, "{kbit} kbit/s");
+        let sent = headers(&pair, End::Client);
+        let probed: Vec<u8> =
+            sent.iter().filter(|(h, _)| h.kind == Kind::Probe1).map(|(h, _)| h.wave).collect();
+        assert!(probes.contains(&probed.len()), "{kbit} kbit/s: {probed:?}");
+        assert!(probed.iter().all(|wave| *wave == 1), "what a segment takes is known after the first wave");
+    }
+}
+
+#[test]
+fn a_path_that_was_slow_for_a_while_is_probed_as_often_as_before() {
+    let mut pair = watched(&known());
+    let at = |ms: u64| Instant::ZERO + MS * ms;
+    // What comes back takes two seconds longer for a while; then single segments are lost, so that there are probes; much
+    // later everything is.
+    pair.set_fate(Box::new(move |s| match s.from {
+        End::Server if (at(400)..at(20_000)).contains(&s.at) => Fate::Late(MS * 2000),
+        End::Client if (at(20_000)..at(60_000)).contains(&s.at) && s.index % 60 == 30 => Fate::Lose,
+        End::Client if (at(60_000)..at(63_000)).contains(&s.at) => Fate::Lose,
+        _ => Fate::Deliver,
+    }));
+    pair.open(End::Client);
+    for second in 0..64 {
+        pair.drive_until(at(second * 1000));
+        pair.write(End::Client, Body::filler(second as u32, 50_000));
+    }
+    pair.finish(End::Client);
+    pair.finish(End::Server);
+    pair.drive();
+    pair.assert_idle();
+    let probes: Vec<Instant> = headers(&pair, End::Client)
+        .into_iter()
+        .filter(|(h, at_)| h.kind == Kind::Probe1 && (at(60_000)..at(63_000)).contains(at_))
+        .map(|(_, at)| at)
+        .collect();
+    assert!(probes.len() >= 4, "{probes:?}");
+    assert!(probes.windows(2).all(|two| two[1].since(two[0]) < Duration::from_secs(1)), "{probes:?}");
+}
+
+#[test]
+fn segments_that_the_path_no_longer_takes_whole_go_in_pieces() {
+    for at in [0, 600] {
+        let mut pair = watched(&known());
+        pair.open(End::Client);
+        let body = Body::filler(1, 150_000);
+        pair.write(End::Client, body.clone());
+        pair.finish(End::Client);
+        pair.drive_until(Instant::ZERO + MS * at);
+        pair.with_transport(End::Client, |t, cx| t.path_mtu(cx, airloom_base::PathId(0), 296));
+        pair.finish(End::Server);
+        pair.drive();
+        pair.assert_idle();
+        assert_eq!(pair.server().hash(), hash_of(&[body]));
+        let longest = pair.seen.iter().filter(|s| s.at > Instant::ZERO + MS * (at + 1)).map(|s| s.body).max();
+        assert_eq!(longest, Some(296 - 20 - 6));
+    }
 }
 
 #[test]
@@ -264,7 +365,8 @@ fn less_than_a_wave_leaves_after_a_while() {
 fn headers_of_four_octets_and_long_reports_carry_as_well() {
     for header in 4..=9 {
         for ports in [false, true] {
-            let config = Config { header, ports, report: 36, waves: vec![5, 100], ..paper() };
+            let config =
+                Config { header, ports, report: 36, waves: vec![5, 100], first_level: None, ..paper() };
             let mut pair = pair_of(&config, slow());
             pair.set_fate(Box::new(|s| if s.index % 13 == 7 { Fate::Lose } else { Fate::Deliver }));
             exchange(&mut pair, 300_000, 70_001);
@@ -274,7 +376,8 @@ fn headers_of_four_octets_and_long_reports_carry_as_well() {
 
 #[test]
 fn the_opener_s_waves_are_those_of_both_directions() {
-    let wwp = |waves: Vec<u16>| Box::new(Wwp::new(Config { waves, ..paper() }, 5).unwrap());
+    let wwp =
+        |waves: Vec<u16>| Box::new(Wwp::new(Config { waves, first_level: Some(2), ..paper() }, 5).unwrap());
     let mut pair = Pair::new(wwp(vec![3, 7]), wwp(vec![1, 2, 4, 8]), slow());
     pair.watch = true;
     exchange(&mut pair, 1024 * 14, 1024 * 14);
@@ -364,6 +467,75 @@ fn segments_of_impossible_waves_levels_and_numbers_change_nothing() {
     assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
 }
 
+#[test]
+fn segments_that_could_be_of_the_wave_but_cannot_be_true_change_nothing() {
+    let mut pair = watched(&known());
+    pair.open(End::Client);
+    let body = Body::filler(1, 300_000);
+    pair.write(End::Client, body.clone());
+    pair.finish(End::Client);
+    pair.finish(End::Server);
+    let forged = |kind, level, wave, number, body| {
+        let h = Header { kind, level, wave, number };
+        airloom_base::Packet::build(|out| SIX.emit(&h, (0, 0), out), body)
+    };
+    // In the middle of each wave: the numbers of this wave and the next with levels that no wave has, segments beyond any
+    // buffer, answers that acknowledge what was never sent, cycles that nobody began.
+    for step in 2..16 {
+        pair.drive_until(Instant::ZERO + MS * (100 * step));
+        for wave in 0..=255 {
+            for level in [0, 4, 15] {
+                pair.inject(End::Server, forged(Kind::Data, level, wave, 9, Body::filler(9, 1024)));
+                pair.inject(End::Client, forged(Kind::Nsack, level.max(4), wave, 9, Body::filler(3, 900)));
+            }
+            pair.inject(End::Server, forged(Kind::Data, 3, wave, 5000, Body::filler(9, 1024)));
+            pair.inject(End::Server, forged(Kind::Piece, 3, wave, 5000, Body::filler(9, 1024)));
+            pair.inject(End::Client, forged(Kind::Nsack, 3, wave, 0x12_3456, Body::Real(vec![0, 0].into())));
+            pair.inject(End::Server, forged(Kind::Probe2, 3, wave, 77, Body::EMPTY));
+            pair.inject(End::Server, forged(Kind::Probe3, 3, wave, 77, Body::EMPTY));
+        }
+    }
+    pair.drive();
+    pair.assert_idle();
+    assert_eq!(pair.server().hash(), hash_of(&[body]));
+    assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
+    assert_eq!(resent(&pair), 0);
+}
+
+#[test]
+fn a_cycle_that_nobody_began_does_not_stop_those_that_come() {
+    let mut pair = watched(&known());
+    pair.set_fate(lose(End::Client, &[6]));
+    pair.open(End::Client);
+    let body = Body::filler(1, 1024 * 72);
+    pair.write(End::Client, body.clone());
+    pair.finish(End::Client);
+    pair.drive_until(Instant::ZERO + MS * 350);
+    let far = Header { kind: Kind::Probe1, level: 3, wave: 1, number: 500_000 };
+    pair.inject(End::Server, airloom_base::Packet::build(|out| SIX.emit(&far, (0, 0), out), Body::EMPTY));
+    pair.finish(End::Server);
+    pair.drive();
+    pair.assert_idle();
+    assert_eq!(pair.server().hash(), hash_of(&[body]));
+}
+
+#[test]
+fn an_answer_is_never_longer_than_what_a_stranger_sends() {
+    for ports in [false, true] {
+        let config = Config { ports, ..Config::default() };
+        let mut wwp = Wwp::new(config.clone(), 1).unwrap();
+        for &kind in Kind::ALL {
+            for content in [0, 3, 4, 40] {
+                let h = Header { kind, level: 15, wave: 255, number: 0xFF_FFFF };
+                let body = Body::filler(1, content);
+                let unit = airloom_base::Packet::build(|out| config.layout().emit(&h, (1, 2), out), body);
+                let answer = airloom_base::Protocol::refuse(&mut wwp, &unit);
+                assert!(answer.is_none_or(|a| a.wire_len() <= unit.wire_len()), "{kind:?}, {content} octets");
+            }
+        }
+    }
+}
+
 /// An episode: what the link does to each packet, in per cent, and how both ends are set.
 #[derive(Clone, Debug)]
 struct Episode {
@@ -384,6 +556,7 @@ fn episodes() -> impl Strategy<Value = Episode> {
         let config = Config {
             favour,
             waves,
+            first_level: None,
             header,
             ports,
             segment: Octets(segment),

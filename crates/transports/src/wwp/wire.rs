@@ -96,6 +96,8 @@ kinds! {
     Rst = 12,
     /// A segment of a wave that ends here although it has fewer segments than its level.
     DataLast = 13,
+    /// A piece of a segment that the path does not take whole.
+    Piece = 14,
 }
 
 /// The header of a segment.

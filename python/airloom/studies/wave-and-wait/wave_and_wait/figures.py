@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
-from airloom.plot.figure import LINES
 from airloom.study import Data
 
-from .around import around
 from .bursts import costs
-from .further import locked, radio, rivals, sensitivity, shared
+from .further import locked, radio, real, rivals, sensitivity, shared
 from .jitter import confusion
 from .phases import recoveries
 from .transfers import DROPS, PHASES, TABLE_1, over, seconds, total
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAMES = {"tcp": "TCP Reno", "wwp": "WWP"}
 
 
 def times(data: Data) -> Figure:
     """Connection time against the drop rate, beside the paper's."""
+    from matplotlib.figure import Figure
+
+    from airloom.plot.figure import LINES
+
     figure = Figure(figsize=(6.0, 4.2), layout="constrained")
     axes = figure.subplots()
     for n, (protocol, label) in enumerate(NAMES.items()):
@@ -36,6 +40,10 @@ def times(data: Data) -> Figure:
 
 def phase_lengths(data: Data) -> Figure:
     """Connection time against the length of phases, at 33 %: the steps are whole off-phases."""
+    from matplotlib.figure import Figure
+
+    from airloom.plot.figure import LINES
+
     figure = Figure(figsize=(6.0, 4.2), layout="constrained")
     axes = figure.subplots()
     for n, (protocol, label) in enumerate(NAMES.items()):
@@ -50,6 +58,10 @@ def phase_lengths(data: Data) -> Figure:
 
 def lengths(data: Data) -> Figure:
     """Connection time at 33 % against the length of phases and where they begin: whole off-phases make the steps."""
+    from matplotlib.figure import Figure
+
+    from airloom.plot.figure import LINES
+
     figure = Figure(figsize=(8.0, 4.2), layout="constrained")
     panels = figure.subplots(1, 2)
     lengths = data.table("lengths-wwp", "runs")["phase"].unique().sort().to_list()
@@ -104,6 +116,14 @@ def table_2(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["drops", "TCP (s)", "WWP (s)", "time ratio", "overhead ratio"], rows
 
 
+def around(data: Data) -> Figure:
+    """Data against time around one on-phase."""
+    # What draws takes longer to import than a quick run takes to judge.
+    from .around import around
+
+    return around(data)
+
+
 FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
     "times": ("Table 1: connection times", times),
     "phases": ("Time against the length of phases, 33 % dropped", phase_lengths),
@@ -118,6 +138,7 @@ TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
     "Decisions after probe cycles, by what there was": confusion,
     "A burst that is over at once": costs,
     "Lengths of phases, and the timer that locks to them": locked,
+    "The second clock: real transfers beside the simulated one": real,
     "Ours: rivals behind the same element": rivals,
     "Ours: choices in WWP, each changed alone": sensitivity,
     "Ours: radio links behind the element": radio,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from airloom import analysis
+from airloom.errors import UsageError
 from airloom.study import Data
+from airloom.study.data import NotMade
 
 from .bursts import completion
 from .transfers import BASE, total
@@ -76,6 +78,23 @@ def radio(data: Data) -> Table:
                 cells.append(f"{np.mean(of_runs):.1f}")
             rows.append([bearer, protocol, *cells])
     return ["bearer, 33 %", "protocol", "time (s)", "J per MB", "with the tail"], rows
+
+
+def real(data: Data) -> Table:
+    """Files that `airloom wwp` sent in real time, beside the simulated machine with the same settings."""
+    rows = []
+    for drop in (0, 10, 33):
+        simulated = completion(data, "real-model", drop=drop)
+        made = [of for of in data.program("real")["transfers"] if of["drop"] == drop and of["valid"]]
+        if not made:
+            raise NotMade("no transfer in real time was valid")
+        if not all(of["is_same"] for of in made):
+            raise UsageError("a file arrived as another one")
+        seconds = [of["seconds"] for of in made]
+        again = np.mean([of["resent"] for of in made])
+        cells = [f"{np.mean(seconds):.1f} ({min(seconds):.1f} to {max(seconds):.1f})", f"{len(made)}", f"{again:.0f}"]
+        rows.append([f"{drop} %", *cells, f"{simulated.mean():.1f} ({simulated.min():.1f} to {simulated.max():.1f})"])
+    return ["drops", "real transfer (s)", "of them", "segments again", "simulated (s)"], rows
 
 
 def shared(data: Data) -> Table:

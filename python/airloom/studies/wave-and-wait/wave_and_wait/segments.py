@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from airloom.capture import packets
@@ -26,6 +28,7 @@ _KINDS = {
     11: "ACK",
     12: "RST",
     13: "DATA",
+    14: "PIECE",
 }
 _SHORT_WAVE_ENDS = 13
 #: The level that the first wave has: the highest.
@@ -73,11 +76,20 @@ class Cycle(NamedTuple):
         return abs(self.trips_s[0] - self.trips_s[1])
 
 
-def seen(run: Run, host: str) -> Iterator[Segment]:
-    """The segments that pass a host's link, in order of time."""
+def seen(run: Run, host: str) -> tuple[Segment, ...]:
+    """The segments that pass a host's link, in order of time. A run whose folder was read before is not read again."""
     assert run.capture is not None
+    return _read(run.capture, run.capture.stat().st_mtime_ns, host)
+
+
+@lru_cache(maxsize=64)
+def _read(capture: Path, _written_ns: int, host: str) -> tuple[Segment, ...]:
+    return tuple(_segments(capture, host))
+
+
+def _segments(capture: Path, host: str) -> Iterator[Segment]:
     opener = b""
-    for point, at_s, octets in packets(run.capture):
+    for point, at_s, octets in packets(capture):
         if not point.startswith(f"{host}.") or octets[9] != _PROTOCOL:
             continue
         opener = opener or octets[12:16]
