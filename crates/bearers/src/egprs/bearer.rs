@@ -56,6 +56,8 @@ impl Egprs {
                         frames: Frames::new(direction, config.n201_u, config.max_tx == 0),
                         tx: Tx::default(),
                         rx: Rx::new(config.window.get(direction), patience),
+                        rules: config.rules(direction),
+                        adaptation: config.adaptation(),
                         flow: Flow::new(always),
                         radio: Radio::new(loss, per, config.ci.clone(), config.incremental_redundancy),
                         air: Default::default(),
@@ -69,7 +71,6 @@ impl Egprs {
             .collect();
         let scheduler = Scheduler::new(config.pdchs);
         let common = Common {
-            rules: Direction::BOTH.map(|direction| config.rules(direction)),
             config,
             link,
             totals: Default::default(),

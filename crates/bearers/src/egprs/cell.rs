@@ -4,7 +4,9 @@ use airloom_base::record::Event;
 use airloom_base::{Direction, Instant, Outbox, Station};
 
 use super::coding_scheme::{Cps, Mcs};
-use super::mobile::{Common, Flight, Load, Mobile, Way};
+use super::config::EgprsConfig;
+use super::link_adaptation::Adaptation;
+use super::mobile::{Common, Flight, Load, Mobile, QUIET, Way};
 use super::records::{Row, control_octets, data_octets, interval};
 use super::rlc::{Again, Choice};
 use super::tbf::State;
@@ -33,6 +35,8 @@ struct Answer {
     /// Did the mobile hear the poll?
     is_heard: bool,
     next_partial: bool,
+    /// Is it to tell what the mobile has measured?
+    measures: bool,
 }
 
 /// One timeslot, both directions.
@@ -129,7 +133,7 @@ impl Scheduler {
         if let Some(answer) = self.timeslots[timeslot].answers[n as usize % AHEAD].take() {
             self.answers -= 1;
             if answer.is_heard {
-                send_report(common, records, &mut mobiles[answer.mobile], timeslot, n, answer.next_partial);
+                send_report(common, records, &mut mobiles[answer.mobile], timeslot, n, answer);
             }
             return;
         }
@@ -170,10 +174,10 @@ impl Scheduler {
             m.is_up && m.ways[DOWN].flow.can_send() && Self::uses(common, m, Direction::Downlink, timeslot)
         };
         let needs = |i: usize| {
-            let (m, rules) = (&mobiles[i], &common.rules[DOWN]);
+            let m = &mobiles[i];
             let way = &m.ways[DOWN];
             can(m)
-                && (way.tx.wants(rules, &way.frames)
+                && (way.tx.wants(&way.rules, &way.frames)
                     || m.polling.is_wanted && is_pacch(m) && m.polling.due.is_empty())
         };
         let repeats = |i: usize| {
@@ -200,9 +204,9 @@ impl Scheduler {
     ) {
         let mobile = &mut mobiles[index];
         let (tfi, station) = (mobile.tfi(), mobile.station);
-        let rules = common.rules[DOWN];
         let is_pacch = usize::from(mobile.pacch) == timeslot;
         let way = &mut mobile.ways[DOWN];
+        let rules = way.rules;
         let may_pre_empt = common.repeats(Direction::Downlink) || mobile.polling.is_wanted && is_pacch;
         let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, may_pre_empt) else {
             mobile.polling.is_wanted = false;
@@ -235,12 +239,14 @@ impl Scheduler {
         let (from, until) = interval(grid, n);
         let survives = fates(way, &choice, n, from, timeslot);
         let is_heard = survives.iter().any(|s| *s);
-        let next_partial = polling.next_partial;
+        //= TS 44.060 (10.4.4b): measurements come with the bitmap that goes on where the last one ended.
+        let measures = way.adaptation.is_some();
+        let next_partial = polling.next_partial || measures;
         if let Some(rrbp) = answer {
             let at = n + FIRST_ANSWER + rrbp;
             (polling.since, polling.is_wanted) = (0, false);
             polling.due.push_back((at, grid.start(at) + grid.duration() + common.config.processing.uplink));
-            let promised = Answer { mobile: index, is_heard, next_partial };
+            let promised = Answer { mobile: index, is_heard, next_partial, measures };
             self.timeslots[timeslot].answers[at as usize % AHEAD] = Some(promised);
             self.answers += 1;
             common.totals[DOWN].polls += 1;
@@ -248,6 +254,7 @@ impl Scheduler {
         let poll = match (answer, next_partial) {
             (None, _) => Poll::None,
             (_, false) => Poll::First,
+            (_, true) if measures => Poll::NextWithMeasurement,
             (_, true) => Poll::Next,
         };
         let header = |bsn, cps| {
@@ -275,6 +282,11 @@ fn fates(way: &mut Way, choice: &Choice, n: u64, at: Instant, timeslot: usize) -
             let place_on_grid = (timeslot * 2 + place) as u32;
             survives[place] = !way.radio.loses(n, at, place_on_grid, choice.mcs, sent.attempt);
         }
+    }
+    if let Some(adaptation) = &mut way.adaptation
+        && let Some(ratio) = way.radio.ratio_db(at)
+    {
+        adaptation.measure(choice.mcs, ratio);
     }
     survives
 }
@@ -347,24 +359,34 @@ fn note(
     }
 }
 
+/// The countdown value of a radio block.
+///
+//= TS 44.060 (9.3.1.1): (TBC - BSN' - 1) / (NTS x K) rounded up, 15 above BS_CV_MAX: blocks from this one, repeated or not, to
+//= the last, TBC of them in all; NTS timeslots; K is 2 where a radio block carries two.
+fn countdown(config: &EgprsConfig, way: &Way, choice: &Choice) -> u8 {
+    let mcs = way.rules.mcs;
+    let to_come = if way.tx.has_new(&way.frames) {
+        (way.frames.uncut() + u64::from(way.tx.owes_end())).div_ceil(mcs.octets() as u64).max(1)
+    } else {
+        0
+    };
+    let behind = way.tx.behind(choice) as u64 + to_come;
+    let left = behind.div_ceil(u64::from(config.slots.uplink) * mcs.blocks() as u64);
+    if left > u64::from(config.bs_cv_max) { 15 } else { left as u8 }
+}
+
 /// Data of a mobile that was named.
 fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, timeslot: usize, n: u64) {
     let (tfi, station) = (mobile.tfi(), mobile.station);
-    let rules = common.rules[UP];
     let way = &mut mobile.ways[UP];
+    let rules = way.rules;
     let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, true) else {
         return mobile.settle(common, records, Direction::Uplink, common.config.grid.start(n));
     };
     let grid = common.config.grid;
     let (from, until) = interval(grid, n);
     let survives = fates(way, &choice, n, from, timeslot);
-    let left = if way.tx.has_new(&way.frames) {
-        (way.frames.uncut() + u64::from(way.tx.owes_end())).div_ceil(rules.mcs.octets() as u64).max(1)
-    } else {
-        0
-    };
-    //= TS 44.060 (9.3.1.1): the countdown value is 15 until BS_CV_MAX blocks are left.
-    let cv = if left > u64::from(common.config.bs_cv_max) { 15 } else { left as u8 };
+    let cv = countdown(&common.config, way, &choice);
     let is_stalled = way.tx.is_stalled(&rules) && way.tx.has_new(&way.frames);
     let header = |bsn, cps| {
         let is_resent = choice.blocks.iter().flatten().any(|b| b.again != Again::No);
@@ -377,7 +399,11 @@ fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, t
     if survives.iter().any(|s| *s) {
         let at = until + common.config.processing.uplink;
         way.air.push_back(Flight { at, load: Load::Data { choice, survives, cv, is_stalled }, octets });
+    } else if way.adaptation.is_some() {
+        // The network has heard nothing of what it gave leave to send: it commands a more robust scheme, if that is why.
+        mobile.acking.at = mobile.acking.at.min(grid.start(n + QUIET));
     }
+    let way = &mut mobile.ways[UP];
     let goes_on = way.tx.wants(&rules, &way.frames);
     note(records, common, way, station, &choice, (from, until), goes_on);
     mobile.room_again(common, Direction::Uplink);
@@ -390,21 +416,24 @@ fn send_report(
     mobile: &mut Mobile,
     timeslot: usize,
     n: u64,
-    next: bool,
+    answer: Answer,
 ) {
     let tfi = mobile.tfi();
     let way = &mut mobile.ways[DOWN];
     if !mobile.is_up || !way.flow.can_send() {
         return;
     }
-    let (mut report, ssn) = way.rx.report(next, n);
+    let (mut report, ssn) = way.rx.report(answer.next_partial, n);
     report.is_final = way.tx.is_closing && !way.rx.has_gap();
-    let fitted = report.fit(DownlinkAckNack::ROOM, common.config.compressed_bitmap);
-    let carried = fitted.report();
-    way.rx.told(ssn, carried.bitmap.len(), carried.end_of_window);
-    let block = DownlinkAckNack::emit(tfi, &fitted).expect("a fitted report fits");
+    let quality = way.adaptation.as_ref().filter(|_| answer.measures).map(Adaptation::report);
+    let whole = common.config.ideal_bitmap.then(|| Box::new(report.clone()));
+    let room = DownlinkAckNack::room(quality.as_ref());
+    let fitted = report.fit(room, common.config.compressed_bitmap);
+    let told = whole.as_deref().unwrap_or(fitted.report());
+    way.rx.told(ssn, told.bitmap.len(), told.end_of_window);
+    let block = DownlinkAckNack::emit(tfi, quality.as_ref(), &fitted).expect("a fitted report fits");
     let row = Row { direction: Direction::Uplink, event: Event::Ack, len: CONTROL_OCTETS, reason: None };
-    send_control(common, records, mobile, row, carried, block, (timeslot, n));
+    send_control(common, records, mobile, row, fitted.report(), (block, whole), (timeslot, n));
 }
 
 /// The network's acknowledgement.
@@ -421,27 +450,33 @@ fn send_acknowledgement(
     let way = &mut mobile.ways[UP];
     let (mut report, ssn) = way.rx.report(mobile.acking.next_partial, n);
     report.is_final = is_closing && !way.rx.has_gap();
+    let whole = common.config.ideal_bitmap.then(|| Box::new(report.clone()));
     let fitted = report.fit(UplinkAckNack::ROOM, common.config.compressed_bitmap);
-    let carried = fitted.report().clone();
-    way.rx.told(ssn, carried.bitmap.len(), carried.end_of_window);
+    let told = whole.as_deref().unwrap_or(fitted.report());
+    way.rx.told(ssn, told.bitmap.len(), told.end_of_window);
     let acking = &mut mobile.acking;
-    (acking.next_partial, acking.is_wanted, acking.since) =
-        (!carried.end_of_window, !carried.end_of_window, 0);
+    (acking.next_partial, acking.is_wanted, acking.since) = (!told.end_of_window, !told.end_of_window, 0);
     // Until the mobile does what the report asks for, it is sent again.
     let grid = common.config.grid;
     let is_open = is_closing || acking.last_cv != 0 || way.rx.has_gap();
-    acking.at = if is_open { grid.start(n + 8) } else { Instant::FAR_FUTURE };
+    acking.at = if is_open { grid.start(n + QUIET) } else { Instant::FAR_FUTURE };
+    let adapted = |adaptation: &Adaptation| adaptation.command(&way.rules);
+    let mcs = way.adaptation.as_ref().map_or(way.rules.again, adapted);
+    let resegment = match &common.config.link_adaptation {
+        Some(adaptation) => adaptation.resegment,
+        None => way.rules.again != way.rules.mcs,
+    };
     let message = UplinkAckNack {
         usf,
         tfi,
-        mcs: common.rules[UP].again.number(),
-        resegment: common.rules[UP].again != common.rules[UP].mcs,
+        mcs: mcs.number(),
+        resegment,
         pre_emptive: true,
-        report: carried,
+        report: fitted.report().clone(),
     };
     let block = UplinkAckNack::emit(&message, &fitted).expect("a fitted report fits");
     let row = Row { direction: Direction::Downlink, event: Event::Ack, len: CONTROL_OCTETS, reason: None };
-    send_control(common, records, mobile, row, &message.report, block, (timeslot, n));
+    send_control(common, records, mobile, row, &message.report, (block, whole), (timeslot, n));
 }
 
 fn send_control(
@@ -450,7 +485,7 @@ fn send_control(
     mobile: &mut Mobile,
     row: Row,
     report: &AckNack,
-    block: [u8; CONTROL_OCTETS],
+    (block, whole): ([u8; CONTROL_OCTETS], Option<Box<AckNack>>),
     (timeslot, n): (usize, u64),
 ) {
     let direction = row.direction;
@@ -478,6 +513,6 @@ fn send_control(
     }
     if !is_lost {
         let at = until + common.config.processing.get(direction);
-        way.air.push_back(Flight { at, load: Load::Control { octets: block, n }, octets });
+        way.air.push_back(Flight { at, load: Load::Control { octets: block, n, whole }, octets });
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::coding_scheme::Mcs;
 use super::grid::Grid;
+use super::link_adaptation::{Adaptation, LinkAdaptation};
 use super::radio::CiConfig;
 use super::rlc::Rules;
 use crate::channel::{LossConfig, Per};
@@ -36,6 +37,9 @@ pub struct EgprsConfig {
     pub loss: LossConfig,
     /// Block errors from a trace of the carrier-to-interference ratio, besides `loss`.
     pub ci: Option<CiConfig>,
+    /// The coding scheme follows the channel that `ci` describes; `mcs` is that at the beginning of a flow. Not given: it does
+    /// not change.
+    pub link_adaptation: Option<LinkAdaptation>,
     /// Incremental redundancy: each repetition multiplies a block's error probability by this. 1 (default): none.
     pub incremental_redundancy: f64,
     /// From the end of a block on the air until the other end has acted upon it: downlink in the mobile (at most
@@ -57,6 +61,12 @@ pub struct EgprsConfig {
     pub pre_emptive: bool,
     /// May reports use compressed bitmaps?
     pub compressed_bitmap: bool,
+    /// Reports tell of the whole window, whatever a control block has room for. Captures show what would have fit.
+    pub ideal_bitmap: bool,
+    /// Priorities of packets by the SCTP stream of their first user data, 0 first: of streams 0, 1, ..., the last also of all
+    /// beyond. Packets that carry none of it go first. RLC takes a packet of a smaller number before those that wait.
+    /// Nothing (default): in the order they came.
+    pub stream_priorities: Vec<u8>,
     /// Transmissions of a block after which it is given up, and with it the packet; 0 (default): never.
     pub max_tx: u8,
     /// With `max_tx`: the receiver gives up a missing block so long after it noticed the gap, the sender one of which
@@ -125,6 +135,7 @@ impl Default for EgprsConfig {
             grid: Grid::Uniform,
             loss: LossConfig::default(),
             ci: None,
+            link_adaptation: None,
             incremental_redundancy: 1.0,
             processing: EachWay { uplink: Duration::from_millis(20), downlink: Duration::ZERO },
             queue: EachWay::both(QueueLimit::Packets(100)),
@@ -134,6 +145,8 @@ impl Default for EgprsConfig {
             bs_cv_max: 6,
             pre_emptive: true,
             compressed_bitmap: true,
+            ideal_bitmap: false,
+            stream_priorities: Vec::new(),
             max_tx: 0,
             transfer_time: Duration::from_secs(1),
             n3105: 0,
@@ -194,6 +207,19 @@ impl EgprsConfig {
         if let Some(ci) = &self.ci {
             ci.check()?;
         }
+        if let Some(adaptation) = &self.link_adaptation {
+            adaptation.check()?;
+            if self.ci.is_none() {
+                return bad(
+                    "link_adaptation",
+                    "measures the ratio that `ci` describes: give `ci`, too".to_owned(),
+                );
+            }
+            if self.retransmission_mcs.is_some() {
+                let message = "with `link_adaptation` repeated blocks take the scheme in force";
+                return bad("retransmission_mcs", message.to_owned());
+            }
+        }
         self.loss.check_radio(Per::Pdu)
     }
 
@@ -206,10 +232,16 @@ impl EgprsConfig {
         Rules {
             mcs: self.mcs.get(direction),
             again: self.again(direction),
+            resegment: self.link_adaptation.as_ref().is_none_or(|adaptation| adaptation.resegment),
             window: self.window.get(direction),
             max_tx: self.max_tx,
             patience: self.transfer_time.as_nanos().div_ceil(self.grid.duration().as_nanos()),
         }
+    }
+
+    /// What changes the scheme, if anything does.
+    pub(super) fn adaptation(&self) -> Option<Adaptation> {
+        Some(Adaptation::new(self.link_adaptation.as_ref()?, self.ci.as_ref()?))
     }
 
     /// Times of flows, unless they are always there.
@@ -254,5 +286,13 @@ mod tests {
         assert!(error(json!({ "processing": "50ms" })).contains("at most 36ms"));
         assert!(error(json!({ "loss": 1.1 })).contains("1.1 is not a probability"));
         assert!(error(json!({ "ci": { "trace": [] } })).contains("ci.trace"));
+        let ci = json!({ "trace": [[0, 20]] });
+        assert!(error(json!({ "link_adaptation": {} })).contains("give `ci`, too"));
+        let both = json!({ "link_adaptation": {}, "ci": ci, "retransmission_mcs": 4 });
+        assert!(error(both).contains("repeated blocks take the scheme in force"));
+        let turned = json!({ "link_adaptation": { "lowest": 5, "highest": 4 }, "ci": ci });
+        assert!(error(turned).contains("MCS-5 is faster than the highest, MCS-4"));
+        let never = json!({ "link_adaptation": { "forgetting": 0 }, "ci": ci });
+        assert!(error(never).contains("a number above 0"));
     }
 }

@@ -25,6 +25,8 @@ pub struct Frame {
     pub flow: u32,
     /// When the packet entered the bearer.
     arrived: Instant,
+    /// Its packet goes before those of larger numbers.
+    priority: u8,
     /// The packet, in its last frame.
     packet: Option<Packet>,
     /// Octets of the packet before this frame.
@@ -105,8 +107,8 @@ impl Frames {
         }
     }
 
-    /// A packet enters the queue.
-    pub fn push(&mut self, packet: Packet, arrived: Instant) {
+    /// A packet enters the queue: behind those of its priority, before those of larger numbers of which nothing is in a block.
+    pub fn push(&mut self, packet: Packet, arrived: Instant, priority: u8) {
         let total = packet.wire_len() as u32;
         self.waiting += 1;
         self.waiting_octets += u64::from(total);
@@ -116,16 +118,17 @@ impl Frames {
         let (id, flow) = (packet.id(), packet.flow());
         let mut packet = Some(packet);
         let mut skip = 0;
-        for segment in 0..count {
+        for (place, segment) in (self.place(priority)..).zip(0..count) {
             let payload = (total - skip).min(room(segment));
             let len = LLC + SNDCP[usize::from(segment > 0)] + payload as u16;
             let after = count - 1 - segment;
             self.uncut += u64::from(len);
-            self.frames.push_back(Frame {
+            let frame = Frame {
                 len,
                 id,
                 flow,
                 arrived,
+                priority,
                 packet: if after == 0 { packet.take() } else { None },
                 skip,
                 segment,
@@ -133,9 +136,22 @@ impl Frames {
                 received: 0,
                 whole: 0,
                 delivered: false,
-            });
+            };
+            self.frames.insert(place, frame);
             skip += payload;
         }
+    }
+
+    /// Where the frames of a packet of this priority belong. Those of a packet stay together.
+    fn place(&self, priority: u8) -> usize {
+        let mut first = self.index(self.head).min(self.frames.len());
+        if let Some(cut) = self.frames.get(first)
+            && (self.offset > 0 || cut.segment > 0)
+        {
+            first += 1 + usize::from(cut.after);
+        }
+        let behind = self.frames.iter().skip(first).rev().take_while(|frame| frame.priority > priority);
+        self.frames.len() - behind.count()
     }
 
     /// A dummy frame enters.
@@ -146,6 +162,7 @@ impl Frames {
             id: 0,
             flow: 0,
             arrived: now,
+            priority: 0,
             packet: None,
             skip: 0,
             segment: 0,
@@ -328,7 +345,7 @@ mod tests {
         for (n, len) in lens.iter().enumerate() {
             let mut packet = Packet::build(|_| 0, Body::filler(1, *len));
             packet.set_id(n as u64 + 1);
-            frames.push(packet, Instant::ZERO);
+            frames.push(packet, Instant::ZERO, 0);
         }
         frames
     }
@@ -366,6 +383,28 @@ mod tests {
         }
         f.receive(1, 507, &mut out);
         assert_eq!(out.len(), 1);
+    }
+
+    #[test]
+    fn a_packet_of_higher_priority_goes_before_those_of_which_nothing_was_sent() {
+        let mut f = frames(500, true, &[]);
+        let push = |f: &mut Frames, id: u64, len: u32, priority: u8| {
+            let mut packet = Packet::build(|_| 0, Body::filler(1, len));
+            packet.set_id(id);
+            f.push(packet, Instant::ZERO, priority);
+        };
+        push(&mut f, 1, 700, 2);
+        // The first of two frames is cut: the packet stays whole.
+        f.take(506);
+        f.finish();
+        push(&mut f, 2, 100, 2);
+        push(&mut f, 3, 700, 1);
+        push(&mut f, 4, 50, 1);
+        push(&mut f, 5, 50, 0);
+        let order: Vec<u64> = f.frames.iter().map(|frame| frame.id).collect();
+        assert_eq!(order, [1, 1, 5, 3, 3, 4, 2]);
+        let segments: Vec<u16> = f.frames.iter().map(|frame| frame.segment).collect();
+        assert_eq!(segments, [0, 1, 0, 0, 1, 0, 0]);
     }
 
     #[test]

@@ -3,22 +3,24 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{BearerEvent, Direction, Duration, Histogram, Instant, Outbox, Packet, Point, Station};
+use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
 
+use super::coding_scheme::Mcs;
 use super::config::EgprsConfig;
+use super::link_adaptation::Adaptation;
 use super::llc::{Delivered, Frames};
+use super::packet_flows;
 use super::radio::Radio;
-use super::records::{Row, blank};
+use super::records::Row;
 use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
 use super::tbf::{Flow, State};
-use super::wire::{CONTROL_OCTETS, DownlinkAckNack, UplinkAckNack};
+use super::wire::{AckNack, CONTROL_OCTETS, DownlinkAckNack, Error, UplinkAckNack};
 use crate::air_time::{Burst, push_state};
+use crate::traffic::Traffic;
 
 /// What all mobiles of a cell share.
 pub struct Common {
     pub config: EgprsConfig,
-    /// By direction.
-    pub rules: [Rules; 2],
     /// Name of the link, for records.
     pub link: String,
     /// By direction.
@@ -40,17 +42,16 @@ impl Common {
 /// What one direction counted, over all mobiles.
 #[derive(Default)]
 pub struct Totals {
-    pub sdus_in: u64,
-    pub sdus_out: u64,
-    pub octets_out: u64,
-    pub queue_drops: u64,
-    pub lost: u64,
-    pub queue_max: u64,
+    /// Packets.
+    pub traffic: Traffic,
     /// RLC data blocks sent, of these again for a report or pre-emptively, and lost.
     pub blocks: u64,
     pub resent: u64,
     pub pre_emptive: u64,
     pub blocks_lost: u64,
+    /// Radio blocks with data, and the sum of the numbers of their schemes.
+    pub data_blocks: u64,
+    pub schemes: u64,
     /// Octets of RLC data sent.
     pub payload: u64,
     /// Radio blocks used, control blocks among them.
@@ -61,7 +62,6 @@ pub struct Totals {
     pub polls: u64,
     pub polls_lost: u64,
     pub failures: u64,
-    pub delay: Histogram,
 }
 
 /// Observation points of one direction.
@@ -83,8 +83,8 @@ pub struct Flight {
 pub enum Load {
     /// RLC data: which blocks survived; the countdown value and stall indicator of the uplink.
     Data { choice: Choice, survives: [bool; 2], cv: u8, is_stalled: bool },
-    /// A report sent in this block period.
-    Control { octets: [u8; CONTROL_OCTETS], n: u64 },
+    /// A report sent in this block period; `whole`: all of it, where reports are not limited by their octets.
+    Control { octets: [u8; CONTROL_OCTETS], n: u64, whole: Option<Box<AckNack>> },
 }
 
 /// One direction of one mobile.
@@ -93,12 +93,28 @@ pub struct Way {
     pub frames: Frames,
     pub tx: Tx,
     pub rx: Rx,
+    /// The scheme in force, and what else the sender goes by.
+    pub rules: Rules,
+    /// What changes the scheme.
+    pub adaptation: Option<Adaptation>,
     pub flow: Flow,
     pub radio: Radio,
     pub air: VecDeque<Flight>,
     pub points: Points,
     pub was_full: bool,
     pub burst: Burst,
+}
+
+impl Way {
+    /// Both ends begin a flow.
+    fn begin(&mut self, config: &EgprsConfig) {
+        self.tx.restart();
+        self.rx.restart();
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.restart();
+            self.rules = config.rules(self.direction);
+        }
+    }
 }
 
 /// The network's side of polling.
@@ -145,7 +161,7 @@ const DOWN: usize = Direction::Downlink as usize;
 const T3182: Duration = Duration::from_secs(5);
 
 /// A report that is not prompted by blocks follows the last so many block periods later.
-const QUIET: u64 = 8;
+pub const QUIET: u64 = 8;
 
 impl Mobile {
     pub fn new(station: Station, pacch: u8, ways: [Way; 2]) -> Self {
@@ -170,7 +186,7 @@ impl Mobile {
     ) {
         let way = &mut self.ways[direction as usize];
         let totals = &mut common.totals[direction as usize];
-        totals.sdus_in += 1;
+        totals.traffic.sdus_in += 1;
         let (sdus, octets) = way.frames.backlog();
         let len = packet.wire_len() as u64;
         let queue = |octets: u64| Some(octets.min(u64::from(u32::MAX)) as u32);
@@ -180,7 +196,7 @@ impl Mobile {
             len: len as u32,
             reason,
             queue: queue(octets),
-            ..blank(event, direction)
+            ..PacketFacts::bare("rlc", event, direction)
         };
         let refused = common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         let reason = match (self.is_up, refused) {
@@ -191,17 +207,18 @@ impl Mobile {
             _ => None,
         };
         if let Some(reason) = reason {
-            totals.queue_drops += u64::from(refused && self.is_up);
-            totals.lost += 1;
+            totals.traffic.queue_drops += u64::from(refused && self.is_up);
+            totals.traffic.lost += 1;
             way.was_full |= refused;
             records.packet(now, way.points.tx, || facts(Event::Drop, Some(reason), octets), |_| {});
             return;
         }
         records.packet(now, way.points.tx, || facts(Event::Enqueue, None, octets + len), |_| {});
-        totals.queue_max = totals.queue_max.max(octets + len);
+        totals.traffic.queue_max = totals.traffic.queue_max.max(octets + len);
         let looked_at = |point: Point| records.wants(point) && records.points()[usize::from(point.0)].octets;
         way.frames.keep_copies = looked_at(way.points.tx) || looked_at(way.points.rx);
-        way.frames.push(packet, now);
+        let priority = packet_flows::priority(&packet, &common.config.stream_priorities);
+        way.frames.push(packet, now, priority);
         self.on_data(common, records, direction, now);
     }
 
@@ -216,9 +233,8 @@ impl Mobile {
     /// Does it need block periods?
     pub fn wants_periods(&self, common: &Common) -> bool {
         let wants = |way: &Way| {
-            let rules = &common.rules[way.direction as usize];
             way.flow.can_send()
-                && (way.tx.wants(rules, &way.frames)
+                && (way.tx.wants(&way.rules, &way.frames)
                     || common.repeats(way.direction) && way.tx.is_outstanding())
         };
         self.is_up
@@ -252,6 +268,10 @@ impl Mobile {
             self.polling.is_wanted = true;
             self.polling.unanswered = self.polling.unanswered.saturating_add(1);
             common.totals[DOWN].polls_lost += 1;
+            let way = &mut self.ways[DOWN];
+            if let Some(adaptation) = &way.adaptation {
+                adaptation.step_down(&mut way.rules);
+            }
             let n3105 = common.config.n3105;
             if n3105 > 0 && self.polling.unanswered >= n3105 {
                 self.lose_contact(common, records, now);
@@ -281,6 +301,7 @@ impl Mobile {
                 let way = &mut self.ways[direction as usize];
                 let mut delivered = std::mem::take(&mut common.delivered);
                 let mut octets = flight.octets;
+                let mut is_newest = false;
                 for (sent, survives) in choice.blocks.iter().zip(survives) {
                     let Some(sent) = sent.filter(|_| survives) else { continue };
                     if records.wants(way.points.rx) {
@@ -294,20 +315,23 @@ impl Mobile {
                         Arrived::Half => {}
                         Arrived::Duplicate => common.totals[direction as usize].duplicates += 1,
                     }
+                    is_newest |= way.rx.is_newest(sent.bsn);
                     if direction == Direction::Uplink {
                         self.acking.since += 1;
                     }
                 }
                 for Delivered { packet, arrived } in delivered.drain(..) {
-                    let totals = &mut common.totals[direction as usize];
-                    totals.sdus_out += 1;
-                    totals.octets_out += packet.wire_len() as u64;
-                    totals.delay.add(now.since(arrived).as_nanos());
+                    let traffic = &mut common.totals[direction as usize].traffic;
+                    traffic.deliver(packet.wire_len() as u64, now.since(arrived));
                     common.deliveries.push_back((direction, self.station, packet));
                 }
                 common.delivered = delivered;
                 if direction == Direction::Uplink {
-                    self.acking.last_cv = cv;
+                    // The value belongs to the block: that of a repeated one says nothing of what came after it.
+                    if is_newest {
+                        self.acking.last_cv = cv;
+                    }
+                    let cv = self.acking.last_cv;
                     //= TS 44.060 (9.3.2.4, 9.1.3): the network answers the end of the countdown and a stalled window.
                     let every = common.config.uplink_ack_every;
                     self.acking.is_wanted |= self.acking.since >= every || cv == 0 || is_stalled;
@@ -319,8 +343,34 @@ impl Mobile {
                     };
                 }
             }
-            Load::Control { octets, n } => {
-                self.report_came(common, records, direction, &octets, &flight.octets, (n, now))
+            Load::Control { octets, n, whole } => {
+                let report =
+                    self.report_read(direction, &octets).expect("a report that was written is read again");
+                let report = whole.map_or(report, |whole| *whole);
+                self.report_came(common, records, direction, report, &flight.octets, (n, now))
+            }
+        }
+    }
+
+    /// Reads a report that travelled in `direction`, and does what it says besides: the scheme may change.
+    fn report_read(&mut self, direction: Direction, octets: &[u8]) -> Result<AckNack, Error> {
+        let way = &mut self.ways[direction.reverse() as usize];
+        match direction {
+            Direction::Uplink => {
+                let message = DownlinkAckNack::parse(octets)?;
+                if let (Some(adaptation), Some(quality)) = (&way.adaptation, &message.quality) {
+                    adaptation.follow(quality, &mut way.rules);
+                }
+                Ok(message.report)
+            }
+            Direction::Downlink => {
+                let message = UplinkAckNack::parse(octets)?;
+                //= TS 44.060 (9.3.2.1): the mobile uses the commanded scheme from then on.
+                if let Some(mcs) = Mcs::new(message.mcs).filter(|_| way.adaptation.is_some()) {
+                    way.rules.use_scheme(mcs);
+                    way.rules.resegment = message.resegment;
+                }
+                Ok(message.report)
             }
         }
     }
@@ -331,16 +381,15 @@ impl Mobile {
         common: &mut Common,
         records: &mut Outbox,
         direction: Direction,
-        octets: &[u8; CONTROL_OCTETS],
+        report: AckNack,
         capture: &[u8],
         (n, now): (u64, Instant),
     ) {
         let about = direction.reverse();
-        let (reason, parsed) = match direction {
-            Direction::Uplink => ("downlink ack/nack", DownlinkAckNack::parse(octets).map(|m| m.report)),
-            Direction::Downlink => ("uplink ack/nack", UplinkAckNack::parse(octets).map(|m| m.report)),
+        let reason = match direction {
+            Direction::Uplink => "downlink ack/nack",
+            Direction::Downlink => "uplink ack/nack",
         };
-        let report = parsed.expect("a report that was written is read again");
         let point = self.ways[direction as usize].points.rx;
         let row = Row { direction, event: Event::Receive, len: CONTROL_OCTETS, reason: Some(reason) };
         row.report(records, now, point, &report, capture);
@@ -358,8 +407,8 @@ impl Mobile {
             Direction::Downlink => Some(u64::from(common.config.bs_cv_max)),
         };
         let heard = n as i64 - heard.unwrap_or(0) as i64;
-        let rules = common.rules[about as usize];
         let way = &mut self.ways[about as usize];
+        let rules = way.rules;
         way.tx.on_report(&rules, &report, heard, &mut way.frames);
         if about == Direction::Downlink {
             self.polling.due.retain(|(answer, _)| *answer != n);
@@ -421,8 +470,7 @@ impl Mobile {
         match way.flow.state {
             State::SetUp(at) if at <= now => {
                 way.flow.state = State::Active;
-                way.tx.restart();
-                way.rx.restart();
+                way.begin(&common.config);
                 if direction == Direction::Uplink {
                     (self.acking.since, self.acking.last_cv, self.acking.next_partial) = (0, 15, false);
                 }
@@ -455,8 +503,7 @@ impl Mobile {
         self.polling = Polling::default();
         let way = &mut self.ways[DOWN];
         way.frames.drop_sent(false, "tbf lost contact");
-        way.tx.restart();
-        way.rx.restart();
+        way.begin(&common.config);
         self.forget_air(Direction::Downlink);
         if common.config.times().is_some() {
             self.end_flow(common, records, Direction::Downlink, now);
@@ -478,8 +525,7 @@ impl Mobile {
         let always = common.config.times().is_none();
         for way in &mut self.ways {
             way.frames.drop_sent(true, "link down");
-            way.tx.restart();
-            way.rx.restart();
+            way.begin(&common.config);
             way.air.clear();
             if !always {
                 way.flow.end(now);
@@ -493,13 +539,13 @@ impl Mobile {
     fn report_lost(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
         for way in &mut self.ways {
             for lost in way.frames.lost.drain(..) {
-                common.totals[way.direction as usize].lost += 1;
+                common.totals[way.direction as usize].traffic.lost += 1;
                 let facts = || PacketFacts {
                     packet: lost.id,
                     flow: lost.flow,
                     len: lost.len,
                     reason: Some(lost.reason),
-                    ..blank(Event::Drop, way.direction)
+                    ..PacketFacts::bare("rlc", Event::Drop, way.direction)
                 };
                 records.packet(now, way.points.tx, facts, |_| {});
             }
@@ -535,6 +581,8 @@ impl Mobile {
     /// Counts the blocks of a choice.
     pub fn count(totals: &mut Totals, choice: &Choice, survives: [bool; 2]) {
         totals.radio_blocks += 1;
+        totals.data_blocks += 1;
+        totals.schemes += u64::from(choice.mcs.number());
         for (sent, survives) in choice.blocks.iter().zip(survives) {
             let Some(sent) = sent else { continue };
             totals.blocks += 1;

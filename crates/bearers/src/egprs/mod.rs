@@ -26,7 +26,9 @@
 //! | `wire/` | radio blocks and reports, bit for bit |
 //! | `llc.rs` | SNDCP and LLC framing, frames from queue to delivery |
 //! | `rlc/` | acknowledged mode: sender, receiver, layout of blocks |
+//! | `packet_flows.rs` | priorities of packets by their streams |
 //! | `radio.rs` | which blocks survive |
+//! | `link_adaptation.rs` | the scheme follows what was measured |
 //! | `grid.rs` | when blocks begin |
 //! | `tbf.rs` | temporary block flows |
 //! | `mobile.rs` | one mobile, both ends |
@@ -36,11 +38,11 @@
 //!
 //! **Standards.** RLC/MAC: TS 44.060. LLC: TS 44.064. SNDCP: TS 44.065. Multiframe: TS 45.002.
 //!
-//! **Left out, and why.** Link adaptation (the scheme is fixed by configuration; the channel may still vary); contention
-//! on the RACH and lost assignments (set-up takes a configured time); power control, timing advance and handover
-//! (they appear as the error process chosen); GPRS coding schemes CS-2 to CS-4; errors of the block header apart from
-//! those of the data (a radio block whose data are all lost is not heard); ciphering, compression of headers or data in
-//! SNDCP (off); channel quality in reports (nobody reads it without link adaptation).
+//! **Left out, and why.** Contention on the RACH and lost assignments (set-up takes a configured time); power control,
+//! timing advance and handover (they appear as the error process chosen); GPRS coding schemes CS-2 to CS-4; errors of the
+//! block header apart from those of the data (the data of a radio block whose data are all lost are not heard, nor is a poll
+//! in it; what is measured of it counts); measurements by timeslot and of interference; ciphering, compression of headers or
+//! data in SNDCP (off); several flows of a mobile in one direction (packet flows of different priority share one).
 
 mod bearer;
 mod cell;
@@ -48,8 +50,10 @@ pub mod coding_scheme;
 mod config;
 mod grid;
 mod gsmtap;
+mod link_adaptation;
 mod llc;
 mod mobile;
+mod packet_flows;
 mod radio;
 mod records;
 mod rlc;
@@ -62,4 +66,5 @@ pub mod wire;
 pub use bearer::Egprs;
 pub use config::{Always, EgprsConfig, Tbf, TbfConfig};
 pub use grid::Grid;
+pub use link_adaptation::LinkAdaptation;
 pub use radio::CiConfig;

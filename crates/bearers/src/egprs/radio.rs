@@ -64,8 +64,13 @@ impl CiConfig {
     }
 
     fn block_error(&self, mcs: Mcs, at: Instant) -> f64 {
+        self.block_error_at(mcs, self.ratio(at))
+    }
+
+    /// Probability that a block is lost at this ratio.
+    pub(super) fn block_error_at(&self, mcs: Mcs, ratio_db: f64) -> f64 {
         let threshold = self.thresholds[usize::from(mcs.number()) - 1];
-        let odds = 10f64.powf((threshold - self.ratio(at)) / self.slope) / 9.0;
+        let odds = 10f64.powf((threshold - ratio_db) / self.slope) / 9.0;
         // At very low ratios the odds are beyond what a float holds: a sure error.
         if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }
     }
@@ -85,6 +90,10 @@ impl Radio {
     }
     pub fn set_loss(&mut self, loss: f64) -> Result<(), Unsupported> {
         self.loss.set_loss(loss)
+    }
+    /// The ratio in dB at `at`, if a trace tells.
+    pub fn ratio_db(&self, at: Instant) -> Option<f64> {
+        self.ci.as_ref().map(|ci| ci.ratio(at))
     }
     /// Is the block at `place` of block period `n`, which begins at `at`, lost in its `attempt`-th transmission?
     pub fn loses(&mut self, n: u64, at: Instant, place: u32, mcs: Mcs, attempt: u8) -> bool {

@@ -10,23 +10,6 @@ use super::rlc::{Choice, Sent, half, pad};
 use super::wire::header::Split;
 use super::wire::{AckNack, Header, RadioBlock};
 
-/// Facts of an RLC row that says nothing but its event yet.
-pub const fn blank(event: Event, direction: Direction) -> PacketFacts {
-    PacketFacts {
-        event,
-        direction,
-        packet: 0,
-        flow: 0,
-        proto: "rlc",
-        len: 0,
-        seq: None,
-        ack: None,
-        attempt: 0,
-        reason: None,
-        queue: None,
-    }
-}
-
 /// A row about a block.
 pub struct Row {
     pub direction: Direction,
@@ -54,7 +37,7 @@ impl Row {
             seq: Some(sent.bsn.into()),
             attempt: sent.attempt,
             reason: self.reason,
-            ..blank(self.event, self.direction)
+            ..PacketFacts::bare("rlc", self.event, self.direction)
         };
         records.packet(now, point, facts, |out| out.extend_from_slice(octets));
     }
@@ -65,7 +48,7 @@ impl Row {
             len: self.len as u32,
             ack: Some(report.ssn.into()),
             reason: self.reason,
-            ..blank(self.event, self.direction)
+            ..PacketFacts::bare("rlc", self.event, self.direction)
         };
         records.packet(now, point, facts, |out| out.extend_from_slice(octets));
     }

@@ -22,7 +22,7 @@ pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut 
     ] {
         out.set(name, (of(up) + of(down)) as f64);
     }
-    out.set("queue_max_bytes", up.queue_max.max(down.queue_max) as f64);
+    out.set("queue_max_bytes", up.traffic.queue_max.max(down.traffic.queue_max) as f64);
 }
 
 fn write(
@@ -34,16 +34,11 @@ fn write(
     out: &mut Summary,
 ) {
     let prefix = direction.name();
+    totals.traffic.write(prefix, out);
     let mut set = |name: &str, value: f64| out.set(&format!("{prefix}.{name}"), value);
     let sum = |of: &dyn Fn(&Mobile) -> u64| mobiles.iter().map(of).sum::<u64>();
     let way = direction as usize;
     for (name, value) in [
-        ("packets", totals.sdus_in),
-        ("delivered", totals.sdus_out),
-        ("delivered_bytes", totals.octets_out),
-        ("lost", totals.lost),
-        ("queue_drops", totals.queue_drops),
-        ("queue_max_bytes", totals.queue_max),
         ("rlc_blocks", totals.blocks),
         ("rlc_blocks_lost", totals.blocks_lost),
         ("rlc_bytes", totals.payload),
@@ -61,17 +56,8 @@ fn write(
     ] {
         set(name, value as f64);
     }
-    set("lost_share", totals.lost as f64 / totals.sdus_in as f64);
+    set("mcs_mean", totals.schemes as f64 / totals.data_blocks as f64);
     // Of all timeslots, over the time until something last happened.
     let blocks = common.config.grid.from(until) as f64 * f64::from(common.config.pdchs);
     set("busy_share", totals.radio_blocks as f64 / blocks);
-    let ms = |nanos: f64| nanos * 1e-6;
-    if let Some(mean) = totals.delay.mean() {
-        set("sdu_delay_mean_ms", ms(mean));
-    }
-    for (name, q) in [("sdu_delay_p50_ms", 0.5), ("sdu_delay_p95_ms", 0.95), ("sdu_delay_max_ms", 1.0)] {
-        if let Some(value) = totals.delay.quantile(q) {
-            set(name, ms(value as f64));
-        }
-    }
 }

@@ -178,6 +178,10 @@ fn everything_comes_through_whatever_the_options() {
         json!({ "ci": { "trace": [[0, 25], [1, 15], [2, 19]] } }),
         json!({ "pdchs": 8, "slots": { "downlink": 8, "uplink": 2 }, "window": { "downlink": 1024, "uplink": 256 }, "mcs": 9, "loss": 0.2 }),
         json!({ "pdchs": 1, "slots": 1, "window": 64, "loss": 0.2 }),
+        json!({ "ideal_bitmap": true, "compressed_bitmap": false, "loss": 0.2 }),
+        json!({ "ci": { "trace": [[0, 40], [1, 9], [3, 19]] }, "link_adaptation": {}, "loss": 0.1 }),
+        json!({ "ci": { "trace": [[0, 40], [1, 12], [3, 19]] }, "link_adaptation": { "resegment": false } }),
+        json!({ "ci": { "trace": [[0, 9]] }, "link_adaptation": { "lowest": 2 }, "mcs": 9, "tbf": "always" }),
     ] {
         everything_comes(config, 3);
     }
@@ -195,6 +199,131 @@ fn resegmentation_pays_where_the_channel_is_too_bad_for_the_scheme() {
         cell.arrivals(DOWN)[0].0
     };
     assert!(time(1).as_nanos() * 3 < time(4).as_nanos() * 2, "{} {}", time(1), time(4));
+}
+
+/// Seconds for 20 packets each way.
+fn seconds(config: Value) -> [f64; 2] {
+    let mut cell = Cell::new(config, 1);
+    for _ in 0..20 {
+        cell.send(DOWN, 0, 1500);
+        cell.send(UP, 0, 1500);
+    }
+    cell.run(at(3_600_000));
+    Direction::BOTH.map(|direction| {
+        let arrivals = cell.arrivals(direction);
+        assert_eq!(arrivals.len(), 20);
+        arrivals.last().map_or(0.0, |(at, _)| at.since(Instant::ZERO).as_secs_f64())
+    })
+}
+
+#[test]
+fn link_adaptation_finds_the_scheme_that_is_best_in_each_direction() {
+    for (ratio, good) in [(35.0, 9), (22.0, 6), (8.0, 1)] {
+        let ci = json!({ "trace": [[0, ratio]] });
+        let fixed = |mcs: u8| seconds(json!({ "ci": ci, "mcs": mcs, "tbf": "always" }));
+        let adapted = seconds(json!({ "ci": ci, "link_adaptation": {}, "tbf": "always" }));
+        for (way, (adapted, best)) in adapted.iter().zip(fixed(good)).enumerate() {
+            assert!(
+                *adapted < 1.35 * best,
+                "{ratio} dB, direction {way}: {adapted} s, MCS-{good} alone {best} s"
+            );
+        }
+        if good != 1 {
+            assert!(adapted.iter().zip(fixed(4)).all(|(a, f)| *a < 0.8 * f), "{ratio} dB: {adapted:?}");
+        }
+    }
+}
+
+#[test]
+fn the_scheme_follows_a_channel_that_changes() {
+    let ci = json!({ "trace": [[0, 35], [4, 9], [8, 9]] });
+    let mean = |from: u64, until: u64| {
+        let mut cell = Cell::new(json!({ "ci": ci, "link_adaptation": {}, "tbf": "always" }), 1);
+        cell.records.ask(|point| (point.name.contains("rlc.dl.tx"), false));
+        (0..100).for_each(|_| cell.send(DOWN, 0, 1500));
+        cell.run(at(until));
+        let rows = cell.records.packets.iter().filter(|row| row.facts.seq.is_some() && row.at >= at(from));
+        let octets: Vec<f64> = rows.map(|row| f64::from(row.facts.len)).collect();
+        octets.iter().sum::<f64>() / octets.len() as f64
+    };
+    // Octets of a block: 74 with MCS-9; 22 with MCS-1, 28 with MCS-2, 37 where blocks of MCS-9 are cut in two.
+    assert!(mean(1000, 4000) > 65.0, "{}", mean(1000, 4000));
+    assert!(mean(6000, 8000) < 40.0, "{}", mean(6000, 8000));
+}
+
+#[test]
+fn reports_of_the_whole_window_save_some_of_them() {
+    let reports = |ideal: bool| {
+        let slots = json!({ "downlink": 8, "uplink": 1 });
+        let window = json!({ "downlink": 1024, "uplink": 64 });
+        let mut config =
+            json!({ "pdchs": 8, "slots": slots, "window": window, "mcs": 9, "loss": 0.3, "poll_every": 200 });
+        config["tbf"] = json!("always");
+        config["compressed_bitmap"] = json!(false);
+        config["ideal_bitmap"] = json!(ideal);
+        let mut cell = Cell::new(config, 1);
+        (0..60).for_each(|_| cell.send(DOWN, 0, 1500));
+        cell.finish();
+        assert_eq!(cell.arrivals(DOWN).len(), 60);
+        (cell.value("uplink.rlc_reports"), cell.arrivals(DOWN)[59].0)
+    };
+    let (whole, cut) = (reports(true), reports(false));
+    assert!(whole.0 < cut.0 && whole.1 < cut.1, "{whole:?} {cut:?}");
+}
+
+#[test]
+fn the_countdown_value_is_that_of_the_block_even_if_it_is_repeated() {
+    for (slots, mcs, per_step) in [(1u16, 4, 1), (2, 4, 2), (1, 9, 2)] {
+        let slots = json!({ "uplink": slots, "downlink": 4 });
+        let config = json!({ "mcs": mcs, "slots": slots, "loss": { "uplink": 0.3, "downlink": 0.0 }, "tbf": "always" });
+        let mut cell = Cell::new(config, 1);
+        cell.records.ask(|point| (false, point.name.contains("rlc.ul.tx")));
+        cell.send(UP, 0, 1300);
+        cell.finish();
+        let mut sent: Vec<(u16, u8, bool)> = Vec::new();
+        for row in &cell.records.packets {
+            let octets = &cell.records.octets[row.octets.clone()];
+            if octets.is_empty() || octets[12] == 11 {
+                continue;
+            }
+            let block = RadioBlock::parse(UP, &octets[gsmtap::HEADER..]).expect("a data block");
+            let super::wire::Header::Uplink(header) = block.header else { panic!("an uplink block") };
+            sent.push((header.bsn[0].max(header.bsn[1]), header.cv, header.is_resent));
+        }
+        let last = sent.iter().map(|(bsn, ..)| *bsn).max().expect("blocks were sent");
+        assert!(sent.iter().any(|(bsn, _, is_resent)| *is_resent && *bsn < last), "some are repeated");
+        for (bsn, cv, is_resent) in sent {
+            let left = (last - bsn).div_ceil(per_step);
+            let expected = if left > 6 { 15 } else { left as u8 };
+            assert_eq!(cv, expected, "MCS-{mcs}: block {bsn} of {last}, resent: {is_resent}");
+        }
+    }
+}
+
+/// A packet of SCTP with user data of a stream.
+fn on_stream(stream: u8, octets: u32) -> Packet {
+    let mut head = [0; 48];
+    let ends = [[10, 0, 0, 1], [10, 0, 0, 2]].map(Into::into);
+    airloom_wire::ip::emit(&mut head, ends[0], ends[1], 132, 0, 28 + octets as usize);
+    head[32..42].copy_from_slice(&[0, 3, 0, 20, 0, 0, 0, 1, 0, stream]);
+    Packet::with_head(&head, Body::filler(1, octets)).expect("a head of that length")
+}
+
+#[test]
+fn packets_of_a_stream_with_priority_do_not_wait_for_others() {
+    let order = |priorities: Value| {
+        let mut cell = Cell::new(json!({ "stream_priorities": priorities, "loss": 0.1 }), 1);
+        for (n, stream) in [1, 2, 1, 0, 2, 0].into_iter().enumerate() {
+            let mut packet = on_stream(stream, 1000);
+            packet.set_id(n as u64 + 1);
+            let mut cx = Cx { now: cell.now, records: &mut cell.records };
+            cell.bearer.send(&mut cx, DOWN, Station(0), packet);
+        }
+        cell.finish();
+        cell.arrivals(DOWN).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+    };
+    assert_eq!(order(json!([])), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(order(json!([0, 2, 1])), [4, 6, 2, 5, 1, 3]);
 }
 
 #[test]

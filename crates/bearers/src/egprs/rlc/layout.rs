@@ -148,7 +148,7 @@ mod tests {
         for (n, len) in lens.iter().enumerate() {
             let mut packet = Packet::build(|_| 0, Body::filler(1, *len));
             packet.set_id(n as u64 + 1);
-            frames.push(packet, Instant::ZERO);
+            frames.push(packet, Instant::ZERO, 0);
         }
         frames
     }

@@ -55,6 +55,11 @@ impl Rx {
         self.v_q != self.v_r
     }
 
+    /// Is it the highest received?
+    pub const fn is_newest(&self, bsn: u16) -> bool {
+        (bsn + 1) % SNS == self.v_r
+    }
+
     const fn distance(&self, bsn: u16) -> u16 {
         (bsn + SNS - self.v_q) % SNS
     }

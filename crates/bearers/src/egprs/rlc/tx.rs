@@ -27,19 +27,28 @@ struct Block {
     is_half_out: bool,
 }
 
-/// What does not change from block to block.
+/// How blocks are sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Scheme of new blocks.
     pub mcs: Mcs,
     /// Scheme asked for when blocks are repeated.
     pub again: Mcs,
+    /// May repeated blocks be cut in two for a more robust scheme?
+    pub resegment: bool,
     /// Window size.
     pub window: u16,
     /// Transmissions after which a block is given up; 0: never.
     pub max_tx: u8,
     /// With `max_tx`: block periods after the last transmission after which no report is waited for any more.
     pub patience: u64,
+}
+
+impl Rules {
+    /// New blocks and repetitions take this scheme from now on.
+    pub fn use_scheme(&mut self, mcs: Mcs) {
+        (self.mcs, self.again) = (mcs, mcs);
+    }
 }
 
 /// Why a block is sent.
@@ -126,6 +135,12 @@ impl Tx {
     /// Blocks known to be missing.
     pub const fn nacked(&self) -> u16 {
         self.nacked
+    }
+    /// Blocks sent so far that follow the last of this radio block.
+    pub fn behind(&self, choice: &Choice) -> usize {
+        let place = |sent: &Sent| usize::from((sent.bsn + SNS - self.v_a) % SNS);
+        let last = choice.blocks.iter().flatten().map(place).max().unwrap_or(0);
+        self.blocks.len().saturating_sub(last + 1)
     }
     /// Was a frame's end not told yet?
     pub const fn owes_end(&self) -> bool {
@@ -226,7 +241,7 @@ impl Tx {
     /// Block `first` again, with a scheme that can carry it.
     fn repeat(&mut self, rules: &Rules, frames: &mut Frames, first: usize, again: Again, now: u64) -> Choice {
         let octets = usize::from(self.blocks[first].layout.octets);
-        let (mcs, carry) = scheme(rules.again, octets);
+        let (mcs, carry) = scheme(rules.again, octets, rules.resegment);
         if carry == Carry::Halves {
             let block = &mut self.blocks[first];
             let split = if block.is_half_out { Split::Second } else { Split::First };
@@ -267,7 +282,7 @@ impl Tx {
                 }
             }
             if second.is_none() {
-                mcs = scheme(mcs.alone(), octets).0;
+                mcs = scheme(mcs.alone(), octets, rules.resegment).0;
             }
         }
         let is_padded = octets == 68 && mcs.number() == 6;
@@ -362,12 +377,16 @@ fn acknowledge(block: &mut Block, nacked: &mut u16) -> bool {
     true
 }
 
-/// The scheme nearest to the one asked for that carries a block of `octets`: the same or a more robust one first.
-fn scheme(asked: Mcs, octets: usize) -> (Mcs, Carry) {
+/// The scheme nearest to the one asked for that carries a block of `octets`: the same or a more robust one first; cut in
+/// two only if that is allowed.
+fn scheme(asked: Mcs, octets: usize, resegment: bool) -> (Mcs, Carry) {
     let down = Mcs::ALL.into_iter().rev().filter(|mcs| *mcs <= asked);
     let up = Mcs::ALL.into_iter().filter(|mcs| *mcs > asked);
     down.chain(up)
-        .find_map(|mcs| mcs.carries(octets).map(|carry| (mcs, carry)))
+        .find_map(|mcs| {
+            let carry = mcs.carries(octets).filter(|carry| resegment || *carry != Carry::Halves)?;
+            Some((mcs, carry))
+        })
         .expect("every block was first sent with a scheme, which carries it")
 }
 
@@ -383,7 +402,7 @@ mod tests {
     }
 
     fn rules(new: u8, again: u8) -> Rules {
-        Rules { mcs: mcs(new), again: mcs(again), window: 64, max_tx: 0, patience: 50 }
+        Rules { mcs: mcs(new), again: mcs(again), resegment: true, window: 64, max_tx: 0, patience: 50 }
     }
 
     fn queue(lens: &[u32]) -> Frames {
@@ -391,7 +410,7 @@ mod tests {
         for (n, len) in lens.iter().enumerate() {
             let mut packet = Packet::build(|_| 0, Body::filler(1, *len));
             packet.set_id(n as u64 + 1);
-            frames.push(packet, Instant::ZERO);
+            frames.push(packet, Instant::ZERO, 0);
         }
         frames
     }
@@ -474,7 +493,26 @@ mod tests {
         tx.serve(&rules, &mut frames, 0, false);
         tx.on_report(&rules, &bitmap(1, &[1]), 0, &mut frames);
         while tx.serve(&rules, &mut frames, 1, false).is_some_and(|c| !(c.mcs == mcs(6) && c.is_padded)) {}
-        assert_eq!(scheme(mcs(6), 68), (mcs(6), Carry::Padded));
+        assert_eq!(scheme(mcs(6), 68, true), (mcs(6), Carry::Padded));
+    }
+
+    #[test]
+    fn without_resegmentation_a_block_keeps_its_size() {
+        for (first, asked, expected) in [(4, 1, 4), (9, 1, 6), (9, 3, 6), (7, 2, 5), (8, 3, 6), (5, 9, 7)] {
+            let (octets, asked) = (mcs(first).octets(), mcs(asked));
+            let (chosen, carry) = scheme(asked, octets, false);
+            assert!(carry != Carry::Halves);
+            assert_eq!(chosen, mcs(expected), "a block of MCS-{first} as {asked}");
+        }
+    }
+
+    #[test]
+    fn blocks_behind_a_radio_block_are_counted_from_its_last() {
+        let (rules, mut frames, mut tx) = (rules(4, 4), queue(&[300]), Tx::default());
+        let first = tx.serve(&rules, &mut frames, 0, true).unwrap();
+        assert_eq!(tx.behind(&first), 0);
+        assert!((1..4).all(|now| tx.serve(&rules, &mut frames, now, true).is_some()));
+        assert_eq!(tx.behind(&first), 3);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use airloom_wire::bits::{BitReader, BitWriter};
 
 use super::ack_nack::{AckNack, Fitted};
+use super::quality::ChannelQuality;
 use super::{CONTROL_OCTETS, Error};
 
 /// Message type of EGPRS PACKET DOWNLINK ACK/NACK (uplink).
@@ -17,6 +18,8 @@ const PADDING: u8 = 0x2B;
 pub struct DownlinkAckNack {
     /// Flow it is about.
     pub tfi: u8,
+    /// What the mobile has measured, if it was asked for.
+    pub quality: Option<ChannelQuality>,
     /// Which blocks have come.
     pub report: AckNack,
 }
@@ -42,11 +45,17 @@ impl DownlinkAckNack {
     /// Bits in front of the description: MAC header, message type, TFI, memory flag and four absent parts.
     const FRONT: usize = 8 + 6 + 5 + 1 + 4;
 
-    /// Room for the description.
-    pub const ROOM: usize = CONTROL_OCTETS * 8 - Self::FRONT;
+    /// Room for the description beside what is told of the channel.
+    pub fn room(quality: Option<&ChannelQuality>) -> usize {
+        CONTROL_OCTETS * 8 - Self::FRONT - quality.map_or(0, ChannelQuality::bits)
+    }
 
     /// The octets of the block for flow `tfi`.
-    pub fn emit(tfi: u8, report: &Fitted) -> Result<[u8; CONTROL_OCTETS], Error> {
+    pub fn emit(
+        tfi: u8,
+        quality: Option<&ChannelQuality>,
+        report: &Fitted,
+    ) -> Result<[u8; CONTROL_OCTETS], Error> {
         let mut octets = [PADDING; CONTROL_OCTETS];
         let mut w = BitWriter::new(&mut octets);
         w.write(2, 1)?; // payload type: control message without optional octets
@@ -55,7 +64,11 @@ impl DownlinkAckNack {
         w.write(6, DOWNLINK_ACK_NACK)?;
         w.write(5, tfi.into())?;
         w.write(1, 0)?; // MS_OUT_OF_MEMORY
-        w.write(4, 0)?; // no channel quality report, channel request, PFI, extension
+        w.write(1, quality.is_some().into())?;
+        if let Some(quality) = quality {
+            quality.write(&mut w)?;
+        }
+        w.write(3, 0)?; // no channel request, PFI, extension
         report.write(&mut w)?;
         Ok(octets)
     }
@@ -75,10 +88,11 @@ impl DownlinkAckNack {
         }
         let tfi = r.read(5)? as u8;
         r.read(1)?;
-        if r.read(4)? != 0 {
+        let quality = if r.read(1)? == 1 { Some(ChannelQuality::read(&mut r)?) } else { None };
+        if r.read(3)? != 0 {
             return Err(Error::Reserved("a part that was not asked for"));
         }
-        Ok(DownlinkAckNack { tfi, report: AckNack::read(&mut r)? })
+        Ok(DownlinkAckNack { tfi, quality, report: AckNack::read(&mut r)? })
     }
 }
 

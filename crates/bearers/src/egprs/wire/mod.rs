@@ -7,6 +7,7 @@
 //! | `block.rs` | a radio block: header, E and FBI or TI bits, length indicators, data |
 //! | `control.rs` | EGPRS PACKET DOWNLINK ACK/NACK and PACKET UPLINK ACK/NACK |
 //! | `ack_nack.rs` | the EGPRS Ack/Nack Description in them: window, bitmaps |
+//! | `quality.rs` | the channel quality report: bit error probabilities |
 //! | `compression.rs` | run lengths of the compressed bitmap |
 
 pub mod ack_nack;
@@ -15,6 +16,7 @@ pub mod block;
 mod compression;
 pub mod control;
 pub mod header;
+pub mod quality;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +24,7 @@ pub use ack_nack::AckNack;
 pub use block::{RadioBlock, Unit};
 pub use control::{DownlinkAckNack, UplinkAckNack};
 pub use header::{DownlinkHeader, Header, Poll, UplinkHeader};
+pub use quality::ChannelQuality;
 
 /// Block sequence numbers count modulo this (TS 44.060 9.1.4: SNS of EGPRS).
 pub const SNS: u16 = 2048;

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::block::{Piece, li_octet, pieces};
 use super::header::Split;
+use super::quality::Bep;
 use super::*;
 use crate::egprs::coding_scheme::{Cps, HeaderType, Mcs};
 
@@ -112,24 +113,46 @@ fn report(bitmap: Vec<bool>) -> AckNack {
     AckNack { is_final: false, beginning_of_window: true, end_of_window: true, ssn: 2001, bitmap }
 }
 
+/// A report on both modulations.
+fn both() -> ChannelQuality {
+    ChannelQuality { gmsk: Some(Bep { mean: 31, variation: 7 }), psk8: Some(Bep { mean: 17, variation: 2 }) }
+}
+
+#[test]
+fn what_a_mobile_measured_is_read_as_it_was_written() {
+    for quality in [
+        both(),
+        ChannelQuality { gmsk: None, ..both() },
+        ChannelQuality { psk8: None, ..both() },
+        ChannelQuality::default(),
+    ] {
+        let fitted = report(vec![true, false]).fit(DownlinkAckNack::room(Some(&quality)), true);
+        let read =
+            DownlinkAckNack::parse(&DownlinkAckNack::emit(3, Some(&quality), &fitted).unwrap()).unwrap();
+        assert_eq!((read.quality, read.report.bitmap), (Some(quality), vec![true, false]));
+    }
+}
+
 #[test]
 fn a_report_that_does_not_fit_is_cut_and_says_so() {
     let holes: Vec<bool> = (0..300).map(|n| n % 2 == 0).collect();
     for may_compress in [false, true] {
-        let fitted = report(holes.clone()).fit(DownlinkAckNack::ROOM, may_compress);
-        let cut = fitted.report().clone();
-        assert_eq!((cut.bitmap.len(), cut.end_of_window), (136, false));
-        let read = DownlinkAckNack::parse(&DownlinkAckNack::emit(7, &fitted).unwrap()).unwrap();
-        assert_eq!(read, DownlinkAckNack { tfi: 7, report: cut });
+        for (quality, room) in [(None, 136), (Some(both()), 110)] {
+            let fitted = report(holes.clone()).fit(DownlinkAckNack::room(quality.as_ref()), may_compress);
+            let cut = fitted.report().clone();
+            assert_eq!((cut.bitmap.len(), cut.end_of_window), (room, false));
+            let block = DownlinkAckNack::emit(7, quality.as_ref(), &fitted).unwrap();
+            assert_eq!(DownlinkAckNack::parse(&block), Ok(DownlinkAckNack { tfi: 7, quality, report: cut }));
+        }
     }
 }
 
 #[test]
 fn a_window_with_few_holes_fits_whole_when_compressed() {
     let few: Vec<bool> = (0..383).map(|n| n % 61 != 5).collect();
-    let fitted = report(few.clone()).fit(DownlinkAckNack::ROOM, true);
+    let fitted = report(few.clone()).fit(DownlinkAckNack::room(None), true);
     assert_eq!(fitted.report(), &report(few.clone()));
-    let read = DownlinkAckNack::parse(&DownlinkAckNack::emit(0, &fitted).unwrap()).unwrap();
+    let read = DownlinkAckNack::parse(&DownlinkAckNack::emit(0, None, &fitted).unwrap()).unwrap();
     assert_eq!(read.report, report(few));
 }
 
