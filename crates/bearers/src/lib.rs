@@ -6,6 +6,7 @@
 mod air_time;
 pub mod channel;
 pub mod egprs;
+pub mod mlppp;
 pub mod nested;
 pub mod piafs;
 pub mod ppp;
@@ -24,6 +25,7 @@ pub type Build = fn(&Value, &mut Parts) -> Result<Box<dyn Bearer>, ConfigError>;
 /// All bearers, by the name scenario files use.
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<egprs::EgprsConfig>("egprs", egprs::Egprs::build),
+    Entry::new::<mlppp::MlpppConfig>("mlppp", mlppp::Mlppp::build),
     Entry::new::<piafs::PiafsConfig>("piafs", piafs::Piafs::build),
     Entry::new::<trace::Config>("trace", trace::build),
     Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),

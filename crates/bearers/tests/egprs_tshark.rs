@@ -68,6 +68,28 @@ fn dissect(name: &str, messages: &[(Option<u64>, Vec<u8>)], fields: &[&str]) -> 
 }
 
 #[test]
+fn tshark_reads_what_mobiles_have_measured() {
+    let ci = json!({ "trace": [[0, 30], [0.5, 14]] });
+    // Not cut in two: tshark takes the second half of a block for the beginning of one.
+    let adaptation = json!({ "resegment": false });
+    let messages =
+        transfer(&json!({ "ci": ci, "link_adaptation": adaptation, "loss": 0.05, "tbf": "always" }));
+    let fields = ["_ws.malformed", "gsm_rlcmac.ul.message_type", "gsm_rlcmac.ul.prr_mean_bep_gmsk"];
+    let Some(lines) = dissect("measured", &messages, &fields) else {
+        eprintln!("tshark is not installed: nothing to ask");
+        return;
+    };
+    assert_eq!(lines.len(), messages.len());
+    assert!(lines.iter().all(|line| line.starts_with('|')), "malformed: {lines:?}");
+    let reports: Vec<&String> = lines.iter().filter(|line| line.contains("|8|")).collect();
+    assert!(!reports.is_empty());
+    for line in reports {
+        let mean: Option<u8> = line.rsplit('|').next().and_then(|mean| mean.parse().ok());
+        assert!(mean.is_some_and(|mean| mean < 32), "{line}");
+    }
+}
+
+#[test]
 fn tshark_reads_every_block_as_we_wrote_it() {
     for mcs in 1..=9 {
         let messages = transfer(&json!({ "mcs": mcs, "loss": 0.15, "tbf": "always" }));

@@ -39,6 +39,8 @@ impl Piafs {
             times,
             totals: Default::default(),
             calls_dropped: 0,
+            calls_failed: 0,
+            falls: 0,
             deliveries: Default::default(),
             events: Default::default(),
         };
@@ -52,7 +54,7 @@ impl Piafs {
                     let loss = BlockLoss::new(process, errors, direction, station);
                     Way::new(direction, &common, tap, loss, points(parts, &common, direction, station))
                 });
-                Circuit::new(station, ways)
+                Circuit::new(station, common.times, ways)
             })
             .collect();
         Ok(Piafs { common, circuits, clock: Instant::ZERO })
@@ -159,7 +161,7 @@ impl Bearer for Piafs {
                 self.common.times = self.common.config.times(*rate).map_err(Unsupported)?;
                 self.common.config.rate = *rate;
                 for circuit in &mut self.circuits {
-                    circuit.set_times(&self.common.times, cx.now);
+                    circuit.set_times(self.common.times, cx.now);
                 }
             }
             Change::Rate(Some(_), _) => {
@@ -194,6 +196,8 @@ impl Bearer for Piafs {
         out.set("piafs_crc_errors", (up.crc_errors + down.crc_errors) as f64);
         out.set("piafs_resent", (up.resent + down.resent) as f64);
         out.set("calls_dropped", self.common.calls_dropped as f64);
+        out.set("calls_failed", self.common.calls_failed as f64);
+        out.set("falls_to_32k", self.common.falls as f64);
         out.set("queue_max_bytes", up.traffic.queue_max.max(down.traffic.queue_max) as f64);
     }
 }

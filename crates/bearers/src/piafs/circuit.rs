@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airloom_base::record::Event;
 use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
 
-use super::config::{PiafsConfig, Times};
+use super::config::{BestEffort, PiafsConfig, Times};
 use super::frame::Frame;
 use super::receiver::{Arrival, Receiver};
 use super::records::Seen;
@@ -44,6 +44,10 @@ pub struct Common {
     /// By direction.
     pub totals: [Totals; 2],
     pub calls_dropped: u64,
+    /// Calls that did not come about.
+    pub calls_failed: u64,
+    /// How often a best-effort circuit fell to 32 kbit/s.
+    pub falls: u64,
     /// Packets that have arrived.
     pub deliveries: VecDeque<(Direction, Station, Packet)>,
     pub events: VecDeque<BearerEvent>,
@@ -114,6 +118,12 @@ pub struct Circuit {
     station: Station,
     ways: [Way; 2],
     call: Call,
+    times: Times,
+    /// When the rate changed last, and the intervals that there had been.
+    since: Instant,
+    slots_before: u64,
+    /// When a best-effort circuit fell to 32 kbit/s, if it did.
+    fell_at: Option<Instant>,
     /// The next interval in which frames are looked at.
     next_slot: Instant,
     /// The last one.
@@ -122,8 +132,18 @@ pub struct Circuit {
 
 impl Circuit {
     /// A circuit with a call that was set up before.
-    pub fn new(station: Station, ways: [Way; 2]) -> Circuit {
-        Circuit { station, ways, call: Call::There, next_slot: Instant::FAR_FUTURE, last_slot: None }
+    pub fn new(station: Station, times: Times, ways: [Way; 2]) -> Circuit {
+        Circuit {
+            station,
+            ways,
+            call: Call::There,
+            times,
+            since: Instant::ZERO,
+            slots_before: 0,
+            fell_at: None,
+            next_slot: Instant::FAR_FUTURE,
+            last_slot: None,
+        }
     }
 
     /// Packets and octets that wait.
@@ -137,10 +157,19 @@ impl Circuit {
     }
 
     /// The rate has changed.
-    pub fn set_times(&mut self, times: &Times, now: Instant) {
+    pub fn set_times(&mut self, times: Times, now: Instant) {
+        // Intervals go on being counted: losses are theirs, and never go back.
+        (self.slots_before, self.since) = (self.slot_at(now) + 1, now);
+        self.times = times;
         self.ways.iter_mut().for_each(|way| way.sender.set_patience(times.patience));
         self.next_slot = Instant::FAR_FUTURE;
-        self.arm(times, now);
+        self.arm(now);
+    }
+
+    /// Number of the interval that begins then.
+    fn slot_at(&self, at: Instant) -> u64 {
+        let slot = self.times.slot.as_nanos();
+        self.slots_before + (at.as_nanos() / slot).saturating_sub(self.since.as_nanos() / slot)
     }
 
     /// When this circuit needs [`Circuit::run`].
@@ -183,14 +212,20 @@ impl Circuit {
         }
         way.tap.push(Sdu { packet, since: now }, now);
         traffic.queue_max = traffic.queue_max.max(way.tap.backlog().1);
-        self.arm(&common.times, now);
+        self.arm(now);
     }
 
     /// Everything that happens at `now`: arrivals, then the interval.
     pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
         if matches!(self.call, Call::From(at) if at <= now) {
-            self.call = Call::There;
-            common.events.push_back(BearerEvent::Up(self.station));
+            if self.comes_about(&common.config, now) {
+                self.call = Call::There;
+                common.events.push_back(BearerEvent::Up(self.station));
+            } else {
+                common.calls_failed += 1;
+                common.events.push_back(BearerEvent::Down(self.station, "no call came about"));
+                self.release(common, records, now, "no call came about");
+            }
         }
         for direction in Direction::BOTH {
             self.arrive(common, records, direction, now);
@@ -200,7 +235,7 @@ impl Circuit {
             self.last_slot = Some(now);
             self.exchange(common, records, now);
         }
-        self.arm(&common.times, now);
+        self.arm(now);
     }
 
     /// Frames, and packets on the serial line, that arrive now.
@@ -234,8 +269,8 @@ impl Circuit {
 
     /// The frames of the interval that begins now.
     fn exchange(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
-        let slot = now.as_nanos() / common.times.slot.as_nanos();
-        let mut is_silent = false;
+        let slot = self.slot_at(now);
+        let mut silence = None;
         for direction in Direction::BOTH {
             let (request, acknowledged) = {
                 let receiver = &self.ways[direction.reverse() as usize].receiver;
@@ -266,20 +301,56 @@ impl Circuit {
             );
             if is_lost {
                 let since = *way.silent_since.get_or_insert(now);
-                is_silent |= now.since(since) >= common.config.call_drop;
+                silence = silence.max(Some(now.since(since)));
             } else {
                 way.silent_since = None;
-                way.air.push_back((now + common.times.delay, frame));
+                way.air.push_back((now + self.times.delay, frame));
             }
             if way.was_full && !way.tap.refuses(common.config.queue.get(direction), 1) {
                 way.was_full = false;
                 common.events.push_back(BearerEvent::Room(direction, self.station));
             }
         }
-        if is_silent {
+        if silence.is_some_and(|silence| silence >= common.config.call_drop) {
             common.calls_dropped += 1;
             self.release(common, records, now, "call dropped");
+        } else if let Some(best_effort) = common.config.best_effort {
+            self.adapt(common, best_effort, silence, now);
         }
+    }
+
+    /// A best-effort circuit falls, or tries the full rate again.
+    fn adapt(&mut self, common: &mut Common, of: BestEffort, silence: Option<Duration>, now: Instant) {
+        let is_full = self.times.slot == common.config.times_of(true).slot;
+        match self.fell_at {
+            None if is_full && silence.is_some_and(|silence| silence >= of.fall_after) => {
+                common.falls += 1;
+                self.fell_at = Some(now);
+                self.set_times(common.config.times_of(false), now);
+            }
+            Some(at) if now.since(at) >= of.return_after => {
+                self.fell_at = None;
+                self.set_times(common.config.times_of(true), now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Were enough of the frames intact in which the two sides find each other?
+    fn comes_about(&mut self, config: &PiafsConfig, now: Instant) -> bool {
+        let slot = self.times.slot;
+        let count = config.set_up.min(Duration::from_secs(1)).as_nanos() / slot.as_nanos();
+        let begin = now.as_nanos().saturating_sub(count * slot.as_nanos());
+        let first = self.slot_at(Instant::from_nanos(begin));
+        let mut intact = [0u64; 2];
+        for (way, intact) in self.ways.iter_mut().zip(&mut intact) {
+            for n in 0..count {
+                let at = Instant::from_nanos(begin + n * slot.as_nanos());
+                let probability = way.loss.probability(first + n, at);
+                *intact += u64::from(!way.loss.loses(probability, first + n, 0));
+            }
+        }
+        intact.iter().all(|intact| *intact as f64 >= config.set_up_intact.get() * count as f64)
     }
 
     /// Sets the call up, or releases it.
@@ -306,7 +377,7 @@ impl Circuit {
             way.out_place = way.tap.end();
             (way.silent_since, way.was_full) = (None, false);
             // Those of the next call.
-            way.sender = Sender::new(common.config.window, common.times.patience);
+            way.sender = Sender::new(common.config.window, self.times.patience);
             way.receiver = Receiver::new(way.tap.end());
         }
         self.next_slot = Instant::FAR_FUTURE;
@@ -316,7 +387,7 @@ impl Circuit {
     }
 
     /// The next interval is the first one of the grid that was not used, if there is something to say.
-    fn arm(&mut self, times: &Times, now: Instant) {
+    fn arm(&mut self, now: Instant) {
         if self.next_slot != Instant::FAR_FUTURE || self.call != Call::There {
             return;
         }
@@ -324,7 +395,7 @@ impl Circuit {
             self.ways.iter_mut().for_each(|way| way.silent_since = None);
             return;
         }
-        let slot = times.slot.as_nanos();
+        let slot = self.times.slot.as_nanos();
         let from = self.last_slot.map_or(now, |last| now.max(last + Duration::from_nanos(1)));
         self.next_slot = Instant::from_nanos(from.as_nanos().div_ceil(slot).saturating_mul(slot));
     }

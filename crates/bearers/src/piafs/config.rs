@@ -38,6 +38,11 @@ pub struct PiafsConfig {
     /// Time from the begin of a call until user data flows: call, synchronisation, negotiation. At the beginning of a run
     /// the call is there. Packets that come meanwhile wait.
     pub set_up: Duration,
+    /// A call comes about if at least this share of the frames in the last second of `set_up` is intact, both ways. If not,
+    /// the circuit stays without a call.
+    pub set_up_intact: Probability,
+    /// A best-effort circuit: at 64 kbit/s it falls to 32 by itself when frames fail, and tries 64 again later.
+    pub best_effort: Option<BestEffort>,
     /// The call ends if one side hears no intact frame for so long.
     pub call_drop: Duration,
 }
@@ -56,8 +61,26 @@ impl Default for PiafsConfig {
             accm: 0,
             queue: EachWay::both(QueueLimit::Packets(100)),
             set_up: Duration::from_secs(2),
+            set_up_intact: Probability::new(0.5).unwrap_or_default(),
+            best_effort: None,
             call_drop: Duration::from_secs(8),
         }
+    }
+}
+
+/// When a best-effort circuit changes its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BestEffort {
+    /// It falls to 32 kbit/s when one side has heard no intact frame for so long.
+    pub fall_after: Duration,
+    /// It tries 64 kbit/s again after so long at 32.
+    pub return_after: Duration,
+}
+
+impl Default for BestEffort {
+    fn default() -> Self {
+        BestEffort { fall_after: Duration::from_millis(300), return_after: Duration::from_secs(10) }
     }
 }
 
@@ -91,6 +114,9 @@ impl PiafsConfig {
         if self.call_drop.is_zero() {
             return Err(ConfigError::at("call_drop", "a call lives longer than that"));
         }
+        if self.best_effort.is_some_and(|of| of.fall_after.is_zero() || of.return_after.is_zero()) {
+            return Err(ConfigError::at("best_effort", "a rate lasts for a while"));
+        }
         self.times(self.rate).map_err(|why| ConfigError::at("rate", why))
     }
 
@@ -99,17 +125,22 @@ impl PiafsConfig {
         Line { rate: self.serial, buffer: self.buffer.0, accm: self.accm, flush: self.flush.get() }
     }
 
-    /// The times at this rate; or which there are.
-    pub(super) fn times(&self, rate: Rate) -> Result<Times, &'static str> {
-        let more = match rate.bits_per_second() {
-            64_000 => 0,
-            32_000 => 10,
-            _ => return Err("a PIAFS circuit has 64 or 32 kbit/s"),
-        };
-        let slot = Duration::from_millis(10 + more);
-        let delay = self.delay + Duration::from_millis(more);
+    /// The times at 64 kbit/s, or at 32.
+    pub(super) fn times_of(&self, is_full: bool) -> Times {
+        let more = Duration::from_millis(if is_full { 0 } else { 10 });
+        let slot = Duration::from_millis(10) + more;
+        let delay = self.delay + more;
         // What comes within a frame is answered in the next one, in both directions.
         let way = slot * delay.as_nanos().div_ceil(slot.as_nanos());
-        Ok(Times { slot, delay, patience: self.repeat_after.unwrap_or(way * 2) })
+        Times { slot, delay, patience: self.repeat_after.unwrap_or(way * 2) }
+    }
+
+    /// The times at this rate; or which there are.
+    pub(super) fn times(&self, rate: Rate) -> Result<Times, &'static str> {
+        match rate.bits_per_second() {
+            64_000 => Ok(self.times_of(true)),
+            32_000 => Ok(self.times_of(false)),
+            _ => Err("a PIAFS circuit has 64 or 32 kbit/s"),
+        }
     }
 }

@@ -12,6 +12,9 @@
 //! acknowledged a round trip later is sent again before anything new, and while there is nothing new what may still be under
 //! way is sent again and again. The far end puts the stream together and hands it over its own serial line.
 //!
+//! A best-effort circuit that hears nothing for a while falls from 64 to 32 kbit/s and tries 64 again later. A call that is set
+//! up comes about only if enough of the frames arrive.
+//!
 //! A circuit on which nothing waits and everything is acknowledged costs nothing: frames without user data are not looked
 //! at then, though the radio would send them.
 //!
@@ -45,4 +48,4 @@ mod tap;
 mod tests;
 
 pub use bearer::Piafs;
-pub use config::PiafsConfig;
+pub use config::{BestEffort, PiafsConfig};

@@ -57,7 +57,7 @@ impl Seen<'_> {
             flow: packet.flow(),
             len: packet.wire_len() as u32,
             reason: Some(reason),
-            ..blank(Event::Drop, direction)
+            ..PacketFacts::bare("piafs", Event::Drop, direction)
         };
         records.packet(now, point, facts, |_| {});
     }
@@ -70,27 +70,11 @@ impl Seen<'_> {
             ack: Some(u64::from(frame.request.get())),
             attempt: frame.attempt.min(u32::from(u8::MAX)) as u8,
             reason: frame.number.is_none().then_some("fill"),
-            ..blank(event, self.direction)
+            ..PacketFacts::bare("piafs", event, self.direction)
         }
     }
 
     fn octets(&self, out: &mut Vec<u8>) {
         self.frame.append(out, |field| self.tap.copy(self.frame.span, field));
-    }
-}
-
-const fn blank(event: Event, direction: Direction) -> PacketFacts {
-    PacketFacts {
-        event,
-        direction,
-        packet: 0,
-        flow: 0,
-        proto: "piafs",
-        len: 0,
-        seq: None,
-        ack: None,
-        attempt: 0,
-        reason: None,
-        queue: None,
     }
 }

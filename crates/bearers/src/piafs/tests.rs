@@ -224,6 +224,44 @@ fn a_released_circuit_is_set_up_again_and_begins_anew() {
 }
 
 #[test]
+fn a_call_comes_about_where_enough_frames_arrive() {
+    let tried = |loss: f64| {
+        let mut bench = Bench::plain(json!({ "set_up": "2s" }));
+        bench.apply(Change::State(LinkState::Down));
+        bench.apply(Change::Loss(None, loss));
+        bench.apply(Change::State(LinkState::Up));
+        bench.send(DOWN, 60);
+        bench.run_until(ms(2000));
+        (bench.events.pop(), bench.summary("calls_failed"), bench.summary("downlink.lost"))
+    };
+    assert_eq!(tried(0.2), (Some((ms(2000), BearerEvent::Up(Station(0)))), 0.0, 0.0));
+    let none = BearerEvent::Down(Station(0), "no call came about");
+    assert_eq!(tried(0.8), (Some((ms(2000), none)), 1.0, 1.0));
+}
+
+#[test]
+fn a_best_effort_circuit_falls_to_32_kbit_s_and_comes_back() {
+    let burst = json!({ "model": "on-off", "on": "500ms", "off": "100s", "first": "on", "loss": 1.0 });
+    let plain = json!({ "loss": burst, "call_drop": "5s", "best_effort": { "return_after": "2s" } });
+    let mut bench = Bench::plain(plain);
+    (0..60).for_each(|_| bench.send(DOWN, 700));
+    let frames_in = |bench: &mut Bench, from: u64, to: u64| {
+        bench.run_until(ms(from));
+        let before = bench.summary("downlink.piafs_frames");
+        bench.run_until(ms(to));
+        bench.summary("downlink.piafs_frames") - before
+    };
+    assert_eq!(frames_in(&mut bench, 0, 200), 20.0);
+    assert_eq!(frames_in(&mut bench, 600, 1600), 50.0);
+    assert_eq!(frames_in(&mut bench, 3000, 4000), 100.0);
+    bench.finish();
+    assert_eq!(
+        (bench.out.len(), bench.summary("falls_to_32k"), bench.summary("calls_dropped")),
+        (60, 1.0, 0.0)
+    );
+}
+
+#[test]
 fn at_32_kbit_s_a_frame_takes_twice_as_long() {
     let mut bench = Bench::plain(json!({ "rate": "32kbit/s" }));
     bench.send(DOWN, 200);

@@ -73,7 +73,7 @@ impl Seen<'_> {
             ack: lsn.flatten().map(u64::from),
             attempt: self.attempt,
             reason,
-            ..blank(event, self.direction)
+            ..PacketFacts::bare("rlc", event, self.direction)
         }
     }
 
@@ -86,22 +86,5 @@ impl Seen<'_> {
             out.extend_from_slice(self.control);
             out.resize(start + usize::from(self.format.pdu_octets), 0);
         }
-    }
-}
-
-/// Facts of an RLC row that says nothing but its event yet.
-pub const fn blank(event: Event, direction: Direction) -> PacketFacts {
-    PacketFacts {
-        event,
-        direction,
-        packet: 0,
-        flow: 0,
-        proto: "rlc",
-        len: 0,
-        seq: None,
-        ack: None,
-        attempt: 0,
-        reason: None,
-        queue: None,
     }
 }

@@ -7,7 +7,7 @@ use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Po
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, TransportFormat};
-use super::records::{Seen, blank};
+use super::records::Seen;
 use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::air_time::{Burst, Origin, push_state};
@@ -207,7 +207,7 @@ impl Mobile {
             len: packet.wire_len() as u32,
             reason: Some(reason),
             queue: Some(way.sdus.backlog().1.min(u64::from(u32::MAX)) as u32),
-            ..blank(Event::Drop, direction)
+            ..PacketFacts::bare("rlc", Event::Drop, direction)
         };
         records.packet(now, way.points.tx, facts, |_| {});
     }
@@ -243,7 +243,7 @@ impl Mobile {
                 flow: packet.flow(),
                 len: len as u32,
                 queue,
-                ..blank(Event::Enqueue, direction)
+                ..PacketFacts::bare("rlc", Event::Enqueue, direction)
             };
             records.packet(now, way.points.tx, facts, |_| {});
         }
@@ -392,7 +392,7 @@ impl Mobile {
                     flow: lost.flow,
                     len: lost.len,
                     reason: Some(lost.reason),
-                    ..blank(Event::Drop, way.direction)
+                    ..PacketFacts::bare("rlc", Event::Drop, way.direction)
                 };
                 records.packet(now, way.points.tx, facts, |_| {});
             }

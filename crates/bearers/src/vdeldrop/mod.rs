@@ -71,6 +71,8 @@ pub struct Config {
     pub at: At,
     /// In on phases every so many-th packet is dropped.
     pub every: Option<u32>,
+    /// One in `every` is dropped by chance, each packet by itself, instead of every so many-th.
+    pub by_chance: bool,
     /// In on phases each packet is dropped with this probability; instead of `every`.
     pub probability: Option<Probability>,
     /// Seconds that each packet of an on phase is late.
@@ -88,6 +90,7 @@ impl Default for Config {
             first: First::Off,
             at: At::Mobile,
             every: None,
+            by_chance: false,
             probability: None,
             delay: None,
             keep_order: false,
@@ -235,13 +238,15 @@ impl Vdeldrop {
 
 impl Element {
     fn new(config: &Config, direction: Direction, parts: &mut Parts) -> Element {
-        let drops = match (config.every, config.probability) {
-            (Some(n), _) => {
+        let chance = match config.every {
+            Some(n) => config.by_chance.then(|| 1.0 / f64::from(n)),
+            None => config.probability.map(Probability::get),
+        };
+        let drops = match (config.every, chance) {
+            (_, Some(p)) => Drops::ByChance(parts.fate("vdeldrop").lane(direction, Station(0), 0), p),
+            (Some(n), None) => {
                 let n = u64::from(n);
                 Drops::Every { n, from: parts.stream_of("vdeldrop.count", direction).below(n) }
-            }
-            (None, Some(p)) => {
-                Drops::ByChance(parts.fate("vdeldrop").lane(direction, Station(0), 0), p.get())
             }
             (None, None) => Drops::Never,
         };

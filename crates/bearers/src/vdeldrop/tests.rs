@@ -95,6 +95,11 @@ fn chance_drops_its_share() {
     let mut bench = Bench::new(1, &config);
     let share = 1.0 - bench.stream(Direction::Downlink, 1000).len() as f64 / 10_000.0;
     assert!((share - 0.33).abs() < 0.02, "{share}");
+    // One in three by chance: now and then two in a row, which no count of three has.
+    let config = json!({ "every": 3, "by_chance": true, "off": "0s", "first": "on" });
+    let arrived = Bench::new(1, &config).stream(Direction::Downlink, 1000).len();
+    assert!((1.0 - arrived as f64 / 10_000.0 - 1.0 / 3.0).abs() < 0.02, "{arrived}");
+    assert_ne!(arrived, 6667);
 }
 
 #[test]
