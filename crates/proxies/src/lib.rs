@@ -2,14 +2,18 @@
 //!
 //! A proxy that ends its clients' connections is, to its host, an application: it has ports and opens connections.
 
-pub use airloom_apps::Build;
+pub use airloom_apps::{Build, fetch};
 use airloom_base::Entry;
 
+pub mod http_cache;
+pub mod lookup;
 pub mod split_tcp;
 pub mod wap_gateway;
+mod way;
 
 /// All proxies, by the name scenario files use.
 pub const REGISTRY: &[Entry<Build>] = &[
+    Entry::new::<http_cache::Config>("http-cache", http_cache::build),
     Entry::new::<split_tcp::Config>("split-tcp", split_tcp::build),
     Entry::new::<wap_gateway::Config>("wap-gateway", wap_gateway::build),
 ];

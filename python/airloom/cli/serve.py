@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, proxies
 from airloom.cli.terminal import say
 from airloom.errors import RunError, UsageError
 
-HELP = "Serve real clients: the gateways of the simulated network on real sockets."
+HELP = "Serve real clients: the gateways and proxies of the simulated network on real sockets."
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -25,7 +25,7 @@ _SESSION, _CONNECTIONLESS = 9201, 9200
 
 @app.callback()
 def serve() -> None:
-    """Serve real clients: the gateways of the simulated network on real sockets."""
+    """Serve real clients: the gateways and proxies of the simulated network on real sockets."""
 
 
 @app.command("wap-gateway")
@@ -98,6 +98,10 @@ def wap_gateway(
         raise UsageError(str(error)) from None
     except OSError as error:
         raise RunError(error.strerror or str(error)) from None
+
+
+app.command("split-tcp")(proxies.split_tcp)
+app.command("http-cache")(proxies.http_cache)
 
 
 @app.command("wap-mail")

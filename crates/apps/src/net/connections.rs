@@ -58,8 +58,19 @@ impl<T> Connections<T> {
         Some(value)
     }
 
+    /// All sockets, in no order that means anything.
+    pub fn sockets(&self) -> Vec<SocketId> {
+        let socket = |key: u64| SocketId { slot: key as u32, generation: (key >> 32) as u32, stream: 0 };
+        self.entries.iter().map(|(key, _)| socket(*key)).collect()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// How many connections there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 }

@@ -7,7 +7,7 @@ use airloom_base::{Instant, SocketId};
 /// The deadline of one connection. It may be moved at every packet: only moves to an earlier time touch the
 /// common queue, later ones are noticed when the old time comes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Alarm {
+pub struct Alarm {
     at: Instant,
     queued: Instant,
 }
@@ -20,12 +20,12 @@ impl Default for Alarm {
 
 /// The deadlines of all connections of an application: at most one entry for each.
 #[derive(Default)]
-pub(crate) struct Deadlines(BTreeSet<(Instant, SocketId)>);
+pub struct Deadlines(BTreeSet<(Instant, SocketId)>);
 
 impl Deadlines {
     /// The deadline of `socket` is `at` from now on.
     #[inline]
-    pub(crate) fn set(&mut self, socket: SocketId, alarm: &mut Alarm, at: Instant) {
+    pub fn set(&mut self, socket: SocketId, alarm: &mut Alarm, at: Instant) {
         alarm.at = at;
         if at < alarm.queued {
             self.queue(socket, alarm);
@@ -41,23 +41,23 @@ impl Deadlines {
     }
 
     /// `socket` has no deadline any more.
-    pub(crate) fn forget(&mut self, socket: SocketId, alarm: &Alarm) {
+    pub fn forget(&mut self, socket: SocketId, alarm: &Alarm) {
         self.0.remove(&(alarm.queued, socket));
     }
 
     /// When to look again.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         self.0.first().map(|(at, _)| *at)
     }
 
     /// A socket whose entry is due; ask [`Deadlines::rings`] with its alarm before doing anything.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<SocketId> {
+    pub fn pop_due(&mut self, now: Instant) -> Option<SocketId> {
         self.0.first().filter(|(at, _)| *at <= now)?;
         self.0.pop_first().map(|(_, socket)| socket)
     }
 
     /// Has the deadline of a popped socket really come? If it was moved, the socket is queued again.
-    pub(crate) fn rings(&mut self, now: Instant, socket: SocketId, alarm: &mut Alarm) -> bool {
+    pub fn rings(&mut self, now: Instant, socket: SocketId, alarm: &mut Alarm) -> bool {
         alarm.queued = Instant::FAR_FUTURE;
         let rings = alarm.at <= now;
         if !rings && alarm.at != Instant::FAR_FUTURE {

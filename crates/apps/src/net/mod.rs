@@ -6,5 +6,5 @@ mod deadlines;
 mod outgoing;
 
 pub use connections::Connections;
-pub(crate) use deadlines::{Alarm, Deadlines};
+pub use deadlines::{Alarm, Deadlines};
 pub(crate) use outgoing::Outgoing;

@@ -5,9 +5,21 @@
 
 mod clock;
 pub mod fetch;
+mod http_cache;
 mod http_face;
+mod listening;
 pub mod origins;
+mod prometheus;
 pub mod settings;
+mod split_tcp;
 mod stop;
+pub mod streams;
 mod udp;
 pub mod wap_gateway;
+
+pub use listening::CannotListen;
+
+/// Seconds since 1970 by the system's calendar.
+pub fn today() -> u64 {
+    clock::Clock::today()
+}

@@ -99,11 +99,8 @@ impl Origins {
         let mut origins = Origins::default();
         for entry in list {
             let entry = entry.as_ref().trim();
-            let bare = entry.trim_start_matches('[').trim_end_matches(']');
-            if let Ok(network) = bare.parse::<IpNet>() {
+            if let Ok(network) = network(entry) {
                 origins.networks.push(network);
-            } else if let Ok(address) = bare.parse::<IpAddr>() {
-                origins.networks.push(address.into());
             } else if is_host_name(entry) {
                 origins.names.push(entry.trim_end_matches('.').to_ascii_lowercase());
             } else {
@@ -113,6 +110,13 @@ impl Origins {
         Ok(origins)
     }
 
+    /// The same, and this address besides.
+    #[must_use]
+    pub fn and(mut self, address: IpAddr) -> Origins {
+        self.networks.push(address.into());
+        self
+    }
+
     /// May `address` be asked, to which the host name `name` of an URL led?
     pub fn allows(&self, name: &str, address: IpAddr) -> bool {
         let name = name.trim_end_matches('.');
@@ -120,6 +124,14 @@ impl Origins {
             || self.names.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
             || self.networks.iter().any(|net| net.contains(&address))
     }
+}
+
+/// An address or a network.
+pub(super) fn network(entry: &str) -> Result<IpNet, NotAnOrigin> {
+    let entry = entry.trim();
+    let bare = entry.trim_start_matches('[').trim_end_matches(']');
+    let address = || bare.parse::<IpAddr>().map(IpNet::from);
+    bare.parse().or_else(|_| address()).map_err(|_| NotAnOrigin(entry.to_owned()))
 }
 
 /// Labels of letters, digits, hyphens and underscores; the last one not of digits only, which would be an address.

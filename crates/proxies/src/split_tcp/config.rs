@@ -50,6 +50,8 @@ pub struct Config {
     pub read_size: Octets,
     /// What handling one read takes, of one after the other for all connections together.
     pub cost_per_read: Duration,
+    /// Reset both sides of a connection on which nothing moved for so long; never if not given.
+    pub idle: Option<Duration>,
     /// Clients at a time; further ones are reset.
     pub max_connections: u32,
 }
@@ -65,6 +67,7 @@ impl Default for Config {
             buffer: Octets(65_536),
             read_size: Octets(16_384),
             cost_per_read: Duration::ZERO,
+            idle: None,
             max_connections: 10_000,
         }
     }
@@ -75,6 +78,9 @@ impl Config {
         let positive = [("buffer", self.buffer.0), ("read_size", self.read_size.0)];
         if let Some((key, _)) = positive.into_iter().find(|(_, octets)| *octets == 0) {
             return Err(ConfigError::at(key, "must be more than 0"));
+        }
+        if self.idle.is_some_and(Duration::is_zero) {
+            return Err(ConfigError::at("idle", "must be more than 0; leave it out for no end"));
         }
         if self.max_connections == 0 {
             return Err(ConfigError::at("max_connections", "must be more than 0"));

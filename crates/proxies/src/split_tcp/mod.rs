@@ -16,4 +16,4 @@ mod pair;
 mod proxy;
 
 pub use config::{Config, Connects, Mode};
-pub use proxy::{SplitTcp, build};
+pub use proxy::{Counters, SplitTcp, build};

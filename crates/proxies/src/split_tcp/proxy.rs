@@ -12,23 +12,37 @@ use airloom_base::{
 use serde_json::Value;
 
 use super::config::{Config, Connects, Mode};
-use super::pair::{Onward, Pair, Side, Work};
+use super::pair::{Onward, Pair, Side};
+use crate::way::Work;
 
 /// The port of an addressed proxy that names none.
 const HTTP: u16 = 80;
 
-#[derive(Default)]
-struct Counters {
-    accepted: u64,
-    refused: u64,
-    opened: u64,
-    failed: u64,
-    reset: u64,
-    up: u64,
-    down: u64,
-    peak: usize,
-    most: usize,
-    opening_s: f64,
+/// What it did since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counters {
+    /// Clients that came.
+    pub accepted: u64,
+    /// Clients for which there was no room.
+    pub refused: u64,
+    /// Connections onward that opened.
+    pub opened: u64,
+    /// Connections onward that did not.
+    pub failed: u64,
+    /// Pairs that were reset.
+    pub reset: u64,
+    /// Pairs on which nothing moved for too long.
+    pub idle: u64,
+    /// Octets from clients to servers.
+    pub up: u64,
+    /// Octets from servers to clients.
+    pub down: u64,
+    /// The most that was held of one direction.
+    pub peak: usize,
+    /// The most pairs at a time.
+    pub most: usize,
+    /// What opening connections onward took, all together.
+    pub opening_s: f64,
 }
 
 /// The proxy as an application of a host.
@@ -43,6 +57,8 @@ pub struct SplitTcp {
     work: Work,
     /// When which way of which pair can go on: only where reads cost time.
     ready: BTreeSet<(Instant, u64, bool)>,
+    /// When to look whether something has moved on a pair.
+    quiet: BTreeSet<(Instant, u64)>,
     counters: Counters,
 }
 
@@ -84,8 +100,19 @@ impl SplitTcp {
             next: 0,
             work,
             ready: BTreeSet::new(),
+            quiet: BTreeSet::new(),
             counters: Counters::default(),
         })
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Pairs that are open.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
     }
 
     /// A client has come, or wants to: its pair, if there is room for it.
@@ -106,7 +133,10 @@ impl SplitTcp {
             SocketAddr::new(self.server.unwrap_or(at.ip()), self.config.server_port.unwrap_or(at.port()));
         let id = self.next;
         self.next += 1;
-        self.pairs.insert(id, Pair::new(socket, to));
+        self.pairs.insert(id, Pair::new(socket, to, cx.now));
+        if let Some(idle) = self.config.idle {
+            self.quiet.insert((cx.now + idle, id));
+        }
         self.sides.insert(socket, (id, Side::Client));
         self.counters.most = self.counters.most.max(self.pairs.len());
         Some(id)
@@ -195,6 +225,16 @@ impl SplitTcp {
         (pair.client, pair.server) = (None, Onward::Closed);
     }
 
+    /// Resets both sides of a pair.
+    fn end(&mut self, cx: &mut Cx, net: &mut dyn Sockets, id: u64) {
+        let Some(pair) = self.pairs.get(&id) else { return };
+        for socket in [Side::Client, Side::Server].into_iter().filter_map(|side| pair.socket(side)) {
+            net.reset(cx, socket);
+            self.sides.remove(socket);
+        }
+        self.pairs.remove(&id);
+    }
+
     /// Forgets a pair that is over.
     fn settle(&mut self, id: u64) {
         if self.pairs.get(&id).is_some_and(Pair::is_over) {
@@ -260,13 +300,26 @@ impl App for SplitTcp {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.ready.first().map(|(at, ..)| *at)
+        let ready = self.ready.first().map(|(at, ..)| *at);
+        let quiet = self.quiet.first().map(|(at, _)| *at);
+        [ready, quiet].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(&(at, id, is_up)) = self.ready.first().filter(|(at, ..)| *at <= cx.now) {
             self.ready.remove(&(at, id, is_up));
             self.pump(cx, net, id, if is_up { Side::Client } else { Side::Server });
+        }
+        while let Some(&(at, id)) = self.quiet.first().filter(|(at, _)| *at <= cx.now) {
+            self.quiet.remove(&(at, id));
+            let (Some(pair), Some(idle)) = (self.pairs.get_mut(&id), self.config.idle) else { continue };
+            let due = pair.moved + idle;
+            if due > cx.now {
+                self.quiet.insert((due, id));
+                continue;
+            }
+            self.counters.idle += 1;
+            self.end(cx, net, id);
         }
     }
 
@@ -283,6 +336,7 @@ impl App for SplitTcp {
             ("onward_opened", counted.opened),
             ("onward_failed", counted.failed),
             ("resets", counted.reset),
+            ("idle", counted.idle),
             ("uplink_bytes", counted.up),
             ("downlink_bytes", counted.down),
             ("buffered_peak_bytes", counted.peak as u64),

@@ -255,7 +255,7 @@ impl Net {
         let Ok(inner) = Ip::parse(quote) else { return };
         let Some(index) = self.numbers.iter().position(|n| *n == inner.protocol) else { return };
         let Some(unit) = quote.get(inner.header_len..) else { return };
-        let Some((ours, theirs)) = self.protocols[index].ports(unit) else { return };
+        let Some((ours, theirs)) = self.protocols[index].quoted_ports(unit) else { return };
         let Some(local) = self.local_or_foreign(ip::key(inner.source)) else { return };
         let key = Key::new(inner.protocol, local, ours, ip::key(inner.destination), theirs);
         if let Some(slot) = self.find(&key) {

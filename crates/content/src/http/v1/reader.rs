@@ -167,6 +167,11 @@ impl RequestReader {
         Ok(Some(Item::Head(head, framing)))
     }
 
+    /// What was fed and belongs to no request that was read: the beginning of a tunnel.
+    pub fn take_rest(&mut self) -> Vec<Body> {
+        self.0.pending.drain(..).collect()
+    }
+
     /// Is nothing of a request waiting: neither half a message nor octets of a next one?
     pub fn is_between_messages(&self) -> bool {
         self.0.is_between_messages()

@@ -12,7 +12,6 @@ mod log;
 mod metrics;
 mod pushes;
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,10 +22,12 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use self::fetches::Fetches;
+use super::CannotListen;
 use super::clock::Clock;
 use super::fetch::Fetcher;
 use super::http_face::{self, Call, text};
 use super::origins::Origins;
+use super::prometheus;
 use super::stop::Stop;
 use super::udp::Datagrams;
 
@@ -61,26 +62,6 @@ pub struct Listening {
     /// For initiators of pushes.
     pub push: Option<SocketAddr>,
 }
-
-/// Why a daemon could not begin.
-#[derive(Debug)]
-pub struct CannotListen {
-    /// Where.
-    pub at: Option<SocketAddr>,
-    /// What the kernel says.
-    pub why: io::Error,
-}
-
-impl fmt::Display for CannotListen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            Some(at) => write!(f, "cannot listen on {at}: {}", self.why),
-            None => write!(f, "cannot begin: {}", self.why),
-        }
-    }
-}
-
-impl std::error::Error for CannotListen {}
 
 /// Calls of others that wait for the machine.
 const CALLS: usize = 64;
@@ -218,7 +199,7 @@ impl<L: FnMut(String)> Daemon<L> {
         let response = match (&call.method, call.path.as_str()) {
             (&Method::GET | &Method::HEAD, "/metrics") => {
                 let unsent = self.session.unsent + self.connectionless.as_ref().map_or(0, |s| s.unsent);
-                text(StatusCode::OK, metrics::TYPE, metrics::page(&self.gateway, unsent))
+                text(StatusCode::OK, prometheus::TYPE, metrics::page(&self.gateway, unsent))
             }
             _ => text(StatusCode::NOT_FOUND, "text/plain", "there is /metrics here\n"),
         };

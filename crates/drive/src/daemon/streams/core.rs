@@ -1,0 +1,149 @@
+//! The application and what it is lent, called in turn.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use airloom_base::{Cx, Instant, Outbox, SocketEvent, SocketId};
+use airloom_proxies::lookup::{Found, Lookup};
+use tokio::sync::Notify;
+
+use super::super::clock::Clock;
+use super::super::origins::Origins;
+use super::net::{Net, News};
+use super::{Clients, Options, Served};
+
+/// What tasks share. Nobody holds it while waiting.
+pub(super) type Shared<A> = Rc<RefCell<Core<A>>>;
+
+/// Work for tasks that an application has left behind.
+#[derive(Default)]
+pub(super) struct Orders {
+    pub(super) connect: Vec<(SocketId, SocketAddr)>,
+    pub(super) look_up: Vec<Lookup>,
+}
+
+/// See the module.
+pub(super) struct Core<A> {
+    pub(super) app: A,
+    pub(super) net: Net,
+    pub(super) clock: Clock,
+    pub(super) clients: Clients,
+    pub(super) origins: Origins,
+    pub(super) is_transparent: bool,
+    pub(super) nagle: bool,
+    pub(super) connect: Duration,
+    records: Outbox,
+    log: Box<dyn FnMut(String)>,
+    /// The moment the timing task waits for.
+    armed: Option<Instant>,
+    timer: Rc<Notify>,
+    empty: Rc<Notify>,
+}
+
+impl<A: Served> Core<A> {
+    pub(super) fn new(options: &Options, app: A, log: Box<dyn FnMut(String)>) -> Shared<A> {
+        Rc::new(RefCell::new(Core {
+            app,
+            net: Net::new(options.origins.clone()),
+            clock: Clock::start(),
+            clients: options.clients.clone(),
+            origins: options.origins.clone(),
+            is_transparent: options.is_transparent,
+            nagle: options.nagle,
+            connect: options.connect,
+            records: Outbox::default(),
+            log,
+            armed: None,
+            timer: Rc::default(),
+            empty: Rc::default(),
+        }))
+    }
+
+    /// Told when there is no connection any more.
+    pub(super) fn empty(&self) -> Rc<Notify> {
+        Rc::clone(&self.empty)
+    }
+
+    /// Told when the application has become more impatient.
+    pub(super) fn timer(&self) -> Rc<Notify> {
+        Rc::clone(&self.timer)
+    }
+
+    /// When to call the application.
+    pub(super) fn arm(&mut self) -> Option<Instant> {
+        self.armed = self.app.poll_timeout();
+        self.armed
+    }
+
+    /// Calls the application, then collects what it has left to do. True if it could have read on.
+    fn call(
+        &mut self,
+        socket: Option<SocketId>,
+        call: impl FnOnce(&mut A, &mut Cx, &mut Net),
+    ) -> (Orders, bool) {
+        self.net.begin(socket);
+        let mut cx = Cx { now: self.clock.now(), records: &mut self.records };
+        call(&mut self.app, &mut cx, &mut self.net);
+        let mut orders = Orders::default();
+        while let Some(asked) = self.net.poll_asked() {
+            orders.connect.push(asked);
+        }
+        while let Some(name) = self.app.poll_lookup() {
+            orders.look_up.push(name);
+        }
+        while let Some(line) = self.app.poll_log() {
+            (self.log)(line);
+        }
+        if let Some(at) = self.app.poll_timeout()
+            && self.armed.is_none_or(|armed| at < armed)
+        {
+            self.timer.notify_one();
+        }
+        if self.net.is_empty() {
+            self.empty.notify_one();
+        }
+        (orders, self.net.end())
+    }
+
+    /// Something happened on a socket.
+    pub(super) fn tell(&mut self, socket: SocketId, news: News) -> (Orders, bool) {
+        let event = match news {
+            // How much there is the kernel does not say; at least an octet, or the end.
+            News::Readable => SocketEvent::Readable(1),
+            News::Writable => SocketEvent::Writable,
+            News::Finished => SocketEvent::Finished,
+            News::Closed(why) => {
+                self.net.remove(socket);
+                SocketEvent::Closed(why)
+            }
+        };
+        self.event(socket, event)
+    }
+
+    pub(super) fn event(&mut self, socket: SocketId, event: SocketEvent) -> (Orders, bool) {
+        self.call(Some(socket), |app, cx, net| app.handle_event(cx, net, socket, event))
+    }
+
+    pub(super) fn start(&mut self) -> Orders {
+        self.call(None, |app, cx, net| app.start(cx, net)).0
+    }
+
+    pub(super) fn stop(&mut self) -> Orders {
+        self.call(None, |app, cx, net| app.handle_stop(cx, net)).0
+    }
+
+    pub(super) fn timeout(&mut self) -> Orders {
+        self.call(None, |app, cx, net| {
+            if app.poll_timeout().is_some_and(|at| at <= cx.now) {
+                app.handle_timeout(cx, net);
+            }
+        })
+        .0
+    }
+
+    pub(super) fn found(&mut self, id: u64, found: Found) -> Orders {
+        self.call(None, |app, cx, net| app.handle_lookup(cx, net, id, found)).0
+    }
+}

@@ -1,0 +1,197 @@
+//! Applications on real TCP sockets: the machine that a simulated host runs, over the kernel's TCP.
+//!
+//! ```text
+//!  listener ──> one task a connection (attend) ──> Core: the application, and Net, the sockets it is lent
+//!                        ▲       waits for what the application wants to hear of       │ connect, names
+//!                        └──────────────────── tasks.rs <──────────────────────────────┘
+//! ```
+//!
+//! Everything is in one thread, so that the application is called directly and nothing is copied from task to task. What an
+//! application does not read stays in the kernel, which holds the sender back; nothing is kept here for it.
+
+mod core;
+mod net;
+mod tasks;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use airloom_base::{App, Cx, Sockets};
+use airloom_proxies::lookup::{Found, Lookup};
+use http::{Method, StatusCode};
+use ipnet::IpNet;
+use tokio::net::TcpSocket;
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+
+use self::core::Core;
+use super::CannotListen;
+use super::http_face::{self, Call, text};
+use super::origins::{NotAnOrigin, Origins};
+use super::prometheus;
+use super::stop::Stop;
+
+/// What a daemon asks of an application besides what every host does.
+pub trait Served: App {
+    /// Does it connect to no address but those it has asked for? They are checked when they are looked up, with their name.
+    const LOOKS_UP: bool = false;
+
+    /// A name whose addresses it wants.
+    fn poll_lookup(&mut self) -> Option<Lookup> {
+        None
+    }
+    /// What came of that.
+    fn handle_lookup(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _id: u64, _found: Found) {}
+    /// No more clients come: connections on which nothing is under way may end.
+    fn handle_stop(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
+    /// A line of its log.
+    fn poll_log(&mut self) -> Option<String> {
+        None
+    }
+    /// Its numbers for Prometheus.
+    fn numbers(&self) -> String;
+}
+
+/// Who may come.
+#[derive(Clone, Debug, Default)]
+pub struct Clients(Vec<IpNet>);
+
+impl Clients {
+    /// Addresses and networks; none: everybody.
+    ///
+    /// # Errors
+    /// [`NotAnOrigin`] for what is neither.
+    pub fn allowing<S: AsRef<str>>(list: impl IntoIterator<Item = S>) -> Result<Clients, NotAnOrigin> {
+        let network = |entry: S| super::origins::network(entry.as_ref());
+        Ok(Clients(list.into_iter().map(network).collect::<Result<_, _>>()?))
+    }
+
+    /// Is nobody named?
+    pub fn is_everybody(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
+        self.0.is_empty() || self.0.iter().any(|net| net.contains(&address.to_canonical()))
+    }
+}
+
+/// What a daemon is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where clients come to.
+    pub listen: SocketAddr,
+    /// Where numbers for Prometheus are to be had, if anywhere.
+    pub metrics: Option<SocketAddr>,
+    /// Who may come.
+    pub clients: Clients,
+    /// Where connections may lead to.
+    pub origins: Origins,
+    /// Connections were turned aside on their way by the kernel (REDIRECT): whom they mean is asked of it.
+    pub is_transparent: bool,
+    /// Nagle's rule on all connections.
+    pub nagle: bool,
+    /// How long a connection may take to open.
+    pub connect: Duration,
+    /// How long what is under way may take when the daemon is to stop.
+    pub grace: Duration,
+}
+
+/// Where a daemon listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// For clients.
+    pub clients: SocketAddr,
+    /// For Prometheus.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Connections that wait to be taken.
+const BACKLOG: u32 = 1024;
+/// Calls for numbers that wait.
+const CALLS: usize = 64;
+
+/// Serves until told to stop (SIGINT, SIGTERM), then lets what is under way end; a second signal ends it at once. `ready` is
+/// told where it listens before the first client is taken, `log` gets the lines that the application writes.
+///
+/// # Errors
+/// [`CannotListen`] if an address is taken or not ours.
+pub fn serve<A: Served + 'static>(
+    options: &Options,
+    app: A,
+    ready: impl FnOnce(Listening),
+    log: impl FnMut(String) + 'static,
+) -> Result<(), CannotListen> {
+    let general = |why| CannotListen { at: None, why };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
+    runtime.block_on(LocalSet::new().run_until(run(options, app, ready, Box::new(log))))
+}
+
+fn listener(at: SocketAddr) -> io::Result<tokio::net::TcpListener> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    socket.listen(BACKLOG)
+}
+
+async fn run<A: Served + 'static>(
+    options: &Options,
+    app: A,
+    ready: impl FnOnce(Listening),
+    log: Box<dyn FnMut(String)>,
+) -> Result<(), CannotListen> {
+    let cannot = |at: SocketAddr| move |why| CannotListen { at: Some(at), why };
+    let clients = listener(options.listen).map_err(cannot(options.listen))?;
+    let (calls, mut called) = mpsc::channel(CALLS);
+    let face = |at: SocketAddr| http_face::serve(at, 0, calls.clone()).map_err(cannot(at));
+    let metrics = options.metrics.map(face).transpose()?;
+    let mut stop = Stop::listen().map_err(|why| CannotListen { at: None, why })?;
+    ready(Listening { clients: clients.local_addr().map_err(cannot(options.listen))?, metrics });
+    let core = Core::new(options, app, log);
+    tasks::start(&core);
+    let taking = tokio::task::spawn_local(tasks::take(std::rc::Rc::clone(&core), clients));
+    let timing = tokio::task::spawn_local(tasks::time(std::rc::Rc::clone(&core)));
+    let mut end = None;
+    let empty = core.borrow().empty();
+    loop {
+        if end.is_some() && core.borrow().net.is_empty() {
+            break;
+        }
+        tokio::select! {
+            // Signals first: a daemon under load stops, too.
+            biased;
+            () = stop.asked() => {
+                if end.is_some() {
+                    break;
+                }
+                end = Some(tokio::time::Instant::now() + options.grace);
+                taking.abort();
+                tasks::stop(&core);
+            }
+            () = over(end) => break,
+            Some(call) = called.recv() => answer(&core.borrow().app, call),
+            () = empty.notified() => {}
+        }
+    }
+    taking.abort();
+    timing.abort();
+    core.borrow_mut().net.close_all();
+    Ok(())
+}
+
+async fn over(end: Option<tokio::time::Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn answer(app: &impl Served, call: Call) {
+    let response = match (&call.method, call.path.as_str()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => text(StatusCode::OK, prometheus::TYPE, app.numbers()),
+        _ => text(StatusCode::NOT_FOUND, "text/plain", "there is /metrics here\n"),
+    };
+    // Whoever asked may be gone.
+    let _ = call.answer.send(response);
+}

@@ -1,0 +1,503 @@
+//! A client's connection, and the exchanges on it in their order.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use airloom_apps::net::Alarm;
+use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
+use airloom_content::http::message::{Fields, Method, RequestHead, Version};
+use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, RequestReader, chunk_size_line};
+use bytes::Bytes;
+
+use super::app::{HttpCache, Work};
+use super::store::{Collected, Stored};
+use super::target::Target;
+use super::tunnel::Tunnel;
+
+/// Octets that are joined before they are written.
+const JOIN: usize = 16 * 1024;
+/// How long what still comes is thrown away after the last answer (RFC 9112, 9.6).
+const LINGER: airloom_base::Duration = airloom_base::Duration::from_secs(2);
+
+/// The exchange of a client: its socket and the number there.
+pub(super) type Name = (SocketId, u64);
+
+/// How far an exchange is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The final answer has not begun.
+    Asked,
+    /// Its head was passed on.
+    Answering,
+    /// All of it was.
+    Done,
+    /// It broke off in the middle.
+    Broken,
+}
+
+/// The body of a request on its way.
+pub(super) struct Upload {
+    pub(super) length: BodyLength,
+    pub(super) held: VecDeque<Body>,
+    pub(super) octets: usize,
+    pub(super) taken: u64,
+    pub(super) is_complete: bool,
+    /// A chunk was sent already.
+    pub(super) has_begun: bool,
+}
+
+impl Upload {
+    /// Is some of it still to come from the client?
+    pub(super) fn is_owed(&self) -> bool {
+        !self.is_complete && self.length != BodyLength::None
+    }
+}
+
+/// An answer that is being kept.
+pub(super) struct Keeping {
+    pub(super) stored: Stored,
+    pub(super) body: Collected,
+}
+
+/// A request and its answer.
+pub(super) struct Exchange {
+    pub(super) number: u64,
+    pub(super) head: RequestHead,
+    pub(super) target: Option<Target>,
+    pub(super) key: Bytes,
+    pub(super) asked: Instant,
+    pub(super) phase: Phase,
+    pub(super) upload: Upload,
+    /// What of the answer is not written yet.
+    pub(super) out: VecDeque<Body>,
+    pub(super) held: usize,
+    /// The answer is sent in chunks; has one been?
+    pub(super) chunks: Option<bool>,
+    /// The answer ends with the connection.
+    pub(super) until_close: bool,
+    /// The connection ends after it.
+    pub(super) closes: bool,
+    pub(super) server: Option<SocketId>,
+    pub(super) sent: Instant,
+    pub(super) tried: usize,
+    pub(super) was_retried: bool,
+    pub(super) keeping: Option<Keeping>,
+    /// What is kept and was not fresh enough: its server is asked whether it has changed.
+    pub(super) checking: Option<Arc<Stored>>,
+    pub(super) status: u16,
+    pub(super) octets: u64,
+    pub(super) how: &'static str,
+}
+
+impl Exchange {
+    pub(super) fn new(number: u64, head: RequestHead, length: BodyLength, now: Instant) -> Exchange {
+        Exchange {
+            number,
+            head,
+            target: None,
+            key: Bytes::new(),
+            asked: now,
+            phase: Phase::Asked,
+            upload: Upload {
+                length,
+                held: VecDeque::new(),
+                octets: 0,
+                taken: 0,
+                is_complete: false,
+                has_begun: false,
+            },
+            out: VecDeque::new(),
+            held: 0,
+            chunks: None,
+            until_close: false,
+            closes: false,
+            server: None,
+            sent: now,
+            tried: 0,
+            was_retried: false,
+            keeping: None,
+            checking: None,
+            status: 0,
+            octets: 0,
+            how: "own",
+        }
+    }
+
+    /// A place for an answer to something that was no request.
+    pub(super) fn nonsense(number: u64, now: Instant) -> Exchange {
+        let head = RequestHead {
+            method: Method::Other(String::new()),
+            target: Bytes::new(),
+            version: Version::Http11,
+            fields: Fields::default(),
+        };
+        let mut exchange = Exchange::new(number, head, BodyLength::None, now);
+        exchange.closes = true;
+        exchange
+    }
+
+    /// May it be sent again, or behind another one?
+    pub(super) fn may_repeat(&self) -> bool {
+        self.head.method.is_idempotent() && self.upload.length == BodyLength::None
+    }
+
+    /// More of the answer for the client; small pieces are joined.
+    pub(super) fn push(&mut self, piece: Body) {
+        if piece.is_empty() {
+            return;
+        }
+        self.held += piece.len();
+        if let (Some(Body::Real(last)), Body::Real(next)) = (self.out.back_mut(), &piece)
+            && last.len() + next.len() <= JOIN
+        {
+            *last = [&last[..], next].concat().into();
+        } else {
+            self.out.push_back(piece);
+        }
+    }
+
+    /// A piece of the answer's body, framed as its head said.
+    pub(super) fn push_body(&mut self, piece: Body) {
+        if piece.is_empty() {
+            return;
+        }
+        self.octets += piece.len() as u64;
+        let Some(has_begun) = self.chunks.replace(true) else {
+            self.chunks = None;
+            return self.push(piece);
+        };
+        let line = chunk_size_line(piece.len() as u64, !has_begun);
+        if let Body::Real(octets) = &piece {
+            self.push(Body::Real([&line[..], octets].concat().into()));
+        } else {
+            self.push(Body::Real(line.into()));
+            self.push(piece);
+        }
+    }
+
+    /// The answer is complete.
+    pub(super) fn complete(&mut self) {
+        if let Some(has_begun) = self.chunks.take() {
+            self.push(Body::Real(chunk_size_line(0, !has_begun).into()));
+        }
+        self.phase = Phase::Done;
+        //= RFC 9112 (9.3): a connection is of no use if a body is not read to its end.
+        self.closes |= self.upload.is_owed();
+    }
+}
+
+/// See the module.
+pub(super) struct Client {
+    pub(super) from: SocketAddr,
+    /// Where it connected to.
+    pub(super) at: SocketAddr,
+    reader: RequestReader,
+    pub(super) exchanges: VecDeque<Exchange>,
+    pub(super) next: u64,
+    /// The body of the last request is being read.
+    in_body: bool,
+    head_since: Option<Instant>,
+    /// No more requests are read: what comes is thrown away.
+    pub(super) is_deaf: bool,
+    has_finished: bool,
+    pub(super) has_ended: bool,
+    pub(super) moved: Instant,
+    pub(super) alarm: Alarm,
+    pub(super) tunnel: Option<Box<Tunnel>>,
+}
+
+impl Client {
+    pub(super) fn new(from: SocketAddr, at: SocketAddr, now: Instant) -> Client {
+        Client {
+            from,
+            at,
+            reader: RequestReader::new(Limits::default()),
+            exchanges: VecDeque::new(),
+            next: 0,
+            in_body: false,
+            head_since: None,
+            is_deaf: false,
+            has_finished: false,
+            has_ended: false,
+            moved: now,
+            alarm: Alarm::default(),
+            tunnel: None,
+        }
+    }
+
+    /// The exchange with this number, if it is not over.
+    pub(super) fn exchange(&mut self, number: u64) -> Option<&mut Exchange> {
+        let first = self.exchanges.front()?.number;
+        let place = usize::try_from(number.checked_sub(first)?).ok()?;
+        self.exchanges.get_mut(place)
+    }
+
+    /// What came behind the head of a request for a tunnel.
+    pub(super) fn take_rest(&mut self) -> Vec<Body> {
+        self.reader.take_rest()
+    }
+
+    /// Is there room for what comes next?
+    fn has_room(&self, pipeline: usize, buffer: usize) -> bool {
+        if self.in_body {
+            self.exchanges.back().is_none_or(|x| x.upload.octets < buffer || x.phase == Phase::Done)
+        } else {
+            self.exchanges.len() < pipeline
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.exchanges.is_empty() && self.reader.is_between_messages()
+    }
+}
+
+/// What a client's reader gave.
+enum Step {
+    Head(RequestHead, Framing),
+    Body(Name),
+    End(Name),
+    Wrong(u16),
+    Nothing,
+}
+
+impl HttpCache {
+    /// Reads what there is and there is room for.
+    pub(super) fn read_client(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let (pipeline, buffer) = (self.config.client_pipeline as usize, self.buffer);
+        loop {
+            let Some(client) = self.clients.get_mut(socket) else { return };
+            if client.tunnel.is_some() {
+                return self.pump_tunnel(cx, net, socket);
+            }
+            if client.is_deaf {
+                while net.read(cx, socket, usize::MAX).is_some() {}
+                break;
+            }
+            if !client.has_room(pipeline, buffer) {
+                break;
+            }
+            match step(client, socket) {
+                Step::Head(head, framing) => self.request(cx, net, socket, head, framing),
+                Step::Body((_, number)) => {
+                    let most = self.config.max_upload.map_or(u64::MAX, |most| most.0);
+                    if client.exchange(number).is_some_and(|x| x.upload.taken > most) {
+                        self.fail(cx, net, (socket, number), 413);
+                    }
+                    self.upload(cx, net, (socket, number));
+                }
+                Step::End(name) => self.upload(cx, net, name),
+                Step::Wrong(status) => {
+                    // Answers to what came before go first.
+                    client.is_deaf = true;
+                    if client.in_body {
+                        client.in_body = false;
+                        let number = client.next - 1;
+                        self.fail(cx, net, (socket, number), status);
+                    } else {
+                        let mut exchange = Exchange::nonsense(client.next, cx.now);
+                        client.next += 1;
+                        self.counters.errors += 1;
+                        exchange.upload.is_complete = true;
+                        super::answers::own(&mut exchange, status, &self.config.name);
+                        client.exchanges.push_back(exchange);
+                    }
+                }
+                Step::Nothing => {
+                    let Some(body) = net.read(cx, socket, buffer) else { break };
+                    client.moved = cx.now;
+                    client.reader.feed(body);
+                    if !client.in_body && client.head_since.is_none() {
+                        client.head_since = Some(cx.now);
+                    }
+                }
+            }
+        }
+        self.pump_client(cx, net, socket);
+    }
+
+    /// Writes what the client takes.
+    pub(super) fn pump_client(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let had_room = client.exchanges.len() < self.config.client_pipeline as usize;
+        while let Some(exchange) = client.exchanges.front_mut() {
+            let before = exchange.held;
+            while let Some(piece) = exchange.out.front_mut() {
+                let taken = net.write(cx, socket, piece.clone()).min(piece.len());
+                exchange.held -= taken;
+                if taken < piece.len() {
+                    drop(piece.split_to(taken));
+                    break;
+                }
+                exchange.out.pop_front();
+            }
+            if exchange.held < before {
+                client.moved = cx.now;
+                if let Some(server) = exchange.server.filter(|_| before >= self.buffer) {
+                    self.work.push_back(Work::Server(server));
+                }
+            }
+            if !exchange.out.is_empty() || matches!(exchange.phase, Phase::Asked | Phase::Answering) {
+                break;
+            }
+            let is_broken = exchange.phase == Phase::Broken;
+            let (closes, until_close) = (exchange.closes, exchange.until_close);
+            self.counters.client_octets += exchange.octets;
+            if self.wants_log {
+                self.log.push_back(super::answers::line(cx.now, client.from, exchange));
+            }
+            client.exchanges.pop_front();
+            if is_broken && until_close {
+                // An end would look like the answer's.
+                net.reset(cx, socket);
+                return self.forget_client(cx, net, socket);
+            }
+            if closes || is_broken || (self.is_stopping && client.exchanges.is_empty()) {
+                client.is_deaf = true;
+                client.has_finished = true;
+                let rest = std::mem::take(&mut client.exchanges);
+                net.finish(cx, socket);
+                self.abandon(cx, net, socket, rest);
+                self.work.push_back(Work::Client(socket));
+                return self.watch_client(socket);
+            }
+        }
+        if client.has_ended && client.exchanges.is_empty() && !client.has_finished {
+            client.has_finished = true;
+            client.is_deaf = true;
+            net.finish(cx, socket);
+        } else if !had_room && client.exchanges.len() < self.config.client_pipeline as usize {
+            // What was not read for want of room is read now.
+            self.work.push_back(Work::Client(socket));
+        }
+        self.watch_client(socket);
+    }
+
+    /// Sets the client's deadline by what is awaited.
+    pub(super) fn watch_client(&mut self, socket: SocketId) {
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let at = self.config.client_deadline(client);
+        self.deadlines.set(socket, &mut client.alarm, at);
+    }
+
+    /// The client's deadline has come.
+    pub(super) fn client_is_late(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let at = self.config.client_deadline(client);
+        if at > cx.now {
+            return self.deadlines.set(socket, &mut client.alarm, at);
+        }
+        if client.is_idle() && !client.has_finished && client.tunnel.is_none() {
+            client.has_finished = true;
+            client.is_deaf = true;
+            client.moved = cx.now;
+            net.finish(cx, socket);
+            return self.watch_client(socket);
+        }
+        let is_asking = !client.is_deaf && !client.has_finished && client.tunnel.is_none();
+        if client.exchanges.is_empty() && is_asking {
+            //= RFC 9110 (15.5.9): half a request, and no more of it in time.
+            client.is_deaf = true;
+            let mut exchange = Exchange::nonsense(client.next, cx.now);
+            client.next += 1;
+            self.counters.errors += 1;
+            exchange.upload.is_complete = true;
+            super::answers::own(&mut exchange, 408, &self.config.name);
+            client.exchanges.push_back(exchange);
+            client.moved = cx.now;
+            return self.pump_client(cx, net, socket);
+        }
+        net.reset(cx, socket);
+        self.forget_client(cx, net, socket);
+    }
+
+    /// The client sends no more.
+    pub(super) fn client_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        client.has_ended = true;
+        if let Some(tunnel) = &mut client.tunnel {
+            tunnel.up.end();
+            return self.pump_tunnel(cx, net, socket);
+        }
+        if client.in_body && client.exchanges.back().is_some_and(|x| !x.upload.is_complete) {
+            // A body that broke off: nobody must take the part for the whole.
+            net.reset(cx, socket);
+            return self.forget_client(cx, net, socket);
+        }
+        self.pump_client(cx, net, socket);
+    }
+
+    /// Tells every client without a request that there will be no more answers.
+    pub(super) fn end_idle_clients(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.is_stopping = true;
+        for socket in self.clients.sockets() {
+            let Some(client) = self.clients.get_mut(socket) else { continue };
+            if client.is_idle() && client.tunnel.is_none() && !client.has_finished {
+                client.has_finished = true;
+                client.is_deaf = true;
+                client.moved = cx.now;
+                net.finish(cx, socket);
+                self.watch_client(socket);
+            }
+        }
+    }
+}
+
+/// Reads one thing.
+fn step(client: &mut Client, socket: SocketId) -> Step {
+    match client.reader.poll() {
+        Ok(Some(Item::Head(head, framing))) => {
+            client.in_body = true;
+            client.head_since = None;
+            Step::Head(head, framing)
+        }
+        Ok(Some(Item::Data(body))) => {
+            let name = (socket, client.next - 1);
+            if let Some(exchange) = client.exchange(name.1) {
+                exchange.upload.taken += body.len() as u64;
+                if exchange.phase != Phase::Done {
+                    exchange.upload.octets += body.len();
+                    exchange.upload.held.push_back(body);
+                }
+            }
+            Step::Body(name)
+        }
+        Ok(Some(Item::End(_))) => {
+            client.in_body = false;
+            let name = (socket, client.next - 1);
+            if let Some(exchange) = client.exchange(name.1) {
+                exchange.upload.is_complete = true;
+                // Nothing that follows will be answered.
+                client.is_deaf = exchange.closes;
+            }
+            Step::End(name)
+        }
+        // Requests have none.
+        Ok(Some(Item::Interim(_))) | Ok(None) => Step::Nothing,
+        Err(error) => Step::Wrong(error.status()),
+    }
+}
+
+impl super::config::Config {
+    fn client_deadline(&self, client: &Client) -> Instant {
+        if let Some(tunnel) = &client.tunnel {
+            return client.moved.max(tunnel.moved) + self.tunnel_timeout;
+        }
+        if client.has_finished {
+            return client.moved + LINGER;
+        }
+        match client.exchanges.front() {
+            None if client.is_idle() => client.moved + self.idle_timeout,
+            None => client.head_since.unwrap_or(client.moved) + self.head_timeout,
+            Some(first) if !first.out.is_empty() => client.moved + self.stall_timeout,
+            // The last request has a body that the client owes us.
+            Some(_)
+                if client.in_body && client.exchanges.back().is_some_and(|x| x.upload.held.is_empty()) =>
+            {
+                client.moved + self.stall_timeout
+            }
+            // It is the server's turn.
+            Some(_) => Instant::FAR_FUTURE,
+        }
+    }
+}

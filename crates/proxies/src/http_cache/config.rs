@@ -1,0 +1,143 @@
+//! Settings of the proxy.
+
+use airloom_base::units::Octets;
+use airloom_base::{ConfigError, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How clients come to the proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// They know nothing of it: connections to `ports` that pass its host are taken over. Requests go to the address that the
+    /// client meant, whatever their Host field says.
+    #[default]
+    Transparent,
+    /// They ask it for whole addresses, as a browser with a proxy set does.
+    Addressed,
+}
+
+/// A forwarding HTTP/1.1 proxy with a cache (RFC 9110, 9111, 9112).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How clients come to it.
+    pub mode: Mode,
+    /// The ports it serves: 80 if it is transparent, 3128 if it is addressed.
+    pub ports: Option<Vec<u16>>,
+    /// Its name in the `Via` field; a request that carries it already goes in a circle.
+    pub name: String,
+    /// Keep connections of clients open where they want that?
+    pub client_keep_alive: bool,
+    /// Keep them for clients of HTTP/1.0 that ask for it, as products of 2004 did? The standard forbids it.
+    pub keep_alive_10: bool,
+    /// Requests of one client's connection that are worked on at a time; further ones wait unread.
+    pub client_pipeline: u32,
+    /// Keep connections to servers open where they want that?
+    pub server_keep_alive: bool,
+    /// Requests on one connection to a server that wait for their answer; more than 1 is pipelining.
+    pub server_pipeline: u32,
+    /// Connections to one server at a time; further requests to it wait.
+    pub server_connections: u32,
+    /// Requests to one server that wait for a connection; further ones are answered with 503.
+    pub server_queue: u32,
+    /// Octets of all answers that are kept together; 0 keeps none.
+    pub capacity: Octets,
+    /// Octets of the largest answer that is kept.
+    pub max_object: Octets,
+    /// How long an answer is fresh that says nothing about it, not even when it was changed.
+    pub assume_fresh: Duration,
+    /// Octets of a body that are held on their way in one direction; beyond that it does not read.
+    pub buffer: Octets,
+    /// Octets of the largest body of a request; larger ones are answered with 413. No limit if not given.
+    pub max_upload: Option<Octets>,
+    /// How long a request's head may take from its first octet on.
+    pub head_timeout: Duration,
+    /// How long a connection of a client without a request stays open.
+    pub idle_timeout: Duration,
+    /// How long a client may take nothing of an answer, or give nothing of a body.
+    pub stall_timeout: Duration,
+    /// How long a server may be silent while something is expected of it.
+    pub server_timeout: Duration,
+    /// How long a connection to a server without a request stays open.
+    pub server_idle_timeout: Duration,
+    /// How long nothing may move in a tunnel.
+    pub tunnel_timeout: Duration,
+    /// Ports to which tunnels may lead (CONNECT).
+    pub connect_ports: Vec<u16>,
+    /// Clients at a time; further ones are reset.
+    pub max_connections: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            mode: Mode::Transparent,
+            ports: None,
+            name: "airloom".into(),
+            client_keep_alive: true,
+            keep_alive_10: false,
+            client_pipeline: 4,
+            server_keep_alive: true,
+            server_pipeline: 1,
+            server_connections: 6,
+            server_queue: 1_000,
+            capacity: Octets(1_000_000),
+            max_object: Octets(1_000_000),
+            assume_fresh: Duration::ZERO,
+            buffer: Octets(65_536),
+            max_upload: None,
+            head_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(60),
+            stall_timeout: Duration::from_secs(60),
+            server_timeout: Duration::from_secs(60),
+            server_idle_timeout: Duration::from_secs(30),
+            tunnel_timeout: Duration::from_secs(600),
+            connect_ports: vec![443],
+            max_connections: 10_000,
+        }
+    }
+}
+
+impl Config {
+    /// Settings that no proxy can work with?
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let positive = [
+            ("client_pipeline", u64::from(self.client_pipeline)),
+            ("server_pipeline", u64::from(self.server_pipeline)),
+            ("server_connections", u64::from(self.server_connections)),
+            ("server_queue", u64::from(self.server_queue)),
+            ("buffer", self.buffer.0),
+            ("max_connections", u64::from(self.max_connections)),
+            ("head_timeout", self.head_timeout.as_nanos()),
+            ("idle_timeout", self.idle_timeout.as_nanos()),
+            ("stall_timeout", self.stall_timeout.as_nanos()),
+            ("server_timeout", self.server_timeout.as_nanos()),
+            ("server_idle_timeout", self.server_idle_timeout.as_nanos()),
+            ("tunnel_timeout", self.tunnel_timeout.as_nanos()),
+        ];
+        if let Some((key, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return Err(ConfigError::at(key, "must be more than 0"));
+        }
+        if self.ports.as_ref().is_some_and(Vec::is_empty) {
+            return Err(ConfigError::at("ports", "names no port; leave it out for the usual one"));
+        }
+        //= RFC 9110 (7.6.3): a pseudonym is a token.
+        let is_token = |o: u8| o.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&o);
+        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+            return Err(ConfigError::at("name", "must be a word of letters, digits, - and ."));
+        }
+        Ok(())
+    }
+
+    pub(super) fn ports(&self) -> Vec<u16> {
+        let usual = match self.mode {
+            Mode::Transparent => 80,
+            Mode::Addressed => 3128,
+        };
+        self.ports.clone().unwrap_or_else(|| vec![usual])
+    }
+}

@@ -1,0 +1,261 @@
+//! Answers of servers: passed on, kept, or taken as the word that nothing has changed.
+
+use std::sync::Arc;
+
+use airloom_base::{Body, Cx, SocketId, Sockets};
+use airloom_content::http::message::{Fields, Method, ResponseHead, Version};
+use airloom_content::http::v1::{BodyLength, Framing, Receiver, persists};
+use bytes::Bytes;
+
+use super::answers;
+use super::app::HttpCache;
+use super::client::{Exchange, Keeping, Name, Phase};
+use super::directives::Directives;
+use super::store::{Collected, Stored, lines};
+use super::target::target;
+use super::{forward, policy};
+
+impl HttpCache {
+    /// An answer that is not the final one. False if it may not come.
+    pub(super) fn interim(&mut self, name: Name, head: &ResponseHead) -> bool {
+        //= RFC 9110 (15.2.2): nobody has asked for another protocol.
+        if head.status == 101 {
+            return false;
+        }
+        let via = self.config.name.clone();
+        let Some(exchange) = self.exchange(name) else { return true };
+        //= RFC 9110 (15.2): passed on, but not to clients of HTTP/1.0, who know nothing of them. Not without end either.
+        if exchange.head.version == Version::Http11
+            && exchange.held < 65_536
+            && exchange.phase == Phase::Asked
+        {
+            let fields = forward::response(&head.fields, head.version, &via);
+            let mut octets = Vec::new();
+            let (status, reason) = (head.status, head.reason.clone());
+            ResponseHead { version: Version::Http11, status, reason, fields }.emit(&mut octets);
+            exchange.push(Body::Real(octets.into()));
+        }
+        true
+    }
+
+    /// The head of the final answer. False if the connection is of no use.
+    pub(super) fn response(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        name: Name,
+        head: ResponseHead,
+        framing: Framing,
+    ) -> bool {
+        let stays = persists(head.version, &head.fields, Receiver::Client)
+            && !framing.must_close
+            && framing.length != BodyLength::UntilClose;
+        if let Some(server) = self.servers.get_mut(socket) {
+            server.persists &= stays;
+            if let Some(origin) = self.origins.get_mut(&server.key) {
+                origin.version = Some(head.version);
+            }
+        }
+        let (today, is_stopping) = (self.today(cx.now), self.is_stopping);
+        let assumed = self.config.assume_fresh.as_nanos() / 1_000_000_000;
+        let via = self.config.name.clone();
+        let max_object = self.config.max_object.0.min(self.config.capacity.0);
+        let Some(exchange) = self.exchange(name) else { return false };
+        exchange.how = "miss";
+        exchange.closes |= is_stopping;
+        if exchange.phase != Phase::Asked {
+            return exchange.phase == Phase::Done;
+        }
+        let mut fields = forward::response(&head.fields, head.version, &via);
+        let took = cx.now.since(exchange.sent).as_nanos() / 1_000_000_000;
+        if let Some(kept) = exchange.checking.take_if(|_| head.status == 304) {
+            let fresh = freshened(&kept, &fields, cx, today, took, assumed);
+            let fresh = Arc::new(fresh);
+            answers::stored(exchange, &fresh, cx.now, "validated");
+            let key = exchange.key.clone();
+            self.counters.validated += 1;
+            self.store.insert(&key, fresh);
+            self.pump_client(cx, net, name.0);
+            return true;
+        }
+        //= RFC 9110 (6.6.1): an answer without a date gets the one of its arrival.
+        if fields.first("date").is_none()
+            && let Some(today) = today
+        {
+            fields.push("Date", policy::date_text(today));
+        }
+        let said = Directives::of(&fields);
+        let method = exchange.head.method.clone();
+        let is_part = exchange.head.fields.first("range").is_some();
+        let is_known =
+            matches!(framing.length, BodyLength::None | BodyLength::Exactly(_) | BodyLength::Chunked);
+        let fits = !matches!(framing.length, BodyLength::Exactly(n) if n > max_object);
+        if is_known
+            && fits
+            && !is_part
+            && policy::may_store(&method, &exchange.head.fields, head.status, &fields, &said, assumed > 0)
+        {
+            let made = policy::date(&fields, "date").or(today).unwrap_or(0);
+            let kept = without_age(&fields);
+            exchange.keeping = Some(Keeping {
+                stored: Stored {
+                    status: head.status,
+                    reason: head.reason.clone(),
+                    lines: lines(&kept),
+                    body: Vec::new(),
+                    length: 0,
+                    varying: policy::varying(&fields, &exchange.head.fields),
+                    received: cx.now,
+                    initial_age: policy::initial_age(&fields, today, took),
+                    lifetime: policy::lifetime(&fields, &said, made, assumed),
+                    said,
+                    fields: kept,
+                },
+                body: Collected::default(),
+            });
+        }
+        begin(exchange, &head, &fields, framing);
+        if !matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace)
+            && matches!(head.status, 200..=399)
+        {
+            self.invalidate(name, &head);
+        }
+        true
+    }
+
+    /// A piece of the answer's body.
+    pub(super) fn response_body(&mut self, name: Name, piece: Body) {
+        let most = self.config.max_object.0.min(self.config.capacity.0);
+        let Some(exchange) = self.exchange(name).filter(|x| x.phase == Phase::Answering) else { return };
+        if let Some(keeping) = &mut exchange.keeping {
+            if keeping.body.length + piece.len() as u64 > most {
+                exchange.keeping = None;
+            } else {
+                keeping.body.push(piece.clone());
+            }
+        }
+        exchange.push_body(piece);
+    }
+
+    /// The answer is complete. False if its request was not sent whole.
+    pub(super) fn response_end(&mut self, name: Name) -> bool {
+        let Some(exchange) = self.exchange(name) else { return true };
+        exchange.server = None;
+        let was_whole = !exchange.upload.is_owed() && exchange.upload.held.is_empty();
+        if exchange.phase != Phase::Answering {
+            return was_whole;
+        }
+        exchange.complete();
+        let (key, keeping) = (exchange.key.clone(), exchange.keeping.take());
+        if let Some(Keeping { mut stored, body }) = keeping {
+            stored.length = body.length;
+            stored.body = body.finish();
+            self.store.insert(&key, Arc::new(stored));
+            self.counters.stored += 1;
+        }
+        was_whole
+    }
+
+    /// A request that changes something makes what is kept of its target useless.
+    fn invalidate(&mut self, name: Name, head: &ResponseHead) {
+        let mode = self.config.mode;
+        let Some(exchange) = self.exchange(name) else { return };
+        let (key, request, own) = (exchange.key.clone(), exchange.head.clone(), exchange.target.clone());
+        self.store.remove(&key);
+        //= RFC 9111 (4.4): Location and Content-Location too, of the same origin.
+        let Some(own) = own else { return };
+        let prefix = key.len() - own.path.len();
+        for field in ["location", "content-location"] {
+            let Some(place) = head.fields.first(field) else { continue };
+            let path: Bytes = if place.starts_with(b"/") && !place.starts_with(b"//") {
+                place.to_vec().into()
+            } else {
+                let request = airloom_content::http::message::RequestHead {
+                    target: place.to_vec().into(),
+                    ..request.clone()
+                };
+                match target(&request, mode) {
+                    Ok(other) if (&other.host, other.port) == (&own.host, own.port) => other.path,
+                    _ => continue,
+                }
+            };
+            self.store.remove(&[&key[..prefix], &path].concat().into());
+        }
+    }
+}
+
+/// Passes the head of an answer on, framed anew.
+fn begin(exchange: &mut Exchange, head: &ResponseHead, fields: &Fields, framing: Framing) {
+    let mut text = Vec::with_capacity(512);
+    text.extend_from_slice(format!("HTTP/1.1 {:03} ", head.status).as_bytes());
+    text.extend_from_slice(&head.reason);
+    text.extend_from_slice(b"\r\n");
+    text.extend_from_slice(&lines(fields));
+    match framing.length {
+        BodyLength::Exactly(n) => text.extend_from_slice(format!("Content-Length: {n}\r\n").as_bytes()),
+        BodyLength::None if matches!(head.status, 204 | 304) => {}
+        //= RFC 9110 (8.6): in the answer to HEAD it is what GET would give.
+        BodyLength::None if exchange.head.method == Method::Head => {
+            if let (Some(n), None) =
+                (head.fields.first("content-length"), head.fields.first("transfer-encoding"))
+                && n.iter().all(u8::is_ascii_digit)
+            {
+                for part in [b"Content-Length: ", n, b"\r\n"] {
+                    text.extend_from_slice(part);
+                }
+            }
+        }
+        BodyLength::None => text.extend_from_slice(b"Content-Length: 0\r\n"),
+        //= RFC 9112 (6.1): no chunks for HTTP/1.0: the body ends with the connection.
+        _ if exchange.head.version == Version::Http10 => {
+            exchange.until_close = true;
+            exchange.closes = true;
+        }
+        _ => {
+            exchange.chunks = Some(false);
+            text.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+        }
+    }
+    text.extend_from_slice(answers::connection(exchange).as_bytes());
+    text.extend_from_slice(b"\r\n");
+    exchange.status = head.status;
+    exchange.phase = Phase::Answering;
+    exchange.push(Body::Real(text.into()));
+}
+
+/// What is kept, after its server said that it has not changed (RFC 9111, 4.3.4).
+fn freshened(kept: &Stored, news: &Fields, cx: &Cx, today: Option<u64>, took: u64, assumed: u64) -> Stored {
+    let mut fields = Fields::default();
+    let is_news = |name: &[u8]| news.iter().any(|field| field.name.eq_ignore_ascii_case(name));
+    for field in kept.fields.iter().filter(|field| !is_news(&field.name)) {
+        fields.push(field.name.clone(), field.value.clone());
+    }
+    for field in news.iter() {
+        fields.push(field.name.clone(), field.value.clone());
+    }
+    if fields.first("date").is_none()
+        && let Some(today) = today
+    {
+        fields.push("Date", policy::date_text(today));
+    }
+    let said = Directives::of(&fields);
+    let made = policy::date(&fields, "date").or(today).unwrap_or(0);
+    let without = without_age(&fields);
+    Stored {
+        lines: lines(&without),
+        received: cx.now,
+        initial_age: policy::initial_age(news, today, took),
+        lifetime: policy::lifetime(&fields, &said, made, assumed),
+        said,
+        fields: without,
+        ..kept.clone()
+    }
+}
+
+/// Our own Age takes the place of the one that came.
+fn without_age(fields: &Fields) -> Fields {
+    let mut fields = fields.clone();
+    fields.remove("age");
+    fields
+}

@@ -1,0 +1,352 @@
+//! A connection to a server: requests out, their answers in, in order.
+
+use std::collections::VecDeque;
+
+use airloom_apps::net::Alarm;
+use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
+use airloom_content::http::v1::{BodyLength, Item, Limits, ResponseReader};
+
+use super::app::{HttpCache, Work};
+use super::client::{Name, Phase};
+use super::origins::Key;
+use super::requests::next_upload;
+
+/// See the module.
+pub(super) struct Server {
+    pub(super) key: Key,
+    is_open: bool,
+    pub(super) in_flight: VecDeque<Name>,
+    pub(super) reader: ResponseReader,
+    /// Heads and pieces of bodies that are not written yet.
+    out: VecDeque<Body>,
+    /// Whose body is being sent.
+    uploading: Option<Name>,
+    /// Answers that were complete.
+    answers: u64,
+    /// Something of the answer to the first in flight has come.
+    pub(super) is_answering: bool,
+    /// It carries further requests.
+    pub(super) persists: bool,
+    pub(super) moved: Instant,
+    pub(super) alarm: Alarm,
+}
+
+impl Server {
+    pub(super) fn new(key: Key, now: Instant) -> Server {
+        Server {
+            key,
+            is_open: false,
+            in_flight: VecDeque::new(),
+            reader: ResponseReader::new(Limits::default()),
+            out: VecDeque::new(),
+            uploading: None,
+            answers: 0,
+            is_answering: false,
+            persists: true,
+            moved: now,
+            alarm: Alarm::default(),
+        }
+    }
+
+    /// How many requests are on it, if it takes another one: it has shown that it stays, and no body is on its way.
+    pub(super) fn load(&self) -> Option<usize> {
+        let takes = self.is_open && self.persists && self.answers > 0 && self.uploading.is_none();
+        takes.then_some(self.in_flight.len())
+    }
+}
+
+/// What a server's reader led to.
+enum Step {
+    Going,
+    /// An answer is complete; does the connection carry another one?
+    Complete(Name, bool),
+    Wrong,
+    Nothing,
+}
+
+impl HttpCache {
+    /// Sends a request on a connection.
+    pub(super) fn assign(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, socket: SocketId) {
+        let closes = !self.config.server_keep_alive;
+        let Some(exchange) = self.clients.get_mut(name.0).and_then(|c| c.exchange(name.1)) else { return };
+        exchange.server = Some(socket);
+        exchange.sent = cx.now;
+        let method = exchange.head.method.clone();
+        let has_body = exchange.upload.length != BodyLength::None;
+        let may_repeat = exchange.may_repeat();
+        let head = match self.clients.get_mut(name.0).and_then(|c| c.exchange(name.1)) {
+            Some(exchange) => super::requests::forwarded(exchange, closes, &self.config.name),
+            None => return,
+        };
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        server.reader.expect(method);
+        server.out.push_back(Body::Real(head.into()));
+        server.in_flight.push_back(name);
+        server.moved = cx.now;
+        server.persists &= !closes;
+        if has_body || !may_repeat {
+            // Nothing goes behind it until its answer is there.
+            server.uploading = Some(name);
+        }
+        self.watch_server(socket);
+        self.write_server(cx, net, socket);
+    }
+
+    /// A connection is open.
+    pub(super) fn server_opened(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        server.is_open = true;
+        server.moved = cx.now;
+        self.counters.server_connections += 1;
+        self.write_server(cx, net, socket);
+    }
+
+    /// Writes what a server takes.
+    pub(super) fn write_server(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let HttpCache { servers, clients, .. } = self;
+        let Some(server) = servers.get_mut(socket).filter(|s| s.is_open) else { return };
+        let mut freed = None;
+        loop {
+            if server.out.is_empty() {
+                let Some(name) = server.uploading else { break };
+                let client = clients.get_mut(name.0);
+                let Some(piece) = client.and_then(|c| c.exchange(name.1)).and_then(next_upload) else {
+                    break;
+                };
+                freed = Some(name.0);
+                server.out.push_back(piece);
+            }
+            let Some(first) = server.out.front_mut() else { break };
+            let taken = net.write(cx, socket, first.clone()).min(first.len());
+            server.moved = if taken > 0 { cx.now } else { server.moved };
+            if taken < first.len() {
+                drop(first.split_to(taken));
+                break;
+            }
+            server.out.pop_front();
+        }
+        if let Some(client) = freed {
+            self.work.push_back(Work::Client(client));
+        }
+        self.watch_server(socket);
+    }
+
+    /// Reads what has come and there is room for.
+    pub(super) fn read_server(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        loop {
+            let Some(server) = self.servers.get_mut(socket) else { return };
+            let front = server.in_flight.front().copied();
+            if let Some(name) = front
+                && self
+                    .clients
+                    .get_mut(name.0)
+                    .and_then(|c| c.exchange(name.1))
+                    .is_some_and(|x| x.held >= self.buffer)
+            {
+                break;
+            }
+            match self.step_server(cx, net, socket, front) {
+                Step::Going => {}
+                Step::Complete(name, stays) => {
+                    self.pump_client(cx, net, name.0);
+                    if !stays {
+                        net.finish(cx, socket);
+                        return self.forget_server(cx, net, socket, 502);
+                    }
+                    let Some(server) = self.servers.get_mut(socket) else { return };
+                    let key = server.key.clone();
+                    self.dispatch(cx, net, &key);
+                }
+                Step::Wrong => {
+                    net.reset(cx, socket);
+                    return self.forget_server(cx, net, socket, 502);
+                }
+                Step::Nothing => {
+                    let Some(body) = net.read(cx, socket, self.buffer) else { break };
+                    let Some(server) = self.servers.get_mut(socket) else { return };
+                    server.moved = cx.now;
+                    server.reader.feed(body);
+                }
+            }
+        }
+        if let Some(server) = self.servers.get_mut(socket)
+            && let Some(name) = server.in_flight.front().copied()
+        {
+            self.pump_client(cx, net, name.0);
+        }
+        self.watch_server(socket);
+    }
+
+    fn step_server(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        front: Option<Name>,
+    ) -> Step {
+        let Some(server) = self.servers.get_mut(socket) else { return Step::Nothing };
+        let item = match server.reader.poll() {
+            Ok(Some(item)) => item,
+            Ok(None) => return Step::Nothing,
+            // Also what answers no request.
+            Err(_) => return Step::Wrong,
+        };
+        let Some(name) = front else { return Step::Wrong };
+        server.is_answering = true;
+        match item {
+            Item::Interim(head) => {
+                if self.interim(name, &head) {
+                    Step::Going
+                } else {
+                    Step::Wrong
+                }
+            }
+            Item::Head(head, framing) => {
+                if self.response(cx, net, socket, name, head, framing) {
+                    Step::Going
+                } else {
+                    Step::Wrong
+                }
+            }
+            Item::Data(body) => {
+                self.counters.server_octets += body.len() as u64;
+                self.response_body(name, body);
+                Step::Going
+            }
+            Item::End(_) => {
+                server.in_flight.pop_front();
+                server.is_answering = false;
+                server.answers += 1;
+                // What was not sent of its request is not sent any more.
+                let was_sent = server.out.is_empty() || server.uploading != Some(name);
+                if server.uploading == Some(name) {
+                    server.uploading = None;
+                }
+                let persists = server.persists;
+                let was_whole = self.response_end(name);
+                Step::Complete(name, persists && was_sent && was_whole)
+            }
+        }
+    }
+
+    /// The server sends no more.
+    pub(super) fn server_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        self.read_server(cx, net, socket);
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        let front = server.in_flight.front().copied();
+        if let Ok(Some(_)) = server.reader.finish()
+            && let Some(name) = front
+        {
+            server.in_flight.pop_front();
+            self.response_end(name);
+            self.pump_client(cx, net, name.0);
+        }
+        net.finish(cx, socket);
+        self.forget_server(cx, net, socket, 502);
+    }
+
+    /// A connection to a server is over.
+    pub(super) fn server_closed(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        why: CloseReason,
+    ) {
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        if server.is_open {
+            return self.forget_server(cx, net, socket, 502);
+        }
+        self.counters.server_failed += 1;
+        let status = if why == CloseReason::TimedOut { 504 } else { 502 };
+        let (key, names) = (server.key.clone(), std::mem::take(&mut server.in_flight));
+        self.drop_server(socket);
+        for name in names {
+            self.not_opened(cx, net, &key, name, status);
+        }
+        self.dispatch(cx, net, &key);
+    }
+
+    /// A connection is of no use any more, for whatever reason: what was asked on it is asked again or has failed.
+    pub(super) fn forget_server(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        status: u16,
+    ) {
+        let Some(server) = self.drop_server(socket) else { return };
+        // From the last to the first: they are to wait in their order, in front of the others.
+        for (place, name) in server.in_flight.iter().enumerate().rev() {
+            let Some(exchange) = self.exchange(*name).filter(|x| x.server == Some(socket)) else { continue };
+            exchange.server = None;
+            let has_begun = place == 0 && server.is_answering;
+            //= RFC 9112 (9.3.1): what changes nothing is sent again, once, if the connection had carried an answer before.
+            let again = exchange.phase == Phase::Asked
+                && !has_begun
+                && !exchange.was_retried
+                && exchange.may_repeat()
+                && server.answers > 0;
+            if again {
+                exchange.was_retried = true;
+                self.counters.retries += 1;
+                self.again(&server.key, *name);
+            } else if exchange.phase == Phase::Asked {
+                self.fail_or_stale(cx, net, *name, status);
+            } else {
+                self.fail(cx, net, *name, status);
+            }
+            self.work.push_back(Work::Client(name.0));
+        }
+        self.dispatch(cx, net, &server.key);
+    }
+
+    fn drop_server(&mut self, socket: SocketId) -> Option<Server> {
+        let server = self.servers.remove(socket)?;
+        self.deadlines.forget(socket, &server.alarm);
+        if let Some(origin) = self.origins.get_mut(&server.key) {
+            origin.servers.retain(|other| *other != socket);
+        }
+        Some(server)
+    }
+
+    /// Nobody waits for what comes on it: it is not read to its end.
+    pub(super) fn leave_server(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        net.reset(cx, socket);
+        self.forget_server(cx, net, socket, 502);
+    }
+
+    fn watch_server(&mut self, socket: SocketId) {
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        let at = self.config.server_deadline(server);
+        self.deadlines.set(socket, &mut server.alarm, at);
+    }
+
+    /// The server's deadline has come.
+    pub(super) fn server_is_late(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(server) = self.servers.get_mut(socket) else { return };
+        let mut at = self.config.server_deadline(server);
+        // Where the client does not take what has come, the server is not to blame.
+        if let Some(name) = server.in_flight.front().copied()
+            && self.clients.get_mut(name.0).and_then(|c| c.exchange(name.1)).is_some_and(|x| x.held > 0)
+        {
+            at = at.max(cx.now + self.config.server_timeout);
+        }
+        if at > cx.now {
+            if let Some(server) = self.servers.get_mut(socket) {
+                self.deadlines.set(socket, &mut server.alarm, at);
+            }
+            return;
+        }
+        net.reset(cx, socket);
+        self.forget_server(cx, net, socket, 504);
+    }
+}
+
+impl super::config::Config {
+    fn server_deadline(&self, server: &Server) -> Instant {
+        let patience =
+            if server.in_flight.is_empty() { self.server_idle_timeout } else { self.server_timeout };
+        server.moved + patience
+    }
+}

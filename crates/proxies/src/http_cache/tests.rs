@@ -1,0 +1,774 @@
+//! The proxy between octets: what a client says, what servers say, and what each of them hears.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use airloom_base::service::Datagram;
+use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
+use proptest::prelude::*;
+
+use super::HttpCache;
+use super::config::{Config, Mode};
+
+/// What happened to a socket of the proxy.
+#[derive(Debug, Default)]
+struct Wire {
+    /// What it is to read.
+    inbox: VecDeque<Vec<u8>>,
+    /// What it has written.
+    heard: Vec<u8>,
+    /// How much of its writes is taken; nothing beyond.
+    room: Option<usize>,
+    finished: bool,
+    reset: bool,
+    /// The world has opened it, and has ended its side.
+    is_open: bool,
+    has_ended: bool,
+}
+
+/// Streams in memory.
+#[derive(Default)]
+struct Memory {
+    wires: BTreeMap<u32, Wire>,
+    connected: Vec<(SocketId, SocketAddr)>,
+    next: u32,
+}
+
+impl Memory {
+    fn socket(&mut self) -> SocketId {
+        self.next += 1;
+        self.wires.insert(self.next, Wire::default());
+        SocketId { slot: self.next, generation: 1, stream: 0 }
+    }
+
+    fn wire(&mut self, socket: SocketId) -> &mut Wire {
+        self.wires.get_mut(&socket.slot).expect("a socket of ours")
+    }
+}
+
+impl Sockets for Memory {
+    fn connect(&mut self, _: &mut Cx, to: SocketAddr) -> SocketId {
+        let socket = self.socket();
+        self.connected.push((socket, to));
+        socket
+    }
+    fn write(&mut self, _: &mut Cx, socket: SocketId, body: Body) -> usize {
+        let wire = self.wire(socket);
+        assert!(!wire.finished && !wire.reset, "written after the end");
+        let len = wire.room.map_or(body.len(), |room| room.min(body.len()));
+        wire.room = wire.room.map(|room| room - len);
+        wire.heard.extend_from_slice(&body.to_bytes()[..len]);
+        len
+    }
+    fn read(&mut self, _: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
+        let wire = self.wire(socket);
+        let mut first = wire.inbox.pop_front()?;
+        if first.len() > max {
+            wire.inbox.push_front(first.split_off(max));
+        }
+        Some(Body::Real(first.into()))
+    }
+    fn unacknowledged(&self, _: SocketId) -> u64 {
+        0
+    }
+    fn finish(&mut self, _: &mut Cx, socket: SocketId) {
+        self.wire(socket).finished = true;
+    }
+    fn reset(&mut self, _: &mut Cx, socket: SocketId) {
+        self.wire(socket).reset = true;
+    }
+    fn send_datagram(&mut self, _: &mut Cx, _: Datagram) {}
+    fn flow(&self, _: SocketId) -> u32 {
+        0
+    }
+}
+
+/// The proxy, and a clock.
+struct Bench {
+    cache: HttpCache,
+    net: Memory,
+    now: Instant,
+    records: Outbox,
+    /// Servers that were looked at.
+    seen: usize,
+}
+
+fn config() -> Config {
+    Config { mode: Mode::Addressed, ..Config::default() }
+}
+
+impl Bench {
+    fn new(config: Config) -> Bench {
+        let names = [("a", "10.0.0.1"), ("b", "10.0.0.2")];
+        let names = names.map(|(name, at)| (name.to_owned(), at.parse().expect("an address")));
+        let mut cache = HttpCache::new(config, Some(names.into_iter().collect())).expect("settings");
+        cache.set_calendar(784_111_777);
+        Bench { cache, net: Memory::default(), now: Instant::ZERO, records: Outbox::default(), seen: 0 }
+    }
+
+    fn event(&mut self, socket: SocketId, event: SocketEvent) {
+        let mut cx = Cx { now: self.now, records: &mut self.records };
+        self.cache.handle_event(&mut cx, &mut self.net, socket, event);
+    }
+
+    fn client(&mut self) -> SocketId {
+        let socket = self.net.socket();
+        let at = |text: &str| text.parse().expect("an address");
+        self.event(socket, SocketEvent::Accepted { at: at("10.0.0.9:80"), from: at("10.0.0.7:1234") });
+        socket
+    }
+
+    fn say(&mut self, socket: SocketId, text: impl AsRef<[u8]>) {
+        self.net.wire(socket).inbox.push_back(text.as_ref().to_vec());
+        self.event(socket, SocketEvent::Readable(1));
+    }
+
+    /// What a socket has heard since it was last asked.
+    fn heard(&mut self, socket: SocketId) -> String {
+        let heard = std::mem::take(&mut self.net.wire(socket).heard);
+        String::from_utf8_lossy(&heard).into_owned()
+    }
+
+    /// The next connection to a server, opened.
+    fn server(&mut self) -> SocketId {
+        let (socket, _) = *self.net.connected.get(self.seen).expect("a connection to a server");
+        self.seen += 1;
+        self.event(socket, SocketEvent::Opened);
+        socket
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        let until = self.now + Duration::from_secs(seconds);
+        while let Some(at) = self.cache.poll_timeout().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            let mut cx = Cx { now: self.now, records: &mut self.records };
+            self.cache.handle_timeout(&mut cx, &mut self.net);
+        }
+        self.now = until;
+    }
+
+    /// One exchange on a new connection of the client: what it hears if the server (if one is asked) says `answer`, and what
+    /// the server heard.
+    fn ask(&mut self, request: &str, answer: &str) -> (String, Option<String>) {
+        let client = self.client();
+        self.say(client, request);
+        let asked = if self.net.connected.len() > self.seen {
+            let server = self.server();
+            let asked = self.heard(server);
+            self.say(server, answer);
+            self.event(server, SocketEvent::Finished);
+            Some(asked)
+        } else {
+            None
+        };
+        (self.heard(client), asked)
+    }
+}
+
+const GET: &str = "GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n";
+const FRESH: &str = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nhello";
+
+#[test]
+fn a_fresh_answer_is_used_again_and_says_how_old_it_is() {
+    let mut bench = Bench::new(config());
+    let (first, asked) = bench.ask(GET, FRESH);
+    assert!(first.starts_with("HTTP/1.1 200 OK\r\n") && first.ends_with("\r\n\r\nhello"), "{first}");
+    assert_eq!(asked.as_deref(), Some("GET /x HTTP/1.1\r\nHost: a\r\nVia: 1.1 airloom\r\n\r\n"));
+    bench.wait(7);
+    let (second, asked) = bench.ask(GET, "");
+    assert_eq!(asked, None);
+    assert!(
+        second.contains("Age: 7\r\n") && second.contains("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
+        "{second}"
+    );
+    assert!(second.contains("Via: 1.1 airloom\r\n") && second.ends_with("hello"));
+    let (head, asked) = bench.ask("HEAD http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "");
+    assert_eq!(asked, None);
+    assert!(head.contains("Content-Length: 5\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    bench.wait(60);
+    assert!(bench.ask(GET, FRESH).1.is_some(), "too old, and nothing to check it by");
+    let c = bench.cache.counters();
+    assert_eq!((c.requests, c.hits, c.misses, c.stored), (4, 2, 2, 2));
+}
+
+#[test]
+fn an_old_answer_is_checked_and_its_fields_made_new() {
+    let mut bench = Bench::new(config());
+    let tagged = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nETag: \"v1\"\r\nX-N: 1\r\nContent-Length: 2\r\n\r\nv1";
+    bench.ask(GET, tagged);
+    bench.wait(5);
+    let unchanged =
+        "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=30\r\nX-N: 2\r\n\r\n";
+    let (heard, asked) = bench.ask(GET, unchanged);
+    assert!(asked.is_some_and(|asked| asked.contains("If-None-Match: \"v1\"\r\n")));
+    assert!(heard.starts_with("HTTP/1.1 200 OK\r\n") && heard.contains("X-N: 2\r\n"), "{heard}");
+    assert!(heard.ends_with("v1") && !heard.contains("X-N: 1"));
+    bench.wait(20);
+    // Its own condition is judged here.
+    let conditional = "GET http://a/x HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v0\", \"v1\"\r\n\r\n";
+    let (heard, asked) = bench.ask(conditional, "");
+    assert_eq!(asked, None);
+    assert!(heard.starts_with("HTTP/1.1 304 Not Modified\r\n") && heard.ends_with("\r\n\r\n"), "{heard}");
+    bench.wait(20);
+    let (heard, _) = bench.ask(GET, "HTTP/1.1 200 OK\r\nETag: \"v2\"\r\nContent-Length: 2\r\n\r\nv2");
+    assert!(heard.ends_with("v2"));
+}
+
+#[test]
+fn what_cannot_be_checked_is_used_stale_only_where_its_server_allows_it() {
+    for (control, status) in [("max-age=1", "200"), ("max-age=1, must-revalidate", "504")] {
+        let mut bench = Bench::new(config());
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nETag: \"1\"\r\nContent-Length: 2\r\n\r\nok"
+        );
+        bench.ask(GET, &answer);
+        bench.wait(100);
+        let client = bench.client();
+        bench.say(client, GET);
+        let (server, _) = bench.net.connected[1];
+        bench.event(server, SocketEvent::Closed(CloseReason::Refused));
+        let heard = bench.heard(client);
+        assert!(heard.starts_with(&format!("HTTP/1.1 {status} ")), "{control}: {heard}");
+    }
+}
+
+#[test]
+fn answers_leave_in_the_order_of_their_requests() {
+    let mut bench = Bench::new(config());
+    let client = bench.client();
+    bench.say(client, "GET http://a/1 HTTP/1.1\r\nHost: a\r\n\r\nGET http://b/2 HTTP/1.1\r\nHost: b\r\n\r\n");
+    let (first, second) = (bench.server(), bench.server());
+    bench.say(second, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo");
+    assert_eq!(bench.heard(client), "");
+    bench.say(first, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none");
+    let heard = bench.heard(client);
+    let (one, two) = (heard.find("one"), heard.find("two"));
+    assert!(one.is_some() && one < two, "{heard}");
+}
+
+#[test]
+fn requests_beyond_the_pipeline_wait_unread() {
+    let mut bench = Bench::new(Config { client_pipeline: 2, ..config() });
+    let client = bench.client();
+    let all: String = (0..5).map(|n| format!("GET http://a/{n} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+    bench.say(client, all);
+    let first = (bench.server(), bench.server());
+    assert_eq!(bench.net.connected.len(), 2);
+    for server in [first.1, first.0, first.0, first.1, first.0] {
+        bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+    }
+    assert_eq!(bench.heard(client).matches("\r\n\r\nx").count(), 5);
+    assert_eq!(bench.net.connected.len(), 2);
+}
+
+#[test]
+fn requests_wait_for_a_connection_and_connections_are_used_again() {
+    let mut bench = Bench::new(Config { server_connections: 1, ..config() });
+    let clients = [bench.client(), bench.client(), bench.client()];
+    for client in clients {
+        bench.say(client, GET);
+    }
+    assert_eq!(bench.net.connected.len(), 1);
+    let server = bench.server();
+    for client in clients {
+        assert_eq!(bench.heard(server).matches("GET").count(), 1);
+        bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+        assert!(bench.heard(client).ends_with('x'));
+    }
+    assert_eq!((bench.net.connected.len(), bench.cache.counters().server_connections), (1, 1));
+}
+
+#[test]
+fn requests_are_pipelined_to_a_server_that_has_shown_that_it_stays() {
+    let mut bench = Bench::new(Config { server_connections: 1, server_pipeline: 3, ..config() });
+    let clients: Vec<SocketId> = (0..5).map(|_| bench.client()).collect();
+    for client in &clients {
+        bench.say(*client, GET);
+    }
+    let server = bench.server();
+    assert_eq!(bench.heard(server).matches("GET").count(), 1, "nothing is known of it yet");
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
+    assert_eq!(bench.heard(server).matches("GET").count(), 3);
+    // It breaks off behind the first of them: the others are asked again on another connection, one at a time.
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2");
+    bench.event(server, SocketEvent::Closed(CloseReason::Reset));
+    assert!(bench.heard(clients[0]).ends_with('1') && bench.heard(clients[1]).ends_with('2'));
+    for client in &clients[2..] {
+        let server = bench.server();
+        assert_eq!(bench.heard(server).matches("GET").count(), 1);
+        bench.say(server, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\n3");
+        assert!(bench.heard(*client).ends_with('3'));
+    }
+    assert_eq!(bench.cache.counters().retries, 3);
+}
+
+#[test]
+fn a_kept_connection_that_closes_under_a_request_is_replaced_once() {
+    let mut bench = Bench::new(config());
+    let client = bench.client();
+    bench.say(client, GET);
+    let server = bench.server();
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
+    bench.heard(client);
+    bench.say(client, GET);
+    bench.event(server, SocketEvent::Finished);
+    let server = bench.server();
+    assert!(bench.heard(server).starts_with("GET /x"));
+    bench.event(server, SocketEvent::Closed(CloseReason::Reset));
+    assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
+    // A new connection that breaks is the server's word; and what changes something is never repeated.
+    bench.say(client, "POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
+    let server = bench.server();
+    assert!(bench.heard(server).ends_with("Content-Length: 2\r\n\r\nhi"));
+    bench.event(server, SocketEvent::Closed(CloseReason::Reset));
+    assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
+    assert_eq!(bench.cache.counters().retries, 1);
+}
+
+/// What is said to the proxy, and the status it answers with itself; nothing of it reaches a server.
+const REFUSED: &[(&str, u16)] = &[
+    // Two lengths, in all their forms.
+    (
+        "POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+    ),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 6\r\n\r\nhello", 400),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\nhello", 400),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0x5\r\n\r\nhello", 400),
+    ("POST http://a/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n", 400),
+    // Lines that end and begin where others may not see it.
+    ("GET http://a/ HTTP/1.1\r\nHost: a\r\nX: y\r\n z: 1\r\n\r\n", 400),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", 400),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\rX: y\r\n\r\n", 400),
+    ("GET http://a/ HTTP/1.1\r\n Host: a\r\n\r\n", 400),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\r\nX\0: y\r\n\r\n", 400),
+    // Who is meant.
+    ("GET http://a/ HTTP/1.1\r\n\r\n", 400),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+    ("GET http://a@b/ HTTP/1.1\r\nHost: b\r\n\r\n", 400),
+    ("GET /x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+    ("GET http://nobody/ HTTP/1.1\r\nHost: nobody\r\n\r\n", 502),
+    ("CONNECT a:22 HTTP/1.1\r\nHost: a\r\n\r\n", 403),
+    ("CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("GET http://a/ HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\r\nVia: 1.1 airloom\r\n\r\n", 508),
+    ("GET http://a/ HTTP/1.1\r\nHost: a\r\nCache-Control: only-if-cached\r\n\r\n", 504),
+    ("TRACE http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n", 405),
+    ("OPTIONS http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n", 200),
+];
+
+#[test]
+fn smuggling_and_other_nonsense_reaches_no_server() {
+    for (request, status) in REFUSED {
+        let smuggled = "GET http://b/smuggled HTTP/1.1\r\nHost: b\r\n\r\n";
+        for cut in (0..request.len()).step_by(3) {
+            let mut bench = Bench::new(config());
+            let client = bench.client();
+            bench.say(client, &request[..cut]);
+            if !bench.net.wire(client).finished {
+                bench.say(client, &request[cut..]);
+            }
+            let heard = bench.heard(client);
+            assert!(heard.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?} cut at {cut}: {heard:?}");
+            assert_eq!(bench.net.connected.len(), 0, "{request:?}");
+            if *status == 400 {
+                assert!(
+                    heard.contains("Connection: close\r\n") && bench.net.wire(client).finished,
+                    "{request:?}"
+                );
+                bench.say(client, smuggled);
+                assert_eq!(bench.net.connected.len(), 0, "{request:?}: what follows is not a request");
+            }
+        }
+    }
+}
+
+#[test]
+fn heads_that_are_too_long_are_refused() {
+    let long = "x".repeat(40_000);
+    for (request, status) in [
+        (format!("GET http://a/{long} HTTP/1.1\r\nHost: a\r\n\r\n"), 414),
+        (format!("GET http://a/ HTTP/1.1\r\nHost: a\r\nX: {long}\r\n\r\n"), 431),
+        (format!("GET http://a/ HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(200)), 431),
+    ] {
+        let mut bench = Bench::new(config());
+        let (heard, asked) = bench.ask(&request, "");
+        assert!(heard.starts_with(&format!("HTTP/1.1 {status} ")) && asked.is_none(), "{heard}");
+    }
+}
+
+#[test]
+fn what_servers_lie_about_gives_502_or_breaks_off() {
+    for (answer, expected) in [
+        ("220 this is a mail server\r\n", "HTTP/1.1 502 "),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "HTTP/1.1 502 "),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 502 "),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "HTTP/1.1 502 "),
+        ("HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n", "HTTP/1.1 502 "),
+        ("", "HTTP/1.1 502 "),
+    ] {
+        let mut bench = Bench::new(config());
+        let (heard, _) = bench.ask(GET, answer);
+        assert!(heard.starts_with(expected), "{answer:?}: {heard:?}");
+    }
+    // The head was passed on already: the client's connection ends in the middle.
+    for answer in [
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 50\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx",
+    ] {
+        let mut bench = Bench::new(config());
+        let client = bench.client();
+        bench.say(client, GET);
+        let server = bench.server();
+        bench.say(server, answer);
+        bench.event(server, SocketEvent::Closed(CloseReason::Reset));
+        let heard = bench.heard(client);
+        assert!(heard.contains("hello") && !heard.ends_with("0\r\n\r\n"), "{heard}");
+        assert!(bench.net.wire(client).finished, "{answer:?}");
+        assert!(bench.ask(GET, FRESH).1.is_some(), "half an answer is not kept");
+    }
+}
+
+#[test]
+fn an_answer_behind_an_answer_is_nobodys() {
+    let mut bench = Bench::new(config());
+    let client = bench.client();
+    bench.say(client, GET);
+    let server = bench.server();
+    bench.say(
+        server,
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad",
+    );
+    assert!(bench.heard(client).ends_with("\r\n\r\n1"));
+    assert!(bench.net.wire(server).reset);
+    bench.say(client, GET);
+    let server = bench.server();
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2");
+    assert!(bench.heard(client).ends_with("\r\n\r\n2"));
+}
+
+#[test]
+fn bodies_without_a_length_become_chunks_or_end_with_the_connection() {
+    let answer = "HTTP/1.1 200 OK\r\n\r\nhello";
+    let mut bench = Bench::new(config());
+    let (heard, _) = bench.ask(GET, answer);
+    assert!(
+        heard.contains("Transfer-Encoding: chunked\r\n") && heard.ends_with("5\r\nhello\r\n0\r\n\r\n"),
+        "{heard}"
+    );
+    let (heard, _) = bench.ask("GET http://a/x HTTP/1.0\r\n\r\n", answer);
+    assert!(heard.contains("Connection: close\r\n") && heard.ends_with("\r\n\r\nhello"), "{heard}");
+    // One that broke off must not look complete to a client that takes the end for the end.
+    let client = bench.client();
+    bench.say(client, "GET http://a/x HTTP/1.0\r\n\r\n");
+    let server = bench.server();
+    bench.say(server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    bench.event(server, SocketEvent::Closed(CloseReason::Reset));
+    assert!(bench.net.wire(client).reset && !bench.net.wire(client).finished);
+}
+
+#[test]
+fn variants_and_private_answers_are_not_mixed_up() {
+    let mut bench = Bench::new(config());
+    let get = |lines: &str| format!("GET http://a/x HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+    let answer = |fields: &str, body: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{fields}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    bench.ask(&get("Accept-Language: de\r\n"), &answer("Vary: Accept-Language\r\n", "de"));
+    bench.ask(&get("Accept-Language: en\r\n"), &answer("Vary: Accept-Language\r\n", "en"));
+    for language in ["de", "en"] {
+        let (heard, asked) = bench.ask(&get(&format!("Accept-Language: {language}\r\n")), "");
+        assert!(asked.is_none() && heard.ends_with(language), "{heard}");
+    }
+    let mut bench = Bench::new(config());
+    bench.ask(&get("Authorization: Basic eDp5\r\n"), &answer("", "mine"));
+    assert!(bench.ask(&get(""), &answer("Set-Cookie: a=b\r\n", "x")).1.is_some());
+    assert!(bench.ask(&get(""), &answer("", "x")).1.is_some(), "an answer with a cookie is not kept");
+    assert_eq!(bench.ask(&get(""), "").1, None);
+    // What changes something makes it useless.
+    bench.ask("DELETE http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n");
+    assert!(bench.ask(&get(""), &answer("", "y")).1.is_some());
+    // A fragment of it is for the server to give.
+    assert!(
+        bench
+            .ask(&get("Range: bytes=0-0\r\n"), "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\ny")
+            .1
+            .is_some()
+    );
+}
+
+#[test]
+fn clients_that_are_slow_do_not_hold_memory_or_the_server() {
+    let mut bench = Bench::new(Config { buffer: airloom_base::units::Octets(10_000), ..config() });
+    let client = bench.client();
+    bench.net.wire(client).room = Some(0);
+    bench.say(client, GET);
+    let server = bench.server();
+    let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec();
+    answer.extend(vec![b'x'; 1_000_000]);
+    for piece in answer.chunks(1_000) {
+        bench.net.wire(server).inbox.push_back(piece.to_vec());
+    }
+    bench.event(server, SocketEvent::Readable(1));
+    let unread: usize = bench.net.wire(server).inbox.iter().map(Vec::len).sum();
+    assert!(unread > 980_000, "{unread}");
+    while bench.net.wire(client).heard.len() < answer.len() {
+        bench.net.wire(client).room = Some(30_000);
+        bench.event(client, SocketEvent::Writable);
+        bench.event(server, SocketEvent::Readable(1));
+    }
+    // Another one takes nothing at all.
+    bench.net.wire(client).room = Some(0);
+    bench.net.wire(client).heard.clear();
+    bench.say(client, GET);
+    bench.say(server, FRESH);
+    bench.wait(61);
+    assert!(bench.net.wire(client).reset);
+}
+
+#[test]
+fn time_runs_out_for_everybody() {
+    let mut bench = Bench::new(config());
+    let (idle, slow, waiting) = (bench.client(), bench.client(), bench.client());
+    bench.say(slow, "GET http://a/x HTT");
+    bench.say(waiting, GET);
+    let server = bench.server();
+    // A head that comes octet by octet gets no more time than another.
+    for _ in 0..7 {
+        bench.wait(2);
+        bench.say(slow, "x");
+    }
+    bench.wait(2);
+    let heard = bench.heard(slow);
+    assert!(heard.starts_with("HTTP/1.1 408 ") && bench.net.wire(slow).finished, "{heard}");
+    bench.wait(45);
+    assert!(bench.net.wire(idle).finished && bench.heard(idle).is_empty());
+    assert!(bench.net.wire(server).reset && bench.heard(waiting).starts_with("HTTP/1.1 504 "));
+    bench.wait(5);
+    assert!(bench.net.wire(idle).reset, "it did not answer the end");
+}
+
+#[test]
+fn bodies_of_requests_pass_and_are_bounded() {
+    let mut bench = Bench::new(Config { max_upload: Some(airloom_base::units::Octets(10)), ..config() });
+    let client = bench.client();
+    bench.say(
+        client,
+        "POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n",
+    );
+    let server = bench.server();
+    let head = bench.heard(server);
+    assert!(
+        head.contains("Transfer-Encoding: chunked\r\n") && head.contains("Expect: 100-continue\r\n"),
+        "{head}"
+    );
+    bench.say(server, "HTTP/1.1 100 Continue\r\n\r\n");
+    assert!(bench.heard(client).starts_with("HTTP/1.1 100 Continue\r\n"));
+    bench.say(client, "5;ext=1\r\nhello\r\n0\r\nTrailer: x\r\n\r\n");
+    assert_eq!(bench.heard(server), "5\r\nhello\r\n0\r\n\r\n");
+    bench.say(server, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    assert!(bench.heard(client).ends_with("ok"));
+    bench.say(client, "POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
+    assert!(bench.heard(client).starts_with("HTTP/1.1 413 "));
+    let client = bench.client();
+    bench.say(
+        client,
+        "POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n9\r\n",
+    );
+    bench.say(client, "123456789\r\n");
+    assert!(bench.heard(client).starts_with("HTTP/1.1 413 "));
+}
+
+#[test]
+fn a_tunnel_carries_octets_both_ways_and_ends() {
+    let mut bench = Bench::new(config());
+    let client = bench.client();
+    bench.say(client, "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\nfirst");
+    assert_eq!(bench.net.connected[0].1, "10.0.0.1:443".parse().expect("an address"));
+    let server = bench.server();
+    assert_eq!(
+        (bench.heard(client), bench.heard(server)),
+        ("HTTP/1.1 200 Connection Established\r\n\r\n".into(), "first".into())
+    );
+    bench.say(server, "GET / HTTP/1.1\r\n\r\n");
+    bench.say(client, "\0\r\n");
+    assert_eq!(
+        (bench.heard(client), bench.heard(server)),
+        ("GET / HTTP/1.1\r\n\r\n".into(), "\0\r\n".into())
+    );
+    bench.event(client, SocketEvent::Finished);
+    assert!(bench.net.wire(server).finished && !bench.net.wire(client).finished);
+    bench.event(server, SocketEvent::Finished);
+    assert!(bench.net.wire(client).finished);
+    // One that cannot be opened is a status.
+    let client = bench.client();
+    bench.say(client, "CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n");
+    let (server, _) = bench.net.connected[1];
+    bench.event(server, SocketEvent::Closed(CloseReason::Refused));
+    assert!(bench.heard(client).starts_with("HTTP/1.1 502 "));
+    assert_eq!(bench.cache.counters().tunnels, 1);
+}
+
+/// Octets for whichever socket is there.
+#[derive(Clone, Debug)]
+enum Deed {
+    Come,
+    Say(usize, Vec<u8>),
+    End(usize),
+    Break(usize),
+    Open(usize),
+    Take(usize, usize),
+    Wait(u64),
+}
+
+fn words() -> impl Strategy<Value = Vec<u8>> {
+    const WORDS: &[&[u8]] = &[
+        b"GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET http://b/y HTTP/1.0\r\n\r\n",
+        b"POST http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n",
+        b"POST http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nCache-Control: max-age=5\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
+        b"5\r\nhello\r\n",
+        b"0\r\n\r\n",
+        b"hello",
+        b"\r\n",
+        b"X: y",
+    ];
+    let word = prop_oneof![
+        8 => (0..WORDS.len()).prop_map(|n| WORDS[n].to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 0..40),
+    ];
+    proptest::collection::vec(word, 1..4).prop_map(|words| words.concat())
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        2 => Just(Deed::Come),
+        8 => (any::<usize>(), words()).prop_map(|(at, words)| Deed::Say(at, words)),
+        1 => any::<usize>().prop_map(Deed::End),
+        1 => any::<usize>().prop_map(Deed::Break),
+        4 => any::<usize>().prop_map(Deed::Open),
+        1 => (any::<usize>(), 0..200_usize).prop_map(|(at, room)| Deed::Take(at, room)),
+        1 => (0..80_u64).prop_map(Deed::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn whatever_happens_nothing_is_left_behind(deeds in proptest::collection::vec(deed(), 1..60)) {
+        let mut bench = Bench::new(Config { server_pipeline: 2, server_connections: 2, ..config() });
+        // Sockets that the world still has, and whether they are open.
+        let mut clients: Vec<SocketId> = Vec::new();
+        for deed in deeds {
+            let servers: Vec<SocketId> = bench.net.connected.iter().map(|c| c.0).collect();
+            let all: Vec<SocketId> = clients.iter().chain(&servers).copied().collect();
+            let state = |bench: &Bench, socket: SocketId| {
+                let wire = &bench.net.wires[&socket.slot];
+                (wire.is_open && !wire.reset, wire.has_ended)
+            };
+            let pick = |at: usize| all.get(at % all.len().max(1)).copied().filter(|s| state(&bench, *s).0);
+            match deed {
+                Deed::Come => {
+                    let client = bench.client();
+                    bench.net.wire(client).is_open = true;
+                    clients.push(client);
+                }
+                Deed::Say(at, words) => {
+                    if let Some(socket) = pick(at).filter(|s| !state(&bench, *s).1) {
+                        bench.say(socket, words);
+                    }
+                }
+                Deed::End(at) => {
+                    if let Some(socket) = pick(at).filter(|s| !state(&bench, *s).1) {
+                        bench.net.wire(socket).has_ended = true;
+                        bench.event(socket, SocketEvent::Finished);
+                    }
+                }
+                Deed::Break(at) => {
+                    if let Some(socket) = pick(at) {
+                        bench.net.wire(socket).reset = true;
+                        bench.event(socket, SocketEvent::Closed(CloseReason::Reset));
+                    }
+                }
+                Deed::Open(at) => {
+                    let waiting = servers.iter().copied().filter(|s| {
+                        let wire = &bench.net.wires[&s.slot];
+                        !wire.is_open && !wire.reset
+                    });
+                    let waiting: Vec<SocketId> = waiting.collect();
+                    if let Some(socket) = waiting.get(at % waiting.len().max(1)).copied() {
+                        bench.net.wire(socket).is_open = true;
+                        bench.event(socket, SocketEvent::Opened);
+                    }
+                }
+                Deed::Take(at, room) => {
+                    if let Some(socket) = pick(at) {
+                        bench.net.wire(socket).room = Some(room);
+                        bench.event(socket, SocketEvent::Writable);
+                    }
+                }
+                Deed::Wait(seconds) => bench.wait(seconds),
+            }
+        }
+        // Whoever is silent from now on is gone after the longest of all times.
+        bench.wait(3 * 600);
+        // Those with which both sides have ended are over; the world would say so by itself.
+        let over: Vec<u32> =
+            bench.net.wires.iter().filter(|(_, w)| w.has_ended && w.finished && !w.reset).map(|(s, _)| *s).collect();
+        for slot in over {
+            let socket = SocketId { slot, generation: 1, stream: 0 };
+            bench.event(socket, SocketEvent::Closed(CloseReason::Finished));
+        }
+        let [open, servers, ..] = bench.cache.sizes();
+        prop_assert_eq!((open, servers), (0, 0));
+        prop_assert_eq!(bench.cache.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn a_transparent_proxy_goes_where_the_client_was_going() {
+    let mut bench = Bench::new(Config::default());
+    let client = bench.client();
+    // The client was connecting to 10.0.0.9 and says that this is `b`.
+    bench.say(client, "GET /x HTTP/1.1\r\nHost: b\r\n\r\n");
+    assert_eq!(bench.net.connected[0].1, "10.0.0.9:80".parse().expect("an address"));
+    let server = bench.server();
+    bench.say(server, FRESH);
+    assert!(bench.heard(server).contains("Host: b\r\n"));
+    // What a liar made the proxy keep is found by those alone who were going to the same address.
+    let other = bench.net.socket();
+    let at = |text: &str| text.parse().expect("an address");
+    bench.event(other, SocketEvent::Accepted { at: at("10.0.0.2:80"), from: at("10.0.0.7:9") });
+    bench.say(other, "GET /x HTTP/1.1\r\nHost: b\r\n\r\n");
+    assert_eq!(bench.net.connected[1].1, at("10.0.0.2:80"));
+}
+
+#[test]
+fn stopping_ends_idle_clients_at_once_and_others_after_their_answer() {
+    let mut bench = Bench::new(config());
+    let (idle, busy) = (bench.client(), bench.client());
+    bench.say(busy, GET);
+    let server = bench.server();
+    let mut cx = Cx { now: bench.now, records: &mut bench.records };
+    bench.cache.handle_stop(&mut cx, &mut bench.net);
+    assert!(bench.net.wire(idle).finished && !bench.net.wire(busy).finished);
+    bench.say(server, FRESH);
+    assert!(bench.heard(busy).ends_with("hello") && bench.net.wire(busy).finished);
+}

@@ -1,0 +1,157 @@
+//! Tunnels (CONNECT): octets both ways, of which nothing is understood.
+
+use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
+
+use super::answers;
+use super::app::{Asker, HttpCache};
+use super::client::{Name, Phase};
+use super::target::Target;
+use crate::lookup::Found;
+use crate::way::{Way, Work as Reading};
+
+/// One tunnel.
+pub(super) struct Tunnel {
+    name: Name,
+    port: u16,
+    server: Option<SocketId>,
+    is_open: bool,
+    pub(super) up: Way,
+    down: Way,
+    pub(super) moved: Instant,
+}
+
+impl Tunnel {
+    /// The socket towards its server, once there is one.
+    pub(super) fn server(&self) -> Option<SocketId> {
+        self.server
+    }
+}
+
+impl HttpCache {
+    /// A client asks for a tunnel: its server is looked for.
+    pub(super) fn begin_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, name: Name, to: &Target) {
+        let Some(client) = self.clients.get_mut(name.0) else { return };
+        client.tunnel = Some(Box::new(Tunnel {
+            name,
+            port: to.port,
+            server: None,
+            is_open: false,
+            up: Way::default(),
+            down: Way::default(),
+            moved: cx.now,
+        }));
+        let host = to.host.clone();
+        self.watch_client(name.0);
+        self.look_up(cx, net, Asker::Tunnel(name.0), &host);
+    }
+
+    /// What came of the question for its addresses.
+    pub(super) fn found_tunnel(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        socket: SocketId,
+        found: Found,
+    ) {
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let Some(tunnel) = client.tunnel.as_mut().filter(|t| t.server.is_none()) else { return };
+        match found {
+            Ok(addresses) if !addresses.is_empty() => {
+                let server = net.connect(cx, (addresses[0], tunnel.port).into());
+                tunnel.server = Some(server);
+                self.tunnels.insert(server, socket);
+            }
+            Ok(_) => self.refuse_tunnel(cx, net, socket, 502),
+            Err(why) => self.refuse_tunnel(cx, net, socket, why.status()),
+        }
+    }
+
+    fn refuse_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, status: u16) {
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let Some(tunnel) = client.tunnel.take() else { return };
+        client.is_deaf = true;
+        self.counters.errors += 1;
+        if let Some(exchange) = client.exchange(tunnel.name.1) {
+            exchange.upload.is_complete = true;
+            answers::own(exchange, status, &self.config.name);
+        }
+        self.pump_client(cx, net, socket);
+    }
+
+    /// Its server has answered.
+    pub(super) fn tunnel_opened(&mut self, cx: &mut Cx, net: &mut dyn Sockets, server: SocketId) {
+        let Some(&mut socket) = self.tunnels.get_mut(server) else { return };
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let rest = client.take_rest();
+        let Some(tunnel) = &mut client.tunnel else { return };
+        let number = tunnel.name.1;
+        tunnel.is_open = true;
+        self.counters.tunnels += 1;
+        //= RFC 9110 (9.3.6): no length, no chunks: the tunnel begins behind the empty line.
+        let head = "HTTP/1.1 200 Connection Established\r\n\r\n";
+        tunnel.down.push(cx.now, Body::Real(head.into()));
+        for piece in rest {
+            tunnel.up.push(cx.now, piece);
+        }
+        if let Some(exchange) = client.exchange(number) {
+            (exchange.status, exchange.how, exchange.phase) = (200, "tunnel", Phase::Answering);
+        }
+        self.pump_tunnel(cx, net, socket);
+    }
+
+    /// Moves what can be moved.
+    pub(super) fn pump_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let buffer = self.buffer;
+        let Some(client) = self.clients.get_mut(socket) else { return };
+        let Some(tunnel) = client.tunnel.as_mut().filter(|t| t.is_open) else { return };
+        let Some(server) = tunnel.server else { return };
+        let mut work =
+            Reading { read_size: buffer, buffer, cost: airloom_base::Duration::ZERO, busy: cx.now };
+        let moved = tunnel.up.pump(cx, net, Some(socket), Some(server), &mut work)
+            | tunnel.down.pump(cx, net, Some(server), Some(socket), &mut work);
+        if moved {
+            tunnel.moved = cx.now;
+        }
+        self.watch_client(socket);
+    }
+
+    /// Something happened on the server's side.
+    pub(super) fn tunnel_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, server: SocketId) {
+        let Some(&mut socket) = self.tunnels.get_mut(server) else { return };
+        if let Some(tunnel) = self.clients.get_mut(socket).and_then(|c| c.tunnel.as_mut()) {
+            tunnel.down.end();
+        }
+        self.pump_tunnel(cx, net, socket);
+    }
+
+    /// The server's side is over.
+    pub(super) fn tunnel_closed(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        server: SocketId,
+        why: CloseReason,
+    ) {
+        let Some(socket) = self.tunnels.remove(server) else { return };
+        let Some(tunnel) = self.clients.get_mut(socket).and_then(|c| c.tunnel.as_mut()) else { return };
+        tunnel.server = None;
+        if !tunnel.is_open {
+            self.counters.server_failed += 1;
+            return self.refuse_tunnel(cx, net, socket, if why == CloseReason::TimedOut { 504 } else { 502 });
+        }
+        if why == CloseReason::Finished {
+            // What it sent before its end is still on its way to the client.
+            tunnel.down.end();
+            let mut work = Reading {
+                read_size: self.buffer,
+                buffer: self.buffer,
+                cost: airloom_base::Duration::ZERO,
+                busy: cx.now,
+            };
+            tunnel.down.pump(cx, net, None, Some(socket), &mut work);
+        } else {
+            net.reset(cx, socket);
+            self.forget_client(cx, net, socket);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+"""`airloom serve split-tcp` and `http-cache`: proxies of the simulated network, between real programs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import say
+from airloom.errors import RunError, UsageError
+
+_Metrics = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
+]
+_Clients = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ADDRESS|CIDR",
+        help="Serve this client. May be repeated; needed where --listen is no loopback address.",
+    ),
+]
+_Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HOST|CIDR",
+        help="Connect there although the address is private, loopback or the like. May be repeated.",
+    ),
+]
+_Nagle = Annotated[bool, typer.Option(help="Nagle's rule on all connections: short segments wait for company.")]
+_Connect = Annotated[float, typer.Option(min=0.001, max=3600, help="Seconds a connection may take to open.")]
+_Grace = Annotated[float, typer.Option(min=0, max=3600, help="Seconds to let connections end when told to stop.")]
+
+
+def split_tcp(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients come to (TCP).")] = "127.0.0.1:8080",
+    to: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Whom it connects to.")] = None,
+    transparent: Annotated[
+        bool,
+        typer.Option(
+            "--transparent", help="Connect to whom clients meant before the kernel turned them aside (REDIRECT)."
+        ),
+    ] = False,
+    metrics: _Metrics = None,
+    allow_client: _Clients = None,
+    allow_origin: _Origins = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=V", help="Set a key of the proxy (airloom list proxies split-tcp)."),
+    ] = None,
+    nagle: _Nagle = False,
+    connect_timeout: _Connect = 10.0,
+    grace: _Grace = 5.0,
+) -> None:
+    """A proxy that ends its clients' TCP connections and opens others onward. Ends by Ctrl-C or SIGTERM.
+
+    It listens on loopback unless told otherwise. A pair on which nothing moves for five minutes is reset; `--set
+    idle=1h` makes it an hour.
+    """
+    from airloom._core import serve_split_tcp
+
+    if (to is None) == (not transparent):
+        raise UsageError("say --to HOST:PORT, or --transparent if connections are turned aside to here")
+    given = {"idle": "5min"} | common.overrides(settings or [])
+
+    def serve(ready: Callable[[str, str | None], None]) -> None:
+        serve_split_tcp(
+            listen,
+            to,
+            metrics,
+            allow_client or [],
+            allow_origin or [],
+            [(key, str(value)) for key, value in given.items()],
+            nagle,
+            connect_timeout,
+            grace,
+            ready,
+        )
+
+    _run(serve, f"for {to}" if to else "for whom clients mean")
+
+
+def http_cache(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients come to (HTTP).")] = "127.0.0.1:3128",
+    transparent: Annotated[
+        bool,
+        typer.Option(
+            "--transparent", help="Clients know nothing of it: the kernel turns their connections aside (REDIRECT)."
+        ),
+    ] = False,
+    metrics: _Metrics = None,
+    allow_client: _Clients = None,
+    allow_origin: _Origins = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=V", help="Set a key of the proxy (airloom list proxies http-cache)."),
+    ] = None,
+    connect_timeout: _Connect = 10.0,
+    log: Annotated[bool, typer.Option(help="Write a line of JSON on stderr for each exchange.")] = True,
+    grace: _Grace = 5.0,
+) -> None:
+    """A forwarding HTTP/1.1 proxy with a cache. Ends by Ctrl-C or SIGTERM.
+
+    It listens on loopback unless told otherwise, and asks servers of the public internet unless more is allowed.
+    """
+    from airloom._core import serve_http_cache
+
+    given = [(key, str(value)) for key, value in common.overrides(settings or []).items()]
+
+    def line(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def serve(ready: Callable[[str, str | None], None]) -> None:
+        serve_http_cache(
+            listen,
+            metrics,
+            allow_client or [],
+            allow_origin or [],
+            given,
+            connect_timeout,
+            grace,
+            transparent,
+            ready,
+            line if log else None,
+        )
+
+    _run(serve, "for HTTP")
+
+
+def _run(serve: Callable[[Callable[[str, str | None], None]], None], whom: str) -> None:
+    """Runs a daemon for streams; says where it listens once it does."""
+
+    def ready(clients: str, numbers: str | None) -> None:
+        print(f"listening on {clients} {whom}", end="")
+        print(f", numbers at http://{numbers}/metrics" if numbers else "", flush=True)
+        say("stop with Ctrl-C")
+
+    _many_files()
+    # From here on the daemon hears of signals itself; Python's own handling would come on top of it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        serve(ready)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise RunError(error.strerror or str(error)) from None
+
+
+def _many_files() -> None:
+    """A connection is a file, and the usual limit of those is for programs that have few."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

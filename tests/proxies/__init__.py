@@ -1,0 +1,1 @@
+"""Proxies on real sockets."""
