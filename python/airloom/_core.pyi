@@ -154,12 +154,36 @@ def wap_decompile(octets: bytes) -> str: ...
 def wap_parse(text: bytes) -> None: ...
 def wap_encode_headers(headers: list[tuple[str, str]]) -> bytes: ...
 def wap_initiation(octets: bytes) -> tuple[int, list[str], list[str]]: ...
-def simulate_many(
-    wanted: list[tuple[Scenario, list[int], int | None]], tables: list[str], budget_s: float
-) -> dict[str, Any]: ...
+def simulate_part(
+    wanted: list[tuple[int, Scenario, list[int], int | None]], tables: list[str], budget_s: float
+) -> Part: ...
 def sweep_tables(
     parts: Sequence[bytes], axes: Sequence[tuple[str, Sequence[Any]]], tables: Sequence[str]
 ) -> dict[str, bytes]: ...
+def serve_http_cache(
+    listen: str,
+    metrics: str | None,
+    clients: list[str],
+    allowed: list[str],
+    settings: list[tuple[str, str]],
+    connect_s: float,
+    grace_s: float,
+    transparent: bool,
+    ready: Callable[[str, str | None], None],
+    log: Callable[[str], None] | None = None,
+) -> None: ...
+def serve_split_tcp(
+    listen: str,
+    to: str | None,
+    metrics: str | None,
+    clients: list[str],
+    allowed: list[str],
+    settings: list[tuple[str, str]],
+    nagle: bool,
+    connect_s: float,
+    grace_s: float,
+    ready: Callable[[str, str | None], None],
+) -> None: ...
 def serve_wap_gateway(
     session: str,
     connectionless: str | None,
@@ -171,6 +195,15 @@ def serve_wap_gateway(
     ready: Callable[[str, str | None, str | None, str | None], None],
     log: Callable[[str], None] | None = None,
 ) -> None: ...
+
+class Part:
+    """What the runs of a task gave."""
+
+    octets: bytes
+    runs: int
+    failed: int
+    names: list[str]
+    simulating_ns: int
 
 class WwpSession:
     """A connection of WWP over UDP."""

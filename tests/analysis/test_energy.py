@@ -43,7 +43,12 @@ POWERS = {
     "states": {"idle", "fach", "dch", "idle-dch", "fach-dch"},
     "interface": {"transmit", "receive", "idle"},
     "packets": {"idle"},
+    "activity": {"promotion", "connected", "tail", "idle"},
 }
+
+
+#: The states whose stay a model of a form limits.
+TAILS = {"states": {"dch", "fach"}, "activity": {"promotion", "connected", "tail"}}
 
 
 def page(**rrc: str) -> Run:
@@ -122,6 +127,24 @@ def test_packets_are_counted_where_they_go_one_by_one() -> None:
     assert spent["send"] == pytest.approx(sent * 420e-6 + octets * 1.9e-6)
 
 
+def test_a_radio_is_connected_while_packets_pass_and_let_go_afterwards() -> None:
+    app = 'http-client = { objects = ["/20kB"] }'
+    twice = WIRE.replace(app, 'ping = { count = 2, interval = "20s" }')
+    for text, pauses in ((WIRE, 0), (twice, 1)):
+        run = parse(text, "wire.toml").run()
+        spent = {(part, what): (s, j) for _, part, what, s, j in analysis.energy(run, "lte.4gtest").rows()}
+        passed = run.packets.filter(pl.col("point").cast(pl.String).str.contains("queue") & (pl.col("event") == "enq"))
+        last = max(passed["t_ns"].to_list()) / 1e9
+        assert spent["tail", "tail"] == pytest.approx((11.476, 11.476 * 1.060))
+        assert spent["transfer", "promotion"][0] == pytest.approx(0.26 * (1 + pauses))
+        assert spent.get(("transfer", "tail"), (0.0,))[0] == pytest.approx(11.476 * pauses)
+        # All the time up to the last packet is spent in one of the states.
+        until = sum(spent.get(("transfer", state), (0.0,))[0] for state in ("connected", "tail", "idle"))
+        assert until == pytest.approx(last)
+        down = passed.filter(pl.col("point").cast(pl.String).str.contains("dl"))
+        assert spent["transfer", "receive"][1] == pytest.approx(sum(down["len"].to_list()) * 0.416e-6)
+
+
 def test_what_a_model_needs_and_a_run_has_not_is_said(tmp_path: Path) -> None:
     wire = parse(WIRE, "wire.toml").run()
     radio = al.load("umts-page").run(seed=1)
@@ -150,4 +173,4 @@ def test_all_models_are_whole() -> None:
         assert model.title
         assert model.source
         assert set(model.watts) >= POWERS[model.form]
-        assert set(model.tail_s) == ({"dch", "fach"} if model.form == "states" else set())
+        assert set(model.tail_s) == TAILS.get(model.form, set())

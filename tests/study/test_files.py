@@ -64,7 +64,7 @@ ENTRY: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"role": "other"}, "valid: decisive, level, calibration"),
+        ({"role": "other"}, "valid: joint, decisive, level, calibration"),
         ({"source": "me"}, "valid: paper, standard, guess"),
         ({"why": None}, "no 'why'"),
         ({"levels": ["two"]}, "a level is"),
@@ -95,6 +95,16 @@ def test_readings_are_the_default_each_level_and_pairs_of_decisive_ones() -> Non
     }
     quick = [reading.name for reading in assumptions.readings(known, joint=False)]
     assert "a = two, b = x" not in quick
+
+
+def test_joint_assumptions_are_read_in_all_combinations() -> None:
+    levels = {"levels": [{"label": "x", "set": {}}, {"label": "y", "set": {}}]}
+    joint = [{**ENTRY, "id": name, "role": "joint", **levels} for name in "abc"]
+    known = assumptions.parse({"assumption": [*joint, {**ENTRY, "id": "d"}]})
+    changed = [reading.changed for reading in assumptions.readings(known)[2:]]
+    of_joint = {of for of in changed if "d" not in dict(of)}
+    assert len(of_joint) == 3**3 - 1
+    assert len(changed) == len(set(changed)) == 26 + 1 + 6, "and those with the decisive one in pairs"
 
 
 def test_a_level_may_set_keys_of_one_scenario_alone() -> None:

@@ -15,7 +15,8 @@ from playwright.sync_api import Browser
 from airloom.errors import UsageError
 from airloom.study import execute, names, open_study, outcome, text
 from airloom.study.outcome import Outcome, evaluate
-from airloom.sweep.work import Group
+from airloom.sweep import parts
+from airloom.sweep.work import Group, Made, made_of
 from tests.cli.shell import airloom
 from tests.report.browser import opened
 
@@ -247,9 +248,7 @@ def test_a_claim_by_the_second_clock_is_not_covered_where_there_is_none(
 def test_runs_in_real_time_that_were_too_late_do_not_count(
     with_second_clock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed: int, verdict: str
 ) -> None:
-    import struct
-
-    def made(group: Group) -> dict[str, Any]:
+    def made(group: Group) -> Made:
         # What a machine that is too busy gives for some seeds.
         (seed,) = group.jobs[0].seeds
         error = "not valid: packets left too late" if seed <= failed else None
@@ -257,11 +256,10 @@ def test_runs_in_real_time_that_were_too_late_do_not_count(
             "outcome": ["complete"],
             "error": [error],
             "took_ns": [1],
-            "task_ns": 1,
             "run_id": ["x"],
             "rate": [None],
         }
-        return {**done, "keys": ["simulated_s"], "values": struct.pack("<d", float(seed)), "tables": {}}
+        return made_of(group, {**done, **parts.summaries([{"simulated_s": float(seed)}]), "tables": {}})
 
     study = open_study(with_second_clock)
     sweeps = execute.planned(study, "full")

@@ -119,6 +119,8 @@ fn one_seed_gives_the_same_records_octet_by_octet() {
             let lossy = match name {
                 // It has no losses of its own outside its phases.
                 "vdeldrop" => json!({ "over": { "wireline": { "loss": 0.1 } } }),
+                // Its members have them.
+                "mlppp" => json!({ "members": [{ "piafs": { "loss": 0.1 } }] }),
                 _ => json!({ "loss": 0.1 }),
             };
             let mut bench = Bench::new(name, &lossy, 1, seed);

@@ -129,6 +129,29 @@ fn a_datagram_that_a_link_does_not_take_is_answered_with_its_mtu_and_tcp_heeds_i
 }
 
 #[test]
+fn wwp_sends_in_pieces_what_the_path_does_not_take_with_ports_and_without() {
+    for ports in [true, false] {
+        let mut b = Builder::new(1);
+        let (client, server) = (b.host("client"), b.host("server"));
+        let (one, two) = (b.host("one"), b.host("two"));
+        b.link("wide", WIRE, &json!({ "delay": "10ms" }), &[client], one).unwrap();
+        b.link("wide too", WIRE, &json!({ "delay": "10ms" }), &[server], two).unwrap();
+        b.mtu(576);
+        b.link("narrow", WIRE, &json!({ "delay": "10ms" }), &[one], two).unwrap();
+        for host in [client, server] {
+            b.transport(host, "wwp", &json!({ "ports": ports })).unwrap();
+        }
+        b.app(server, "bulk-server", &json!({}), None).unwrap();
+        b.app(client, "bulk", &json!({ "size": "50kB", "mode": "put" }), Some("server")).unwrap();
+        let summary = run(b.build().unwrap());
+        assert_eq!((value(&summary, "client.transfers"), value(&summary, "bytes")), (1.0, 50_000.0));
+        assert!(value(&summary, "segments") > 50_000.0 / 550.0);
+        // The first wave, of twelve, was too big and went out again in pieces; nothing after it was.
+        assert!((1.0..=12.0).contains(&value(&summary, "resent")), "{}", value(&summary, "resent"));
+    }
+}
+
+#[test]
 fn what_is_planned_for_the_beginning_holds_before_anybody_sends() {
     let (mut b, mobiles, _) = chain(1);
     b.app(mobiles[0], "ping", &json!({ "count": 2, "server": "gateway" }), None).unwrap();

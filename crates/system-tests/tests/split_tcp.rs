@@ -180,6 +180,19 @@ fn when_it_connects_onward_is_a_setting() {
 }
 
 #[test]
+fn pairs_on_which_nothing_moves_end() {
+    let gateway = r#"{ proxy = { split-tcp = { idle = "3s" } } }"#;
+    // The server takes ten seconds for an answer; with time enough it would come.
+    let server = r#"{ app = { http-server = { delay = "10s" } } }"#;
+    let client = r#"{ app = { http-client = { pages = [["/20kB"]], retries = 0 } } }"#;
+    let numbers = run(world(client, gateway, server)).values;
+    assert_eq!((numbers["failed"], numbers["gateway.idle"]), (1.0, 1.0));
+    let patient = r#"{ proxy = { split-tcp = { idle = "30s" } } }"#;
+    let numbers = run(world(client, patient, server)).values;
+    assert_eq!((numbers["failed"], numbers["gateway.idle"]), (0.0, 0.0));
+}
+
+#[test]
 fn a_client_that_waits_is_let_in_or_refused_as_the_server_says() {
     let before = r#"{ proxy = { split-tcp = { connects = "before-answering" } } }"#;
     let page = run(world(PAGE, before, SERVER)).values;
@@ -232,6 +245,7 @@ fn settings_that_no_proxy_can_work_with_are_refused() {
         (r#"server = "origin""#, "addressed"),
         (r#"mode = "addressed", server = "nobody""#, "nobody"),
         ("max_connections = 0", "max_connections"),
+        (r#"idle = "0s""#, "idle"),
     ] {
         let text = format!(
             r#"

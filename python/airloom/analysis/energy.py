@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -31,14 +32,16 @@ class Model(NamedTuple):
     """What a radio draws."""
 
     name: str
-    #: `states`: power by radio state; `interface`: sending, receiving, idle; `packets`: joules by packet and octet.
+    #: `states`: power by radio state; `interface`: sending, receiving, idle; `packets`: joules by packet and octet;
+    #: `activity`: states that follow from when packets pass, and joules by octet.
     form: str
     title: str
     source: str
     #: Was the number seen at its source?
     verified: bool
     watts: dict[str, float]
-    #: Seconds until a radio that has nothing to do leaves the state, where the scenario does not say.
+    #: Seconds until a radio that has nothing to do leaves the state, where the scenario does not say; those of
+    #: `activity` are `promotion`, `connected` and `tail`.
     tail_s: dict[str, float]
     send: dict[str, float]
     receive: dict[str, float]
@@ -82,7 +85,7 @@ def energy(run: Run, model: str | Model = "umts.captivate", *, link: str | None 
     link = link or next(iter(links))
     if link not in links:
         raise UsageError(f"the run has no link {link!r}; it has {', '.join(links)}")
-    forms = {"states": _by_states, "interface": _by_interface, "packets": _by_packets}
+    forms = {"states": _by_states, "interface": _by_interface, "packets": _by_packets, "activity": _by_activity}
     rows = forms[model.form](run, model, link, _bearer(links[link]))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row").filter(
         pl.col("seconds").is_null() | (pl.col("seconds") > 0)
@@ -186,24 +189,59 @@ def _by_interface(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[
 
 
 def _by_packets(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[Row]:
+    rows, _at_s = _counted(run, model, link)
+    end = run.summary["simulated_s"]
+    return [*rows, (_first_host(run, link), "transfer", "idle", end, end * _watts(model, "idle"))]
+
+
+def _by_activity(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[Row]:
+    """A radio that no record speaks of: it is connected while packets pass, and lets go when none came for a while."""
+    rows, at_s = _counted(run, model, link)
+    host = _first_host(run, link)
+    stays = ("connected", "tail")
+    transfer = dict.fromkeys(("promotion", *stays, "idle"), 0.0)
+
+    def wait(seconds: float, spent: dict[str, float]) -> float:
+        for state in stays:
+            spent[state] += min(seconds, model.tail_s[state])
+            seconds -= min(seconds, model.tail_s[state])
+        return seconds
+
+    if at_s:
+        transfer["idle"] += at_s[0]
+        transfer["promotion"] += model.tail_s["promotion"]
+    for before, after in pairwise(at_s):
+        released_s = wait(after - before, transfer)
+        if released_s > 0:
+            transfer["idle"] += released_s
+            transfer["promotion"] += model.tail_s["promotion"]
+    last = at_s[-1] if at_s else 0.0
+    tail = {state: model.tail_s[state] if at_s else 0.0 for state in stays}
+    rest = max(run.summary["simulated_s"] - last - sum(tail.values()), 0.0)
+    for part, spent in (("transfer", transfer), ("tail", tail), ("idle", {"idle": rest})):
+        rows += [(host, part, state, s, s * _watts(model, state)) for state, s in spent.items()]
+    return rows
+
+
+def _counted(run: Run, model: Model, link: str) -> tuple[list[Row], list[float]]:
+    """What packets cost one by one, and when they passed."""
     points = {"send": f"{link}.queue.ul.tx", "receive": f"{link}.queue.dl.tx"}
     seen = run.packets.with_columns(pl.col("point").cast(pl.String))
     if seen.filter(pl.col("point").is_in(list(points.values()))).is_empty():
         raise UsageError(f"the link {link!r} does not carry packets one by one: {model.name} cannot count them")
     host = _first_host(run, link)
+    here = pl.col("event").cast(pl.String) == "enq"
     rows: list[Row] = []
     for what, of_packet in (("send", model.send), ("receive", model.receive)):
         # What was lost on the way has been sent, but not received.
         sent = pl.col("event").cast(pl.String).is_in(["enq", "drop"]) & ~pl.col("reason").cast(pl.String).is_in(
             ["queue full", "link down"]
         ).fill_null(value=False)
-        here = pl.col("event").cast(pl.String) == "enq"
         counted = seen.filter((pl.col("point") == points[what]) & (sent if what == "send" else here))
         joules = counted.height * of_packet["packet_j"] + sum(counted["len"].to_list()) * of_packet["octet_j"]
         rows.append((host, "transfer", what, None, joules))
-    end = run.summary["simulated_s"]
-    rows.append((host, "transfer", "idle", end, end * _watts(model, "idle")))
-    return rows
+    passed = seen.filter(pl.col("point").is_in(list(points.values())) & here)["t_ns"].sort()
+    return rows, (passed / 1e9).to_list()
 
 
 def _last_s(air: pl.DataFrame) -> float:

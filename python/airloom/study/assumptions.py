@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
 
-#: decisive: swept jointly with the other decisive ones; level: one at a time; calibration: fitted to claims it names.
-ROLES = ("decisive", "level", "calibration")
+#: joint: in all combinations with the other joint ones; decisive: in pairs with these and each other; level: one at a
+#: time; calibration: fitted to claims it names.
+ROLES = ("joint", "decisive", "level", "calibration")
 
 #: Where a reading comes from.
 SOURCES = ("paper", "standard", "guess")
@@ -160,7 +161,8 @@ def _only(entry: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]:
 
 
 def readings(assumptions: Iterable[Assumption], *, joint: bool = True) -> list[Reading]:
-    """The default; the same by another name; every level one at a time; with `joint` all pairs of decisive levels.
+    """The default; the same by another name; every level one at a time; with `joint` all pairs of decisive levels, and
+    all combinations of those of assumptions whose role is `joint`.
 
     Levels without settings cannot be run and are left out: the report lists them as not run.
     """
@@ -173,9 +175,14 @@ def readings(assumptions: Iterable[Assumption], *, joint: bool = True) -> list[R
     for assumption, level in singles:
         found.append(_reading(base, [(assumption, level)]))
     if joint:
-        for first, second in itertools.combinations([s for s in singles if s[0].role == "decisive"], 2):
+        decisive = [s for s in singles if s[0].role in ("decisive", "joint")]
+        for first, second in itertools.combinations(decisive, 2):
             if first[0].id != second[0].id:
                 found.append(_reading(base, [first, second]))
+        alternatives = [[s for s in singles if s[0] is a] for a in known if a.role == "joint"]
+        for size in range(3, len(alternatives) + 1):
+            for chosen in itertools.combinations(alternatives, size):
+                found += [_reading(base, list(changes)) for changes in itertools.product(*chosen)]
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -32,17 +31,18 @@ def figures(outcome: Outcome, place: Path) -> dict[str, tuple[str, Figure]]:
 
 def build(outcome: Outcome, place: Path, target: Path) -> Path:
     """Writes the report, and beside it each figure as SVG and PDF."""
-    drawn = figures(outcome, place)
-    shown = "".join(
-        f"<figure><figcaption>{escaped(title)}</figcaption>{_inline(figure)}</figure>"
-        for title, figure in drawn.values()
-    )
     folder = place / "figures"
     folder.mkdir(exist_ok=True)
-    with style():
-        for name, (_, figure) in drawn.items():
-            figure.savefig(folder / f"{name}.svg", format="svg", metadata={"Date": None, "Creator": "airloom"})
+    shown = ""
+    for name, (title, figure) in figures(outcome, place).items():
+        svg = folder / f"{name}.svg"
+        with style():
+            figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "airloom"})
             figure.savefig(folder / f"{name}.pdf", format="pdf", metadata={"CreationDate": None, "Creator": "airloom"})
+        # What stands before the element is for files of their own.
+        drawn = svg.read_text(encoding="utf-8")
+        inline = drawn[drawn.index("<svg") :]
+        shown += f"<figure><figcaption>{escaped(title)}</figcaption>{inline}</figure>"
     sections = [
         Section("figures", "Figures: the paper hollow, ours solid", shown),
         *(
@@ -63,12 +63,3 @@ def build(outcome: Outcome, place: Path, target: Path) -> Path:
     )
     write(target, page.document(outcome.study.title, intro, sections, {"kind": "study"}))
     return target
-
-
-def _inline(figure: Figure) -> str:
-    octets = io.StringIO()
-    with style():
-        figure.savefig(octets, format="svg", metadata={"Date": None, "Creator": "airloom"})
-    # What stands before the element is for files of their own.
-    found = octets.getvalue()
-    return found[found.index("<svg") :]
