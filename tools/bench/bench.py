@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tools.bench.emulation import run as emulation
 from tools.bench.measure import Cost, Failed, cost, instructions
+from tools.bench.proxies import measure as measure_proxies
 from tools.bench.report import page, table
 from tools.bench.sweeps import measure as measure_sweeps
 from tools.bench.wap import measure as measure_wap
@@ -196,6 +197,8 @@ def main() -> int:
         if not chosen.only_emulation:
             print("wap")
             results.numbers.update(measure_wap(3.0 if chosen.quick else 10.0))
+            print("proxies")
+            results.numbers.update(measure_proxies(3.0 if chosen.quick else 10.0))
             print("sweeps")
             results.numbers.update(measure_sweeps(chosen.quick))
     except (Failed, subprocess.CalledProcessError) as e:

@@ -263,6 +263,29 @@ def wap(numbers: dict[str, float]) -> str:
     return "\n".join(lines) + "\n\n" + goals(numbers, ratio)
 
 
+def proxies(numbers: dict[str, float]) -> str:
+    """Our proxies, HAProxy and Squid under the same load."""
+    lines = ["| | airloom | the other |", "|---|---|---|"]
+    for name, what, own, other in (
+        ("gbps", "TCP through split-tcp and HAProxy, Gbit/s", "split_tcp", "haproxy"),
+        ("cpu_s_per_gb", "the same, CPU s/GB", "split_tcp", "haproxy"),
+        ("idle_pair_octets", "octets an idle pair", "split_tcp", "haproxy"),
+        ("hits_per_cpu_s", "answers from http-cache's and Squid's memory per CPU s", "http_cache", "squid"),
+        ("hits_per_s", "the same per s", "http_cache", "squid"),
+        ("misses_per_cpu_s", "forwarded requests per CPU s", "http_cache", "squid"),
+        ("misses_per_s", "the same per s", "http_cache", "squid"),
+    ):
+        ours, theirs = (number(numbers.get(f"proxies.{who}.{name}")) for who in (own, other))
+        lines.append(f"| {what} | {ours} | {theirs} |")
+    wanted = [
+        ("proxies.tcp_ratio", "throughput of split-tcp, times HAProxy's", 0.7, 1.0, False),
+        ("proxies.split_tcp.idle_pair_octets", "octets an idle pair of split-tcp", 65_536, 16_384, True),
+        ("proxies.hit_ratio", "hits per CPU s, times Squid's", 2.0, 2.0, False),
+        ("proxies.miss_ratio", "forwarded requests per CPU s, times Squid's", 1.0, 1.0, False),
+    ]
+    return "\n".join(lines) + "\n\n" + goals(numbers, wanted)
+
+
 def sweeps(numbers: dict[str, float]) -> str:
     """Sweeps, and what their sessions took."""
     took = "; ".join(
@@ -284,6 +307,7 @@ def table(numbers: dict[str, float]) -> str:
         profiles(numbers),
         emulation(numbers),
         wap(numbers),
+        proxies(numbers),
         sweeps(numbers),
     ]
     return "\n\n".join(parts) + "\n"
@@ -344,6 +368,14 @@ the same small deck again and again (`crates/drive/examples/wap_load.rs`), nginx
 loopback interface of one network namespace.
 
 {wap(numbers)}
+
+## Proxies
+
+`airloom serve split-tcp` beside HAProxy, `airloom serve http-cache` beside Squid, one after the other on loopback:
+iperf3 with two streams and a thousand idle pairs; sixteen clients that ask nginx's object of 10 kB again and again,
+kept and not to be kept.
+
+{proxies(numbers)}
 
 ## Sweeps
 
