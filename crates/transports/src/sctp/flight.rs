@@ -101,6 +101,15 @@ impl Flight {
         }
     }
 
+    /// The peer is there and tells its window. What went out with an earlier cookie is to be sent again: the peer that found
+    /// the cookie too old, or had one of its own, kept nothing of it.
+    pub fn begin(&mut self, peer_window: u32, paths: &mut [PathState]) {
+        for number in 0..paths.len() {
+            self.timed_out(number as u8, paths);
+        }
+        self.peer_window = u64::from(peer_window);
+    }
+
     /// The next chunk has this TSN; nothing may be in flight (RFC 6525, 5.2.4).
     pub fn restart(&mut self, next: u32) {
         self.base = first(next);

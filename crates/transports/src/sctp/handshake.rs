@@ -9,7 +9,6 @@ use bytes::Bytes;
 use super::association::{Association, Shared};
 use super::chunk::{Cause, Chunk, Init, Parameter};
 use super::cookie::{self, Abilities, Cookie, Refusal};
-use super::flight::Flight;
 use super::inbound::Inbound;
 use super::reconfiguration::Reconfiguration;
 use super::state::State;
@@ -101,8 +100,22 @@ impl Association {
         self.flight.resent += 1;
         match self.state {
             State::CookieWait => self.send_init(cx),
-            State::CookieEchoed => self.send_cookie(cx),
+            State::CookieEchoed => {
+                self.data_goes_again();
+                self.send_cookie(cx);
+            }
             _ => {}
+        }
+    }
+
+    /// What went with the COOKIE ECHO goes with the next one: one timeout for both, not one of T1 and one of T3-rtx.
+    fn data_goes_again(&mut self) {
+        let number = usize::from(self.primary);
+        let path = &mut self.paths[number];
+        if path.flight > 0 {
+            path.t3.stop();
+            path.timed_out(&self.shared.config);
+            self.flight.timed_out(self.primary, &mut self.paths);
         }
     }
 
@@ -169,7 +182,7 @@ impl Association {
             return;
         };
         let config = &self.shared.config;
-        self.flight = Flight::new(self.local_tsn, ack.window);
+        self.flight.begin(ack.window, &mut self.paths);
         let inbound = config.inbound_streams.min(ack.outbound_streams);
         self.inbound = Inbound::new(ack.initial_tsn, inbound, config.receive_buffer.0);
         self.peer_addresses = cookie::addresses(ack, config);
@@ -266,7 +279,7 @@ impl Association {
                     return false;
                 }
                 self.peer_tag = cookie.peer_tag;
-                self.flight = Flight::new(self.local_tsn, cookie.peer_window);
+                self.flight.begin(cookie.peer_window, &mut self.paths);
                 self.inbound = Inbound::new(
                     cookie.peer_tsn,
                     cookie.inbound_streams,

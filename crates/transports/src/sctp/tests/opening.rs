@@ -1,0 +1,85 @@
+//! Data that leaves with COOKIE ECHO (RFC 9260, 5.1, C), and what becomes of it when the opening does not go straight.
+
+use super::*;
+
+/// Loses what the client sends from its packet 1, the COOKIE ECHO, to this one.
+fn cookies_lost_up_to(last: u64) -> Pair {
+    let mut pair = plain();
+    pair.watch = true;
+    pair.set_fate(lose(End::Client, &(1..=last).collect::<Vec<_>>()));
+    pair.open(End::Client);
+    pair
+}
+
+/// Times between the client's packets, in whole seconds.
+fn pauses(pair: &Pair) -> Vec<u64> {
+    let at: Vec<Instant> = pair.seen.iter().filter(|s| s.from == End::Client).map(|s| s.at).collect();
+    at.windows(2).map(|two| (two[1] - two[0]).as_nanos() / 1_000_000_000).collect()
+}
+
+#[test]
+fn data_goes_again_with_the_cookie_and_the_timeout_doubles_once() {
+    let mut pair = cookies_lost_up_to(4);
+    let data = Body::filler(1, 500);
+    pair.write(End::Client, data.clone());
+    pair.drive_until(Instant::ZERO + Duration::from_secs(20));
+    assert_eq!(pauses(&pair)[1..5], [1, 2, 4, 8]);
+    assert_eq!(pair.server().hash(), hash_of(&[data]));
+    let sizes: Vec<usize> =
+        pair.seen.iter().filter(|s| s.from == End::Client).map(|s| s.head.len() + s.body).skip(1).collect();
+    assert!(sizes.iter().take(5).all(|size| *size > 500), "data in each of them: {sizes:?}");
+}
+
+#[test]
+fn data_that_went_with_a_cookie_that_became_too_old_goes_with_the_next() {
+    // The cookie arrives for the first time 63 s after it was made.
+    let mut pair = cookies_lost_up_to(6);
+    let data = Body::filler(1, 5000);
+    pair.write(End::Client, data.clone());
+    pair.drive_until(Instant::ZERO + Duration::from_secs(120));
+    let opened = pair.client().when(TransportEvent::Opened).unwrap();
+    assert!(opened > Instant::ZERO + Duration::from_secs(60), "{opened:?}");
+    assert_eq!(pair.server().hash(), hash_of(&[data]));
+    pair.finish(End::Client);
+    pair.drive();
+    pair.assert_idle();
+    assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
+}
+
+#[test]
+fn data_that_went_with_a_cookie_survives_an_opening_from_both_ends() {
+    let mut protocols = [Sctp::new(Config::default(), (1, 2)), Sctp::new(Config::default(), (3, 4))];
+    let mut outbox = Outbox::default();
+    let mut cx = Cx { now: Instant::ZERO, records: &mut outbox };
+    let who = Identity::default();
+    let mut a = protocols[0].associate(&paths(1, false), (7, 7), who);
+    let mut b = protocols[1].associate(&paths(1, true), (7, 7), who);
+    a.connect(&mut cx);
+    assert!(a.send(&mut cx, 0, Outgoing::new(message(0, 0, 100))));
+    let init = a.poll_transmit(&mut cx).unwrap().packet;
+    let ack = protocols[1].answer(&mut cx, &paths(1, true)[0], &init, true).unwrap();
+    a.handle_packet(&mut cx, PathId(0), 0, ack);
+    // The cookie leaves with the data, and is lost. Meanwhile the peer opens.
+    let echo = a.poll_transmit(&mut cx).unwrap().packet;
+    assert!(echo.wire_len() > 150, "cookie and data");
+    b.connect(&mut cx);
+    for step in 0..100 {
+        cx.now = Instant::ZERO + Duration::from_millis(100 * step);
+        let from_a: Vec<_> = std::iter::from_fn(|| a.poll_transmit(&mut cx)).collect();
+        let from_b: Vec<_> = std::iter::from_fn(|| b.poll_transmit(&mut cx)).collect();
+        for unit in from_a {
+            b.handle_packet(&mut cx, PathId(0), 0, unit.packet);
+        }
+        for unit in from_b {
+            a.handle_packet(&mut cx, PathId(0), 0, unit.packet);
+        }
+        for end in [&mut a, &mut b] {
+            if end.poll_timeout().is_some_and(|at| at <= cx.now) {
+                end.handle_timeout(&mut cx);
+            }
+        }
+    }
+    assert_eq!([a.state(), b.state()], [State::Established; 2]);
+    assert_eq!(b.receive(&mut cx, 0).map(|m| m.len()), Some(100));
+    assert_eq!(a.unacknowledged(0), 0);
+}
