@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sctp_http import figures, pages
+from sctp_http import delays, figures, flows, pages, radios, readings
 
-COMPUTE = pages.COMPUTE
-FIGURES = figures.FIGURES
-TABLES = figures.TABLES
+COMPUTE = {**pages.COMPUTE, **flows.COMPUTE}
+FIGURES = {**figures.FIGURES, **delays.FIGURES, **flows.FIGURES, **radios.FIGURES}
+TABLES = {**figures.TABLES, **readings.TABLES, **delays.TABLES, **flows.TABLES, **radios.TABLES}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -178,8 +179,26 @@ def without_losses_on_gi(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["error", "1 % lost on Gi: TCP less SCTP, s", "nothing lost on Gi"], rows
 
 
+def shares(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Four mobiles in a cell: what each pair gets while it loads, and the share of the TCP mobiles."""
+    rows = []
+    for rival in ("TCP", "SCTP"):
+        pages = data.table("mixed", "pages", rival=rival).with_columns(pl.col("client").cast(pl.String))
+        is_ours = pl.col("client").str.starts_with("tcp")
+        rates = []
+        for of in (pages.filter(is_ours), pages.filter(~is_ours)):
+            rate = pl.col("bytes").sum() * 8e6 / pl.col("load_ns").sum()
+            rates.append(of.group_by("seed").agg(rate.alias("rate")).sort("seed")["rate"].to_numpy())
+        ours, theirs = rates
+        share = mean_interval(ours / (ours + theirs))
+        cells = [f"{rate.mean():.1f}" for rate in rates]
+        rows.append([f"two TCP beside two {rival}", *cells, f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"])
+    return ["", "TCP, kbit/s while loading", "rivals, kbit/s", "share of the TCP mobiles"], rows
+
+
 TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
     "Page times, one mobile": spread,
     "Ways to ask for the objects of a page (mean s)": requests,
     "What losses on Gi do": without_losses_on_gi,
+    "Fairness in a cell of four": shares,
 }

@@ -106,6 +106,16 @@ def waits(of: Transfer) -> list[float]:
     return found
 
 
+def done(of: Transfer) -> dict[int, float]:
+    """When the last unit of each stream was there, seconds since the server first sent."""
+    began = min(of.sent.values())
+    last: dict[int, float] = defaultdict(float)
+    for number, at in of.arrived.items():
+        stream = of.of[number].stream
+        last[stream] = max(last[stream], at - began)
+    return last
+
+
 def contradictions(of: Transfer) -> int:
     """Chunks whose TSN, number of message or bounds do not follow from those before."""
     wrong = 0

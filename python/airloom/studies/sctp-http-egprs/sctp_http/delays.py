@@ -1,0 +1,90 @@
+"""Further than the paper: when the objects of a page are there, in place of the page; and one to eight streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from airloom.analysis import mean_interval
+from airloom.plot.figure import LINES
+from airloom.study import Data
+
+from .pages import ERRORS, THREE, Numbers, page_time
+
+#: What is measured: its name, and the table and column that have it.
+_PAGE = ("page", "pages", "load_ns")
+_FIRST = ("first object", "pages", "first_object_ns")
+_EACH = ("each object", "runs", "arrival_mean_s")
+_ASKED = ("from its request", "runs", "object_mean_s")
+
+#: Ways to ask for the objects of a page: name, sweep, labels in it.
+_AT_ALL_RATES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("TCP with SACK", "page-tcp", {}),
+    ("SCTP, 1 stream", "page-sctp", {"lanes": 1}),
+    ("SCTP, 3 streams", "page-sctp", {"lanes": 3}),
+)
+_AT_THREE: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("TCP, pipelined", "concurrency", {"use": "pipelined"}),
+    ("TCP, three connections", "concurrency", {"use": "three connections"}),
+    ("TCP, a connection per object", "concurrency", {"use": "a connection per object"}),
+)
+
+
+def delay(data: Data, what: tuple[str, str, str], sweep: str, **where: Any) -> Numbers:
+    """Seconds since the page began, or the object was asked for: the mean of a page's objects, a number per seed."""
+    data.at_default_only()
+    _, table, column = what
+    if table == "pages":
+        return page_time(data, sweep, column, **where)
+    return data.per_seed(sweep, table, column, **where)
+
+
+def objects_figure(data: Data) -> Figure:
+    """Fig. 5 with the delay of the first object, and of every object, in place of the page's."""
+    figure = Figure(figsize=(7.4, 3.8), layout="constrained")
+    for axes, what in zip(figure.subplots(1, 2, sharey=True), (_FIRST, _EACH), strict=True):
+        for n, (name, sweep, where) in enumerate((*_AT_ALL_RATES, *_AT_THREE[:2])):
+            rates = THREE if sweep == "concurrency" else tuple(e for e in ERRORS if e > 0)
+            found = [mean_interval(delay(data, what, sweep, bler=rate, **where)) for rate in rates]
+            reach = [[f.value - f.low for f in found], [f.high - f.value for f in found]]
+            axes.errorbar(rates, [f.value for f in found], yerr=np.nan_to_num(reach), capsize=3, label=name, **LINES[n])
+        axes.set_xscale("log")
+        axes.set_xlabel("block error rate")
+        axes.set_title(f"{what[0]}, since the page began", fontsize=9)
+        axes.set_ylim(bottom=0)
+    figure.axes[0].set_ylabel("there after (s)")
+    figure.axes[0].legend(fontsize=7)
+    return figure
+
+
+def objects_table(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Page, first object, every object since the page began and since it was asked for: mean seconds."""
+    rows = []
+    for error in (0.001, 0.14):
+        for name, sweep, where in (*_AT_ALL_RATES, *_AT_THREE):
+            cells = [
+                f"{delay(data, what, sweep, bler=error, **where).mean():.2f}" for what in (_PAGE, _FIRST, _EACH, _ASKED)
+            ]
+            rows.append([f"{error}", name, *cells])
+    return ["error", "", "page", "first object", "each object", "each, from its request"], rows
+
+
+def streams_table(data: Data) -> tuple[list[str], list[list[str]]]:
+    """One to eight streams: page, and every object since the page began, mean seconds."""
+    rows = []
+    for lanes in range(1, 9):
+        cells = [str(lanes)]
+        for error in THREE:
+            for what in (_PAGE, _EACH):
+                cells.append(f"{delay(data, what, 'streams', bler=error, lanes=lanes).mean():.2f}")
+        rows.append(cells)
+    return ["streams", *(f"{what[0]}, {error}" for error in THREE for what in (_PAGE, _EACH))], rows
+
+
+FIGURES = {"objects": ("Ours: Fig. 5 by objects", objects_figure)}
+TABLES = {
+    "Objects in place of pages (mean s)": objects_table,
+    "One to eight streams (mean s, by block error rate)": streams_table,
+}

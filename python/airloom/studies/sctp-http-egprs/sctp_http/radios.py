@@ -1,0 +1,68 @@
+"""Further than the paper: a mobile with two radios, the first of which is gone for a while."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from airloom.analysis import mean_interval
+from airloom.plot.figure import LINES
+from airloom.study import Data
+
+from .pages import Numbers, page_time
+
+#: Seconds that the first radio is gone.
+GONE = (0, 2, 10, 60)
+#: The ways of the association, as the sweep calls them.
+WAYS = (
+    "one radio",
+    "two cells, Path.Max.Retrans 5",
+    "two cells, Path.Max.Retrans 1",
+    "a cell and UMTS, Path.Max.Retrans 1",
+)
+
+
+def _lines() -> list[tuple[str, str, dict[str, Any]]]:
+    """Name, sweep, labels in it."""
+    return [("TCP, one radio", "gone-tcp", {}), *((f"SCTP, {way}", "gone-sctp", {"way": way}) for way in WAYS)]
+
+
+def times(data: Data, sweep: str, gone: int, **where: Any) -> Numbers:
+    """Page times, one number per seed."""
+    data.at_default_only()
+    return page_time(data, sweep, gone=gone, **where)
+
+
+def radios_figure(data: Data) -> Figure:
+    """Page time by how long the first radio is gone."""
+    figure = Figure(figsize=(6.0, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for n, (name, sweep, where) in enumerate(_lines()):
+        found = [mean_interval(times(data, sweep, gone, **where)) for gone in GONE]
+        reach = [[f.value - f.low for f in found], [f.high - f.value for f in found]]
+        axes.errorbar(GONE, [f.value for f in found], yerr=np.nan_to_num(reach), capsize=3, label=name, **LINES[n])
+    axes.set_xscale("symlog", linthresh=2)
+    axes.set_xticks(GONE, [str(gone) for gone in GONE])
+    axes.set_yscale("log")
+    axes.set_xlabel("the first radio is gone for (s)")
+    axes.set_ylabel("page time (s)")
+    axes.legend(fontsize=7)
+    return figure
+
+
+def radios_table(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Mean and largest page times."""
+    rows = []
+    for name, sweep, where in _lines():
+        cells = [name]
+        for gone in GONE:
+            found = times(data, sweep, gone, **where)
+            cells.append(f"{found.mean():.1f} (at most {found.max():.1f})")
+        rows.append(cells)
+    return ["page time, s; gone for", *(f"{gone} s" for gone in GONE)], rows
+
+
+FIGURES = {"radios": ("Ours: two radios", radios_figure)}
+TABLES = {"The first radio is gone 1.5 s after the page began": radios_table}
