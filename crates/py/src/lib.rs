@@ -3,6 +3,7 @@
 //! Python never sits in the packet path: it builds scenarios, starts runs, and reads columns. Long calls let go of
 //! the interpreter and look for Ctrl-C now and then.
 
+mod analyze;
 mod batch;
 mod capabilities;
 mod columns;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 /// The compiled half of airloom.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::analyze::analyze_capture;
     #[pymodule_export]
     use crate::batch::{PyPart, simulate_part};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Records become files: pcapng and columns.
+//! Records become files, pcapng and columns; and captures, ours or foreign ones, are read back ([`capture`]).
 //!
 //! Machines push facts into the outbox; this crate alone knows what a file looks like. A driver gives the
 //! outbox to a [`Recorder`] whenever it likes: captures are streamed to disk at once, tables grow as columns
@@ -13,6 +13,7 @@
 //! A run's tables are Parquet that Python writes; those of a sweep are written here ([`sweep`]): thousands
 //! of short runs are done before a table library is imported.
 
+pub mod capture;
 pub mod columns;
 pub mod file;
 mod gsmtap;

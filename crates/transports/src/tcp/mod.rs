@@ -54,7 +54,7 @@ mod probing;
 pub mod profile;
 mod protocol;
 mod prr;
-mod ranges;
+pub mod ranges;
 mod recovery;
 mod recv;
 mod rtt;

@@ -1,4 +1,5 @@
-//! A set of sequence numbers as sorted intervals: the sender's scoreboard and the receiver's holes.
+//! A set of sequence numbers as sorted intervals: the sender's scoreboard, the receiver's holes, and what an analysis of
+//! a capture has seen.
 //!
 //! Sequence numbers are 64 bits wide inside a connection; their low 32 bits are those on the wire. Nearly all
 //! changes happen at the ends of the list, where they cost a few instructions.
@@ -7,15 +8,20 @@ use std::collections::VecDeque;
 
 /// The low end and the first number past the high end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub struct Range {
+    /// The lowest number.
     pub start: u64,
+    /// One past the highest.
     pub end: u64,
 }
 
 impl Range {
+    /// How many numbers are in it.
+    #[expect(clippy::len_without_is_empty, reason = "no range of a set is empty")]
     pub fn len(&self) -> u64 {
         self.end - self.start
     }
+    /// Is this number in it?
     pub fn contains(&self, at: u64) -> bool {
         self.start <= at && at < self.end
     }
@@ -23,12 +29,13 @@ impl Range {
 
 /// Disjoint ranges in ascending order; neighbours do not touch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges {
+pub struct Ranges {
     list: VecDeque<Range>,
     total: u64,
 }
 
 impl Ranges {
+    /// No numbers?
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.total == 0
@@ -38,6 +45,7 @@ impl Ranges {
     pub fn total(&self) -> u64 {
         self.total
     }
+    /// Takes everything out.
     pub fn clear(&mut self) {
         self.list.clear();
         self.total = 0;
@@ -55,6 +63,10 @@ impl Ranges {
     #[cfg(test)]
     pub fn ascending(&self) -> impl Iterator<Item = Range> + '_ {
         self.list.iter().copied()
+    }
+    /// The lowest number in the set.
+    pub fn lowest(&self) -> Option<u64> {
+        self.list.front().map(|r| r.start)
     }
     /// One past the highest number in the set.
     pub fn end(&self) -> Option<u64> {

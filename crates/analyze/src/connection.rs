@@ -1,0 +1,194 @@
+//! One connection as one interface of a capture saw it.
+
+use airloom_transports::tcp::wire::Flags;
+
+use crate::segment::{Endpoint, Segment};
+use crate::sender::{Cause, Kind, START, Sender};
+use crate::stall::{self, Stalls};
+use crate::trace::Row;
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// It did not, before the capture ended.
+    #[default]
+    Open,
+    /// Both ends closed it.
+    Closed,
+    /// One end reset it.
+    Reset,
+}
+
+/// One end: what it sends, and its pauses.
+#[derive(Default)]
+pub(crate) struct Side {
+    pub(crate) sender: Sender,
+    pub(crate) stalls: Stalls,
+    has_closed: bool,
+    /// Shift that its SYN offers.
+    scale: Option<u8>,
+    syn_ns: Option<u64>,
+}
+
+pub(crate) struct Connection {
+    pub(crate) interface: usize,
+    /// The end that opened the connection, or sent the first segment seen; and the other one.
+    pub(crate) ends: [Endpoint; 2],
+    pub(crate) sides: [Side; 2],
+    pub(crate) begin_ns: u64,
+    pub(crate) end_ns: u64,
+    /// Was the beginning seen?
+    pub(crate) has_handshake: bool,
+    pub(crate) end: End,
+    first_syn: Option<u32>,
+}
+
+impl Connection {
+    pub(crate) fn new(interface: usize, segment: &Segment) -> Connection {
+        let flags = segment.header.flags;
+        // The answer to a SYN is the first that a capture may have: then it is the other end that opened.
+        let is_answer = flags.has(Flags::SYN.with(Flags::ACK));
+        let ends = if is_answer { [segment.to, segment.from] } else { [segment.from, segment.to] };
+        Connection {
+            interface,
+            ends,
+            sides: Default::default(),
+            begin_ns: segment.at_ns,
+            end_ns: segment.at_ns,
+            has_handshake: false,
+            end: End::Open,
+            first_syn: (flags.has(Flags::SYN) && !is_answer).then_some(segment.header.seq),
+        }
+    }
+
+    /// Does this segment begin another connection between the same ends?
+    pub(crate) fn is_over_before(&self, segment: &Segment) -> bool {
+        let flags = segment.header.flags;
+        flags.has(Flags::SYN)
+            && !flags.has(Flags::ACK)
+            && (self.end != End::Open || self.first_syn != Some(segment.header.seq))
+    }
+
+    /// Was the beginning captured in both directions?
+    pub(crate) fn has_whole_handshake(&self) -> bool {
+        self.sides.iter().all(|side| side.scale.is_some() || side.sender.mss.is_some()) && self.has_handshake
+    }
+
+    /// Takes a segment; what it was. `shortest_ns`: how long a pause has to be, if the caller says so.
+    pub(crate) fn take(&mut self, segment: &Segment, shortest_ns: Option<u64>) -> Row {
+        let number = usize::from(segment.from != self.ends[0]);
+        let flags = segment.header.flags;
+        self.end_ns = self.end_ns.max(segment.at_ns);
+        let [first, second] = &mut self.sides;
+        let (own, other) = if number == 0 { (first, second) } else { (second, first) };
+        own.sender.counts.segments += 1;
+        self.has_handshake |= flags.has(Flags::SYN);
+        if flags.has(Flags::SYN) {
+            own.scale = segment.header.options.window_scale;
+            own.sender.mss = segment.header.options.mss.or(own.sender.mss);
+            own.syn_ns.get_or_insert(segment.at_ns);
+            // Windows are scaled if both ends say by how much (RFC 7323 2.2).
+            if let (Some(ours), Some(theirs)) = (own.scale, other.scale) {
+                own.sender.set_scale(theirs);
+                other.sender.set_scale(ours);
+            }
+        }
+        let takes_up = segment.payload > 0 || flags.has(Flags::SYN) || flags.has(Flags::FIN);
+        let begin = own.sender.place(segment.header.seq);
+        let mut is_duplicate = false;
+        let mut ack = None;
+        if flags.has(Flags::ACK) {
+            let is_bare = !takes_up && !flags.has(Flags::RST);
+            let place = if other.sender.is_known() {
+                other.sender.place(segment.header.ack)
+            } else {
+                // The capture began in the middle: what is acknowledged now is where we begin to count.
+                other.sender.place(segment.header.ack);
+                START
+            };
+            is_duplicate = other.sender.acknowledged(segment, place, is_bare);
+            ack = Some(place);
+            if let (0, Some(syn_ns)) = (number, own.syn_ns)
+                && other.syn_ns.is_some()
+                && !flags.has(Flags::SYN)
+            {
+                // From the SYN to the third segment of the handshake: the whole way, wherever the capture is.
+                let round_trip = segment.at_ns.saturating_sub(syn_ns);
+                own.sender.round_trip_ns = Some(round_trip);
+                other.sender.round_trip_ns = Some(round_trip);
+                own.syn_ns = None;
+            }
+        }
+        let kind = takes_up.then(|| send(own, segment, begin, shortest_ns));
+        if flags.has(Flags::FIN) {
+            own.has_closed = true;
+        }
+        let [first, second] = &self.sides;
+        if flags.has(Flags::RST) {
+            self.end = End::Reset;
+        } else if first.has_closed && second.has_closed && self.end == End::Open {
+            self.end = End::Closed;
+        }
+        let (own, other) = if number == 0 { (first, second) } else { (second, first) };
+        Row {
+            connection: 0,
+            t_ns: 0,
+            side: number as u8,
+            kind: name(flags, kind, is_duplicate),
+            seq: since_start(begin),
+            len: segment.payload,
+            ack: ack.map(since_start),
+            window: u32::try_from(other.sender.window.unwrap_or(0)).unwrap_or(u32::MAX),
+            in_flight: own.sender.in_flight(),
+        }
+    }
+
+    /// The capture ended.
+    pub(crate) fn finish(&mut self, at_ns: u64, shortest_ns: Option<u64>) {
+        if self.sides.iter().any(|side| side.sender.counts.segments == 0) {
+            // Seen in one direction alone: nobody knows what the sender waited for.
+            self.sides.iter_mut().for_each(|side| side.stalls = Stalls::default());
+        } else if self.end == End::Open {
+            for side in &mut self.sides {
+                let shortest = stall::shortest(&side.sender, shortest_ns);
+                side.stalls.ended(at_ns, shortest, side.sender.in_flight());
+            }
+        }
+    }
+}
+
+/// A segment that takes up sequence numbers; what it is.
+fn send(own: &mut Side, segment: &Segment, begin: u64, shortest_ns: Option<u64>) -> Kind {
+    let (idle, in_flight) = (own.sender.idle_since_ns, own.sender.in_flight());
+    let shortest = stall::shortest(&own.sender, shortest_ns);
+    let kind = own.sender.data(segment, begin);
+    if segment.payload > 0 && !matches!(kind, Kind::KeepAlive | Kind::WindowProbe) {
+        if own.stalls.before(segment.at_ns).is_some_and(|pause| pause >= shortest) {
+            own.stalls.paused(segment.at_ns, kind, idle, in_flight);
+        }
+        own.stalls.sent(segment.at_ns, &own.sender);
+    }
+    kind
+}
+
+fn name(flags: Flags, kind: Option<Kind>, is_duplicate: bool) -> &'static str {
+    match kind {
+        _ if flags.has(Flags::RST) => "reset",
+        Some(Kind::Again { needless: true, .. }) => "needless-retransmission",
+        Some(Kind::Again { cause: Cause::Fast, .. }) => "fast-retransmission",
+        Some(Kind::Again { cause: Cause::Timer, .. }) => "timer-retransmission",
+        Some(Kind::OutOfOrder) => "out-of-order",
+        Some(Kind::KeepAlive) => "keep-alive",
+        Some(Kind::WindowProbe) => "window-probe",
+        Some(Kind::New) if flags.has(Flags::SYN) => "syn",
+        Some(Kind::New) if flags.has(Flags::FIN) => "fin",
+        Some(Kind::New) => "data",
+        None if is_duplicate => "duplicate-ack",
+        None => "ack",
+    }
+}
+
+fn since_start(place: u64) -> i64 {
+    place as i64 - START as i64
+}

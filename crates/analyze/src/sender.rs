@@ -1,0 +1,389 @@
+//! What one end of a connection sends, and what the other end says of it.
+
+use std::collections::VecDeque;
+
+use airloom_transports::tcp::ranges::Ranges;
+use airloom_transports::tcp::wire::Flags;
+
+use crate::samples::Samples;
+use crate::segment::Segment;
+
+/// Sequence numbers are counted from here, in 64 bits: what lies before the first one seen has a place, too.
+pub(crate) const START: u64 = 1 << 32;
+
+/// How many separate pieces of what was sent are told apart.
+const MOST_PIECES: usize = 4096;
+
+/// How many segments wait for their acknowledgement at most, to be measured.
+const MOST_WAITING: usize = 1 << 14;
+
+/// Duplicate acknowledgements that mean a loss (RFC 5681 3.2).
+const DUPLICATES: u32 = 3;
+
+/// An acknowledgement is followed by what it sets off within this time, or within a round trip where that is longer.
+const AT_ONCE_NS: u64 = 20_000_000;
+
+/// A segment that fills a hole so soon after it showed was overtaken (as Wireshark has it).
+const OVERTAKEN_NS: u64 = 3_000_000;
+
+/// What made a sender send something again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Duplicate acknowledgements or selective ones (RFC 5681 3.2, RFC 6675).
+    Fast,
+    /// Nothing came: a retransmission timeout (RFC 6298) or a tail loss probe (RFC 8985 7).
+    Timer,
+}
+
+/// What a segment with data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Sent for the first time.
+    New,
+    /// Sent again; the other end had it already (`needless`), or it did not say so yet.
+    Again { cause: Cause, needless: bool },
+    /// A hole filled soon after it showed.
+    OutOfOrder,
+    /// An octet that is acknowledged already, to hear of the other end (RFC 9293 3.8.4).
+    KeepAlive,
+    /// An octet into a window that is closed (RFC 9293 3.8.6.1).
+    WindowProbe,
+}
+
+/// Counts of a sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) segments: u64,
+    pub(crate) data_segments: u64,
+    /// Octets of data, every transmission.
+    pub(crate) octets: u64,
+    pub(crate) fast: u64,
+    pub(crate) timer: u64,
+    pub(crate) needless: u64,
+    pub(crate) fast_recoveries: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) keep_alives: u64,
+    pub(crate) window_probes: u64,
+    /// Holes that never were filled while they could be, and acknowledged octets that were never seen.
+    pub(crate) unseen_octets: u64,
+    /// Times that the other end's window was full.
+    pub(crate) window_full: u64,
+    pub(crate) duplicate_acks: u64,
+    /// Acknowledgements with selective blocks, and those that report a duplicate (RFC 2883).
+    pub(crate) selective_acks: u64,
+    pub(crate) duplicates_reported: u64,
+    /// Times that the other end closed its window.
+    pub(crate) zero_windows: u64,
+}
+
+struct Waiting {
+    end: u64,
+    sent_ns: u64,
+    is_again: bool,
+}
+
+/// The octets that were sent again last, until it is known whether that was needed.
+#[derive(Clone, Copy)]
+struct Doubt {
+    begin: u64,
+    sent_ns: u64,
+    /// Value of the timestamp option.
+    stamp: Option<u32>,
+}
+
+struct Recovery {
+    cause: Cause,
+    /// It is over when all up to here is acknowledged.
+    point: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Sender {
+    /// The sequence number that is counted as [`START`].
+    base: Option<u32>,
+    /// One past the highest octet sent.
+    pub(crate) end: u64,
+    /// One past the highest octet acknowledged.
+    pub(crate) acked: u64,
+    seen: Ranges,
+    /// One past the highest octet of a selective block.
+    sacked: u64,
+    duplicates: u32,
+    waiting: VecDeque<Waiting>,
+    recovery: Option<Recovery>,
+    doubt: Option<Doubt>,
+    hole_at_ns: u64,
+    pub(crate) counts: Counts,
+    pub(crate) rtt: Samples,
+    /// Round trip of the handshake, or the least of the others: both halves of the way, wherever the capture was.
+    pub(crate) round_trip_ns: Option<u64>,
+    /// The window that the other end offers, in octets; not known before its first segment.
+    pub(crate) window: Option<u64>,
+    pub(crate) windows: Option<(u64, u64)>,
+    scale: u8,
+    pub(crate) most_in_flight: u64,
+    pub(crate) last_ack_ns: Option<u64>,
+    /// Since when there has been nothing to acknowledge.
+    pub(crate) idle_since_ns: Option<u64>,
+    pub(crate) mss: Option<u16>,
+    /// First and last time that data was sent.
+    pub(crate) data_ns: Option<(u64, u64)>,
+}
+
+impl Sender {
+    /// The place of a sequence number: the one nearest to the highest seen.
+    pub(crate) fn place(&mut self, seq: u32) -> u64 {
+        let base = *self.base.get_or_insert_with(|| {
+            (self.end, self.acked, self.sacked) = (START, START, START);
+            seq
+        });
+        let expected = base.wrapping_add((self.end - START) as u32);
+        self.end.saturating_add_signed(i64::from(seq.wrapping_sub(expected) as i32))
+    }
+
+    /// Has a sequence number been seen?
+    pub(crate) fn is_known(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Shift of the window that the other end offers, agreed on in the handshake (RFC 7323 2).
+    pub(crate) fn set_scale(&mut self, shift: u8) {
+        self.scale = shift.min(14);
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.end.saturating_sub(self.acked)
+    }
+
+    /// Octets of data that were seen, each once.
+    pub(crate) fn unique(&self) -> u64 {
+        self.seen.total()
+    }
+
+    fn is_answer(&self, at_ns: u64) -> bool {
+        let soon = self.round_trip_ns.unwrap_or(0).max(AT_ONCE_NS);
+        self.last_ack_ns.is_some_and(|last| at_ns.saturating_sub(last) <= soon)
+    }
+
+    /// A segment of this end that takes up sequence numbers. `begin` is the place of its first.
+    pub(crate) fn data(&mut self, segment: &Segment, begin: u64) -> Kind {
+        let at_ns = segment.at_ns;
+        let flags = segment.header.flags;
+        let ends = u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
+        let end = begin + u64::from(segment.payload) + ends;
+        let kind = self.kind(at_ns, begin, end, segment.payload, ends > 0);
+        if begin > self.end {
+            self.hole_at_ns = at_ns;
+        }
+        match kind {
+            Kind::KeepAlive => self.counts.keep_alives += 1,
+            Kind::WindowProbe => self.counts.window_probes += 1,
+            Kind::OutOfOrder => self.counts.out_of_order += 1,
+            Kind::New => {}
+            Kind::Again { cause, needless } => {
+                self.again(cause, at_ns);
+                self.counts.needless += u64::from(needless);
+                let stamp = segment.header.options.timestamps.map(|(value, _)| value);
+                if !needless && self.doubt.is_none() {
+                    self.doubt = Some(Doubt { begin, sent_ns: at_ns, stamp });
+                }
+            }
+        }
+        if matches!(kind, Kind::KeepAlive | Kind::WindowProbe) {
+            return kind;
+        }
+        self.counts.octets += u64::from(segment.payload);
+        if segment.payload > 0 {
+            self.counts.data_segments += 1;
+            let first = self.data_ns.map_or(at_ns, |(first, _)| first);
+            self.data_ns = Some((first, at_ns));
+            let data = begin + u64::from(flags.has(Flags::SYN));
+            self.seen.insert(data, data + u64::from(segment.payload));
+            if self.seen.count() > MOST_PIECES {
+                let (from, to) = self.seen.next_gap(self.seen.lowest().unwrap_or(START));
+                self.seen.insert(from, to);
+            }
+        }
+        self.end = self.end.max(end);
+        self.idle_since_ns = None;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight());
+        let edge = self.window.map(|window| self.acked + window);
+        self.counts.window_full += u64::from(segment.payload > 0 && edge.is_some_and(|edge| end >= edge));
+        self.wait(end, at_ns, kind != Kind::New);
+        kind
+    }
+
+    fn kind(&self, at_ns: u64, begin: u64, end: u64, payload: u32, is_control: bool) -> Kind {
+        if payload <= 1 && !is_control && begin + 1 == self.end && self.acked >= self.end {
+            return Kind::KeepAlive;
+        }
+        if payload == 1 && !is_control && self.window == Some(0) && begin <= self.end && begin >= self.acked {
+            return Kind::WindowProbe;
+        }
+        if begin >= self.end {
+            return Kind::New;
+        }
+        let needless = end <= self.acked;
+        if !needless && self.is_hole(begin, end) {
+            let soon = self.round_trip_ns.unwrap_or(0).max(OVERTAKEN_NS);
+            if at_ns.saturating_sub(self.hole_at_ns) < soon && !self.is_loss_known(end) {
+                return Kind::OutOfOrder;
+            }
+        }
+        let cause = match &self.recovery {
+            _ if !self.is_answer(at_ns) => Cause::Timer,
+            Some(recovery) if self.acked < recovery.point => recovery.cause,
+            _ if self.is_loss_known(end) => Cause::Fast,
+            _ => Cause::Timer,
+        };
+        Kind::Again { cause, needless }
+    }
+
+    /// Was nothing of this seen before, although what lies above it was?
+    fn is_hole(&self, begin: u64, end: u64) -> bool {
+        let (from, to) = self.seen.next_gap(begin);
+        from == begin && to >= end
+    }
+
+    /// Has the other end said that what ends here is missing?
+    fn is_loss_known(&self, end: u64) -> bool {
+        self.duplicates >= DUPLICATES || (self.sacked > end && self.duplicates > 0)
+    }
+
+    fn again(&mut self, cause: Cause, at_ns: u64) {
+        let is_under_way = self.recovery.as_ref().is_some_and(|r| self.acked < r.point && r.cause == cause);
+        // While nothing is answered each further transmission is a timeout of its own.
+        let is_new =
+            !is_under_way || (cause == Cause::Timer && !self.is_answer(at_ns) && !self.is_burst(at_ns));
+        match cause {
+            Cause::Fast => {
+                self.counts.fast += 1;
+                self.counts.fast_recoveries += u64::from(is_new);
+            }
+            Cause::Timer => {
+                self.counts.timer += 1;
+                self.counts.timeouts += u64::from(is_new);
+            }
+        }
+        if is_new {
+            self.recovery = Some(Recovery { cause, point: self.end });
+        }
+    }
+
+    /// Did another segment leave just before?
+    fn is_burst(&self, at_ns: u64) -> bool {
+        self.waiting.back().is_some_and(|last| at_ns.saturating_sub(last.sent_ns) < AT_ONCE_NS)
+    }
+
+    fn wait(&mut self, end: u64, sent_ns: u64, is_again: bool) {
+        if is_again {
+            // Which transmission is acknowledged cannot be told (Karn's rule, RFC 6298 3).
+            for one in self.waiting.iter_mut().rev().take_while(|one| one.end >= end) {
+                one.is_again = true;
+            }
+        }
+        if self.waiting.len() == MOST_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(Waiting { end, sent_ns, is_again });
+    }
+
+    /// The other end says what it has: a segment with an acknowledgement of this place, `is_bare` without anything else.
+    /// Is it a duplicate?
+    pub(crate) fn acknowledged(&mut self, segment: &Segment, ack: u64, is_bare: bool) -> bool {
+        let at_ns = segment.at_ns;
+        let flags = segment.header.flags;
+        self.selective(segment, ack);
+        let shift = if flags.has(Flags::SYN) { 0 } else { self.scale };
+        let window = u64::from(segment.header.window) << shift;
+        let is_same_window = self.window == Some(window);
+        if !flags.has(Flags::RST) {
+            self.offered(window, flags.has(Flags::SYN));
+        }
+        let is_duplicate = is_bare && ack == self.acked && is_same_window && self.end > ack;
+        if ack > self.acked {
+            if ack > self.end {
+                self.counts.unseen_octets += ack - self.end;
+                self.end = ack;
+            }
+            self.settle_doubt(segment, ack);
+            self.measure(at_ns, ack);
+            self.acked = ack;
+            self.duplicates = 0;
+            if ack == self.end {
+                self.idle_since_ns = Some(at_ns);
+            }
+            if self.recovery.as_ref().is_some_and(|r| ack >= r.point) {
+                self.recovery = None;
+            }
+        } else if is_duplicate {
+            self.duplicates += 1;
+            self.counts.duplicate_acks += 1;
+        }
+        self.last_ack_ns = Some(at_ns);
+        is_duplicate
+    }
+
+    fn offered(&mut self, window: u64, is_first: bool) {
+        self.counts.zero_windows += u64::from(window == 0 && self.window != Some(0));
+        self.window = Some(window);
+        // That of a SYN is not scaled.
+        if !is_first {
+            let (least, most) = self.windows.unwrap_or((window, window));
+            self.windows = Some((least.min(window), most.max(window)));
+        }
+    }
+
+    fn selective(&mut self, segment: &Segment, ack: u64) {
+        let blocks = segment.header.options.sack.as_slice();
+        if blocks.is_empty() || !self.is_known() {
+            return;
+        }
+        self.counts.selective_acks += 1;
+        for (number, (left, right)) in blocks.iter().enumerate() {
+            let (left, right) = (self.place(*left), self.place(*right));
+            if number == 0 && right <= ack && left < right {
+                self.counts.duplicates_reported += 1;
+            } else if right <= self.end {
+                self.sacked = self.sacked.max(right);
+            }
+        }
+    }
+
+    /// A retransmission was needless if the acknowledgement that covers it answers the first transmission: by the
+    /// timestamp that it echoes (RFC 3522 3.2), or because it came sooner than anything can.
+    fn settle_doubt(&mut self, segment: &Segment, ack: u64) {
+        let Some(doubt) = self.doubt else { return };
+        if ack <= doubt.begin {
+            return;
+        }
+        self.doubt = None;
+        let echoed = segment.header.options.timestamps.map(|(_, echo)| echo);
+        let is_of_first = match (doubt.stamp, echoed) {
+            (Some(sent), Some(echoed)) => (echoed.wrapping_sub(sent) as i32) < 0,
+            _ => {
+                let since = segment.at_ns.saturating_sub(doubt.sent_ns);
+                self.rtt.least().is_some_and(|least| since < least / 4 * 3)
+            }
+        };
+        self.counts.needless += u64::from(is_of_first);
+    }
+
+    fn measure(&mut self, at_ns: u64, ack: u64) {
+        let mut newest = None;
+        while let Some(one) = self.waiting.front().filter(|one| one.end <= ack) {
+            newest = Some((one.sent_ns, one.is_again));
+            self.waiting.pop_front();
+        }
+        if let Some((sent_ns, false)) = newest {
+            let took = at_ns.saturating_sub(sent_ns);
+            self.rtt.push(took);
+            let least = self.round_trip_ns.unwrap_or(u64::MAX);
+            // Near the receiver this is no round trip: that of the handshake then stays the larger one.
+            if least == u64::MAX {
+                self.round_trip_ns = Some(took);
+            }
+        }
+    }
+}

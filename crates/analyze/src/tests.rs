@@ -1,0 +1,345 @@
+use airloom_record::Values;
+use airloom_transports::tcp::wire::{Flags, Header, Options as TcpOptions};
+use airloom_wire::ip;
+use proptest::prelude::*;
+
+use super::*;
+
+const CLIENT: u16 = 1000;
+const SERVER: u16 = 80;
+
+/// A capture that is being made up: segments between two hosts, one after the other.
+struct Script {
+    frames: Vec<(u64, Vec<u8>)>,
+    /// Sequence numbers that each end begins with.
+    isn: [u32; 2],
+    window: u16,
+}
+
+/// What may differ from segment to segment.
+#[derive(Clone, Copy, Default)]
+struct With {
+    sack: Option<(u32, u32)>,
+    stamps: Option<(u32, u32)>,
+    window: Option<u16>,
+}
+
+impl Script {
+    fn new() -> Script {
+        Script { frames: Vec::new(), isn: [5000, 9000], window: 60_000 }
+    }
+
+    /// A segment `at_ms` from the client (0) or the server (1): `seq` and `ack` count from the ends' first numbers.
+    fn segment(
+        &mut self,
+        at_ms: f64,
+        side: usize,
+        flags: Flags,
+        seq: u32,
+        ack: Option<u32>,
+        len: usize,
+        with: With,
+    ) {
+        let mut options = TcpOptions { timestamps: with.stamps, ..TcpOptions::default() };
+        if flags.has(Flags::SYN) {
+            options.mss = Some(1000);
+        }
+        if let Some((left, right)) = with.sack {
+            let isn = self.isn[1 - side];
+            options.sack.push(isn.wrapping_add(left), isn.wrapping_add(right));
+        }
+        let ports = if side == 0 { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        let header = Header {
+            source: ports.0,
+            destination: ports.1,
+            seq: self.isn[side].wrapping_add(seq),
+            ack: ack.map_or(0, |ack| self.isn[1 - side].wrapping_add(ack)),
+            flags: if ack.is_some() { flags.with(Flags::ACK) } else { flags },
+            window: with.window.unwrap_or(self.window),
+            urgent: 0,
+            options,
+        };
+        let mut tcp = [0; 60];
+        let length = header.emit(&mut tcp);
+        let hosts = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
+        let mut datagram = vec![0; ip::V4_HEADER];
+        ip::emit(&mut datagram, hosts[side], hosts[1 - side], ip::protocol::TCP, 0, length + len);
+        datagram.extend(&tcp[..length]);
+        // The data itself was not captured.
+        self.frames.push(((at_ms * 1e6) as u64, datagram));
+    }
+
+    fn data(&mut self, at_ms: f64, side: usize, seq: u32, len: usize) {
+        self.segment(at_ms, side, Flags::PSH, seq, Some(1), len, With::default());
+    }
+
+    /// The other end's acknowledgement of what the client (0) or server (1) sent.
+    fn ack(&mut self, at_ms: f64, of: usize, ack: u32) {
+        self.segment(at_ms, 1 - of, Flags(0), 1, Some(ack), 0, With::default());
+    }
+
+    fn sacked(&mut self, at_ms: f64, of: usize, ack: u32, block: (u32, u32)) {
+        let with = With { sack: Some(block), ..With::default() };
+        self.segment(at_ms, 1 - of, Flags(0), 1, Some(ack), 0, with);
+    }
+
+    /// At the client, with a round trip of 100 ms.
+    fn handshake(&mut self) {
+        self.segment(0.0, 0, Flags::SYN, 0, None, 0, With::default());
+        self.segment(100.0, 1, Flags::SYN, 0, Some(1), 0, With::default());
+        self.segment(100.1, 0, Flags(0), 1, Some(1), 0, With::default());
+    }
+
+    fn file(&self) -> Vec<u8> {
+        let mut file: Vec<u8> =
+            [0xA1B2_3C4D_u32, 0x0004_0002, 0, 0, 65_535, 101].iter().flat_map(|n| n.to_le_bytes()).collect();
+        for (at, octets) in &self.frames {
+            let numbers = [at / 1_000_000_000, at % 1_000_000_000, octets.len() as u64, octets.len() as u64];
+            file.extend(numbers.iter().flat_map(|n| (*n as u32).to_le_bytes()));
+            file.extend(octets);
+        }
+        file
+    }
+
+    fn analysis(&self) -> Analysis {
+        analyze(Reader::new(self.file().as_slice()).unwrap(), &Options::default())
+    }
+
+    /// What the client sent, by the analysis of the only connection.
+    fn client(&self) -> SideReport {
+        let report = self.analysis().report;
+        assert_eq!(report.unreadable, None);
+        assert_eq!(report.connections.len(), 1);
+        report.connections.into_iter().next().unwrap().sides.into_iter().next().unwrap()
+    }
+}
+
+fn kinds(analysis: &Analysis) -> Vec<String> {
+    let column = analysis.trace.iter().find(|c| c.name == "kind").unwrap();
+    let Values::Category { codes, names } = &column.values else { panic!() };
+    codes.iter().map(|code| names[usize::from(*code)].clone()).collect()
+}
+
+#[test]
+fn a_clean_transfer_has_round_trips_and_nothing_else() {
+    let mut s = Script::new();
+    s.handshake();
+    (0..3).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    (0..3).for_each(|n| s.ack(201.0 + f64::from(n), 0, 1001 + 1000 * n));
+    s.segment(210.0, 0, Flags::FIN, 3001, Some(1), 0, With::default());
+    s.segment(310.0, 1, Flags::FIN, 1, Some(3002), 0, With::default());
+    s.ack(310.1, 1, 2);
+    let analysis = s.analysis();
+    let expected = "syn syn ack data data data ack ack ack fin fin ack";
+    assert_eq!(kinds(&analysis).join(" "), expected);
+    let connection = &analysis.report.connections[0];
+    assert_eq!((connection.client.as_str(), connection.server.as_str()), ("192.0.2.1:1000", "192.0.2.2:80"));
+    assert_eq!((connection.end, connection.handshake_s), (End::Closed, Some(0.1001)));
+    let side = &connection.sides[0];
+    assert_eq!((side.unique_octets, side.octets, side.retransmissions), (3000, 3000, 0));
+    assert_eq!((side.most_in_flight, side.mss), (3000, Some(1000)));
+    assert_eq!((side.rtt.count, side.rtt.min_s, side.rtt.max_s), (5, Some(0.1), Some(0.102)));
+    assert!(side.stalls.is_empty());
+}
+
+#[test]
+fn a_loss_that_duplicates_report_is_a_fast_retransmission() {
+    let mut s = Script::new();
+    s.handshake();
+    (0..5).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    // The second was lost.
+    s.ack(201.0, 0, 1001);
+    (2..5).for_each(|n| s.sacked(201.0 + f64::from(n), 0, 1001, (2001, 1001 + 1000 * n)));
+    s.data(206.0, 0, 1001, 1000);
+    s.ack(306.0, 0, 5001);
+    let side = s.client();
+    assert_eq!((side.retransmissions, side.fast_retransmissions, side.timer_retransmissions), (1, 1, 0));
+    assert_eq!((side.fast_recoveries, side.timeouts, side.needless_retransmissions), (1, 0, 0));
+    assert_eq!((side.duplicate_acks, side.selective_acks, side.unique_octets), (3, 3, 5000));
+    assert!(side.stalls.is_empty());
+}
+
+#[test]
+fn silence_ended_by_a_retransmission_is_a_timeout_and_a_stall() {
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.data(101.0, 0, 1001, 1000);
+    s.ack(201.0, 0, 1001);
+    s.data(1201.0, 0, 1001, 1000);
+    s.data(3201.0, 0, 1001, 1000);
+    s.ack(3301.0, 0, 2001);
+    let side = s.client();
+    assert_eq!((side.timer_retransmissions, side.timeouts, side.needless_retransmissions), (2, 2, 0));
+    let found: Vec<_> = side.stalls.iter().map(|stall| (stall.begin_s, stall.end_s, stall.why)).collect();
+    assert_eq!(found, [(0.101, 1.201, Why::Timeout), (1.201, 3.201, Why::Timeout)]);
+    assert_eq!(side.rtt.count, 2, "what was sent again is not measured");
+}
+
+#[test]
+fn what_was_on_its_way_all_the_time_was_sent_again_needlessly() {
+    for stamped in [true, false] {
+        let mut s = Script::new();
+        s.handshake();
+        let stamps = |value, echo| With { stamps: stamped.then_some((value, echo)), ..With::default() };
+        s.segment(101.0, 0, Flags::PSH, 1, Some(1), 1000, stamps(10, 1));
+        s.segment(201.0, 1, Flags(0), 1, Some(1001), 0, stamps(2, 10));
+        s.segment(202.0, 0, Flags::PSH, 1001, Some(1), 1000, stamps(20, 2));
+        s.segment(702.0, 0, Flags::PSH, 1001, Some(1), 1000, stamps(30, 2));
+        // The answer to the first transmission.
+        s.segment(710.0, 1, Flags(0), 1, Some(2001), 0, stamps(3, 20));
+        // And that it came twice.
+        s.sacked(810.0, 0, 2001, (1001, 2001));
+        let side = s.client();
+        assert_eq!((side.timer_retransmissions, side.needless_retransmissions), (1, 1), "{stamped}");
+        assert_eq!(side.duplicates_reported, 1);
+    }
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.ack(201.0, 0, 1001);
+    s.data(900.0, 0, 1, 1000);
+    assert_eq!(s.client().needless_retransmissions, 1, "it was acknowledged before");
+    assert_eq!(kinds(&s.analysis()).last().map(String::as_str), Some("needless-retransmission"));
+}
+
+#[test]
+fn what_was_overtaken_was_not_sent_again() {
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.data(102.0, 0, 2001, 1000);
+    s.data(102.5, 0, 1001, 1000);
+    let side = s.client();
+    assert_eq!((side.out_of_order, side.retransmissions, side.unique_octets), (1, 0, 3000));
+    // Much later it was lost before the capture, and sent again.
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.data(102.0, 0, 2001, 1000);
+    s.data(1102.5, 0, 1001, 1000);
+    let side = s.client();
+    assert_eq!((side.out_of_order, side.retransmissions), (0, 1));
+}
+
+#[test]
+fn a_full_window_is_told_from_a_closed_one_and_from_a_program_that_pauses() {
+    let mut s = Script::new();
+    s.window = 2000;
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.data(101.0, 0, 1001, 1000);
+    let closed = With { window: Some(0), ..With::default() };
+    s.segment(201.0, 1, Flags(0), 1, Some(2001), 0, closed);
+    s.segment(700.0, 0, Flags(0), 2001, Some(1), 1, With::default());
+    s.segment(800.0, 1, Flags(0), 1, Some(2001), 0, closed);
+    s.ack(1200.0, 0, 2001);
+    s.data(1201.0, 0, 2001, 1000);
+    s.ack(1301.0, 0, 3001);
+    s.data(3000.0, 0, 3001, 1000);
+    s.ack(3900.0, 0, 4001);
+    s.data(3901.0, 0, 4001, 1000);
+    let analysis = s.analysis();
+    let side = &analysis.report.connections[0].sides[0];
+    assert_eq!((side.zero_windows, side.window_full, side.window_probes), (1, 1, 1));
+    assert_eq!(side.window, Some((0, 2000)));
+    let found: Vec<_> = side.stalls.iter().map(|stall| (stall.begin_s, stall.end_s, stall.why)).collect();
+    let expected = [
+        (0.101, 1.201, Why::ReceiverWindow),
+        (1.201, 3.0, Why::Application),
+        (3.0, 3.901, Why::NoAcknowledgement),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn an_octet_that_was_acknowledged_keeps_a_connection_alive() {
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.ack(201.0, 0, 1001);
+    s.segment(9201.0, 0, Flags(0), 1000, Some(1), 0, With::default());
+    s.segment(9301.0, 0, Flags(0), 1000, Some(1), 1, With::default());
+    let side = s.client();
+    assert_eq!((side.keep_alives, side.retransmissions), (1, 0), "without an octet it takes up nothing");
+}
+
+#[test]
+fn numbers_go_round_and_captures_begin_in_the_middle() {
+    let mut s = Script::new();
+    s.isn = [u32::MAX - 1500, u32::MAX];
+    s.handshake();
+    (0..4).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
+    s.ack(201.0, 0, 4001);
+    let side = s.client();
+    assert_eq!((side.unique_octets, side.retransmissions, side.most_in_flight), (4000, 0, 4000));
+    s.frames.drain(..4);
+    let report = s.analysis().report;
+    assert!(!report.connections[0].has_handshake);
+    let side = &report.connections[0].sides[0];
+    assert_eq!((side.unique_octets, side.unseen_octets, side.retransmissions), (3000, 0, 0));
+    // From an acknowledgement of something that was never captured.
+    s.frames.drain(..2);
+    let side = s.client();
+    assert_eq!((side.unique_octets, side.unseen_octets), (1000, 0));
+}
+
+#[test]
+fn the_same_ends_may_have_one_connection_after_the_other() {
+    let mut s = Script::new();
+    s.handshake();
+    s.segment(150.0, 1, Flags::RST, 1, Some(1), 0, With::default());
+    s.isn = [77_000, 88_000];
+    s.handshake();
+    let report = s.analysis().report;
+    let ends: Vec<End> = report.connections.iter().map(|c| c.end).collect();
+    assert_eq!(ends, [End::Reset, End::Open]);
+}
+
+#[test]
+fn data_that_nobody_answers_is_a_stall_to_the_end_of_the_capture() {
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    s.segment(5000.0, 1, Flags(0), 1, Some(1), 0, With::default());
+    let side = s.client();
+    let found: Vec<_> = side.stalls.iter().map(|stall| (stall.end_s, stall.why, stall.in_flight)).collect();
+    assert_eq!(found, [(5.0, Why::EndOfCapture, 1000)]);
+}
+
+#[test]
+fn rows_beyond_what_is_wanted_are_counted() {
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    let options = Options { rows: 3, ..Options::default() };
+    let analysis = analyze(Reader::new(s.file().as_slice()).unwrap(), &options);
+    assert_eq!((analysis.report.segments, analysis.report.rows_left_out), (4, 1));
+    assert!(analysis.trace.iter().all(|column| column.values.len() == 3));
+}
+
+proptest! {
+    #[test]
+    fn any_segments_are_counted_without_a_panic(
+        made in proptest::collection::vec(
+            (0.0..1e4_f64, 0..2_usize, any::<u8>(), any::<u32>(), any::<Option<u32>>(), 0..3000_usize,
+             any::<Option<(u32, u32)>>(), any::<Option<(u32, u32)>>(), any::<Option<u16>>()),
+            0..200,
+        ),
+        small in any::<bool>(),
+    ) {
+        let mut s = Script::new();
+        for (at_ms, side, flags, seq, ack, len, sack, stamps, window) in made {
+            let (seq, ack) = if small { (seq % 10_000, ack.map(|a| a % 10_000)) } else { (seq, ack) };
+            s.segment(at_ms, side, Flags(flags), seq, ack, len, With { sack, stamps, window });
+        }
+        let report = s.analysis().report;
+        prop_assert_eq!(report.segments, s.frames.len() as u64);
+        let segments: u64 = report.connections.iter().flat_map(|c| &c.sides).map(|side| side.segments).sum();
+        prop_assert_eq!(segments, report.segments);
+        for side in report.connections.iter().flat_map(|c| &c.sides) {
+            prop_assert_eq!(side.fast_retransmissions + side.timer_retransmissions, side.retransmissions);
+            prop_assert!(side.stalls.iter().all(|stall| stall.end_s >= stall.begin_s));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Every segment of the connections, as columns.
+
+use airloom_record::{Column, Values};
+
+/// A segment.
+pub(crate) struct Row {
+    pub(crate) connection: u32,
+    /// Nanoseconds since the first frame.
+    pub(crate) t_ns: i64,
+    /// 0: from the end that opened the connection.
+    pub(crate) side: u8,
+    pub(crate) kind: &'static str,
+    /// Octets since the begin of the connection; negative before what was seen first.
+    pub(crate) seq: i64,
+    pub(crate) len: u32,
+    /// Of what the other end sends; likewise.
+    pub(crate) ack: Option<i64>,
+    /// What this end offers, in octets.
+    pub(crate) window: u32,
+    /// What this end has in flight after it.
+    pub(crate) in_flight: u64,
+}
+
+/// What a segment can be.
+const KINDS: [&str; 13] = [
+    "ack",
+    "duplicate-ack",
+    "data",
+    "fast-retransmission",
+    "timer-retransmission",
+    "needless-retransmission",
+    "out-of-order",
+    "keep-alive",
+    "window-probe",
+    "syn",
+    "fin",
+    "reset",
+    "other",
+];
+
+/// The rows so far, up to a number that the caller chooses.
+#[derive(Default)]
+pub(crate) struct Trace {
+    most: usize,
+    pub(crate) left_out: u64,
+    connection: Vec<u32>,
+    t_ns: Vec<i64>,
+    side: Vec<u8>,
+    kind: Vec<u16>,
+    seq: Vec<i64>,
+    len: Vec<u32>,
+    ack: Vec<i64>,
+    has_ack: Vec<bool>,
+    window: Vec<u32>,
+    in_flight: Vec<u64>,
+}
+
+impl Trace {
+    pub(crate) fn new(most: usize) -> Trace {
+        Trace { most, ..Trace::default() }
+    }
+
+    pub(crate) fn push(&mut self, row: Row) {
+        if self.t_ns.len() == self.most {
+            self.left_out += 1;
+            return;
+        }
+        let kind = KINDS.iter().position(|kind| *kind == row.kind).unwrap_or(KINDS.len() - 1);
+        self.connection.push(row.connection);
+        self.t_ns.push(row.t_ns);
+        self.side.push(row.side);
+        self.kind.push(kind as u16);
+        self.seq.push(row.seq);
+        self.len.push(row.len);
+        self.has_ack.push(row.ack.is_some());
+        self.ack.push(row.ack.unwrap_or(0));
+        self.window.push(row.window);
+        self.in_flight.push(row.in_flight);
+    }
+
+    pub(crate) fn into_columns(self) -> Vec<Column> {
+        let full = |name, values| Column { name, values, valid: None };
+        let names = KINDS.map(str::to_owned).to_vec();
+        vec![
+            full("connection", Values::U32(self.connection)),
+            full("t_ns", Values::I64(self.t_ns)),
+            full("side", Values::U8(self.side)),
+            full("kind", Values::Category { codes: self.kind, names }),
+            full("seq", Values::I64(self.seq)),
+            full("len", Values::U32(self.len)),
+            Column { name: "ack", values: Values::I64(self.ack), valid: Some(self.has_ack) },
+            full("window", Values::U32(self.window)),
+            full("in_flight", Values::U64(self.in_flight)),
+        ]
+    }
+}

@@ -1,0 +1,33 @@
+//! `analyze_capture`: what TCP did in a capture.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use airloom_analyze::{Options, analyze};
+use airloom_record::capture::{Error, Reader};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::columns::PyColumn;
+
+/// The report as JSON, and the trace. Raises `OSError` if the file cannot be opened, `ValueError` with the reason if it is
+/// no capture. `shortest_stall_s`: how long a pause has to be; `rows`: how many rows the trace has at most.
+#[pyfunction]
+pub fn analyze_capture(
+    py: Python<'_>,
+    path: PathBuf,
+    shortest_stall_s: Option<f64>,
+    rows: usize,
+) -> PyResult<(String, Vec<PyColumn>)> {
+    let options = Options { shortest_stall_ns: shortest_stall_s.map(|s| (s * 1e9) as u64), rows };
+    let found = py.detach(|| -> Result<_, Error> { Ok(analyze(Reader::new(File::open(path)?)?, &options)) });
+    let analysis = found.map_err(|error| match error {
+        Error::Io(error) => error.into(),
+        other => PyValueError::new_err(other.to_string()),
+    })?;
+    let report =
+        serde_json::to_string(&analysis.report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let trace =
+        analysis.trace.into_iter().map(|column| PyColumn::new(py, column)).collect::<PyResult<_>>()?;
+    Ok((report, trace))
+}

@@ -1,0 +1,164 @@
+//! Captures read back, ours and foreign ones: pcap and pcapng, frame by frame.
+//!
+//! Texts: draft-ietf-opsawg-pcap (the classic form, with microseconds or nanoseconds, in either order of octets) and
+//! draft-ietf-opsawg-pcapng (several sections and interfaces, any resolution of time).
+//!
+//! Memory is bounded whatever a file claims: one frame of at most [`LONGEST`] octets is held at a time, blocks that are
+//! not frames are passed over without being held, and there are at most [`MOST_INTERFACES`] interfaces.
+
+mod link;
+mod pcap;
+mod pcapng;
+mod source;
+
+use std::fmt;
+use std::io::{self, Read};
+
+pub use link::datagram;
+use source::Source;
+
+/// Octets of the longest frame that is read. Programs capture 262,144 octets of a frame unless told otherwise.
+pub const LONGEST: usize = 1 << 20;
+
+/// How many interfaces a file may describe.
+pub const MOST_INTERFACES: usize = 4096;
+
+/// Where frames were seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, if the file has one.
+    pub name: Option<String>,
+    /// LINKTYPE: what the first octets of its frames are.
+    pub link: u16,
+}
+
+/// A frame as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Index into [`Reader::interfaces`].
+    pub interface: usize,
+    /// LINKTYPE of that interface.
+    pub link: u16,
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    pub at_ns: u64,
+    /// How many octets it had; more than `octets` if the end was not captured.
+    pub length: u32,
+    /// Its octets, from the link header on.
+    pub octets: &'a [u8],
+}
+
+/// Why nothing more can be read.
+#[derive(Debug)]
+pub enum Error {
+    /// The file begins as no capture does.
+    NotACapture,
+    /// The file ends within a frame or block that begins at this octet.
+    Cut {
+        /// Where it begins.
+        at: u64,
+    },
+    /// What begins at this octet is not possible.
+    Corrupt {
+        /// Where it begins.
+        at: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// It could not be read.
+    Io(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotACapture => f.write_str("it begins neither as pcap nor as pcapng does"),
+            Error::Cut { at } => {
+                write!(f, "the file is cut: what begins at octet {at} is not there to its end")
+            }
+            Error::Corrupt { at, why } => write!(f, "octet {at}: {why}"),
+            Error::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Io(error)
+    }
+}
+
+enum Form {
+    Pcap(pcap::Pcap),
+    Pcapng(pcapng::Pcapng),
+}
+
+/// Reads a capture.
+pub struct Reader<R> {
+    source: Source<R>,
+    form: Form,
+    interfaces: Vec<Interface>,
+    octets: Vec<u8>,
+}
+
+/// A frame whose octets are in the reader's buffer.
+struct Found {
+    interface: usize,
+    at_ns: u64,
+    length: u32,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the beginning. `from` need not be buffered.
+    ///
+    /// # Errors
+    /// It is no capture, or already cut or corrupt there.
+    pub fn new(from: R) -> Result<Reader<R>, Error> {
+        let mut source = Source::new(from);
+        let mut magic = [0; 4];
+        source.fill(&mut magic).map_err(|error| match error {
+            Error::Cut { .. } => Error::NotACapture,
+            other => other,
+        })?;
+        let mut interfaces = Vec::new();
+        let form = match pcap::Pcap::begin(magic, &mut source)? {
+            Some((pcap, link)) => {
+                interfaces.push(Interface { name: None, link });
+                Form::Pcap(pcap)
+            }
+            None if magic == pcapng::SECTION_HEADER.to_be_bytes() => {
+                Form::Pcapng(pcapng::Pcapng::begin(&mut source)?)
+            }
+            None => return Err(Error::NotACapture),
+        };
+        Ok(Reader { source, form, interfaces, octets: Vec::new() })
+    }
+
+    /// The interfaces that were described so far.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// The next frame; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// The file is cut or corrupt here; nothing after that can be read.
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        let found = match &mut self.form {
+            Form::Pcap(pcap) => pcap.next(&mut self.source, &mut self.octets)?,
+            Form::Pcapng(pcapng) => pcapng.next(&mut self.source, &mut self.interfaces, &mut self.octets)?,
+        };
+        let octets = &self.octets;
+        Ok(found.map(|Found { interface, at_ns, length }| Frame {
+            interface,
+            link: self.interfaces[interface].link,
+            at_ns,
+            length,
+            octets,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;
