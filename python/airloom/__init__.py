@@ -17,6 +17,7 @@ from airloom.errors import AirloomError, Interrupted, LabError, RunError, Unsupp
 from airloom.reexec import pytest_addoption as pytest_addoption  # for `pytest -p airloom`
 
 if TYPE_CHECKING:
+    from airloom.analysis.capture import CaptureAnalysis, analyze
     from airloom.laboratory import Lab, lab
     from airloom.run import Run
     from airloom.scenario import Scenario, load, shipped
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 #: Where each name is. Imported when it is first named, so that the command line and the workers of a sweep start
 #: quickly: behind some of them stand polars and scipy.
 _PLACES = {
+    "CaptureAnalysis": "analysis.capture",
     "Lab": "laboratory",
     "Run": "run",
     "Scenario": "scenario",
     "Sweep": "sweep",
     "SweepResults": "sweep",
+    "analyze": "analysis.capture",
     "lab": "laboratory",
     "load": "scenario",
     "shipped": "scenario",
@@ -46,6 +49,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "AirloomError",
+    "CaptureAnalysis",
     "Interrupted",
     "Lab",
     "LabError",
@@ -57,6 +61,7 @@ __all__ = [
     "SweepResults",
     "Unsupported",
     "__version__",
+    "analyze",
     "lab",
     "load",
     "shipped",

@@ -8,7 +8,22 @@ from typing import NoReturn
 import typer
 
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import check, doctor, emulate, energy, python, report, run, serve, signals, study, validate, wap, wwp
+from airloom.cli import (
+    analyze,
+    check,
+    doctor,
+    emulate,
+    energy,
+    python,
+    report,
+    run,
+    serve,
+    signals,
+    study,
+    validate,
+    wap,
+    wwp,
+)
 from airloom.cli import list as list_
 from airloom.cli import sweep as sweep_
 from airloom.cli.terminal import Manners, say_details, say_error
@@ -48,6 +63,7 @@ app.command("run", help=run.HELP)(run.run)
 app.command("sweep", help=sweep_.HELP)(sweep_.sweep)
 app.command("emulate", help=emulate.HELP)(emulate.emulate)
 app.command("report", help=report.HELP)(report.report)
+app.command("analyze", help=analyze.HELP)(analyze.analyze)
 app.command("energy", help=energy.HELP)(energy.energy)
 app.command("list", help=list_.HELP)(list_.list_)
 app.command("validate", help=validate.HELP)(validate.validate)

@@ -4,6 +4,7 @@ from airloom.plot.distribution import cdf
 from airloom.plot.figure import save, save_pdf, save_svg
 from airloom.plot.over_time import backlog, congestion_window, throughput
 from airloom.plot.response import paired_difference, response
+from airloom.plot.sequence_trace import sequence_trace
 from airloom.plot.time_sequence import time_sequence
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "save",
     "save_pdf",
     "save_svg",
+    "sequence_trace",
     "throughput",
     "time_sequence",
 ]

@@ -1,0 +1,192 @@
+"""`airloom analyze`: what TCP did in a capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import print_json, print_table, quoted, say, say_error
+from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from airloom.analysis.capture import CaptureAnalysis
+
+HELP = (
+    "Read a capture (pcap, pcapng), ours or a foreign one, and say what TCP did: what was sent again, stalls, causes."
+)
+
+#: Rows of stalls that are printed; --json has all.
+_MOST_STALLS = 20
+
+_ENDINGS = {".csv", ".parquet"}
+_FIGURES = {".svg", ".pdf", ".png"}
+
+_WHY = {
+    "timeout": "timer: nothing was acknowledged, sent again",
+    "receiver-window": "the receiver's window was full",
+    "no-acknowledgement": "what was in flight was not acknowledged",
+    "application": "the program had nothing to send",
+    "end-of-capture": "not acknowledged until the capture ended",
+}
+
+
+def analyze(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capture: pcap or pcapng.")],
+    connection: Annotated[
+        int | None, typer.Option(metavar="N", help="The connection to look at closely. Default: that with most data.")
+    ] = None,
+    stall: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="How long a pause has to be. Default: two round trips, 0.2 at least."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw its sequence trace (.svg, .pdf or .png).")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Write a row for each segment (.csv or .parquet).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+) -> None:
+    """Prints the connections, and the stalls of the one that is looked at closely."""
+    _refuse(plot, _FIGURES)
+    _refuse(trace, _ENDINGS)
+    from airloom.analysis.capture import analyze
+
+    found = analyze(file, stall_s=stall)
+    if connection is not None and not 0 <= connection < len(found.connections):
+        raise UsageError(f"there is no connection {connection}: {quoted(file)} has {len(found.connections)}")
+    if as_json:
+        print_json(found.report)
+    else:
+        _print(found, connection)
+    if why := found.report["unreadable"]:
+        say_error(f"{quoted(file)}: {why}; all before it is in the numbers")
+    if trace is not None:
+        _write_trace(found, trace)
+    if plot is not None:
+        _draw(found, connection, plot)
+
+
+def _refuse(path: Path | None, endings: set[str]) -> None:
+    if path is not None and path.suffix not in endings:
+        raise UsageError(f"{path}: its name has to end in {', '.join(sorted(endings))}")
+
+
+def _chosen(found: CaptureAnalysis, connection: int | None) -> tuple[int, int]:
+    if connection is None:
+        return found.busiest()
+    sides = found.connections[connection]["sides"]
+    return connection, max((0, 1), key=lambda side: sides[side]["unique_octets"])
+
+
+def _print(found: CaptureAnalysis, connection: int | None) -> None:
+    report = found.report
+    headings = ["no", "seen at", "client", "server", "sends", "octets", "kbit/s", "sent again", "timeouts"]
+    headings += ["RTT (ms)", "stalls", "stalled (s)"]
+    print_table(headings, [row for each in found.connections for row in _rows(each)])
+    say(f"{report['frames']} frames, {report['segments']} segments of TCP in {report['duration_s']:.3f} s")
+    for key, what in (
+        ("fragments", "fragments of TCP, not looked into"),
+        ("left_out", "segments of more connections than are told apart, left out"),
+        ("rows_left_out", "segments have no row in the trace"),
+    ):
+        if report[key]:
+            say(f"{report[key]} {what}")
+    if any(side["unique_octets"] for each in found.connections for side in each["sides"]):
+        _print_closely(found, *_chosen(found, connection))
+
+
+def _rows(connection: dict[str, Any]) -> list[list[str]]:
+    rows = []
+    for name, side in zip(("client", "server"), connection["sides"], strict=True):
+        if side["data_segments"] == 0 and name == "client" and connection["sides"][1]["data_segments"] > 0:
+            continue
+        if side["data_segments"] == 0 and name == "server":
+            continue
+        rate, median = side["rate_bit_s"], side["rtt"]["median_s"]
+        rows.append(
+            [
+                str(connection["number"]),
+                connection["interface"],
+                connection["client"],
+                connection["server"],
+                name,
+                str(side["unique_octets"]),
+                "" if rate is None else f"{rate / 1e3:.1f}",
+                str(side["retransmissions"]),
+                str(side["timeouts"]),
+                "" if median is None else f"{median * 1e3:.1f}",
+                str(side["stall_count"]),
+                f"{side['stalled_s']:.3f}",
+            ]
+        )
+    return rows
+
+
+def _print_closely(found: CaptureAnalysis, number: int, which: int) -> None:
+    connection = found.connections[number]
+    side = connection["sides"][which]
+    say(f"connection {number}, what the {('client', 'server')[which]} sends ({connection['end']}):")
+    rtt, window = side["rtt"], side["window"]
+    facts = [
+        f"sent again: {side['fast_retransmissions']} after duplicate acknowledgements "
+        f"({side['fast_recoveries']} recoveries), {side['timer_retransmissions']} by a timer; "
+        f"{side['needless_retransmissions']} needlessly; {side['out_of_order']} out of order",
+        f"duplicate acknowledgements: {side['duplicate_acks']}, with selective blocks {side['selective_acks']}, "
+        f"reporting a duplicate {side['duplicates_reported']}",
+        f"in flight at most {side['most_in_flight']} octets; window full {side['window_full']} times, "
+        f"closed {side['zero_windows']} times" + (f"; offered {window[0]} to {window[1]} octets" if window else ""),
+    ]
+    if rtt["count"]:
+        times = [f"{rtt[key] * 1e3:.1f}" for key in ("min_s", "median_s", "p95_s", "max_s")]
+        facts.append(f"round trips (ms): least {times[0]}, median {times[1]}, p95 {times[2]}, longest {times[3]}")
+    for fact in facts:
+        say(f"  {fact}")
+    stalls = side["stalls"]
+    if not stalls:
+        return
+    longest = sorted(stalls, key=lambda stall: stall["begin_s"] - stall["end_s"])[:_MOST_STALLS]
+    rows = [
+        [
+            f"{stall['begin_s']:.3f}",
+            f"{stall['end_s']:.3f}",
+            f"{stall['end_s'] - stall['begin_s']:.3f}",
+            str(stall["in_flight"]),
+            _WHY[stall["why"]],
+        ]
+        for stall in sorted(longest, key=lambda stall: stall["begin_s"])
+    ]
+    print_table(["stalled from (s)", "to (s)", "for (s)", "in flight (octets)", "why"], rows)
+    if side["stall_count"] > len(rows):
+        say(f"the {len(rows)} longest of {side['stall_count']} stalls; --json has more")
+
+
+def _write_trace(found: CaptureAnalysis, path: Path) -> None:
+    try:
+        if path.suffix == ".csv":
+            found.trace.write_csv(path)
+        else:
+            found.trace.write_parquet(path)
+    except OSError as error:
+        raise UsageError(f"{quoted(path)}: {error.strerror or error}") from None
+    say(f"wrote {quoted(path)}")
+
+
+def _draw(found: CaptureAnalysis, connection: int | None, path: Path) -> None:
+    from airloom import plot
+
+    number, side = _chosen(found, connection)
+    figure = plot.sequence_trace(found.trace, number, side, found.connections[number]["sides"][side]["stalls"])
+    try:
+        if path.suffix == ".svg":
+            plot.save_svg(figure, path)
+        elif path.suffix == ".pdf":
+            plot.save_pdf(figure, path)
+        else:
+            figure.savefig(path, dpi=110)
+    except OSError as error:
+        raise UsageError(f"{quoted(path)}: {error.strerror or error}") from None
+    say(f"wrote {quoted(path)}")
