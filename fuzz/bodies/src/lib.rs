@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use airloom_base::{Body, Duration, Packet};
+use airloom_record::capture::Reader;
 use airloom_wire::edge::{self, Received};
 use airloom_wire::icmp::Icmp;
 use airloom_wire::ip::{self, Ip};
@@ -28,6 +29,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("world_umts", world_umts),
     ("wap", wap),
     ("wap_gateway", wap_gateway),
+    ("capture", capture),
 ];
 
 /// Every parser of the wire crate; what is parsed can be written again.
@@ -485,5 +487,19 @@ pub fn wap_gateway(octets: &[u8]) {
         while gateway.poll_transmit().is_some() || gateway.poll_fetch().is_some() {}
         calls += 1;
         assert!(calls < 100_000, "endless timers");
+    }
+}
+
+/// A capture of raw datagrams, as it is and behind the head of each of both forms.
+pub fn capture(octets: &[u8]) {
+    let pcap = [0xA1B2_C3D4_u32, 0x0002_0004, 0, 0, 65_535, 101];
+    let section = [0x0A0D_0D0A, 28, 0x1A2B_3C4D, 0x0001_0000, u32::MAX, u32::MAX, 28];
+    let interface = [1, 20, 101 << 16, 0, 20];
+    for head in [vec![], pcap.to_vec(), [&section[..], &interface].concat()] {
+        let file: Vec<u8> = head.iter().flat_map(|n| n.to_be_bytes()).chain(octets.iter().copied()).collect();
+        if let Ok(reader) = Reader::new(file.as_slice()) {
+            let report = airloom_analyze::analyze(reader, &airloom_analyze::Options::default()).report;
+            assert!(report.segments <= report.frames);
+        }
     }
 }
