@@ -6,13 +6,14 @@ use airloom_base::random::Stream;
 use airloom_base::{App, Duration};
 
 use crate::bulk::{client, server};
+use crate::ftp;
 use crate::http_client::{self, Client};
 use crate::http_server::Server;
 use crate::testing::{Answerer, Pair, SERVER, Speaker};
 
 /// Random octets that now and then mean something.
 fn octets(stream: &mut Stream) -> Vec<u8> {
-    const WORDS: [&[u8]; 12] = [
+    const WORDS: [&[u8]; 19] = [
         b"GET /100 HTTP/1.1\r\nHost: x\r\n\r\n",
         b"HEAD / HTTP/1.0\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n",
@@ -25,11 +26,18 @@ fn octets(stream: &mut Stream) -> Vec<u8> {
         b"BULK\x03\x00\x00\x10\0\0\0\0\0\0\0\x05",
         b"BULK\x00\x00\x01\x2c\0\0\0\0\0\0\x28\0",
         b"abc",
+        b"USER a\r\nPASS b\r\n",
+        b"PASV\r\nRETR 1kB\r\n",
+        b"PORT 10,0,0,1,19,136\r\nSTOR x\r\n",
+        b"220 a\r\n331 b\r\n230 c\r\n200 d\r\n",
+        b"227 (10,0,0,2,0,80)\r\n150 x\r\n",
+        b"226 done\r\n",
+        b"425-x\r\n",
     ];
     let mut out = Vec::new();
     for _ in 0..=stream.below(8) {
         if stream.chance(0.8) {
-            out.extend_from_slice(WORDS[stream.below(12) as usize]);
+            out.extend_from_slice(WORDS[stream.below(19) as usize]);
         } else {
             let len = 1 + stream.below(40);
             out.extend((0..len).map(|_| stream.bits() as u8));
@@ -56,6 +64,11 @@ fn servers_outlive_clients_that_say_anything() {
         (bulk.a.hang_up, bulk.net.chop) = (true, chop);
         bulk.run();
         assert_eq!(bulk.net.alive(1), 0, "round {round}: {say:?}");
+        let server = ftp::Server::new(ftp::ServerConfig::default()).expect("valid");
+        let mut ftp = Pair::new(Speaker::new(21, say.clone()), server);
+        (ftp.a.hang_up, ftp.net.chop) = (hang_up, chop);
+        ftp.run();
+        assert_eq!(ftp.net.alive(1), 0, "round {round}: {say:?}");
     }
 }
 
@@ -78,6 +91,13 @@ fn clients_come_to_an_end_whatever_servers_say() {
         assert!(http.a.is_done(), "round {round}: {answers:?}");
         let summary = http.summary();
         assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
+
+        let config = ftp::Config { repeat: 3, port: 80, active: stream.chance(0.5), ..Default::default() };
+        let client = ftp::Client::new(config, SocketAddr::new(SERVER, 80), Duration::ZERO).expect("valid");
+        let mut ftp = Pair::new(client, Answerer::new(&answers, 0, hang_up));
+        ftp.run();
+        assert!(ftp.a.is_done(), "round {round}: {answers:?}");
+        assert_eq!(ftp.summary()["transfers"] + ftp.summary()["transfers_failed"], 3.0, "round {round}");
 
         let config = client::Config { repeat: 3, port: 80, ..Default::default() };
         let to = SocketAddr::new(SERVER, 80);

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 pub mod bulk;
 pub mod fetch;
+pub mod ftp;
 #[cfg(test)]
 mod hostile_tests;
 
@@ -26,6 +27,8 @@ pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<bulk::client::Config>("bulk", bulk::client::build),
     Entry::new::<bulk::server::Config>("bulk-server", bulk::server::build),
+    Entry::new::<ftp::Config>("ftp", ftp::build_client),
+    Entry::new::<ftp::ServerConfig>("ftp-server", ftp::build_server),
     Entry::new::<http_client::Config>("http-client", http_client::build),
     Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<ping::Config>("ping", ping::build),

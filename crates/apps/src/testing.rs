@@ -17,6 +17,8 @@ pub(crate) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 /// Address of the second application's host.
 pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
+const ADDRESSES: [IpAddr; 2] = [CLIENT, SERVER];
+
 /// Random numbers of an application.
 pub(crate) fn stream(name: &str) -> Stream {
     Stream::new(1, name)
@@ -55,6 +57,7 @@ impl Default for SocketId0 {
 
 struct Connection {
     ends: [End; 2],
+    opener: usize,
     to: SocketAddr,
 }
 
@@ -66,7 +69,8 @@ pub(crate) struct Net {
     order: u64,
     connections: Vec<Connection>,
     generations: [Vec<(u32, bool)>; 2],
-    ports: Vec<u16>,
+    /// Where each side listens.
+    ports: [Vec<u16>; 2],
     /// One-way delay.
     pub(crate) delay: Duration,
     /// Octets a direction of a connection holds, unread ones included.
@@ -160,8 +164,9 @@ impl Sockets for Side<'_> {
         let number = self.net.connections.len();
         let mut ends = [End::default(), End::default()];
         ends[self.side].socket = SocketId0(socket);
-        self.net.connections.push(Connection { ends, to });
-        let refused = self.net.refused.contains(&number) || !self.net.ports.contains(&to.port());
+        self.net.connections.push(Connection { ends, opener: self.side, to });
+        let refused =
+            self.net.refused.contains(&number) || !self.net.ports[1 - self.side].contains(&to.port());
         let event = if refused { SocketEvent::Closed(CloseReason::Refused) } else { SocketEvent::Opened };
         self.net.push(self.net.delay * 2, number, Happening::Event(self.side, event));
         socket
@@ -220,6 +225,14 @@ impl Sockets for Side<'_> {
         let peer = &self.net.connections[number].ends[1 - self.side];
         (peer.held - peer.inbox.iter().map(Body::len).sum::<usize>()) as u64
     }
+    fn local(&self, socket: SocketId) -> Option<SocketAddr> {
+        let number = self.net.find(self.side, socket)?;
+        let connection = &self.net.connections[number];
+        // As `Accepted` has it: a connection comes from a port of its own.
+        let is_opener = connection.opener == self.side;
+        let port = if is_opener { 40_000 + number as u16 } else { connection.to.port() };
+        Some(SocketAddr::new(ADDRESSES[self.side], port))
+    }
     fn finish(&mut self, _: &mut Cx, socket: SocketId) {
         let Some(number) = self.net.find(self.side, socket) else { return };
         let end = &mut self.net.connections[number].ends[self.side];
@@ -247,9 +260,8 @@ impl Sockets for Side<'_> {
         } else if let Datagram::Udp { local_port, remote, body } = datagram {
             let (copies, later) = (self.net.fate)(self.net.datagrams.len() as u64);
             self.net.datagrams.push((self.side, body.to_bytes()));
-            let addresses = [CLIENT, SERVER];
-            if remote.ip() == addresses[1 - self.side] {
-                let from = SocketAddr::new(addresses[self.side], local_port);
+            if remote.ip() == ADDRESSES[1 - self.side] {
+                let from = SocketAddr::new(ADDRESSES[self.side], local_port);
                 for _ in 0..copies {
                     let arrival =
                         Datagram::Udp { local_port: remote.port(), remote: from, body: body.clone() };
@@ -287,7 +299,7 @@ impl<A: App, B: App> Pair<A, B> {
             order: 0,
             connections: Vec::new(),
             generations: [Vec::new(), Vec::new()],
-            ports: b.stream_ports(),
+            ports: [a.stream_ports(), b.stream_ports()],
             delay: Duration::from_millis(10),
             room: 64_000,
             chop: usize::MAX,
@@ -381,9 +393,9 @@ impl<A: App, B: App> Pair<A, B> {
                 let socket = self.net.socket(peer);
                 self.net.connections[connection].ends[peer].socket = SocketId0(socket);
                 let port = self.net.connections[connection].to.port();
-                let from =
-                    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 40_000 + connection as u16);
-                self.tell(cx, peer, connection, SocketEvent::Accepted { at: (SERVER, port).into(), from });
+                let from = SocketAddr::new(ADDRESSES[side], 40_000 + connection as u16);
+                let at = SocketAddr::new(ADDRESSES[peer], port);
+                self.tell(cx, peer, connection, SocketEvent::Accepted { at, from });
                 self.tell(cx, side, connection, SocketEvent::Opened);
             }
             Happening::Event(side, event) => {

@@ -338,6 +338,10 @@ pub trait Sockets {
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
     /// Octets written that the peer has not acknowledged yet, sent or not (as `SIOCOUTQ`).
     fn unacknowledged(&self, socket: SocketId) -> u64;
+    /// Our address and port of this connection, where that is known: for protocols that tell their peers (FTP).
+    fn local(&self, _socket: SocketId) -> Option<SocketAddr> {
+        None
+    }
     /// How many streams the association of this socket has ([`SocketId::with_stream`] names them); `None` if it is a connection
     /// of one stream. Until `Opened` it is what is asked for. An association takes data before that, and `finish` ends all of
     /// it.

@@ -23,6 +23,8 @@ fn an_application_that_cannot_reach_its_server_fails_and_is_done() {
     assert_eq!((bulk.values["transfers"], bulk.values["transfers_failed"]), (0.0, 3.0));
     let http = unreachable("http-client", &json!({ "server": nowhere, "objects": ["/1", "/2", "/3"] }));
     assert_eq!((http.values["objects"], http.values["failed"]), (0.0, 3.0));
+    let ftp = unreachable("ftp", &json!({ "server": nowhere, "repeat": 2 }));
+    assert_eq!((ftp.values["transfers"], ftp.values["transfers_failed"]), (0.0, 2.0));
     let ping = unreachable("ping", &json!({ "server": nowhere, "count": 2, "timeout": "1s" }));
     assert_eq!((ping.values["received"], ping.values["client.lost"]), (0.0, 2.0));
 }
@@ -83,6 +85,19 @@ fn every_way_of_bulk_transfer_completes_through_losses() {
             let values = transfer("bulk-server", &json!({}), "bulk", &config, 0.03).values;
             assert_eq!((values["transfers"], values["transfers_failed"]), (8.0, 0.0), "{config}");
             assert_eq!((values["transfers_served"], values["transfers_broken"]), (8.0, 0.0), "{config}");
+        }
+    }
+}
+
+#[test]
+fn every_way_of_file_transfer_completes_through_losses() {
+    for mode in ["get", "put"] {
+        for active in [false, true] {
+            let config = json!({ "mode": mode, "active": active, "size": "50kB", "repeat": 4 });
+            let values = transfer("ftp-server", &json!({}), "ftp", &config, 0.03).values;
+            assert_eq!((values["transfers"], values["transfers_failed"]), (4.0, 0.0), "{config}");
+            assert_eq!(values["files_sent"] + values["files_stored"], 4.0, "{config}");
+            assert_eq!((values["files_broken"], values["commands_refused"]), (0.0, 0.0), "{config}");
         }
     }
 }

@@ -27,6 +27,11 @@ impl Outgoing {
         Outgoing { head, source, offset, left: len }
     }
 
+    /// More real octets behind those there are; in front of the filler, if there is one.
+    pub(crate) fn append(&mut self, octets: &[u8]) {
+        self.head = Bytes::from([&self.head, octets].concat());
+    }
+
     /// Writes until the socket takes no more. Is everything written? If not, [`Writable`] tells when to go on.
     ///
     /// [`Writable`]: airloom_base::SocketEvent::Writable

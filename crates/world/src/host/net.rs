@@ -448,6 +448,12 @@ impl Sockets for Call<'_> {
         connection.map_or(0, |c| c.transport.unacknowledged(socket.stream))
     }
 
+    fn local(&self, socket: SocketId) -> Option<SocketAddr> {
+        let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
+        let connection = place.and_then(|s| s.connection.as_deref()).filter(|c| c.app == Some(self.app))?;
+        Some(SocketAddr::new(connection.path.local, connection.ports.0))
+    }
+
     fn streams(&self, socket: SocketId) -> Option<u16> {
         let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
         place.and_then(|s| s.connection.as_deref()).and_then(|c| c.transport.streams())
