@@ -1,5 +1,6 @@
 //! How a registry entry gets its configuration and its surroundings.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -126,6 +127,12 @@ impl ProtocolParts<'_> {
     }
 }
 
+/// Radio environments that links share, by name: the tables of the scenario.
+pub type Environments = BTreeMap<String, Value>;
+
+/// None.
+static NO_ENVIRONMENTS: Environments = Environments::new();
+
 /// What a bearer is built from besides its configuration.
 pub struct Parts<'a> {
     /// Seed of the run.
@@ -136,6 +143,15 @@ pub struct Parts<'a> {
     pub stations: u16,
     /// Where points are registered.
     pub records: &'a mut Outbox,
+    /// What it may share with other links.
+    pub environments: &'a Environments,
+}
+
+impl<'a> Parts<'a> {
+    /// Parts of a link that shares nothing with others.
+    pub fn new(seed: u64, name: &'a str, stations: u16, records: &'a mut Outbox) -> Self {
+        Parts { seed, name, stations, records, environments: &NO_ENVIRONMENTS }
+    }
 }
 
 impl Parts<'_> {

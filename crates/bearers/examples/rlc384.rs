@@ -27,7 +27,7 @@ fn main() {
         "rlc": { "max_dat": 0 },
     });
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 1, name: "radio", stations: 1, records: &mut records };
+    let mut parts = Parts::new(1, "radio", 1, &mut records);
     let mut bearer = UmtsDch::build(&config, &mut parts).expect("the configuration is valid");
     let end = Instant::ZERO + Duration::from_secs(seconds);
     let before = cpu_ns();

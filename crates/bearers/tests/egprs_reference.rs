@@ -21,7 +21,7 @@ fn bulk(loss: f64, window: u16) -> (f64, f64) {
         "queue": "100packets",
     });
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 1, name: "radio", stations: 1, records: &mut records };
+    let mut parts = Parts::new(1, "radio", 1, &mut records);
     let mut bearer: Box<dyn Bearer> = Egprs::build(&config, &mut parts).expect("a valid set-up");
     let send = |bearer: &mut Box<dyn Bearer>, records: &mut Outbox, now: Instant| {
         let packet = Packet::build(|_| 40, Body::filler(1, PACKET - 40));

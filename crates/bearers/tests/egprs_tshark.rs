@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// GSMTAP messages of a transfer both ways, with the sequence number of the first RLC block (none: a report).
 fn transfer(config: &Value) -> Vec<(Option<u64>, Vec<u8>)> {
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 3, name: "radio", stations: 1, records: &mut records };
+    let mut parts = Parts::new(3, "radio", 1, &mut records);
     let mut bearer = Egprs::build(config, &mut parts).expect("a valid configuration");
     records.ask(|point| (false, point.name.ends_with(".tx")));
     for n in 0..20 {

@@ -14,7 +14,7 @@ fn numbers(text: &str) -> impl Iterator<Item = Vec<u64>> + '_ {
 fn departures(trace: &str, lines: &[Line]) -> Vec<(u64, f64)> {
     let opportunities: Vec<u64> = numbers(trace).map(|line| line[0]).collect();
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 1, name: "trace", stations: 1, records: &mut records };
+    let mut parts = Parts::new(1, "trace", 1, &mut records);
     let bearer = airloom_bearers::find("trace").expect("it is in the list");
     let mut link = (bearer.build)(&json!({ "up": opportunities }), &mut parts).expect("a good table");
     let mut left = Vec::new();

@@ -19,7 +19,7 @@ struct Seen {
 /// A transfer in both directions, as seen at the sending points.
 fn transfer(config: &Value, sdus: u32) -> Vec<Seen> {
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 3, name: "radio", stations: 1, records: &mut records };
+    let mut parts = Parts::new(3, "radio", 1, &mut records);
     let mut bearer = UmtsDch::build(config, &mut parts).expect("a valid configuration");
     records.ask(|point| (false, point.name.ends_with(".tx")));
     for n in 0..sdus {

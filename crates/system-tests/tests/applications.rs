@@ -2,7 +2,7 @@
 
 use airloom_base::{Duration, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::Builder;
+use airloom_world::{Builder, Work};
 use serde_json::{Value, json};
 
 fn unreachable(app: &str, config: &Value) -> Summary {
@@ -100,6 +100,35 @@ fn every_way_of_file_transfer_completes_through_losses() {
             assert_eq!((values["files_broken"], values["commands_refused"]), (0.0, 0.0), "{config}");
         }
     }
+}
+
+#[test]
+fn a_slow_host_sets_the_pace_of_what_it_sends_and_not_of_what_it_gets() {
+    let time = |mode: &str, work: Work| {
+        let mut b = Builder::new(1);
+        let (near, far) = (b.host("client"), b.host("server"));
+        b.work(near, work);
+        b.link("wire", "wireline", &json!({ "rate": "10Mbit/s", "delay": "1ms" }), &[near], far).unwrap();
+        for host in [near, far] {
+            b.transport(host, "tcp", &json!({})).unwrap();
+        }
+        b.app(far, "ftp-server", &json!({}), None).unwrap();
+        let config = json!({ "mode": mode, "size": "1448000B" });
+        b.app(near, "ftp", &config, Some("server")).unwrap();
+        let mut world = b.build().unwrap();
+        let limit = Until::Done { limit: Duration::from_secs(600) };
+        assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+        let summary = world.summary();
+        assert_eq!(summary.values["transfers"], 1.0, "{mode}");
+        (summary.values["transfer_mean_s"], summary.values["worked_s"])
+    };
+    let slow = Work { send: Duration::from_millis(20), ..Work::default() };
+    let (put, worked) = time("put", slow);
+    // A thousand segments and what little was sent again.
+    assert!((20.0..21.0).contains(&worked), "{worked}");
+    assert!((worked - 0.5..worked + 0.5).contains(&put), "{put}");
+    assert!(time("get", slow).0 < 2.0);
+    assert!(time("put", Work::default()).0 < 2.0);
 }
 
 #[test]

@@ -18,7 +18,7 @@ struct Bench {
 impl Bench {
     fn new(name: &str, config: &Value, stations: u16, seed: u64) -> Self {
         let mut records = Outbox::default();
-        let mut parts = Parts { seed, name: "link", stations, records: &mut records };
+        let mut parts = Parts::new(seed, "link", stations, &mut records);
         let entry = airloom_bearers::find(name).expect("it is in the registry");
         let bearer = (entry.build)(config, &mut parts).unwrap_or_else(|e| panic!("{name}: {e}"));
         records.ask(|_| (true, true));

@@ -66,7 +66,7 @@ fn a_saturated_channel_with_losses_allocates_nothing_in_steady_state() {
         "rlc": { "max_dat": 0, "status_sufi": "bitmap" },
     });
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 1, name: "radio", stations: 1, records: &mut records };
+    let mut parts = Parts::new(1, "radio", 1, &mut records);
     let bearer = UmtsDch::build(&config, &mut parts).expect("a valid configuration");
     let mut run = Run { bearer, records, delivered: 0 };
     (0..60).for_each(|_| run.send(Instant::ZERO, Direction::Downlink, 1500));

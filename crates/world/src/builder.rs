@@ -12,15 +12,16 @@
 //! # Ok(()) }
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use airloom_base::random::derive;
 use airloom_base::record::PointKind;
 use airloom_base::{
-    App, AppParts, Bearer, Change, ConfigError, Duration, Grade, Instant, Outbox, Parts, Protocol,
-    ProtocolParts,
+    App, AppParts, Bearer, Change, ConfigError, Duration, Environments, Grade, Instant, Outbox, Parts,
+    Protocol, ProtocolParts,
 };
 use airloom_wire::ip;
 use serde_json::Value;
@@ -30,6 +31,7 @@ use crate::fabric::LinkSlot;
 use crate::host::{Host, Interface};
 use crate::port::{PortDevice, PortInfo, RealTcp};
 use crate::routes::{Ends, Route};
+use crate::work::{Processor, Work, Worked};
 use crate::world::{Planned, World};
 
 /// Largest IP datagram of a link unless told otherwise: that of Ethernet, PPP and packet bearers alike.
@@ -78,13 +80,26 @@ pub struct Builder {
     devices: Vec<(HostId, PortDevice)>,
     proxies: Vec<(HostId, String)>,
     exit: Option<HostId>,
+    environments: Environments,
+    /// Processors of slow hosts.
+    processors: BTreeMap<HostId, Arc<Mutex<Processor>>>,
 }
 
 impl Builder {
     /// An empty world whose random numbers follow from `seed`.
     pub fn new(seed: u64) -> Self {
         let (real, devices, proxies) = (Vec::new(), Vec::new(), Vec::new());
-        Builder { seed, world: World::default(), mtu: MTU, real, devices, proxies, exit: None }
+        Builder {
+            seed,
+            world: World::default(),
+            mtu: MTU,
+            real,
+            devices,
+            proxies,
+            exit: None,
+            environments: Environments::new(),
+            processors: BTreeMap::new(),
+        }
     }
 
     /// Adds a host.
@@ -114,9 +129,21 @@ impl Builder {
         self.world.routes.given[host.0 as usize].push(Route { network, bits, link: link.0, via: via.0 });
     }
 
+    /// The radio environments that links added from now on may name.
+    pub fn environments(&mut self, environments: Environments) {
+        self.environments = environments;
+    }
+
+    /// Makes the processor of a host slow on all links added from now on.
+    pub fn work(&mut self, host: HostId, work: Work) {
+        let name = &self.world.hosts[host.0 as usize].name;
+        self.processors.insert(host, Arc::new(Mutex::new(Processor::new(work, self.seed, name))));
+    }
+
     /// What a bearer called `name` with so many stations is built from.
     pub fn parts<'a>(&'a mut self, name: &'a str, stations: usize) -> Parts<'a> {
-        Parts { seed: self.seed, name, stations: stations as u16, records: &mut self.world.records }
+        let environments = &self.environments;
+        Parts { environments, ..Parts::new(self.seed, name, stations as u16, &mut self.world.records) }
     }
 
     /// Adds a link with the bearer `kind` of the registry, between the hosts `near` (station 0, 1, ..; uplink is
@@ -148,6 +175,13 @@ impl Builder {
         far: End,
     ) -> Result<LinkId, BuildError> {
         let link = self.world.links.len() as u32;
+        let processor = |end: &End| self.processors.get(&end.host).cloned();
+        let (slow, slow_far) = (near.iter().map(processor).collect::<Vec<_>>(), processor(&far));
+        let bearer: Box<dyn Bearer> = if slow_far.is_some() || slow.iter().any(Option::is_some) {
+            Box::new(Worked::new(bearer, slow, slow_far))
+        } else {
+            bearer
+        };
         let mut ends = Ends::default();
         for end in near {
             let at = self.attach(end, link, name)?;

@@ -20,6 +20,12 @@ impl Scenario {
     pub fn build(&self, real_time: bool) -> Result<World, BuildError> {
         let mut b = Builder::new(self.run.seed);
         let hosts: Vec<HostId> = self.hosts.iter().map(|h| b.host(&h.name)).collect();
+        b.environments(self.environments.clone());
+        for (host, id) in self.hosts.iter().zip(&hosts) {
+            if let Some(work) = host.settings.work.filter(|_| !(host.real && real_time)) {
+                b.work(*id, work);
+            }
+        }
         for link in &self.links {
             let fail = |error| BuildError { component: format!("links.{}", link.name), error };
             let unknown = || ConfigError::at("bearer", format!("there is no bearer `{}`", link.bearer.name));

@@ -5,6 +5,7 @@
 //!   builder     hosts, links, machines -> World
 //!   world       the loop inside: links deliver, hosts receive, connections and applications answer
 //!   fabric      the links          host/   simulated stacks          port   real hosts
+//!   work        slow hosts: links that wait for their processor
 //!   agenda      who wants to be called when                          routes shortest paths
 //! ```
 
@@ -19,10 +20,12 @@ mod port_routes;
 mod routes;
 pub mod scenario;
 mod summary;
+mod work;
 mod world;
 
 pub use builder::{BuildError, Builder, End, HostId, LinkId, MTU};
 pub use host::Totals;
 pub use port::{PortDevice, PortId, PortInfo, RealTcp};
 pub use summary::Books;
+pub use work::{Away, Work, WorkLaw};
 pub use world::{Strays, World};

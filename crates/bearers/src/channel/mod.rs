@@ -7,6 +7,7 @@
 //!   gilbert_elliott  two states with memory: bursts
 //!   on_off           fixed phases in time
 //!   list             exactly these packets                  (wires only)
+//!   environment/     field strength, fading and people, common to several links (radio)
 //! ```
 //!
 //! A process says how likely a loss is at a step; a [`Fate`](airloom_base::random::Fate) says whether it happens.
@@ -16,14 +17,16 @@
 //! compared at one seed meet the same radio. State processes are functions of the step too and are walked forward
 //! lazily, stay by stay, so an idle stretch costs nothing.
 //!
-//! What is left out: Rayleigh fading and traces of block error rates; they come with the bearers that need them.
+//! What is left out: traces of block error rates; they come with the bearers that need them.
 
 mod config;
+pub mod environment;
 mod gilbert_elliott;
 mod on_off;
 mod process;
 
 pub use config::{LossConfig, Model, Of, Per, Phase, ProcessConfig};
+pub use environment::{Environment, Placed, Radio};
 pub use gilbert_elliott::GilbertElliott;
 pub use on_off::OnOff;
 pub use process::{BlockLoss, PacketLoss};

@@ -33,7 +33,7 @@ impl Cell {
     }
     fn seeded(config: Value, stations: u16, seed: u64) -> Cell {
         let mut records = Outbox::default();
-        let mut parts = Parts { seed, name: "radio", stations, records: &mut records };
+        let mut parts = Parts::new(seed, "radio", stations, &mut records);
         let bearer = Egprs::build(&config, &mut parts).expect("a valid configuration");
         Cell { bearer, records, now: Instant::ZERO, out: Vec::new(), sent: 0 }
     }

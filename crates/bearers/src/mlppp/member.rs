@@ -50,7 +50,8 @@ impl Member {
         let place = usize::from(number) % config.members.len().max(1);
         let name = format!("{}.member.{number}", parts.name);
         let link = {
-            let mut own = Parts { seed: parts.seed, name: &name, stations: 1, records: &mut *parts.records };
+            let environments = parts.environments;
+            let mut own = Parts { environments, ..Parts::new(parts.seed, &name, 1, &mut *parts.records) };
             config.members[place].build(&mut own).map_err(|e| e.below(&place.to_string()).below("members"))?
         };
         let numbers = Direction::BOTH.map(|d| parts.stream(&format!("member.{number}.{}", end_of(d))));

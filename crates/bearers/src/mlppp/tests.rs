@@ -39,7 +39,7 @@ impl Bench {
     fn new(config: Value) -> Bench {
         let config: MlpppConfig = airloom_base::config::read(&config).unwrap();
         let mut records = Outbox::default();
-        let mut parts = Parts { seed: 1, name: "b", stations: 1, records: &mut records };
+        let mut parts = Parts::new(1, "b", 1, &mut records);
         let bearer = Mlppp::new(config, &mut parts).unwrap();
         Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
     }
@@ -364,7 +364,7 @@ fn packets_wait_while_members_are_full_and_the_queue_has_an_end() {
 fn what_makes_no_sense_is_said() {
     let error = |value: Value| {
         let mut records = Outbox::default();
-        let mut parts = Parts { seed: 1, name: "b", stations: 1, records: &mut records };
+        let mut parts = Parts::new(1, "b", 1, &mut records);
         Mlppp::build(&value, &mut parts).err().unwrap().to_string()
     };
     assert!(error(json!({ "members": [] })).starts_with("members: a bundle has at least one"));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::circuit::{Circuit, Common, Points, Way};
 use super::config::PiafsConfig;
 use super::tap::Tap;
-use crate::channel::BlockLoss;
+use crate::channel::{BlockLoss, Radio};
 
 /// One circuit for each mobile.
 pub struct Piafs {
@@ -48,15 +48,18 @@ impl Piafs {
         let circuits = (0..parts.stations.max(1))
             .map(|number| {
                 let station = Station(number);
+                let circuit = format!("{}.{number}", parts.name);
+                let placed = common.config.environment.as_ref();
+                let radio = placed.map(|placed| Radio::new(placed, parts, &circuit)).transpose()?;
                 let ways = Direction::BOTH.map(|direction| {
                     let tap = Tap::new(common.config.line(), flushes.lane(direction, station, 0));
                     let process = common.config.loss.of_direction(direction);
                     let loss = BlockLoss::new(process, errors, direction, station);
                     Way::new(direction, &common, tap, loss, points(parts, &common, direction, station))
                 });
-                Circuit::new(station, common.times, ways)
+                Ok(Circuit::new(station, common.times, ways, radio))
             })
-            .collect();
+            .collect::<Result<_, ConfigError>>()?;
         Ok(Piafs { common, circuits, clock: Instant::ZERO })
     }
 
@@ -195,6 +198,8 @@ impl Bearer for Piafs {
         let [up, down] = &self.common.totals;
         out.set("piafs_crc_errors", (up.crc_errors + down.crc_errors) as f64);
         out.set("piafs_resent", (up.resent + down.resent) as f64);
+        // With several mobiles, of the first one.
+        out.set_some("field_dbuv", self.circuits.first().and_then(Circuit::mean_field));
         out.set("calls_dropped", self.common.calls_dropped as f64);
         out.set("calls_failed", self.common.calls_failed as f64);
         out.set("falls_to_32k", self.common.falls as f64);

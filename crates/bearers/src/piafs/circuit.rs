@@ -11,7 +11,7 @@ use super::receiver::{Arrival, Receiver};
 use super::records::Seen;
 use super::sender::Sender;
 use super::tap::{Sdu, Tap};
-use crate::channel::BlockLoss;
+use crate::channel::{BlockLoss, Radio};
 use crate::traffic::Traffic;
 
 /// Observation points of one direction.
@@ -98,6 +98,11 @@ impl Way {
     }
 }
 
+/// Probability that at least one of two things happens that have nothing to do with each other.
+fn either(one: f64, other: f64) -> f64 {
+    one + other - one * other
+}
+
 /// The first of what arrives one after the other, if it is there by `now`.
 fn due<T>(coming: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Instant, T)> {
     coming.front().filter(|(at, _)| *at <= now)?;
@@ -117,6 +122,8 @@ enum Call {
 pub struct Circuit {
     station: Station,
     ways: [Way; 2],
+    /// What the field at this place does, besides the losses of each direction.
+    radio: Option<Radio>,
     call: Call,
     times: Times,
     /// When the rate changed last, and the intervals that there had been.
@@ -132,10 +139,11 @@ pub struct Circuit {
 
 impl Circuit {
     /// A circuit with a call that was set up before.
-    pub fn new(station: Station, times: Times, ways: [Way; 2]) -> Circuit {
+    pub fn new(station: Station, times: Times, ways: [Way; 2], radio: Option<Radio>) -> Circuit {
         Circuit {
             station,
             ways,
+            radio,
             call: Call::There,
             times,
             since: Instant::ZERO,
@@ -149,6 +157,11 @@ impl Circuit {
     /// Packets and octets that wait.
     pub fn backlog(&self, direction: Direction) -> (u32, u64) {
         self.ways[direction as usize].tap.backlog()
+    }
+
+    /// Mean field strength where it is, dBuV, if it is in an environment.
+    pub fn mean_field(&self) -> Option<f64> {
+        self.radio.as_ref().map(Radio::mean_field)
     }
 
     /// The losses of a direction.
@@ -276,12 +289,14 @@ impl Circuit {
                 let receiver = &self.ways[direction.reverse() as usize].receiver;
                 (receiver.request(), receiver.acknowledged())
             };
+            let air =
+                self.radio.as_mut().map_or(0.0, |radio| radio.probability(direction, now, self.times.slot));
             let way = &mut self.ways[direction as usize];
             let tap = &mut way.tap;
             let next = way.sender.next(now, || tap.take(now));
             let frame =
                 Frame { number: next.number, span: next.span, request, acknowledged, attempt: next.attempt };
-            let probability = way.loss.probability(slot, now);
+            let probability = either(way.loss.probability(slot, now), air);
             let is_lost = way.loss.loses(probability, slot, 0);
             let totals = &mut common.totals[direction as usize];
             totals.frames += 1;
@@ -343,10 +358,11 @@ impl Circuit {
         let begin = now.as_nanos().saturating_sub(count * slot.as_nanos());
         let first = self.slot_at(Instant::from_nanos(begin));
         let mut intact = [0u64; 2];
-        for (way, intact) in self.ways.iter_mut().zip(&mut intact) {
-            for n in 0..count {
-                let at = Instant::from_nanos(begin + n * slot.as_nanos());
-                let probability = way.loss.probability(first + n, at);
+        for n in 0..count {
+            let at = Instant::from_nanos(begin + n * slot.as_nanos());
+            for (way, intact) in self.ways.iter_mut().zip(&mut intact) {
+                let air = self.radio.as_mut().map_or(0.0, |radio| radio.probability(way.direction, at, slot));
+                let probability = either(way.loss.probability(first + n, at), air);
                 *intact += u64::from(!way.loss.loses(probability, first + n, 0));
             }
         }

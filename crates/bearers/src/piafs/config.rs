@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tap::Line;
-use crate::channel::{LossConfig, Per};
+use crate::channel::{LossConfig, Per, Placed};
 
 /// PHS circuit with PIAFS: frames of 640 bits in both directions, repeated until they arrive, and terminal adapters that
 /// bring PPP frames from a serial line into them.
@@ -25,6 +25,9 @@ pub struct PiafsConfig {
     pub repeat_after: Option<Duration>,
     /// Frames that arrive with a wrong checksum: a probability, or a table (see the loss processes).
     pub loss: LossConfig,
+    /// The radio environment that the circuit is in, besides `loss`: `{ name = "street", unit = 0 }`. `[environments.street]` says what it is
+    /// like.
+    pub environment: Option<Placed>,
     /// Speed of the serial lines between hosts and terminal adapters, ten bits an octet. Without it they take no time.
     pub serial: Option<Rate>,
     /// Octets that a terminal adapter takes before it stops its host.
@@ -55,6 +58,7 @@ impl Default for PiafsConfig {
             window: 16,
             repeat_after: None,
             loss: LossConfig::default(),
+            environment: None,
             serial: Rate::from_bits_per_second(115_200),
             buffer: Octets(4096),
             flush: Probability::new(0.3).unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use airloom_base::record::Event;
 use airloom_base::{
-    Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts,
-    Station, Summary,
+    Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Environments, Instant, LinkState, Outbox,
+    Packet, Parts, Station, Summary,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -30,9 +30,15 @@ fn ms(n: u64) -> Instant {
 
 impl Bench {
     fn new(config: Value) -> Bench {
+        Bench::within(config, Value::Null)
+    }
+
+    /// In the environment `room`.
+    fn within(config: Value, room: Value) -> Bench {
         let config: PiafsConfig = airloom_base::config::read(&config).unwrap();
+        let environments = Environments::from([("room".to_owned(), room)]);
         let mut records = Outbox::default();
-        let mut parts = Parts { seed: 1, name: "phs", stations: 1, records: &mut records };
+        let mut parts = Parts { environments: &environments, ..Parts::new(1, "phs", 1, &mut records) };
         let bearer = Piafs::new(config, &mut parts).unwrap();
         Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
     }
@@ -237,6 +243,26 @@ fn a_call_comes_about_where_enough_frames_arrive() {
     assert_eq!(tried(0.2), (Some((ms(2000), BearerEvent::Up(Station(0)))), 0.0, 0.0));
     let none = BearerEvent::Down(Station(0), "no call came about");
     assert_eq!(tried(0.8), (Some((ms(2000), none)), 1.0, 1.0));
+}
+
+#[test]
+fn the_field_decides_about_frames_and_calls() {
+    let tried = |field: f64| {
+        let shadowing = json!({ "unit": 0, "unit_per_decade": 0 });
+        let room = json!({ "field_at_10m": field, "shadowing": shadowing, "fading": { "doppler": 9.5 } });
+        let mut bench = Bench::within(json!({ "environment": { "name": "room" } }), room);
+        (0..100).for_each(|_| bench.send(DOWN, 700));
+        bench.run_until(ms(5000));
+        let share = bench.summary("piafs_crc_errors") / (2.0 * bench.summary("downlink.piafs_frames"));
+        bench.apply(Change::State(LinkState::Down));
+        bench.apply(Change::State(LinkState::Up));
+        bench.run_until(ms(8000));
+        (share, bench.summary("calls_failed"))
+    };
+    let (strong, fair, weak) = (tried(45.0), tried(34.0), tried(27.0));
+    assert_eq!(strong, (0.0, 0.0));
+    assert!((0.01..0.2).contains(&fair.0) && fair.1 == 0.0, "{fair:?}");
+    assert!(weak.0 > 0.6 && weak.1 == 1.0, "{weak:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ struct Bench {
 
 fn make(config: &Value) -> Result<Bench, ConfigError> {
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 1, name: "trace", stations: 1, records: &mut records };
+    let mut parts = Parts::new(1, "trace", 1, &mut records);
     let link = build(config, &mut parts)?;
     Ok(Bench { link, records, now: Instant::ZERO })
 }

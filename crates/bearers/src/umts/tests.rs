@@ -36,9 +36,7 @@ impl Bench {
     fn with(config: Value, stations: u16, seed: u64) -> Bench {
         let config: UmtsDchConfig = airloom_base::config::read(&config).unwrap();
         let mut records = Outbox::default();
-        let bearer =
-            UmtsDch::new(config, &mut Parts { seed, name: "radio", stations, records: &mut records })
-                .unwrap();
+        let bearer = UmtsDch::new(config, &mut Parts::new(seed, "radio", stations, &mut records)).unwrap();
         Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
     }
 

@@ -10,7 +10,7 @@ struct Bench {
 }
 
 fn parts(seed: u64, records: &mut Outbox) -> Parts<'_> {
-    Parts { seed, name: "wire", stations: 1, records }
+    Parts::new(seed, "wire", 1, records)
 }
 
 impl Bench {
@@ -148,7 +148,7 @@ fn what_it_holds_is_lost_with_the_link() {
 #[test]
 fn radio_links_can_be_below() {
     let mut records = Outbox::default();
-    let mut parts = Parts { seed: 1, name: "radio", stations: 4, records: &mut records };
+    let mut parts = Parts::new(1, "radio", 4, &mut records);
     assert!(super::build(&json!({ "over": "umts-dch", "every": 3 }), &mut parts).is_ok());
 }
 
@@ -164,7 +164,7 @@ fn settings_that_make_no_sense_are_named() {
     assert_eq!(path(json!({ "delay": { "law": { "exponential": { "mean": -1 } } } })), "delay.law.mean");
     assert_eq!(path(json!({ "over": "nothing" })), "over");
     let mut records = Outbox::default();
-    let mut two = Parts { seed: 1, name: "wire", stations: 2, records: &mut records };
+    let mut two = Parts::new(1, "wire", 2, &mut records);
     let error = super::build(&json!({ "every": 3 }), &mut two).err().unwrap();
     assert_eq!(error.path, ["over", "wireline"]);
 }

@@ -13,7 +13,7 @@ struct Bench {
 impl Bench {
     fn new(config: serde_json::Value) -> Self {
         let mut records = Outbox::default();
-        let mut parts = Parts { seed: 1, name: "wire", stations: 1, records: &mut records };
+        let mut parts = Parts::new(1, "wire", 1, &mut records);
         let wire = super::build(&config, &mut parts).unwrap();
         Bench { wire, records, now: Instant::ZERO }
     }
@@ -210,7 +210,7 @@ fn a_cut_wire_loses_what_is_held_back_on_it() {
 fn disorder_that_could_do_nothing_is_refused() {
     let refused = |config: serde_json::Value| {
         let mut records = Outbox::default();
-        let mut parts = Parts { seed: 1, name: "wire", stations: 1, records: &mut records };
+        let mut parts = Parts::new(1, "wire", 1, &mut records);
         super::build(&config, &mut parts).err().expect("refused").path
     };
     assert_eq!(refused(json!({ "reordering": { "probability": 0.1 } })), ["reordering", "delay"]);

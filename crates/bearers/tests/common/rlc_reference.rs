@@ -144,7 +144,7 @@ struct Run {
 impl Run {
     fn new(case: Case, poll_pdu: u16, changes: Changes, seed: u64) -> Run {
         let mut records = Outbox::default();
-        let mut parts = Parts { seed, name: "radio", stations: 1, records: &mut records };
+        let mut parts = Parts::new(seed, "radio", 1, &mut records);
         let bearer = UmtsDch::build(&config(case, poll_pdu, changes), &mut parts).expect("a valid set-up");
         Run { bearer, records, now: Instant::ZERO }
     }

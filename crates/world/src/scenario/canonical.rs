@@ -30,13 +30,18 @@ impl Scenario {
         }
         let links = self.links.iter().map(|l| (l.name.clone(), self.link(l, &groups))).collect();
         let timeline = self.timeline.iter().map(|t| self.change(t)).collect();
-        json!({
+        let mut whole = json!({
             "title": self.title,
             "hosts": Value::Object(hosts),
             "links": Value::Object(links),
             "timeline": Value::Array(timeline),
             "run": run(&self.run),
-        })
+        });
+        if !self.environments.is_empty() {
+            let environments = self.environments.iter().map(|(name, table)| (name.clone(), table.clone()));
+            whole["environments"] = Value::Object(environments.collect());
+        }
+        whole
     }
 
     /// Ten hexadecimal digits that follow from the scenario as understood, its seed, the version of the package and
@@ -82,6 +87,9 @@ impl Scenario {
             let interfaces = settings.interfaces.iter();
             let of_link = interfaces.map(|(link, t)| (link.clone(), json!({ "transport": component(t) })));
             table.insert("interfaces".into(), Value::Object(of_link.collect()));
+        }
+        if let Some(work) = settings.work.and_then(|work| serde_json::to_value(work).ok()) {
+            table.insert("work".into(), work);
         }
         if let Some(command) = &settings.command {
             table.insert("command".into(), command.as_slice().into());

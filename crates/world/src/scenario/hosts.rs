@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use airloom_base::ConfigError;
 use serde_json::{Map, Value};
 
 use super::parse::one_or_more;
@@ -12,6 +13,7 @@ use super::registries::{Known, Registries, find};
 use super::schema::{Component, Host, HostSettings};
 use super::tree::{Entry, Kind, Node, quoted};
 use crate::port::PortDevice;
+use crate::work::Work;
 
 /// Hosts of a scenario; each costs observation points, of which a run has 65,536.
 pub(super) const MOST_HOSTS: u64 = 4096;
@@ -23,6 +25,7 @@ pub(super) const HOST_KEYS: &[&str] = &[
     "transport",
     "interfaces",
     "proxy",
+    "work",
     "count",
     "real",
     "command",
@@ -218,10 +221,11 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
         Some(node) => interfaces(node, transports)?,
         None => Vec::new(),
     };
+    let work = host.get("work").map(work).transpose()?;
     let command = host.get("command").map(command).transpose()?;
     let port = host.get("port").map(port).transpose()?.unwrap_or_default();
     let outside = host.get("outside").map(Node::boolean).transpose()?.unwrap_or(false);
-    Ok(HostSettings { apps, proxy, transport, interfaces, command, port, outside })
+    Ok(HostSettings { apps, proxy, transport, interfaces, work, command, port, outside })
 }
 
 /// `{ radio = { transport = .. } }`: whether there are such links is looked at when the links are known.
@@ -297,6 +301,15 @@ pub(super) fn understood<'a>(
 ) -> Result<Component, Fault<'a>> {
     let config = (known.understood)(table).map_err(|e| component_fault(node, &e, other_keys))?;
     Ok(Component { name: known.name.to_owned(), config })
+}
+
+fn work(node: &Node) -> Result<Work, Fault<'_>> {
+    node.any_table("a table such as { send = \"20ms\" }")?;
+    let read = airloom_base::config::read(&node.to_json()).and_then(|work: Work| work.check().map(|()| work));
+    read.map_err(|error| {
+        let path = error.path.iter().filter(|key| *key != "work").cloned().collect();
+        component_fault(node, &ConfigError { path, message: error.message }, &[])
+    })
 }
 
 fn command(node: &Node) -> Result<Vec<String>, Fault<'_>> {

@@ -5,9 +5,12 @@ use airloom_base::units::{EachWay, Probability, QueueLimit, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use airloom_bearers::channel::Environment;
+
 use super::hosts::MOST_HOSTS;
 use super::registries::{Known, Registries};
 use super::schema::RecordKind;
+use crate::work::Work;
 
 const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]{0,31}$";
 
@@ -27,6 +30,7 @@ pub fn scenario_schema(registries: &Registries) -> Value {
             "description": "The short form: hosts and links in turn.",
         },
         "hosts": with(names.clone(), host(registries, &mut defs), "What runs where."),
+        "environments": with(names.clone(), defs.of::<Environment>(), "Radio environments that links share."),
         "links": with(names, link(registries, &mut defs), "What joins the hosts."),
         "timeline": { "type": "array", "items": timeline(&mut defs), "description": "What changes during the run." },
         "run": run(&mut defs),
@@ -104,6 +108,7 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
         "required": ["to", "via"],
         "additionalProperties": false,
     });
+    let work = defs.of::<Work>();
     let interface = json!({
         "type": "object",
         "properties": { "transport": transport },
@@ -119,6 +124,7 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
             "transport": transport,
             "interfaces": { "type": "object", "additionalProperties": interface, "description": "By link: the transport of connections over it, where it is not that of the host." },
             "proxy": proxy,
+            "work": work,
             "count": { "type": "integer", "minimum": 1, "maximum": MOST_HOSTS, "description": "Makes so many hosts, `name[0]` and on." },
             "real": { "anyOf": real, "description": "In real time: a port to real programs instead of a simulated host." },
             "port": { "enum": ["veth", "tun"], "description": "What the host has at its ends of links when it is real." },

@@ -24,6 +24,7 @@ mod addresses;
 mod canonical;
 mod check;
 mod document;
+mod environments;
 mod errors;
 mod hosts;
 mod json_schema;

@@ -85,6 +85,7 @@ fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
     let (what, name) = match path {
         [family, name] if family == "hosts" => ("host", name),
         [family, name] if family == "links" => ("link", name),
+        [family, name] if family == "environments" => ("environment", name),
         _ => return Ok(()),
     };
     let (message, choices) =

@@ -1,12 +1,14 @@
 //! From the tree to the scenario: the parts in the order in which they need each other.
 
+use airloom_base::Environments;
+
 use super::read::Fault;
 use super::registries::Registries;
 use super::schema::Scenario;
 use super::tree::{Kind, Node};
-use super::{hosts, links, routes, run, timeline};
+use super::{environments, hosts, links, routes, run, timeline};
 
-pub(super) const KEYS: &[&str] = &["title", "path", "hosts", "links", "run", "timeline"];
+pub(super) const KEYS: &[&str] = &["title", "path", "hosts", "environments", "links", "run", "timeline"];
 
 /// The scenario that the document says.
 pub(super) fn scenario<'a>(root: &'a Node, registries: &Registries) -> Result<Scenario, Fault<'a>> {
@@ -22,6 +24,10 @@ pub(super) fn scenario<'a>(root: &'a Node, registries: &Registries) -> Result<Sc
         root.get("hosts").ok_or_else(|| Fault::at(root, "`[hosts]` is missing: who takes part"))?,
         registries,
     )?;
+    let environments = match root.get("environments") {
+        Some(node) => environments::read(node)?,
+        None => Environments::new(),
+    };
     let links = links::read(root, &directory, registries)?;
     let hosts = routes::finish(directory, &links)?;
     let timeline = match root.get("timeline") {
@@ -29,7 +35,7 @@ pub(super) fn scenario<'a>(root: &'a Node, registries: &Registries) -> Result<Sc
         None => Vec::new(),
     };
     let run = run::read(root.get("run"))?;
-    Ok(Scenario { title, hosts, links, timeline, run })
+    Ok(Scenario { title, hosts, environments, links, timeline, run })
 }
 
 fn title(node: &Node) -> Result<String, Fault<'_>> {

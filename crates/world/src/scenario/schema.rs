@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use airloom_base::{Change, Duration, Grade};
+use airloom_base::{Change, Duration, Environments, Grade};
 
 use crate::port::PortDevice;
+use crate::work::Work;
 
 /// A network under study: hosts, the links between them, what changes while it runs, and how it is run.
 ///
@@ -19,6 +20,8 @@ pub struct Scenario {
     pub title: String,
     /// All hosts, in order of the file; the members of a group follow each other.
     pub hosts: Vec<Host>,
+    /// Radio environments that links share, by name: their tables as understood.
+    pub environments: Environments,
     /// All links. In the short form in order of the path, otherwise in order of the file.
     pub links: Vec<Link>,
     /// What changes during the run, in order of the file (not of time).
@@ -66,6 +69,8 @@ pub struct HostSettings {
     pub transport: Component,
     /// Transport protocols of its own for connections over some of its links, by name of the link.
     pub interfaces: Vec<(String, Component)>,
+    /// How long its processor takes for packets, if it is slow.
+    pub work: Option<Work>,
     /// Program and arguments that run in the host when it is real.
     pub command: Option<Vec<String>>,
     /// What it has at its ends of links when it is real.

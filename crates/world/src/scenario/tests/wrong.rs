@@ -119,7 +119,7 @@ fn wrong_options_are_named_as_they_were_typed() {
         (
             "lniks.x",
             "1",
-            "--set lniks.x=1: unknown key `lniks` (did you mean `links`?); valid: title, path, hosts, links, run, timeline",
+            "--set lniks.x=1: unknown key `lniks` (did you mean `links`?); valid: title, path, hosts, environments, links, run, timeline",
         ),
         ("", "1", "--set =1: `` is not a key such as links.radio.loss.downlink"),
         ("run..seed", "1", "--set run..seed=1: `run..seed` is not a key such as links.radio.loss.downlink"),

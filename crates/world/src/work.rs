@@ -1,0 +1,413 @@
+//! What a slow host does to its packets: each takes a while of its only processor, and now and then that is busy with
+//! something else.
+//!
+//! ```text
+//!   transport ──> [ waits for the processor, is worked on ] ──> link
+//!   transport <── [ the same processor                    ] <── link
+//! ```
+//!
+//! A link at whose end such a host stands is wrapped: what the host sends reaches the link when it has been worked on, and what
+//! arrives is handed on when it has been. The packet points of the host lie before that work when it sends and after it when it
+//! receives, as a capture in the host itself would.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use airloom_base::random::Stream;
+use airloom_base::{
+    Backlog, Bearer, BearerEvent, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, Packet,
+    Station, Summary, Unsupported,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Packets that wait for the processor in a direction of a link; those beyond are dropped, as a driver's ring drops them.
+const MOST_WAITING: usize = 4096;
+
+/// How long the processor of a host takes for packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Work {
+    /// Mean time for a packet with payload that it sends.
+    pub send: Duration,
+    /// Mean time for a packet with payload that arrives.
+    pub receive: Duration,
+    /// Mean time for a packet without payload, an acknowledgement, in either direction.
+    pub bare: Duration,
+    /// `"fixed"` or `"exponential"`.
+    pub law: WorkLaw,
+    /// When the processor is busy with something else, if it ever is.
+    pub away: Option<Away>,
+}
+
+/// The law of the times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkLaw {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// Exponential.
+    Exponential,
+}
+
+/// Times in which a processor has no time for packets. Both laws are exponential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Away {
+    /// Mean time from the end of one to the begin of the next.
+    pub every: Duration,
+    /// Mean length of one.
+    pub lasting: Duration,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Work {
+            send: Duration::ZERO,
+            receive: Duration::ZERO,
+            bare: Duration::ZERO,
+            law: WorkLaw::Fixed,
+            away: None,
+        }
+    }
+}
+
+impl Default for Away {
+    fn default() -> Self {
+        Away { every: Duration::from_secs(2), lasting: Duration::from_millis(300) }
+    }
+}
+
+impl Work {
+    /// Looks for what makes no sense.
+    ///
+    /// # Errors
+    /// The key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let longest = Duration::from_secs(60);
+        if [self.send, self.receive, self.bare].iter().any(|time| *time > longest) {
+            return Err(ConfigError::at("work", "a packet takes at most a minute"));
+        }
+        match self.away {
+            Some(away) if away.every.is_zero() || away.lasting.is_zero() => {
+                Err(ConfigError::at("work", "`away` has times of its own: `every` and `lasting`"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The processor of a host, for all its links.
+pub(crate) struct Processor {
+    work: Work,
+    services: Stream,
+    absences: Stream,
+    /// When it has done all that was given to it.
+    free: Instant,
+    /// The next time in which it is away.
+    away: Option<(Instant, Instant)>,
+    packets: u64,
+    busy: Duration,
+}
+
+impl Processor {
+    /// Of the host called `host`.
+    pub(crate) fn new(work: Work, seed: u64, host: &str) -> Processor {
+        let stream = |purpose: &str| Stream::new(seed, &format!("{host}.work.{purpose}"));
+        let mut this = Processor {
+            work,
+            services: stream("packets"),
+            absences: stream("away"),
+            free: Instant::ZERO,
+            away: None,
+            packets: 0,
+            busy: Duration::ZERO,
+        };
+        this.next_absence(Instant::ZERO);
+        this
+    }
+
+    fn next_absence(&mut self, after: Instant) {
+        let Some(away) = self.work.away else { return };
+        let begin = after + self.absences.exponential(away.every);
+        // Neither is zero, so that time passes.
+        let length = self.absences.exponential(away.lasting).max(Duration::from_nanos(1));
+        self.away = Some((begin, begin + length));
+    }
+
+    /// When a packet that comes now has been worked on. Work that is under way when the processor goes away is done first.
+    fn serve(&mut self, now: Instant, packet: &Packet, sends: bool) -> Instant {
+        let mean = match (packet.body().is_empty(), sends) {
+            (true, _) => self.work.bare,
+            (false, true) => self.work.send,
+            (false, false) => self.work.receive,
+        };
+        let time = match self.work.law {
+            WorkLaw::Fixed => mean,
+            WorkLaw::Exponential => self.services.exponential(mean),
+        };
+        let mut begin = self.free.max(now);
+        while let Some((from, until)) = self.away.filter(|(from, _)| *from <= begin) {
+            begin = begin.max(until);
+            debug_assert!(from < until, "an absence takes time");
+            self.next_absence(until);
+        }
+        self.packets += 1;
+        self.busy += time;
+        self.free = begin + time;
+        self.free
+    }
+}
+
+type Shared = Arc<Mutex<Processor>>;
+
+/// Packets on their way between a host's transport and a link, in order of their times.
+type Waiting = VecDeque<(Instant, Direction, Station, Packet)>;
+
+/// A link with slow hosts at its ends.
+pub(crate) struct Worked {
+    link: Box<dyn Bearer>,
+    /// By station, and of the far end.
+    near: Vec<Option<Shared>>,
+    far: Option<Shared>,
+    /// A list for each end: times of one processor only grow, those of two are not in one order.
+    sending: Vec<Waiting>,
+    arriving: Vec<Waiting>,
+    now: Instant,
+    dropped: u64,
+}
+
+impl Worked {
+    pub(crate) fn new(link: Box<dyn Bearer>, near: Vec<Option<Shared>>, far: Option<Shared>) -> Worked {
+        let ends = near.len() + 1;
+        let lists = || (0..ends).map(|_| Waiting::new()).collect();
+        Worked { link, near, far, sending: lists(), arriving: lists(), now: Instant::ZERO, dropped: 0 }
+    }
+
+    /// The place of the end that sends (or receives) in this direction.
+    fn place(&self, direction: Direction, station: Station, sends: bool) -> usize {
+        let is_near = (direction == Direction::Uplink) == sends;
+        if is_near { usize::from(station.0).min(self.near.len()) } else { self.near.len() }
+    }
+
+    fn processor(&self, place: usize) -> Option<&Shared> {
+        self.near.get(place).unwrap_or(&self.far).as_ref()
+    }
+
+    /// When a packet has been worked on at this end.
+    fn serve(&self, place: usize, packet: &Packet, sends: bool) -> Instant {
+        let Some(processor) = self.processor(place) else { return self.now };
+        // Nothing panics while it is held.
+        processor.lock().unwrap_or_else(PoisonError::into_inner).serve(self.now, packet, sends)
+    }
+
+    /// Takes what the link delivers.
+    fn take(&mut self) {
+        while let Some((direction, station, packet)) = self.link.poll_delivery() {
+            let place = self.place(direction, station, false);
+            if self.arriving[place].len() >= MOST_WAITING {
+                self.dropped += 1;
+                continue;
+            }
+            let at = self.serve(place, &packet, false);
+            self.arriving[place].push_back((at, direction, station, packet));
+        }
+    }
+
+    fn earliest(lists: &[Waiting]) -> Option<(Instant, usize)> {
+        let heads = lists.iter().enumerate().filter_map(|(n, list)| Some((list.front()?.0, n)));
+        heads.min()
+    }
+}
+
+impl Bearer for Worked {
+    fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet) {
+        self.now = self.now.max(cx.now);
+        let place = self.place(dir, station, true);
+        if self.processor(place).is_none() {
+            self.link.send(cx, dir, station, sdu);
+            return self.take();
+        }
+        if self.sending[place].len() >= MOST_WAITING {
+            self.dropped += 1;
+            return;
+        }
+        let at = self.serve(place, &sdu, true);
+        self.sending[place].push_back((at, dir, station, sdu));
+    }
+
+    fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
+        let (at, place) = Worked::earliest(&self.arriving)?;
+        if at > self.now {
+            return None;
+        }
+        let (_, direction, station, packet) = self.arriving[place].pop_front()?;
+        Some((direction, station, packet))
+    }
+
+    fn tells_events(&self) -> bool {
+        self.link.tells_events()
+    }
+
+    fn poll_event(&mut self) -> Option<BearerEvent> {
+        self.link.poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let waiting = [&self.sending, &self.arriving].map(|lists| Worked::earliest(lists).map(|(at, _)| at));
+        [self.link.poll_timeout(), waiting[0], waiting[1]].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        // Each at its own time: a late call moves nothing that comes later.
+        loop {
+            let link = self.link.poll_timeout().filter(|at| *at <= cx.now);
+            let sending = Worked::earliest(&self.sending).filter(|(at, _)| *at <= cx.now);
+            match (link, sending) {
+                (Some(at), other) if other.is_none_or(|(sent, _)| at <= sent) => {
+                    self.now = self.now.max(at);
+                    self.link.handle_timeout(&mut Cx { now: at, records: &mut *cx.records });
+                    self.take();
+                    if self.link.poll_timeout() == Some(at) {
+                        break;
+                    }
+                }
+                (_, Some((at, place))) => {
+                    self.now = self.now.max(at);
+                    if let Some((_, direction, station, packet)) = self.sending[place].pop_front() {
+                        let then = &mut Cx { now: at, records: &mut *cx.records };
+                        self.link.send(then, direction, station, packet);
+                        self.take();
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.now = self.now.max(cx.now);
+    }
+
+    fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
+        let mut backlog = self.link.backlog(now, dir, station);
+        for (_, direction, of, packet) in &self.sending[self.place(dir, station, true)] {
+            if (*direction, *of) == (dir, station) {
+                backlog.sdus += 1;
+                backlog.octets += packet.wire_len() as u64;
+            }
+        }
+        backlog
+    }
+
+    fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        self.now = self.now.max(cx.now);
+        let answer = self.link.apply(cx, part, change);
+        self.take();
+        answer
+    }
+
+    fn grade(&self) -> Grade {
+        // Each datagram takes its time: super-packets are cut.
+        match self.link.grade() {
+            Grade::Transparent => Grade::Packet,
+            grade => grade,
+        }
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        self.link.summarise(out);
+        let ends = self.near.iter().chain(std::iter::once(&self.far));
+        let (mut packets, mut busy) = (0, Duration::ZERO);
+        for processor in ends.flatten() {
+            let processor = processor.lock().unwrap_or_else(PoisonError::into_inner);
+            packets += processor.packets;
+            busy += processor.busy;
+        }
+        out.set("worked_packets", packets as f64);
+        out.set("worked_s", busy.as_secs_f64());
+        out.set("work_dropped", self.dropped as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_base::{Body, Outbox};
+
+    use super::*;
+
+    fn processor(work: Work) -> Processor {
+        Processor::new(work, 1, "client")
+    }
+
+    fn packet(body: u32) -> Packet {
+        Packet::build(|_| 40, Body::filler(1, body))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn packets_are_worked_on_one_after_the_other() {
+        let ms = Duration::from_millis;
+        let mut cpu = processor(Work { send: ms(20), receive: ms(10), bare: ms(1), ..Work::default() });
+        assert_eq!(cpu.serve(at(0), &packet(100), true), at(20));
+        assert_eq!(cpu.serve(at(5), &packet(0), false), at(21));
+        assert_eq!(cpu.serve(at(5), &packet(100), false), at(31));
+        assert_eq!(cpu.serve(at(100), &packet(0), true), at(101));
+    }
+
+    #[test]
+    fn nothing_is_done_while_the_processor_is_away() {
+        let away = Away { every: Duration::from_secs(1), lasting: Duration::from_millis(500) };
+        let send = Duration::from_micros(10);
+        let mut cpu = processor(Work { send, away: Some(away), ..Work::default() });
+        let (mut late, mut longest) = (0u64, Duration::ZERO);
+        for n in 0..100_000u64 {
+            let came = at(10 * n);
+            let wait = cpu.serve(came, &packet(1), true) - came;
+            late += u64::from(wait > Duration::from_millis(2));
+            longest = longest.max(wait);
+        }
+        // It is away for a third of the time.
+        assert!((late as f64 / 100_000.0 - 1.0 / 3.0).abs() < 0.03, "{late}");
+        assert!(longest > Duration::from_secs(2), "{longest:?}");
+    }
+
+    #[test]
+    fn a_link_with_a_slow_host_delivers_later_and_in_order() {
+        let mut records = Outbox::default();
+        let mut parts = airloom_base::Parts::new(1, "wire", 1, &mut records);
+        let entry = airloom_bearers::find("wireline").expect("there is a wire");
+        let wire = (entry.build)(&serde_json::json!({ "delay": "10ms" }), &mut parts).expect("valid");
+        let slow =
+            Work { send: Duration::from_millis(20), receive: Duration::from_millis(5), ..Work::default() };
+        let cpu = Arc::new(Mutex::new(processor(slow)));
+        let mut link = Worked::new(wire, vec![Some(cpu)], None);
+        let mut cx = Cx { now: at(0), records: &mut records };
+        for _ in 0..3 {
+            link.send(&mut cx, Direction::Uplink, Station(0), packet(100));
+            link.send(&mut cx, Direction::Downlink, Station(0), packet(100));
+        }
+        assert_eq!(link.backlog(at(0), Direction::Uplink, Station(0)).sdus, 3);
+        let mut seen = Vec::new();
+        while let Some(next) = link.poll_timeout() {
+            let mut cx = Cx { now: next, records: &mut records };
+            link.handle_timeout(&mut cx);
+            while let Some((direction, ..)) = link.poll_delivery() {
+                seen.push((direction, next));
+            }
+        }
+        let of = |wanted| seen.iter().filter(|(d, _)| *d == wanted).map(|(_, at)| *at).collect::<Vec<_>>();
+        assert_eq!(of(Direction::Uplink), [at(30), at(50), at(70)]);
+        // They arrive at 10 ms, when 60 ms of work have been given.
+        assert_eq!(of(Direction::Downlink), [at(65), at(70), at(75)]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(Work { send: Duration::from_secs(61), ..Work::default() }.check().is_err());
+        let away = Away { every: Duration::ZERO, ..Away::default() };
+        assert!(Work { away: Some(away), ..Work::default() }.check().is_err());
+        assert!(Work { away: Some(Away::default()), ..Work::default() }.check().is_ok());
+    }
+}
