@@ -166,6 +166,14 @@ def test_overheads_are_what_is_beyond_the_data() -> None:
     assert found["overhead_bytes"] == found["wire_bytes"] - flow["app_bytes_up"] - flow["app_bytes_down"] > 0
 
 
+def test_discontinuous_reception_of_the_lte_profile_is_averaged_over_its_cycles() -> None:
+    watts, tail_s = analysis.energy_models()["lte.aro"][5:7]
+    # On for 2 ms of each cycle at 1.68 W, else 1.06 W: one cycle of 20 ms, then 10 s of 40 ms.
+    short, long = (1.06 + 2 / cycle_ms * (1.68 - 1.06) for cycle_ms in (20, 40))
+    assert tail_s["tail"] * watts["tail"] == pytest.approx(0.02 * short + 10 * long, rel=1e-4)
+    assert watts["idle"] == pytest.approx(0.043 / 1.28 * 0.594, rel=1e-3)
+
+
 def test_all_models_are_whole() -> None:
     models = analysis.energy_models()
     assert len(models) >= 9
