@@ -32,9 +32,11 @@ impl Baseline {
     /// `top` is the highest level. The paper: a time within (j-1, j] baselines leads to level 4-j, where 3 is the highest;
     /// more than three baselines lead to level 0.
     pub fn next_level(&mut self, octets: u64, time: Duration, top: u8) -> u8 {
-        // Shorter than what can be told apart: nothing is learnt from it.
+        // Shorter than what can be told apart: nothing is learnt from it. A small wave of which two segments were read at once
+        // would be found faster than the link is, and each one after it slow: so what cannot be told apart counts as taken.
         if time > self.granularity {
-            self.best = self.best.max((octets as f64 * 8.0 / time.as_secs_f64()) as u64);
+            let taken = time + self.granularity;
+            self.best = self.best.max((octets as f64 * 8.0 / taken.as_secs_f64()) as u64);
         }
         let Some(baseline) = self.time(octets) else { return top };
         level(time, baseline, top)
@@ -83,5 +85,13 @@ mod tests {
         assert_eq!(fast.time(40_000), None);
         fast.next_level(40_000, MS * 3, 3);
         assert_eq!(fast.next_level(40_000, MS * 5, 3), 3);
+    }
+
+    #[test]
+    fn a_small_wave_that_was_read_at_once_does_not_make_larger_ones_slow() {
+        // 40 octets a millisecond. Of 4 ms the last two were read with what came before.
+        let mut bursts = Baseline::new(None, MS * 2);
+        assert_eq!(bursts.next_level(160, MS * 21 / 10, 3), 3);
+        assert_eq!(bursts.next_level(40 * 60, MS * 60, 3), 3);
     }
 }
