@@ -124,10 +124,12 @@ impl Config {
             return Err((key, "must be between 1 and 100".to_owned()));
         }
         let rows = self.table();
-        if rows.iter().any(|r| !r.time.is_finite() || r.jitter.is_some_and(|j| !j.is_finite())) {
+        let is_finite =
+            |r: &Row| [Some(r.time), r.jitter, r.missing].into_iter().flatten().all(f64::is_finite);
+        if !rows.iter().all(is_finite) {
             return Err(("table", "its limits must be finite".to_owned()));
         }
-        if rows.is_empty() || rows.iter().all(|r| r.least == 0 && !r.up) {
+        if rows.is_empty() || rows.iter().all(|r| r.missing.is_some() || (r.least == 0 && !r.up)) {
             return Err((
                 "table",
                 "has no row that leads away from level 0: one needs `up` or `least`".to_owned(),

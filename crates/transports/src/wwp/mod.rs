@@ -19,6 +19,7 @@
 //! | wave measured, probes answered, N-S_ACK | `receive.rs` | 2.2, 2.3 |
 //! | next level after a whole wave | `levels.rs` | 2.2 |
 //! | next level after a probe cycle | `decision.rs` | 2.3 (table ours) |
+//! | no level above what a queue took | `ceiling.rs` | ours |
 //! | segments that the path does not take whole | `pieces.rs` | ours |
 //! | opening, end | `setup.rs` | ours |
 //! | settings | `config.rs` | |
@@ -34,6 +35,7 @@
 //!
 //! Left out: checksums over data (a link's must do; over UDP each datagram has a seal).
 
+mod ceiling;
 pub mod config;
 mod connection;
 mod content;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use airloom_base::{Body, Instant};
 use bytes::Bytes;
 
+use super::ceiling::Ceiling;
 use super::config::Config;
 use super::connection::RoundTrip;
 use super::content::{Run, emit_runs};
-use super::decision::{Probed, decide};
+use super::decision::{Left, Probed, decide};
 use super::levels::Baseline;
 use super::pieces::{Piece, Pieces};
 use super::queue::Queue;
@@ -69,6 +70,9 @@ pub(super) struct Receiver {
     /// Waves that have begun.
     begun: u64,
     baseline: Baseline,
+    ceiling: Ceiling,
+    /// The end of the last wave was missing.
+    was_cut: bool,
     /// The level that was told last.
     told: u8,
     cycle: u64,
@@ -92,6 +96,8 @@ impl Receiver {
             wave: Wave { is_whole: true, is_answered: true, ..Wave::default() },
             begun: 0,
             baseline: Baseline::new(config.baseline, config.granularity),
+            ceiling: Ceiling::default(),
+            was_cut: false,
             told: waves.len() as u8,
             waves,
             cycle: 0,
@@ -174,7 +180,10 @@ impl Receiver {
         if is_whole {
             wave.is_whole = true;
             let time = wave.last.since(wave.first.unwrap_or(now));
-            let level = self.baseline.next_level(wave.octets, time, self.waves.len() as u8);
+            let top = self.waves.len() as u8;
+            let level = self.baseline.next_level(wave.octets, time, top);
+            self.ceiling.came_whole(wave.level, top);
+            self.was_cut = false;
             self.answer(level);
         }
     }
@@ -240,14 +249,22 @@ impl Receiver {
                 Step::Two(sent, first) => {
                     let second = now.since(sent);
                     trip.measured(second);
+                    let left = self.left();
                     let probed = Probed {
                         times: (first, second),
                         smallest: trip.smallest().unwrap_or(second),
                         granularity: self.config.granularity,
+                        left,
                     };
-                    let level = decide(self.config.table(), &probed, self.told, self.highest());
+                    let decision = decide(self.config.table(), &probed, self.told, &self.waves);
+                    if let Some(takes) = decision.takes {
+                        self.ceiling.found(takes);
+                    }
+                    if left != Left::default() {
+                        self.was_cut = left.is_end(&self.waves);
+                    }
                     self.step = Step::Done;
-                    self.answer(level);
+                    self.answer(decision.level);
                 }
                 Step::Done => self.report(),
                 Step::None | Step::One(_) => {}
@@ -256,10 +273,23 @@ impl Receiver {
         }
     }
 
+    /// What the wave at hand has left behind. The oldest segments go first, so the first that is missing of all is of this wave.
+    fn left(&self) -> Left {
+        let wave = &self.wave;
+        if wave.is_answered || wave.level == 0 {
+            return Left::default();
+        }
+        let of = self.waves.get(usize::from(wave.level) - 1).copied().unwrap_or(0);
+        let before = (wave.seen.range(..self.next).count() as u16).min(of);
+        let missing = of.saturating_sub(wave.seen.len() as u16);
+        Left { before, behind: of - before, missing, again: self.was_cut }
+    }
+
     /// Tells the level of the next wave and what is missing.
     fn answer(&mut self, level: u8) {
         // Nobody reads: the sender may probe until somebody does.
-        self.told = if self.ready.len() as u64 >= self.config.receive_buffer.0 { 0 } else { level };
+        let is_full = self.ready.len() as u64 >= self.config.receive_buffer.0;
+        self.told = if is_full { 0 } else { self.ceiling.cap(level) };
         self.wave.is_answered = true;
         self.report();
     }

@@ -200,6 +200,19 @@ fn an_answer_to_one_segment_that_took_its_time_does_not_make_a_lost_wave_wait_fo
 }
 
 #[test]
+fn a_queue_shorter_than_a_wave_gets_waves_that_it_takes() {
+    // It takes 20 packets: of 24 segments four are dropped, of the first 36, behind the ACK of the opening, 17.
+    let mut pair = pair_of(&known(), LinkConfig { queue: 20, ..slow() });
+    pair.watch = true;
+    exchange(&mut pair, 1024 * 36 * 10, 0);
+    let sizes: Vec<usize> = waves(&pair, End::Client).iter().map(|w| w.2).collect();
+    // One level more is tried after 8 whole waves, and next after 16.
+    assert_eq!(sizes[..27], [&[36][..], &[12; 8], &[24], &[12; 16], &[24]].concat());
+    assert!(sizes[27..].iter().all(|size| *size <= 12), "{sizes:?}");
+    assert_eq!(resent(&pair), 17 + 4 + 4);
+}
+
+#[test]
 fn segments_behind_one_that_is_lost_again_and_again_are_kept() {
     let mut pair = watched(&known());
     // The oldest segment, in three waves; three probes stand between any two of them.
