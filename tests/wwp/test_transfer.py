@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import resource
 import socket
 import threading
 from collections.abc import Iterator
@@ -190,6 +191,22 @@ def test_a_full_disk_is_told_to_the_sender_and_nothing_has_the_final_name(
     # Once there is room, what has arrived is not sent again.
     monkeypatch.undo()
     assert wwp.send(file, "127.0.0.1", post.port()).resumed_at == SIZE
+    assert (folder / "song.bin").read_bytes() == file.read_bytes()
+
+
+def test_a_disk_that_is_full_while_octets_still_come_is_told_too(tmp_path: Path, folder: Path, post: Post) -> None:
+    file = tmp_path / "song.bin"
+    file.write_bytes(os.urandom(6 * SIZE))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The system refuses to write beyond this, as it does where nothing is left.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, before[1]))
+    try:
+        with pytest.raises(TransferError, match="the receiver says: File too large"):
+            wwp.send(file, "127.0.0.1", post.port())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.suffix for path in folder.iterdir()] == [".part"]
+    assert 0 < wwp.send(file, "127.0.0.1", post.port()).resumed_at <= SIZE
     assert (folder / "song.bin").read_bytes() == file.read_bytes()
 
 

@@ -94,15 +94,18 @@ class Lines:
         return said
 
     def say(self, **said: object) -> None:
-        """Sends a line."""
-        self.write(json.dumps(said).encode() + b"\n")
+        """Sends a line, whatever has come meanwhile: who gives up has octets before it that it no longer reads."""
+        self._write(json.dumps(said).encode() + b"\n", lambda: False)
 
     def write(self, octets: bytes) -> bool:
         """Sends octets; stops where the other side has something to say. Were all of them sent?"""
+        return self._write(octets, self._has_come)
+
+    def _write(self, octets: bytes, stops: Callable[[], bool]) -> bool:
         view = memoryview(octets)
         ends = time.monotonic() + self._patience_s
         while view:
-            if self._has_come():
+            if stops():
                 return False
             taken = self._session.write(bytes(view), _LOOK_S)
             if taken:
