@@ -21,6 +21,7 @@ from tools.bench.proxies import measure as measure_proxies
 from tools.bench.report import page, table
 from tools.bench.sweeps import measure as measure_sweeps
 from tools.bench.wap import measure as measure_wap
+from tools.bench.wwp import measure as measure_wwp
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / "tools" / "bench" / "peers"
@@ -199,6 +200,8 @@ def main() -> int:
             results.numbers.update(measure_wap(3.0 if chosen.quick else 10.0))
             print("proxies")
             results.numbers.update(measure_proxies(3.0 if chosen.quick else 10.0))
+            print("wwp")
+            results.numbers.update(measure_wwp(chosen.quick))
             print("sweeps")
             results.numbers.update(measure_sweeps(chosen.quick))
     except (Failed, subprocess.CalledProcessError) as e:

@@ -75,6 +75,13 @@ SWEEPS: list[tuple[str, str, float, float, bool]] = [
     ("report.2000.octets", "the same, octets of the file", 5e6, 2e6, True),
 ]
 
+# And of WWP.
+WWP: list[tuple[str, str, float, float, bool]] = [
+    ("wwp.share_of_link", "file of 100 MB over 100 Mbit/s and 1 ms in real time, share of the link", 0.9, 0.93, False),
+    ("wwp.realtime_factor", "5 MB, a third dropped in on-phases, simulated s per CPU s", 1000, 5000, False),
+    ("wwp.short_queue_s", "20 MB over 20 Mbit/s and 10 ms, queue of 50 packets, simulated s", 45, 20, True),
+]
+
 SCENARIOS = {
     "a": "1 flow of 100 MB, 100 Mbit/s, 20 ms, no loss",
     "b": "1 flow of 5 MB, 384/64 kbit/s, 300 ms, 1 % loss towards the client",
@@ -286,6 +293,12 @@ def proxies(numbers: dict[str, float]) -> str:
     return "\n".join(lines) + "\n\n" + goals(numbers, wanted)
 
 
+def wwp(numbers: dict[str, float]) -> str:
+    """WWP in both clocks."""
+    load = number(numbers.get("wwp.load"))
+    return f"{goals(numbers, WWP)}\n\nThe load average was {load} after the transfers in real time."
+
+
 def sweeps(numbers: dict[str, float]) -> str:
     """Sweeps, and what their sessions took."""
     took = "; ".join(
@@ -308,6 +321,7 @@ def table(numbers: dict[str, float]) -> str:
         emulation(numbers),
         wap(numbers),
         proxies(numbers),
+        wwp(numbers),
         sweeps(numbers),
     ]
     return "\n\n".join(parts) + "\n"
@@ -376,6 +390,14 @@ iperf3 with two streams and a thousand idle pairs; sixteen clients that ask ngin
 kept and not to be kept.
 
 {proxies(numbers)}
+
+## Files over WWP
+
+`airloom wwp send` and `receive` in two namespaces, the file in memory, from the first datagram to the verdict on its
+hash; headers count as lost. The simulated transfers are those of the study `wave-and-wait`, and one with the settings
+of `airloom wwp` (`tools/bench/wwp.py`).
+
+{wwp(numbers)}
 
 ## Sweeps
 
