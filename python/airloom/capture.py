@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-#: Types of blocks (pcapng, sections 4.2 and 4.3), and the option with an interface's name.
-_INTERFACE, _PACKET, _NAME = 1, 6, 2
+#: Types of blocks (pcapng, sections 4.2 and 4.3), and the options with an interface's name and a packet's comment.
+_INTERFACE, _PACKET, _NAME, _COMMENT = 1, 6, 2, 1
 
 
 class Captured(NamedTuple):
@@ -18,6 +18,8 @@ class Captured(NamedTuple):
     point: str
     at_s: float
     octets: bytes
+    #: What became of it, where its point tells.
+    comment: str = ""
 
 
 def packets(file: Path) -> Iterator[Captured]:
@@ -32,7 +34,9 @@ def packets(file: Path) -> Iterator[Captured]:
         elif kind == _PACKET:
             interface, high, low, captured = struct.unpack_from("<IIII", data, at + 8)
             begin = at + 28
-            yield Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured])
+            options = data[begin + (captured + 3) // 4 * 4 : at + length - 4]
+            comment = _option(options, _COMMENT)
+            yield Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured], comment)
         at += length
 
 

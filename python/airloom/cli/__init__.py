@@ -14,6 +14,7 @@ from airloom.cli import (
     doctor,
     emulate,
     energy,
+    monitor,
     python,
     report,
     run,
@@ -65,6 +66,7 @@ app.command("emulate", help=emulate.HELP)(emulate.emulate)
 app.command("report", help=report.HELP)(report.report)
 app.command("analyze", help=analyze.HELP)(analyze.analyze)
 app.command("energy", help=energy.HELP)(energy.energy)
+app.command("monitor", help=monitor.HELP)(monitor.monitor)
 app.command("list", help=list_.HELP)(list_.list_)
 app.command("validate", help=validate.HELP)(validate.validate)
 app.command(

@@ -17,7 +17,7 @@ def arrows(file: Path, left: str, right: str) -> list[Arrow]:
     """The datagrams between the points `left` and `right` of a capture without losses, in the order they were sent."""
     seen: dict[tuple[str, bool], list[tuple[float, bytes]]] = {}
     home = None
-    for point, time, octets in packets(file):
+    for point, time, octets, _ in packets(file):
         home = home or octets[12:16]  # the first datagram is the client's, who is on the left
         seen.setdefault((point, octets[12:16] == home), []).append((time, octets))
     found = []

@@ -89,7 +89,7 @@ def _read(capture: Path, _written_ns: int, host: str) -> tuple[Segment, ...]:
 
 def _segments(capture: Path, host: str) -> Iterator[Segment]:
     opener = b""
-    for point, at_s, octets in packets(capture):
+    for point, at_s, octets, _ in packets(capture):
         if not point.startswith(f"{host}.") or octets[9] != _PROTOCOL:
             continue
         opener = opener or octets[12:16]
