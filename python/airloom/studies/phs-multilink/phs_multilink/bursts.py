@@ -1,0 +1,78 @@
+"""Bursts of errors on one circuit, and one circuit worse than the others: K04, K26, K28."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from airloom.study import Data, Evidence, exact, value
+
+from .transfers import Numbers, at_default, static
+
+#: Lengths of a burst, ms.
+LENGTHS = (50, 100, 200, 300, 370, 500, 700, 1000, 1500)
+#: The normal round trip of the paper, ms.
+ROUND_TRIP_MS = 150
+
+
+def seen(data: Data, length: int) -> Numbers:
+    """Did TCP send again? One number for each run: seeds, and beginnings of the burst."""
+    rows = data.table("bursts", "runs", length=length).sort("seed", "begin")
+    return np.asarray(rows["resent"].to_numpy() > 0, dtype=np.float64)
+
+
+def expired(data: Data, length: int) -> Numbers:
+    """The same for the timer of TCP."""
+    rows = data.table("bursts", "runs", length=length).sort("seed", "begin")
+    return np.asarray(rows["rto_count"].to_numpy() > 0, dtype=np.float64)
+
+
+def over(lengths: tuple[int, ...]) -> Callable[[Data], Evidence]:
+    """The share of bursts of these lengths that TCP sees."""
+    return lambda data: value(np.stack([seen(data, n) for n in lengths]).mean(axis=0), "")
+
+
+def half(data: Data) -> Evidence:
+    """The length that half of the bursts of which are seen, by straight lines between lengths."""
+    shares = np.asarray([seen(data, n).mean() for n in LENGTHS])
+    above = np.flatnonzero(shares >= 0.5)
+    if not len(above):
+        return exact(float("inf"), "")
+    n = int(above[0])
+    if n == 0:
+        return exact(LENGTHS[0] / ROUND_TRIP_MS, "")
+    low, high = shares[n - 1], shares[n]
+    length = LENGTHS[n - 1] + (0.5 - low) / (high - low) * (LENGTHS[n] - LENGTHS[n - 1])
+    return exact(float(length / ROUND_TRIP_MS), "")
+
+
+def member(data: Data, errors: float) -> Numbers:
+    """Rate with one member that has so many of its frames in error."""
+    times = data.per_seed("member", "runs", "client.transfer_mean_s", errors=errors)
+    return np.asarray(8 * 300 / times, dtype=np.float64)
+
+
+def five(data: Data) -> Numbers:
+    """Rate of the other five alone, the same file."""
+    times = data.per_seed("member-none", "runs", "client.transfer_mean_s")
+    return np.asarray(8 * 300 / times, dtype=np.float64)
+
+
+def round_trip(data: Data) -> Evidence:
+    """K04: TCP's smoothed round trip in a get without errors, at the server."""
+    rows = data.table("static", "flows", way="get", circuits=6).filter(pl.col("app_bytes_down") > 500_000)
+    return value(rows.group_by("seed").agg(pl.col("srtt_ms").mean()).sort("seed")["srtt_ms"].to_numpy(), "ms")
+
+
+COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+    "K04.burst": lambda data: value(expired(data, 370), ""),
+    "K28.short": over((50, 100)),
+    "K28.long": over((700, 1000, 1500)),
+    "K28.half": half,
+    "K26.half": at_default(lambda data: value(member(data, 0.5) / five(data), "")),
+    "K26.few": at_default(lambda data: value(member(data, 0.02) / member(data, 0.0), "")),
+}
+
+__all__ = ["COMPUTE", "LENGTHS", "expired", "five", "member", "seen", "static"]

@@ -1,0 +1,111 @@
+"""One of six circuits released while the file is on its way: Table 2, Fig. 8, and what would have helped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from airloom.study import Data, Evidence, exact, pair, value
+
+from .transfers import Numbers, at_default, rate, seconds, static
+
+#: The paper's three runs, kbit/s.
+PAPER = {"get": (239.52, 178.08, 198.16), "put": (188.48, 159.20, 206.96)}
+#: The normal round trip of the paper, s.
+ROUND_TRIP = 0.15
+
+
+def rates(data: Data, way: str) -> Numbers:
+    """Rate of each run, seeds and times of the release alike."""
+    rows = data.table("release", "runs", way=way).sort("seed", "at")
+    return rate(rows["client.transfer_mean_s"].to_numpy())
+
+
+def mean_rates(data: Data, way: str) -> Numbers:
+    """Mean of the rates over the times of the release, one number per seed."""
+    rows = data.table("release", "runs", way=way).sort("seed", "at")
+    times = rows["client.transfer_mean_s"].to_numpy().reshape(rows["seed"].n_unique(), -1)
+    return np.asarray((8000 / times).mean(axis=1), dtype=np.float64)
+
+
+def spread(data: Data) -> Evidence:
+    """K14: the range of what we have, in that of the paper's three gets."""
+    ours = rates(data, "get")
+    return exact(float((ours.max() - ours.min()) / (max(PAPER["get"]) - min(PAPER["get"]))), "")
+
+
+def below_five(way: str) -> Callable[[Data], Evidence]:
+    """K15: with a release, and over five from the beginning; the same seeds."""
+
+    def evidence(data: Data) -> Evidence:
+        released, five = mean_rates(data, way), static(data, way, 5)
+        count = min(len(released), len(five))
+        return pair(released[:count], five[:count], "kbit/s")
+
+    return evidence
+
+
+def above_six(data: Data) -> Evidence:
+    """K27: puts with a release above the mean of static puts over six."""
+    return exact(float((rates(data, "put") > static(data, "put", 6).mean()).mean()), "")
+
+
+#: How the runs without a remedy are called.
+AS_IT_WAS = "as it was"
+
+
+def remedy(sweep: str) -> Callable[[Data], Evidence]:
+    """K29: the time as it is, over that with the remedy whose mean time is the shortest."""
+
+    def evidence(data: Data) -> Evidence:
+        data.at_default_only()
+        labels = data.table(sweep, "runs")["remedy"].unique(maintain_order=True).to_list()
+        best = min(labels, key=lambda label: float(seconds(data, sweep, remedy=label).mean()))
+        return value(seconds(data, sweep, remedy=AS_IT_WAS) / seconds(data, sweep, remedy=best), "")
+
+    return evidence
+
+
+def remedies(data: Data) -> tuple[list[str], list[list[str]]]:
+    """K29: which remedy helps how much."""
+    rows = []
+    for sweep, bad in (("remedies-release", "one of six released"), ("remedies-people", "people in the path")):
+        table = data.table(sweep, "runs")
+        labels = table.unique(subset=["point"]).sort("point")["remedy"].to_list()
+        base = seconds(data, sweep, remedy=labels[0]).mean()
+        for label in labels:
+            times = seconds(data, sweep, remedy=label)
+            rows.append([bad, label, f"{times.mean():.1f}", f"{base / times.mean():.2f}"])
+    return ["what happens", "remedy", "time (s)", "faster by"], rows
+
+
+def table_2(data: Data) -> tuple[list[str], list[list[str]]]:
+    """Table 2, ours and the paper's."""
+    rows = []
+    static_paper = {("get", 5): 245.65, ("get", 6): 291.09, ("put", 5): 176.77, ("put", 6): 186.64}
+    for way in ("get", "put"):
+        for circuits in (5, 6):
+            ours = static(data, way, circuits)
+            found = f"{ours.mean():.1f} ({ours.min():.1f} to {ours.max():.1f})"
+            rows.append([way, f"{circuits} from the beginning", found, f"{static_paper[way, circuits]:.2f}"])
+        ours = rates(data, way)
+        found = f"{ours.mean():.1f} ({ours.min():.1f} to {ours.max():.1f})"
+        rows.append([way, "one of six released", found, ", ".join(f"{r:.2f}" for r in PAPER[way])])
+    return ["direction", "circuits", "ours (kbit/s)", "paper"], rows
+
+
+COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+    "K14.get": lambda data: value(mean_rates(data, "get"), "kbit/s"),
+    "K14.put": lambda data: value(mean_rates(data, "put"), "kbit/s"),
+    "K14.spread": at_default(spread),
+    "K15.get": below_five("get"),
+    "K15.put": below_five("put"),
+    "K16.stall": lambda data: value(
+        data.per_seed("release", "runs", "client.longest_pause_s", way="get") / ROUND_TRIP, ""
+    ),
+    "K16.timer": lambda data: value(data.per_seed("release", "runs", "rto_count", way="get"), ""),
+    "K27.above": at_default(above_six),
+    "K29.release": remedy("remedies-release"),
+    "K29.people": remedy("remedies-people"),
+}

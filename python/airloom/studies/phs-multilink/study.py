@@ -1,0 +1,9 @@
+"""From the tables of the sweeps to evidence for each claim. What is near enough is in claims.toml."""
+
+from __future__ import annotations
+
+from phs_multilink import bursts, figures, monitor, outdoor, release, transfers
+
+COMPUTE = {**transfers.COMPUTE, **outdoor.COMPUTE, **release.COMPUTE, **bursts.COMPUTE, **monitor.COMPUTE}
+FIGURES = figures.FIGURES
+TABLES = figures.TABLES
