@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from airloom import analysis
@@ -80,21 +82,46 @@ def radio(data: Data) -> Table:
     return ["bearer, 33 %", "protocol", "time (s)", "J per MB", "with the tail"], rows
 
 
+#: The real transfers' names, their simulated twins, and what the table calls them.
+REAL = (("wwp", "real-model", "WWP"), ("reno", "real-reno-model", "Linux, Reno"))
+#: Energy models of the real transfers: an interface that never sleeps, a telephone that is released.
+REAL_MODELS = ("wlan.ns3", "lte.aro")
+#: As measure_real.py has it.
+REAL_LIMIT_S = 600.0
+
+
 def real(data: Data) -> Table:
-    """Files that `airloom wwp` sent in real time, beside the simulated machine with the same settings."""
+    """The same octets in real time by `airloom wwp` and by this machine's Reno, beside their simulated twins."""
+    transfers = data.program("real")["transfers"]
+    if not any(of["valid"] for of in transfers):
+        raise NotMade("no transfer in real time was valid")
+    if any(of["is_same"] is False for of in transfers):
+        raise UsageError("octets arrived as others")
     rows = []
-    for drop in (0, 10, 33):
-        simulated = completion(data, "real-model", drop=drop)
-        made = [of for of in data.program("real")["transfers"] if of["drop"] == drop and of["valid"]]
-        if not made:
-            raise NotMade("no transfer in real time was valid")
-        if not all(of["is_same"] for of in made):
-            raise UsageError("a file arrived as another one")
-        seconds = [of["seconds"] for of in made]
-        again = np.mean([of["resent"] for of in made])
-        cells = [f"{np.mean(seconds):.1f} ({min(seconds):.1f} to {max(seconds):.1f})", f"{len(made)}", f"{again:.0f}"]
-        rows.append([f"{drop} %", *cells, f"{simulated.mean():.1f} ({simulated.min():.1f} to {simulated.max():.1f})"])
-    return ["drops", "real transfer (s)", "of them", "segments again", "simulated (s)"], rows
+    for protocol, sweep, title in REAL:
+        for drop in sorted({of["drop"] for of in transfers}):
+            made = [of for of in transfers if (of["protocol"], of["drop"], of["valid"]) == (protocol, drop, True)]
+            if not made:
+                continue
+            simulated = completion(data, sweep, drop=drop)
+            done = [of for of in made if of["seconds"] is not None]
+            within = simulated[simulated <= REAL_LIMIT_S]
+            cells = [_span([of["seconds"] for of in done]), f"{len(done)} of {len(made)}"]
+            cells += [_span(within), f"{len(within)} of {len(simulated)}"]
+            cells.append(f"{np.mean([of['octets'] - BASE for of in done]) / 1000:.0f}" if done else "-")
+            joules = [[of["joules_per_mb"][model] for of in done] for model in REAL_MODELS]
+            cells += [f"{np.mean(of):.1f}" if done else "-" for of in joules]
+            rows.append([title, f"{drop} %", *cells])
+    limit = f"done in {REAL_LIMIT_S:.0f} s"
+    heads = ["real (s)", limit, "simulated (s)", limit, "real, overhead with IP (kB)"]
+    return ["", "drops", *heads, *(f"real, J per MB, {model}" for model in REAL_MODELS)], rows
+
+
+def _span(seconds: Iterable[float]) -> str:
+    of = np.asarray(list(seconds))
+    if of.size == 0:
+        return "none"
+    return f"{of.mean():.1f} ({of.min():.1f} to {of.max():.1f})"
 
 
 def shared(data: Data) -> Table:
