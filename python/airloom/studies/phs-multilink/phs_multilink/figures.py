@@ -61,6 +61,8 @@ def fields(way: str) -> Callable[[Data], Figure]:
             axes.plot([r[0] for r in bad], [r[column] for r in bad], "x", markersize=4, label="one below")
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0)
+        # A run whose file never comes has errors without end.
+        figure.axes[1].set_yscale("symlog", linthresh=10)
         figure.axes[0].legend(fontsize=8)
         figure.axes[-1].set_xlabel("mean field strength of the three units (dBuV)")
         return figure
@@ -82,6 +84,10 @@ def beside(data: Data) -> Figure:
     below.plot(*zip(*ok, strict=True), ".", markersize=2, label="frames of circuit 0")
     if failed:
         below.plot(*zip(*failed, strict=True), "x", markersize=4, label="CRC error")
+    # The people come at 3 s and have gone at 8.
+    below.set_xlim(2, 9)
+    within = [n for time, n in zip(at, octets, strict=True) if 2 <= time <= 9]
+    above.set_ylim(min(within, default=0), max(within, default=1))
     below.set_ylabel("NUM")
     below.set_xlabel("time (s)")
     below.legend(fontsize=8)
