@@ -52,12 +52,13 @@ http_access allow all
 cache_mem 64 MB
 cache_dir null /tmp
 access_log none
-cache_log {folder}/squid.log
+cache_log /dev/null
 cache_store_log none
-pid_filename {folder}/squid.pid
-coredump_dir {folder}
+pid_filename none
+coredump_dir /
+visible_hostname bench
+pinger_enable off
 shutdown_lifetime 0 seconds
-cache_effective_user root
 """
 
 
@@ -80,7 +81,7 @@ def measure(seconds: float = SECONDS) -> dict[str, float]:
             (folder / "www" / page).write_bytes(bytes(ord("a") + n % 26 for n in range(OBJECT)))
         (folder / "nginx.conf").write_text(_NGINX.format(folder=folder, port=NGINX))
         (folder / "haproxy.conf").write_text(_HAPROXY.format(port=HAPROXY, to=IPERF))
-        (folder / "squid.conf").write_text(_SQUID.format(folder=folder, port=SQUID))
+        (folder / "squid.conf").write_text(_SQUID.format(port=SQUID))
         stack.enter_context(_running(["nginx", "-c", f"{folder}/nginx.conf"], NGINX))
         stack.enter_context(_running(["iperf3", "-s", "-p", str(IPERF)], IPERF))
         ours = [sys.executable, "-m", "airloom", "serve"]
@@ -93,7 +94,7 @@ def measure(seconds: float = SECONDS) -> dict[str, float]:
             with _running(command, port) as process:
                 numbers |= _tcp(key, process.pid, port, seconds)
         for key, command, port in (
-            ("proxies.squid", ["squid", "-N", "-f", f"{folder}/squid.conf"], SQUID),
+            ("proxies.squid", ["squid", "-N", "-n", f"airloom{os.getpid()}", "-f", f"{folder}/squid.conf"], SQUID),
             ("proxies.http_cache", cache, CACHE),
         ):
             with _running(command, port) as process:

@@ -14,6 +14,7 @@ from airloom.cli import (
     doctor,
     emulate,
     energy,
+    load,
     monitor,
     python,
     report,
@@ -63,6 +64,7 @@ app.command("check", help=check.HELP)(check.check)
 app.command("run", help=run.HELP)(run.run)
 app.command("sweep", help=sweep_.HELP)(sweep_.sweep)
 app.command("emulate", help=emulate.HELP)(emulate.emulate)
+app.command("load", help=load.HELP)(load.load)
 app.command("report", help=report.HELP)(report.report)
 app.command("analyze", help=analyze.HELP)(analyze.analyze)
 app.command("energy", help=energy.HELP)(energy.energy)

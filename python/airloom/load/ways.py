@@ -1,0 +1,100 @@
+"""What stands in the gateway: nothing, or a proxy; and how the browser is told."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from airloom.errors import Unsupported
+
+#: Where proxies listen in the gateway.
+PORT = 3128
+
+
+class Way(NamedTuple):
+    """A way from the browser to the server."""
+
+    name: str
+    about: str
+    #: The program in the gateway, given a folder for its files; `None`: the gateway is a simulated router.
+    command: Callable[[Path], list[str]] | None
+    #: Words for Chromium.
+    flags: tuple[str, ...]
+
+
+_SQUID = """\
+http_port {port}
+http_access allow all
+cache_mem 64 MB
+maximum_object_size_in_memory 1 MB
+cache deny all
+access_log none
+cache_log /dev/null
+cache_store_log none
+visible_hostname gateway
+pid_filename none
+coredump_dir /
+shutdown_lifetime 0 seconds
+dns_nameservers 127.0.0.1
+pinger_enable off
+logfile_rotate 0
+"""
+
+
+def _squid(folder: Path) -> list[str]:
+    # A page is loaded once: what is kept would never be asked for again. Started as root it becomes the user that its
+    # package made, who may not write here.
+    (folder / "squid.conf").write_text(_SQUID.format(port=PORT))
+    # It keeps tables in shared memory under names of its own choice, and takes those that another one left for its own:
+    # in the laboratory's mount namespace that memory is nobody else's.
+    start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {shlex.quote(str(folder / 'squid.conf'))}"
+    return ["/bin/sh", "-c", start]
+
+
+def _ours(*words: str) -> list[str]:
+    listen = ["--listen", f"[::]:{PORT}"]
+    # The laboratory's own addresses.
+    for network in ("10.77.0.0/16", "fd00:77::/32"):
+        listen += ["--allow-client", network, "--allow-origin", network]
+    return [sys.executable, "-m", "airloom", "serve", *words, *listen]
+
+
+#: Only the page's own requests go to the proxy: what a browser asks the internet of its own accord finds no way at all.
+_BY_PROXY = (
+    "--proxy-pac-url=data:application/x-ns-proxy-autoconfig,function FindProxyForURL(url, host) "
+    f"{{ return host == 'origin' ? 'PROXY gateway:{PORT}' : 'DIRECT'; }}",
+)
+
+#: The ways, by name.
+WAYS = {
+    way.name: way
+    for way in (
+        Way("none", "no proxy: the gateway passes datagrams on", None, ()),
+        Way(
+            "split-tcp",
+            "airloom serve split-tcp: TCP ends at the gateway, and begins anew",
+            lambda folder: _ours("split-tcp", "--to", "origin:{port}"),
+            ("--host-resolver-rules=MAP origin:{port} gateway:3128",),
+        ),
+        Way(
+            "http-cache",
+            "airloom serve http-cache: a forwarding HTTP proxy",
+            lambda folder: _ours("http-cache", "--no-log"),
+            _BY_PROXY,
+        ),
+        Way("squid", "Squid as a forwarding HTTP proxy", _squid, _BY_PROXY),
+    )
+}
+
+
+def program(name: str) -> str:
+    """The path of a program of the system. Raises `Unsupported` (exit code 3) where it is missing."""
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
+        raise Unsupported(f"{name} is not installed")
+    return path

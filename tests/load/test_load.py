@@ -1,0 +1,113 @@
+"""`airloom load`: real pages in a real browser over modelled links."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from airloom.errors import UsageError
+from airloom.load import load_page
+from airloom.load.link_events import link_events, phases
+from airloom.load.report import write_report
+from airloom.load.site import write_sample
+from tests.cli.shell import airloom
+from tests.conftest import needs, needs_laboratory
+from tests.report.browser import Open
+
+
+def needs_browser() -> None:
+    needs_laboratory()
+    for program in ("chromium", "nginx"):
+        needs(program)
+    if find_spec("playwright") is None:
+        pytest.skip("playwright is not installed")
+
+
+@pytest.mark.emulate
+def test_a_page_is_loaded_with_and_without_a_proxy_and_both_are_reported(tmp_path: Path, look: Open) -> None:
+    needs_browser()
+    loss = {"links.radio.loss": 0.1}
+    loads = [
+        load_page("http://origin/", "umts-dch", way, tmp_path / way, overrides=loss) for way in ("none", "http-cache")
+    ]
+    (sample := tmp_path / "sample-page").mkdir()
+    write_sample(sample)
+    size = sum(file.stat().st_size for file in sample.iterdir())
+    for loaded in loads:
+        assert loaded.seen["error"] is None
+        requests = loaded.seen["requests"]
+        # The page, a style sheet, a script, twelve images.
+        assert [request["status"] for request in requests] == [200] * 15
+        assert sum(request["body"] for request in requests) == size
+        assert loaded.page_s is not None
+        assert all(0 <= request["start"] < request["end"] <= loaded.seen["load"] for request in requests)
+        # 384 kbit/s at best, and several round trips.
+        assert loaded.page_s > 8 * size / 384e3
+        assert len(json.loads((loaded.folder / "load.har").read_text())["log"]["entries"]) >= 15
+        assert len(loaded.seen["frames"]) == len(list((loaded.folder / "shots").iterdir())) > 0
+        events = link_events(loaded)
+        assert events.received > size
+        assert 0 < events.connections < 15
+        assert len(events.again) > 0 < len(events.lost)
+        assert all(at <= loaded.seen["load"] for at in events.again)
+    write_report(loads, "http://origin/", tmp_path / "report.html")
+    with look(tmp_path / "report.html") as seen:
+        assert seen.page.locator(".fall").count() == 2
+        assert seen.page.locator(".strip").count() == 2
+        assert seen.page.locator(".strip .done img").count() == 2
+        assert "umts-dch, http-cache" in seen.page.locator("table").inner_text()
+
+
+@pytest.mark.slow
+@pytest.mark.emulate
+@pytest.mark.parametrize("way", ["none", "split-tcp", "http-cache", "squid"])
+def test_tls_and_http_2_reach_from_end_to_end(tmp_path: Path, way: str) -> None:
+    needs_browser()
+    if way == "squid":
+        needs("squid")
+    loaded = load_page("https://origin/", "wpt/3g", way, tmp_path / way)
+    assert loaded.seen["error"] is None
+    assert {request["protocol"] for request in loaded.seen["requests"]} == {"h2"}
+
+
+def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) -> None:
+    for words, why in (
+        (("http://example.org/",), "the page is at http://origin/"),
+        (("ftp://origin/",), "the page is at http://origin/"),
+        (("http://origin/", "--proxy", "nginx"), "no proxy 'nginx'; valid: none, split-tcp, http-cache, squid"),
+        (("http://origin/", "--link", "umts-dsh"), "umts-dch"),
+        (("http://origin/", "--site", tmp_path / "nothing"), "is not a folder"),
+        (("http://origin/", "--out", tmp_path), "exists"),
+        (("http://origin/", "--set", "links.radio.los=1"), "los"),
+    ):
+        done = airloom("load", *words, *(() if "--out" in words else ("--out", tmp_path / "out")))
+        assert done.code == 2, done.err
+        assert why in done.err
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_request_is_made_of_what_it_waited_for() -> None:
+    request = {"start": 1, "connect": 5, "secure": 8, "connected": 12, "request": 13, "response": 20, "end": 30}
+    expected = [("queued", 1, 5), ("connecting", 5, 8), ("TLS", 8, 12), ("queued", 12, 13), ("waiting", 13, 20)]
+    assert phases(request) == [*expected, ("receiving", 20, 30)]
+    again = request | {"connect": 1, "secure": 1, "connected": 1}
+    assert phases(again) == [("queued", 1, 13), ("waiting", 13, 20), ("receiving", 20, 30)]
+    # What failed has no times.
+    assert phases({key: 0 for key in request} | {"end": 4}) == [("receiving", 0, 4)]
+
+
+def test_the_sample_page_is_always_the_same(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_sample(tmp_path / name)
+    names = sorted(file.name for file in (tmp_path / "a").iterdir())
+    assert len(names) == 15
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
+
+
+def test_a_folder_that_nginx_cannot_be_told_of_is_refused(tmp_path: Path) -> None:
+    needs("nginx")
+    (tmp_path / 'a"b').mkdir()
+    with pytest.raises(UsageError, match="cannot be told"):
+        load_page("http://origin/", "umts-dch", "none", tmp_path / "out", root=tmp_path / 'a"b')
