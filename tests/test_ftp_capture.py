@@ -53,3 +53,13 @@ def test_wireshark_reads_the_dialogue_and_finds_the_file(
     else:
         # It follows the address in the dialogue to the data connection.
         assert sum(bool(row[3]) for row in rows) > 100
+
+
+@pytest.mark.parametrize(("active", "place", "answer"), [("false", "EPSV", "229"), ("true", "EPRT", "200")])
+def test_between_addresses_of_ipv6_the_extended_commands_are_spoken(active: str, place: str, answer: str) -> None:
+    text = SCENARIO.format(mode="put", active=active).replace("size =", 'server = "fd00:77::1", size =')
+    run = parse(text).run()
+    assert (run.summary["transfers"], run.summary["received_bytes"]) == (1, 300_000)
+    rows = fields(run.folder / "trace.pcapng", "ftp.request.command", "ftp.response.code")
+    assert [row[0] for row in rows if row[0]] == [*OPENING, place, "STOR", "QUIT"]
+    assert answer in [row[1] for row in rows if len(row) > 1]
