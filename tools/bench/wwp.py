@@ -57,7 +57,7 @@ record = "none"
 #: As crates/drive/src/wwp/session.rs has them, with UDP and the seal in the header.
 SETTINGS = (
     '{ wwp = { segment = "1400B", header = 16, waves = [16, 32, 64, 128, 256, 512], hold = "0s", '
-    'send_buffer = "2MiB", receive_buffer = "2MiB", ports = false } }'
+    'granularity = "10ms", send_buffer = "2MiB", receive_buffer = "2MiB", ports = false } }'
 )
 
 
