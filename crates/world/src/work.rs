@@ -24,6 +24,9 @@ use serde::{Deserialize, Serialize};
 /// Packets that wait for the processor in a direction of a link; those beyond are dropped, as a driver's ring drops them.
 const MOST_WAITING: usize = 4096;
 
+/// Shortest mean times of absences and between them.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// How long the processor of a host takes for packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -90,8 +93,10 @@ impl Work {
             return Err(ConfigError::at("work", "a packet takes at most a minute"));
         }
         match self.away {
-            Some(away) if away.every.is_zero() || away.lasting.is_zero() => {
-                Err(ConfigError::at("work", "`away` has times of its own: `every` and `lasting`"))
+            // Absences are walked through one by one, however long nothing happens.
+            Some(away) if away.every < SHORTEST || away.lasting < SHORTEST => {
+                let message = format!("`away`: `every` and `lasting` are at least {SHORTEST}");
+                Err(ConfigError::at("work", message))
             }
             _ => Ok(()),
         }
@@ -148,9 +153,11 @@ impl Processor {
             WorkLaw::Exponential => self.services.exponential(mean),
         };
         let mut begin = self.free.max(now);
-        while let Some((from, until)) = self.away.filter(|(from, _)| *from <= begin) {
+        // Absences of centuries end at the end of time, and there is nothing behind it.
+        while let Some((_, until)) =
+            self.away.filter(|(from, _)| *from <= begin && begin < Instant::FAR_FUTURE)
+        {
             begin = begin.max(until);
-            debug_assert!(from < until, "an absence takes time");
             self.next_absence(until);
         }
         self.packets += 1;
@@ -256,7 +263,8 @@ impl Bearer for Worked {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let waiting = [&self.sending, &self.arriving].map(|lists| Worked::earliest(lists).map(|(at, _)| at));
-        [self.link.poll_timeout(), waiting[0], waiting[1]].into_iter().flatten().min()
+        let next = [self.link.poll_timeout(), waiting[0], waiting[1]].into_iter().flatten().min();
+        next.filter(|at| *at != Instant::FAR_FUTURE)
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
@@ -404,10 +412,20 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_that_never_comes_back_holds_packets_for_ever() {
+        let away = Away { every: Duration::from_millis(1), lasting: Duration::MAX };
+        let mut cpu = processor(Work { away: Some(away), ..Work::default() });
+        let last = (0..20).map(|n| cpu.serve(at(1000 + n), &packet(1), true)).max();
+        assert_eq!(last, Some(Instant::FAR_FUTURE));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         assert!(Work { send: Duration::from_secs(61), ..Work::default() }.check().is_err());
-        let away = Away { every: Duration::ZERO, ..Away::default() };
-        assert!(Work { away: Some(away), ..Work::default() }.check().is_err());
+        for every in [Duration::ZERO, Duration::from_micros(999)] {
+            let away = Away { every, ..Away::default() };
+            assert!(Work { away: Some(away), ..Work::default() }.check().is_err());
+        }
         assert!(Work { away: Some(Away::default()), ..Work::default() }.check().is_ok());
     }
 }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Distance at which the field is given, metres.
 const REFERENCE_M: f64 = 10.0;
 
+/// Shortest mean of blocked and free moments.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// Who meets the same fades or the same people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -223,8 +226,10 @@ impl Environment {
             }
         }
         if let Some(people) = &self.people {
-            if people.blocked.is_zero() || people.free.is_zero() {
-                return Err(ConfigError::at("people", "moments take time: `blocked` and `free`"));
+            // They are walked through one by one, however long nobody looks.
+            if people.blocked < SHORTEST || people.free < SHORTEST {
+                let message = format!("moments last at least {SHORTEST} on average: `blocked` and `free`");
+                return Err(ConfigError::at("people", message));
             }
             if people.every.is_some_and(|every| every < people.lasting || every.is_zero()) {
                 return Err(ConfigError::at("people", "a visit ends before the next one begins: `every`"));

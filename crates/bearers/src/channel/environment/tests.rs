@@ -170,6 +170,7 @@ fn what_is_wrong_is_said() {
         ("exponent", json!(-1)),
         ("fading", json!({ "doppler": -1 })),
         ("people", json!({ "blocked": "0s" })),
+        ("people", json!({ "free": "999us" })),
         ("people", json!({ "every": "1s" })),
         ("frame_errors", json!({ "slope": -1 })),
         ("shadowing", json!({ "unit": 99 })),
