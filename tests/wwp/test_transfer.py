@@ -11,13 +11,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from airloom import wwp
 from airloom.errors import UsageError
-from airloom.wwp.dialogue import Offer, TransferError, partial
+from airloom.wwp.dialogue import Lines, Offer, TransferError, partial
 from tests.wwp.relay import Relay
 
 SIZE = 700_001
@@ -82,6 +82,33 @@ def test_a_file_arrives_whole_under_its_name(file: Path, folder: Path, post: Pos
     assert (sent.resumed_at, got.resumed_at, got.size) == (0, 0, SIZE)
     assert shown == sorted(shown)
     assert shown[-1] == SIZE
+
+
+class Draining:
+    """A session whose peer takes a piece of what was written each time it is looked at, and says a word in the end."""
+
+    def __init__(self, left: list[int], said: bytes) -> None:
+        self._left, self._said = left, said
+
+    @property
+    def unacknowledged(self) -> int:
+        return self._left[0]
+
+    def read(self, most: int, wait_s: float) -> bytes | None:
+        if len(self._left) > 1:
+            self._left.pop(0)
+            return None
+        return self._said
+
+
+@pytest.mark.parametrize("said", [b'{"good": true}\n', b""])
+def test_what_waits_in_the_sender_s_buffer_is_shown_as_it_leaves(said: bytes) -> None:
+    shown: list[int] = []
+    lines = Lines(cast(Any, Draining([900, 900, 500, 100], said)), 60.0)
+    lines.drain(shown.append)
+    assert shown == [500, 100]
+    if said:
+        assert lines.line() == {"good": True}
 
 
 @pytest.mark.parametrize("size", [0, 1, 1400])

@@ -115,6 +115,24 @@ class Lines:
             view = view[taken:]
         return True
 
+    def drain(self, shown: Callable[[int], None]) -> None:
+        """Waits until the other side has a word, or has taken what was written; `shown` is told how much is left.
+
+        On a slow link that is long: patience is for a peer that takes nothing more.
+        """
+        left = self._session.unacknowledged
+        ends = time.monotonic() + self._patience_s
+        while left and not self._early and time.monotonic() < ends:
+            piece = self._session.read(LINE, _LOOK_S)
+            if piece is not None:
+                # Without octets: the other side has finished, and says no more.
+                self._early = piece
+                return
+            if self._session.unacknowledged < left:
+                left = self._session.unacknowledged
+                ends = time.monotonic() + self._patience_s
+                shown(left)
+
     def _has_come(self) -> bool:
         if not self._early:
             self._early = self._session.read(LINE, 0.0) or b""

@@ -112,6 +112,7 @@ def _converse(
         at += len(piece)
         if shown:
             shown(max(at - session.unacknowledged, 0), offer.size)
+    lines.drain(lambda left: shown(max(at - left, 0), offer.size) if shown else None)
     verdict = lines.line()
     if verdict.get("good") is not True:
         raise TransferError(f"the receiver says: {_why(verdict)}")
