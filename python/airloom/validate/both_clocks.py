@@ -15,6 +15,7 @@ from airloom.validate.transfer import Transfer
 #: The median completion in real time against the simulated one: links that lose nothing, and those that do.
 CLEAN = 0.005
 LOSSY = 0.02
+BUNDLED = 0.03
 
 _WIRES = {
     "384k-300ms": {"rate": "384kbit/s", "delay": "150ms"},
@@ -27,6 +28,9 @@ _UMTS = {
     "rate": {"downlink": "384kbit/s", "uplink": "64kbit/s"},
     "loss": {"per": "fec-frame", "downlink": 0.05, "uplink": 0.05},
 }
+#: Six PHS circuits that PPP Multilink bundles, and what happens to them while a file is on its way.
+_BUNDLE = {"bearer": "mlppp", "members": ["piafs"], "copies": 6, "detect": "1s"}
+_RELEASE = ({"at": "8s", "target": "link.member.5", "set": {"state": "down"}},)
 #: Plain `linux`: nothing of it is set for these comparisons.
 _TCP = {"profile": "linux"}
 
@@ -39,6 +43,8 @@ class Cell:
     link: Mapping[str, Any]
     size: int
     bar: float
+    #: What happens to the link meanwhile: a scenario's `timeline`.
+    timeline: Sequence[Mapping[str, Any]] = ()
 
 
 def _cells() -> list[Cell]:
@@ -50,6 +56,8 @@ def _cells() -> list[Cell]:
             cells.append(Cell(f"{name}/{size}", wire, octets, CLEAN))
             cells.append(Cell(f"{name}-loss/{size}", wire | {"loss": _LOSS}, octets, LOSSY))
         cells.append(Cell(f"umts-dch-loss/{size}", _UMTS, octets, LOSSY))
+    cells.append(Cell("phs-384k/1MB", _BUNDLE, 1_000_000, BUNDLED))
+    cells.append(Cell("phs-384k-release/1MB", _BUNDLE, 1_000_000, BUNDLED, _RELEASE))
     return cells
 
 
@@ -97,14 +105,15 @@ def compare(
 
 
 def _weight(cell: Cell) -> float:
-    slow = "384k" in cell.name or "umts" in cell.name
+    slow = any(name in cell.name for name in ("384k", "umts", "phs"))
     return cell.size * (5 if slow else 1)
 
 
 def _pair(cell: Cell, seed: int) -> tuple[Transfer, Transfer, int]:
     downlink = cell.link["bearer"] != "wireline"
     title = f"{cell.name}, seed {seed}"
-    planned = transfer.scenario(title, cell.link, cell.size, _TCP, seed=seed, downlink=downlink)
+    settings: dict[str, Any] = {"seed": seed, "downlink": downlink, "timeline": cell.timeline}
+    planned = transfer.scenario(title, cell.link, cell.size, _TCP, **settings)
     real, repeated = pairs.believed(lambda: transfer.real(planned))
-    again = transfer.scenario(title, cell.link, cell.size, _TCP, seed=seed, begin_ns=real.began_ns, downlink=downlink)
+    again = transfer.scenario(title, cell.link, cell.size, _TCP, begin_ns=real.began_ns, **settings)
     return real, transfer.simulated(again), repeated

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,7 @@ def scenario(
     seed: int = 1,
     begin_ns: int = 0,
     downlink: bool = False,
+    timeline: Sequence[Mapping[str, Any]] = (),
 ) -> Scenario:
     """`size` octets from `source` over `link` to `sink`; the source is the near end unless the data goes down."""
     bulk = {
@@ -102,6 +103,7 @@ def scenario(
             "sink": {"app": {"bulk-server": {"port": _PORT}}, "transport": {"tcp": dict(tcp)}, "real": True},
         },
         "links": {"link": dict(link)},
+        "timeline": [dict(event) for event in timeline],
         "run": {"seed": seed, "record": ["packets"]},
     }
     return parse(json.dumps(whole), title)
@@ -182,7 +184,8 @@ def decisions(packets: pl.DataFrame) -> dict[tuple[str, int, int], bool]:
     )
     places: dict[tuple[str, int], int] = {}
     for time, point, event, reason in columns.iter_rows():
-        if point.endswith(".ip") or not point.endswith(".tx"):
+        if point.endswith(".ip") or not point.endswith(".tx") or ".ppp." in point:
+            # Frames of PPP are lost with the circuit that they are on, at whatever time they are.
             continue
         if reason == "queue full":
             continue
@@ -193,8 +196,9 @@ def decisions(packets: pl.DataFrame) -> dict[tuple[str, int, int], bool]:
             # A datagram enters the link's buffer.
             continue
         elif event == "drop":
-            # The row of a lost block follows the block's own.
-            found[point, time, places[point, time]] = True
+            # The row of a lost block follows the block's own; what goes down with its circuit follows none.
+            if (point, time) in places:
+                found[point, time, places[point, time]] = True
         else:
             place = places[point, time] = places.get((point, time), -1) + 1
             found[point, time, place] = False
