@@ -62,8 +62,11 @@ fn enhanced(is_big: bool, interface: u32, ticks: u64, octets: &[u8]) -> Vec<u8> 
     block(is_big, 6, &body)
 }
 
-/// Interface, link, time and octets of each frame, and how it ended.
-fn all(file: &[u8]) -> (Vec<(usize, u16, u64, Vec<u8>)>, Option<Error>) {
+/// Interface, link, time and octets of a frame.
+type Read = (usize, u16, u64, Vec<u8>);
+
+/// Each frame, and how it ended.
+fn all(file: &[u8]) -> (Vec<Read>, Option<Error>) {
     let mut frames = Vec::new();
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
