@@ -41,8 +41,8 @@ def load(
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Loads the page once for each link and proxy; every load is a laboratory of its own, in real time."""
-    from airloom.load import load_page
-    from airloom.load.report import name_of, write_report
+    from airloom.page_load import load_page
+    from airloom.page_load.report import name_of, write_report
 
     folder = out or Path("runs") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}-load"
     if folder.exists():

@@ -9,7 +9,7 @@ Every page is loaded in a laboratory of its own, in real time. What the browser 
 stands beside what the link did at the same time.
 """
 
-from airloom.load.measure import Loaded, load_page
-from airloom.load.ways import WAYS
+from airloom.page_load.measure import Loaded, load_page
+from airloom.page_load.ways import WAYS
 
 __all__ = ["WAYS", "Loaded", "load_page"]

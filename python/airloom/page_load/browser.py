@@ -1,4 +1,4 @@
-"""The browser's side of a load: `python -m airloom.load.browser < job.json > seen.json`, in the mobile's namespace."""
+"""The browser's side of a load, in the mobile's namespace: `python -m airloom.page_load.browser < job.json`."""
 
 from __future__ import annotations
 

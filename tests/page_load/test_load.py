@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import UsageError
-from airloom.load import load_page
-from airloom.load.link_events import link_events, phases
-from airloom.load.report import write_report
-from airloom.load.site import write_sample
+from airloom.page_load import load_page
+from airloom.page_load.link_events import link_events, phases
+from airloom.page_load.report import write_report
+from airloom.page_load.site import write_sample
 from tests.cli.shell import airloom
 from tests.conftest import needs, needs_laboratory
 from tests.report.browser import Open

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from airloom import tables
-from airloom.load.measure import Loaded
+from airloom.page_load.measure import Loaded
 
 #: What of a link's events is shown: sent again, lost on the air, dropped by a queue.
 _SHOWN = ("retx", "drop")
@@ -28,7 +28,7 @@ class LinkEvents(NamedTuple):
 def link_events(loaded: Loaded) -> LinkEvents:
     """Events of the link `radio` in the run's packets table, from when the page was asked for to when it was loaded.
 
-    The browser's clock and the run's meet at a datagram that was sent on purpose (`airloom.load.browser.mark`).
+    The browser's clock and the run's meet at a datagram that was sent on purpose (`airloom.page_load.browser.mark`).
     """
     packets = tables.read(loaded.folder / "run" / "packets.parquet").with_columns(
         pl.col("point", "event", "proto").cast(pl.String)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from airloom.errors import UsageError
-from airloom.load.ways import program
+from airloom.page_load.ways import program
 
 _CONFIG = """\
 daemon off; worker_processes 1; pid {folder}/nginx.pid; {user}

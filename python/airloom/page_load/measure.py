@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import airloom
 from airloom.errors import RunError, Unsupported, UsageError
-from airloom.load.site import site
-from airloom.load.ways import PORT, WAYS, Way, program
+from airloom.page_load.site import site
+from airloom.page_load.ways import PORT, WAYS, Way, program
 from airloom.scenario import Scenario, parse, toml_value
 
 #: The laboratory; the links' other keys follow.
@@ -57,7 +57,7 @@ class Loaded(NamedTuple):
     way: str
     #: Folder with `run` (the run folder), `load.har`, `shots` and `load.json`.
     folder: Path
-    #: What the browser saw: see `airloom.load.browser`.
+    #: What the browser saw: see `airloom.page_load.browser`.
     seen: dict[str, Any]
     #: The run's summary, with the verdict on its times.
     summary: dict[str, Any]
@@ -111,7 +111,7 @@ def load_page(
         _wait(laboratory, "origin", port)
         if chosen.command is not None:
             _wait(laboratory, "gateway", str(PORT))
-        words = [sys.executable, "-m", "airloom.load.browser"]
+        words = [sys.executable, "-m", "airloom.page_load.browser"]
         began = time.time()
         done = laboratory.run(words, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s + 120)
         if done.returncode != 0:

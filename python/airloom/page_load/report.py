@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from airloom.load.link_events import LinkEvents, link_events, phases
-from airloom.load.measure import Loaded
+from airloom.page_load.link_events import LinkEvents, link_events, phases
+from airloom.page_load.measure import Loaded
 from airloom.report.page import Section, document, escaped, number, table
 
 #: Seconds from one picture of a filmstrip to the next, and how many there are at most.
