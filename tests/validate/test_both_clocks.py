@@ -22,9 +22,13 @@ def needs_rights() -> None:
 
 
 def test_the_table_has_every_link_and_size() -> None:
-    assert len(CELLS) == len({cell.name for cell in CELLS}) == 10
+    assert len(CELLS) == len({cell.name for cell in CELLS}) == 12
     assert {cell.bar for cell in CELLS if "loss" in cell.name} == {0.02}
-    assert {cell.bar for cell in CELLS if "loss" not in cell.name} == {0.005}
+    bundles = [cell for cell in CELLS if cell.link["bearer"] == "mlppp"]
+    assert {cell.bar for cell in bundles} == {0.03}
+    assert [len(cell.timeline) for cell in bundles] == [0, 1], "whole, and with a circuit released"
+    clean = [cell for cell in CELLS if "loss" not in cell.name and cell not in bundles]
+    assert {cell.bar for cell in clean} == {0.005}
     assert [cell.name for cell in chosen("umts*/1MB")] == ["umts-dch-loss/1MB"]
     with pytest.raises(UsageError, match="no cell matches 'lte'; there are: 384k-300ms/200kB"):
         chosen("lte")
