@@ -68,7 +68,7 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
     process = start(out)
     while sum(whom.values()) < KILLS:
         # Some kills hit it while it starts, most while its workers are at work.
-        hits_worker = chance.random() < 0.5
+        hits_worker = whom["worker"] < KILLS / 2 and (whom["runner"] == KILLS / 2 or chance.random() < 0.5)
         if hits_worker or chance.random() < 0.8:
             while process.poll() is None and not workers(process.pid):
                 time.sleep(0.02)
@@ -96,7 +96,7 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
         most = max(most, len(parts(out)))
         process = start(out)
     assert process.wait() == 0
-    assert min(whom.values()) >= 3, whom
+    assert whom["runner"] == whom["worker"] == KILLS / 2
     assert octets(out) == expected
     assert not (out / "parts").exists()
     assert most > 0, "no kill found anything finished: all hit too early"

@@ -29,6 +29,8 @@ class Place(NamedTuple):
     #: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
     shortest_s: float = 0.5
     longest_s: float = 2.0
+    #: What the very last tasks take at least, seconds.
+    last_s: float = 0.5
     #: Does each worker have a task waiting beside it? Else one waits for whoever is free first.
     queues: bool = False
 
@@ -42,7 +44,8 @@ def processes(workers: int | None, *, pinned: bool = False) -> Iterator[Place]:
         raise UsageError(f"{count} workers, but emulated runs never share a core and there are {cores}")
     pool = Processes(count, pinned=pinned)
     try:
-        yield Place(pool, lambda: count, "1 process" if count == 1 else f"{count} processes")
+        # A task costs a process here less than a millisecond.
+        yield Place(pool, lambda: count, "1 process" if count == 1 else f"{count} processes", last_s=0.015)
     finally:
         # After a good end nothing is left to cancel; after Ctrl-C or an error nothing is to be waited for.
         pool.shutdown(cancel_futures=True)
@@ -70,7 +73,7 @@ def on(address: str) -> Iterator[Place]:
         # A task costs Dask some milliseconds, and a way to the scheduler and back: longer tasks keep the one below a
         # hundredth, and a task that is there already when its worker is free hides the other.
         executor = client.get_executor(pure=False)
-        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, queues=True)
+        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, last_s=1.0, queues=True)
     finally:
         client.close(timeout=2)
 

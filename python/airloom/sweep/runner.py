@@ -2,7 +2,8 @@
 
 A group is so large that it takes about `longest_s` of its place (`executors.Place`), by the measured time of the runs
 before it, and a worker begins no run long after that; towards the end groups are equal shares of what is left, of
-`shortest_s` or more, so that all workers end together. What a group left over goes out again.
+`shortest_s` or more, and the last ones get smaller and smaller, down to `last_s`, so that all workers end together.
+What a group left over goes out again.
 """
 
 from __future__ import annotations
@@ -166,8 +167,11 @@ class Runner:
             return max(round(self._place.longest_s / one), 1)
         # Towards the end: as many equal groups as are long enough, together with those under way some for each worker.
         groups = int(left * one / self._place.shortest_s)
-        groups = max(groups - (groups + flying) % slots, slots - flying, 1)
-        return max(math.ceil(left / groups), 1)
+        if groups > 2 * slots:
+            return max(math.ceil(left / (groups - (groups + flying) % slots)), 1)
+        # The last ones: equal groups would not end together, since no two cores are equally fast for long. Each takes
+        # its share of half of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987).
+        return max(math.ceil(left / (2 * slots)), math.ceil(self._place.last_s / one), 1)
 
     def _submit(self, keys: list[Key], flying: dict[Future[Made], Group]) -> None:
         seeds: dict[int, list[int]] = {}
