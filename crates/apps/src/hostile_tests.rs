@@ -85,7 +85,9 @@ fn clients_come_to_an_end_whatever_servers_say() {
             pipeline: 1 + stream.below(4) as u16,
             ..Default::default()
         };
-        let client = Client::new(config, SERVER, "origin", "mobile", crate::testing::stream).expect("valid");
+        let places =
+            http_client::Whereabouts { server: Some("origin"), host: "mobile", resolve: &|_| Some(SERVER) };
+        let client = Client::new(config, &places, crate::testing::stream).expect("valid");
         let mut http = Pair::new(client, Answerer::new(&answers, 1, hang_up));
         http.run();
         assert!(http.a.is_done(), "round {round}: {answers:?}");

@@ -1,27 +1,25 @@
 //! The application: pages one after another, objects to connections, failures and results.
 
-use std::net::{IpAddr, SocketAddr};
-
 use airloom_base::random::Stream;
 use airloom_base::{App, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
-use bytes::Bytes;
 
+use super::cache::Cache;
 use super::connection::{Connection, Offer};
 use super::lane::{Asked, Exchange, Progress};
+use super::servers::{Pool, Servers, Whereabouts};
 use super::{Config, Http};
-use crate::pages::{FORM, Loads, Page, Plan, authority};
+use crate::pages::{FORM, Job, Loads, Page, Plan};
 use crate::times::Times;
 
 /// The client.
 pub struct Client {
     config: Config,
-    to: SocketAddr,
-    /// Value of the Host field.
-    authority: String,
     host: String,
+    servers: Servers,
     plan: Plan,
     page: Option<Page>,
+    cache: Cache,
     connections: Vec<Connection>,
     wake: Option<Instant>,
     results: Results,
@@ -35,6 +33,10 @@ struct Results {
     /// From the beginning of the page.
     arrival: Times,
     failed: u64,
+    /// Objects that were in the cache.
+    cached: u64,
+    /// Requests that were made.
+    requests: u64,
     bytes: u64,
     wasted: u64,
     connections: u64,
@@ -45,16 +47,22 @@ struct Results {
 }
 
 impl Client {
-    /// A client on `host` that fetches from `to`, called `server`; `stream` gives its random numbers by their name.
+    /// A client that fetches from the servers of its objects; `stream` gives its random numbers by their name.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the key.
     pub fn new(
         config: Config,
-        to: IpAddr,
-        server: &str,
-        host: &str,
+        places: &Whereabouts,
         stream: impl Fn(&str) -> Stream,
     ) -> Result<Self, ConfigError> {
-        let numbers =
-            [("connections", config.connections), ("streams", config.streams), ("pipeline", config.pipeline)];
+        let numbers = [
+            ("connections", config.connections),
+            ("proxy_connections", config.proxy_connections.unwrap_or(1)),
+            ("total_connections", config.total_connections.unwrap_or(1)),
+            ("streams", config.streams),
+            ("pipeline", config.pipeline),
+        ];
         if let Some((key, _)) = numbers.iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::at(key, "must be at least 1"));
         }
@@ -70,12 +78,12 @@ impl Client {
         }
         let plan = Plan::new(&config.list(), stream)?;
         Ok(Client {
-            to: SocketAddr::new(to, config.port),
-            authority: authority(server, config.port),
-            host: host.to_owned(),
+            servers: Servers::new(&config, places, plan.listed())?,
+            host: places.host.to_owned(),
             wake: plan.next(),
             plan,
             page: None,
+            cache: Cache::new(config.cache.0, config.cache_object.map(|most| most.0)),
             connections: Vec::new(),
             results: Results::default(),
             config,
@@ -110,7 +118,9 @@ impl Client {
 
     fn end_page(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
-        self.results.pages.ended(cx, &page, self.plan.objects(&page), &self.authority, &self.host);
+        let objects = self.plan.objects(&page);
+        let authority = objects.first().map_or("", |first| &self.servers.of(first).authority);
+        self.results.pages.ended(cx, &page, objects, authority, &self.host);
         self.plan.ended(cx.now);
         if self.config.per_page {
             self.hang_up(cx, net);
@@ -126,31 +136,60 @@ impl Client {
 
     /// Gives waiting objects to connections.
     fn dispatch(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        while self.page.as_ref().is_some_and(Page::has_waiting) {
-            let Some((place, lane)) = self.stream(cx, net) else { return };
-            let Some(page) = &mut self.page else { return };
-            let Some(job) = page.take() else { return };
-            let object = &self.plan.objects(page)[job.object as usize];
-            let (target, form) = (object.path().to_owned(), object.form());
-            let asked = Asked { posts: form.is_some(), request: self.request(target, form) };
+        loop {
+            self.sort_out(cx);
+            let Some((pool, place, lane)) = self.chance(cx, net) else { return };
+            let Some(job) = self.servers.pools[pool].waiting.pop_front() else { return };
+            let Some(page) = &self.page else { return };
+            let asked = self.request(page, job);
+            self.results.requests += 1;
             let connection = &mut self.connections[place];
             connection.deadline = cx.now + self.config.timeout;
             connection.ask(cx, net, lane, job, asked);
         }
     }
 
-    /// The connection and its stream for the next request: an idle one, one of a new connection, or the one with the fewest
-    /// requests.
-    fn stream(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Option<(usize, usize)> {
+    /// What the page wants now comes out of the cache, or waits for a connection of its pool.
+    fn sort_out(&mut self, cx: &Cx) {
+        let Some(page) = &mut self.page else { return };
+        while let Some(job) = page.take() {
+            let object = &self.plan.objects(page)[job.object as usize];
+            let server = self.servers.of(object);
+            let pool = server.pool;
+            let may_be_kept = self.cache.is_used() && object.posts().is_none() && !object.changes();
+            if may_be_kept && self.cache.find(&address(&server.authority, object.path())).is_some() {
+                self.results.cached += 1;
+                page.settle(job.object, true, cx.now);
+            } else {
+                self.servers.pools[pool].waiting.push_back(job);
+            }
+        }
+    }
+
+    /// A pool in which something waits, and the connection and stream of it that takes the first: of all pools with room that
+    /// whose object is the first on the page.
+    fn chance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Option<(usize, usize, usize)> {
+        let first = |(pool, p): (usize, &Pool)| Some((p.waiting.front()?.object, pool));
+        let mut pools: Vec<(u32, usize)> = self.servers.pools.iter().enumerate().filter_map(first).collect();
+        pools.sort_unstable();
+        pools.into_iter().find_map(|(_, pool)| {
+            let (place, lane) = self.stream(cx, net, pool)?;
+            Some((pool, place, lane))
+        })
+    }
+
+    /// The connection of this pool and its stream for the next request: an idle one, one of a new connection, or the one with
+    /// the fewest requests.
+    fn stream(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize) -> Option<(usize, usize)> {
         let depth = self.config.depth();
-        let offers = self.connections.iter().enumerate().filter_map(|(place, c)| c.offer(place, depth));
-        let best = offers.min();
+        let own = || self.connections.iter().enumerate().filter(|(_, c)| c.pool == pool);
+        let best = own().filter_map(|(place, c)| c.offer(place, depth)).min();
         let place = |offer: Offer| (offer.connection, offer.lane);
         if best.is_some_and(|offer| offer.load == 0) {
             return best.map(place);
         }
-        if self.connections.len() < usize::from(self.config.connections) {
-            let socket = net.connect(cx, self.to);
+        if own().count() < self.servers.pools[pool].most && self.has_room(cx, net) {
+            let socket = net.connect(cx, self.servers.pools[pool].to);
             let streams = net.streams(socket);
             self.results.connections += 1;
             if let Some(page) = &mut self.page {
@@ -159,6 +198,7 @@ impl Client {
             // The first request may always be put on it, whether it persists afterwards or not.
             self.connections.push(Connection::new(
                 socket,
+                pool,
                 streams,
                 self.config.streams,
                 self.config.persists(),
@@ -169,9 +209,28 @@ impl Client {
         best.map(place)
     }
 
-    fn request(&self, target: String, form: Option<Bytes>) -> Bytes {
+    /// May another connection be opened? One that nothing waits for is ended for it if need be: that which was used longest ago.
+    fn has_room(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> bool {
+        let Some(most) = self.config.total_connections else { return true };
+        if self.connections.len() < usize::from(most) {
+            return true;
+        }
+        let idle = self.connections.iter().enumerate().filter(|(_, c)| c.load() == 0);
+        let Some((place, _)) = idle.min_by_key(|(_, c)| c.deadline) else { return false };
+        let connection = self.connections.swap_remove(place);
+        net.finish(cx, connection.socket);
+        true
+    }
+
+    /// The request for an object of the page.
+    fn request(&self, page: &Page, job: Job) -> Asked {
+        let object = &self.plan.objects(page)[job.object as usize];
+        let (form, target) = (object.form(), object.target(page.round));
+        let authority = &self.servers.of(object).authority;
+        //= RFC 9112 (3.2.2): a proxy is asked for the whole address.
+        let target = if self.servers.is_proxied { address(authority, &target) } else { target };
         let mut fields = Fields::default();
-        fields.push("Host", self.authority.clone());
+        fields.push("Host", authority.clone());
         fields.push("User-Agent", "airloom");
         fields.push("Accept", "*/*");
         match self.config.http {
@@ -195,8 +254,9 @@ impl Client {
             octets.clear();
             head.emit(&mut octets);
         }
+        let posts = form.is_some();
         octets.extend_from_slice(&form.unwrap_or_default());
-        octets.into()
+        Asked { request: octets.into(), posts }
     }
 
     fn place(&self, socket: SocketId) -> Option<usize> {
@@ -220,9 +280,13 @@ impl Client {
 
     fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, exchange: Exchange) {
         let Some(page) = &mut self.page else { return };
-        let right_size = self.plan.objects(page)[exchange.job.object as usize].has_size(exchange.got);
-        let arrived = matches!(exchange.status, 200..=299) && right_size;
+        let object = &self.plan.objects(page)[exchange.job.object as usize];
+        let arrived = matches!(exchange.status, 200..=299) && object.has_size(exchange.got);
         if arrived {
+            if self.cache.is_used() && exchange.status == 200 && !exchange.posts && !object.changes() {
+                let address = address(&self.servers.of(object).authority, object.path());
+                self.cache.keep(address, exchange.got);
+            }
             self.results.object.add(cx.now - exchange.asked);
             self.results.bytes += exchange.got;
             page.bytes += exchange.got;
@@ -234,7 +298,7 @@ impl Client {
         if let Some(first) = exchange.first_byte {
             self.results.first_byte.add(first - exchange.asked);
         }
-        page.settle(arrived, cx.now);
+        page.settle(exchange.job.object, arrived, cx.now);
         let connection = &self.connections[place];
         if !connection.persists() {
             net.finish(cx, connection.socket);
@@ -244,7 +308,9 @@ impl Client {
 
     /// The connection is of no more use: what it did not answer is asked for again, or has failed.
     fn lost(&mut self, now: Instant, place: usize) {
-        let unanswered = self.connections.swap_remove(place).unanswered();
+        let connection = self.connections.swap_remove(place);
+        let pool = connection.pool;
+        let unanswered = connection.unanswered();
         let Some(page) = &mut self.page else { return };
         for (exchange, blame) in unanswered.into_iter().rev() {
             self.results.wasted += exchange.got;
@@ -253,10 +319,10 @@ impl Client {
             //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
             if exchange.posts || job.failures > self.config.retries {
                 self.results.failed += 1;
-                page.settle(false, now);
+                page.settle(job.object, false, now);
             } else {
                 self.results.asked_again += 1;
-                page.again(job);
+                self.servers.pools[pool].waiting.push_front(job);
             }
         }
     }
@@ -278,6 +344,11 @@ impl Client {
     }
 }
 
+/// The whole address of what is there.
+fn address(authority: &str, target: &str) -> String {
+    format!("http://{authority}{target}")
+}
+
 impl App for Client {
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.go_on(cx, net);
@@ -290,9 +361,8 @@ impl App for Client {
                 connection.deadline = cx.now + self.config.timeout;
                 let missing = connection.go_on(cx, net);
                 self.results.streams = self.results.streams.max(connection.streams());
-                if let Some(page) = &mut self.page {
-                    missing.into_iter().rev().for_each(|job| page.again(job));
-                }
+                let pool = &mut self.servers.pools[connection.pool];
+                missing.into_iter().rev().for_each(|job| pool.waiting.push_front(job));
             }
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
@@ -330,7 +400,12 @@ impl App for Client {
         out.set_some("first_byte_mean_s", results.first_byte.mean_s());
         out.set("bytes", results.bytes as f64);
         out.set("wasted_bytes", results.wasted as f64);
+        out.set("from_cache", results.cached as f64);
+        out.set("requests_sent", results.requests as f64);
         out.set("connections", results.connections as f64);
+        if results.connections > 0 {
+            out.set("requests_per_connection", results.requests as f64 / results.connections as f64);
+        }
         out.set("streams", results.streams as f64);
         out.set("asked_again", results.asked_again as f64);
         out.set("timeouts", results.timeouts as f64);

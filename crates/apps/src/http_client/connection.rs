@@ -8,6 +8,8 @@ use crate::pages::Job;
 /// One connection, or one association with the streams that objects are dealt over.
 pub(super) struct Connection {
     pub(super) socket: SocketId,
+    /// The pool it belongs to.
+    pub(super) pool: usize,
     /// May it be written to?
     is_open: bool,
     lanes: Vec<Lane>,
@@ -38,6 +40,7 @@ impl Connection {
     /// association, of which at most `most` are used.
     pub(super) fn new(
         socket: SocketId,
+        pool: usize,
         streams: Option<u16>,
         most: u16,
         persists: bool,
@@ -47,6 +50,7 @@ impl Connection {
         let count = streams.map_or(1, |there| there.min(most).max(1));
         Connection {
             socket,
+            pool,
             // Data may leave with the cookie, before the association is there (RFC 9260, 5.1).
             is_open: is_association,
             lanes: (0..count).map(|n| Lane::new(socket.with_stream(n), is_association)).collect(),

@@ -1,14 +1,17 @@
 //! An HTTP/1.0 and 1.1 client that fetches lists of objects, as a browser without a screen does.
 //!
 //! ```text
-//! page (../pages) waiting objects ──> dispatch (client.rs) ──> connections (connection.rs) ──> streams (lane.rs)
-//!       ▲                                                            │
-//!       └────────────── complete, failed, to be asked for again ─────┘
+//! page (../pages) ──> cache (cache.rs) ──> pools (servers.rs) ──> connections (connection.rs) ──> streams (lane.rs)
+//!       ▲                    │                                          │
+//!       └────────────────────┴── complete, failed, to be asked for again┘            client.rs holds them together
 //! ```
 //!
-//! An object goes to a connection that waits for nothing, else to a new connection while there are fewer than
-//! `connections`, else (with `pipeline` above 1) behind the requests of the connection with the fewest. How long a
-//! connection lives depends on `http`: one object in 1.0; as long as both sides want with keep-alive and in 1.1.
+//! Each server has its pool of connections; with an addressed `proxy` there is one pool for all. An object goes to a connection
+//! of its pool that waits for nothing, else to a new one while there are fewer than `connections` (`proxy_connections`), else
+//! (with `pipeline` above 1) behind the requests of the connection with the fewest. Where `total_connections` are open a new one
+//! takes the place of one to another server that nothing waits for. How long a connection lives depends on `http`: one object
+//! in 1.0; as long as both sides want with keep-alive and in 1.1. Among pools with room the object that comes first on its page
+//! goes first.
 //!
 //! When a connection ends early, the requests without an answer are asked again on another one. The request that
 //! was being answered (or, if the connection never answered anything, the first one) is charged with the
@@ -20,11 +23,14 @@
 //! there, with its cookie. A broken response breaks the association.
 //!
 //! Standards: RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
-//! object), caching, parsing of pages: what a page contains is said in the scenario.
+//! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server
+//! whether what it has is fresh: what may change says so (`changes`) and is never kept.
 
+mod cache;
 mod client;
 mod connection;
 mod lane;
+mod servers;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use client::Client;
+pub use servers::Whereabouts;
 
 use crate::pages::List;
 pub use crate::pages::{Detailed, Model, Object, Traffic};
@@ -58,16 +65,25 @@ pub enum Http {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Host to fetch from; the far end if not given.
+    /// Host to fetch from, or `"host:port"`; the far end if not given. An object may name another.
     pub server: Option<String>,
-    /// Its port.
+    /// Port of servers without one.
     pub port: u16,
+    /// Host of a proxy that is asked for whole addresses (`http-cache` with `mode = "addressed"`), or `"host:port"`. Without it
+    /// servers are asked themselves.
+    pub proxy: Option<String>,
+    /// Port of the proxy.
+    pub proxy_port: u16,
     /// `"1.0"`, `"1.0-keep-alive"` or `"1.1"`.
     pub http: Http,
     /// In HTTP/1.1: use connections for more than one object? If not, `Connection: close` is sent.
     pub keep_alive: bool,
-    /// Most connections at a time.
+    /// Most connections to one server at a time.
     pub connections: u16,
+    /// Most connections to the proxy at a time; `connections` if not given.
+    pub proxy_connections: Option<u16>,
+    /// Most connections at a time, to all servers together; no limit if not given.
+    pub total_connections: Option<u16>,
     /// Over SCTP: streams of an association that objects are dealt over, a request and its response on each; no more than both
     /// ends have. TCP has one stream.
     pub streams: u16,
@@ -75,11 +91,15 @@ pub struct Config {
     pub per_page: bool,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
     pub pipeline: u16,
-    /// Objects of one page, all known from the start: paths, or tables with `path`, `size` and `post` (octets of a
-    /// form to send there). `["/"]` if none of this, `pages` and `traffic` is given.
+    /// Octets that are kept of what was fetched; 0 keeps nothing. What was used longest ago goes first.
+    pub cache: Octets,
+    /// Octets of the largest object that is kept: as large as the cache if not given.
+    pub cache_object: Option<Octets>,
+    /// Objects of one page, all known from the start: paths, or tables with `path`, `size`, `server`, `post` (octets of a
+    /// form to send there) and more. `["/"]` if none of this, `pages` and `traffic` is given.
     pub objects: Vec<Object>,
     /// Pages, loaded one after another. Of each the first object is fetched alone; the others, which it is taken to
-    /// name, follow when it has arrived.
+    /// name, follow when it has arrived. Of others in turn `after` says which one names them.
     pub pages: Vec<Vec<Object>>,
     /// Pages drawn from a model of web traffic, loaded as `pages` are: other ones with each seed, and the same for every
     /// protocol.
@@ -88,6 +108,8 @@ pub struct Config {
     pub repeat: u32,
     /// Pause between two listed pages.
     pub think: Duration,
+    /// Time between the arrival of an object that names others and the requests for those, where the object does not say.
+    pub parsing: Duration,
     /// When to begin.
     pub start: Duration,
     /// Begin later than `start` by a random time, uniform in 0 to this.
@@ -105,17 +127,24 @@ impl Default for Config {
         Config {
             server: None,
             port: 80,
+            proxy: None,
+            proxy_port: 3128,
             http: Http::Http11,
             keep_alive: true,
             connections: 2,
+            proxy_connections: None,
+            total_connections: None,
             streams: 1,
             per_page: false,
             pipeline: 1,
+            cache: Octets(0),
+            cache_object: None,
             objects: Vec::new(),
             pages: Vec::new(),
             traffic: None,
             repeat: 1,
             think: Duration::ZERO,
+            parsing: Duration::ZERO,
             start: Duration::ZERO,
             spread: Duration::ZERO,
             timeout: Duration::from_secs(115),
@@ -128,9 +157,9 @@ impl Default for Config {
 impl Config {
     /// What is to be loaded.
     fn list(&self) -> List<'_> {
-        let Config { objects, pages, traffic, repeat, think, start, spread, .. } = self;
-        let (repeat, think, start, spread) = (*repeat, *think, *start, *spread);
-        List { objects, pages, traffic: traffic.as_ref(), repeat, think, start, spread }
+        let Config { objects, pages, traffic, repeat, think, parsing, start, spread, .. } = self;
+        let (repeat, think, parsing, start, spread) = (*repeat, *think, *parsing, *start, *spread);
+        List { objects, pages, traffic: traffic.as_ref(), repeat, think, parsing, start, spread }
     }
 
     /// Does a connection carry more than one object?
@@ -151,7 +180,7 @@ impl Config {
 /// Builds the client from its table.
 pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
     let config: Config = airloom_base::config::read(value)?;
-    let to = parts.server("server", config.server.as_deref())?;
-    let name = config.server.as_deref().or(parts.far_end).unwrap_or_default().to_owned();
-    Ok(Box::new(Client::new(config, to, &name, parts.host, |name| parts.stream(name))?))
+    let server = config.server.clone().or_else(|| parts.far_end.map(str::to_owned));
+    let places = Whereabouts { server: server.as_deref(), host: parts.host, resolve: parts.resolve };
+    Ok(Box::new(Client::new(config, &places, |name| parts.stream(name))?))
 }

@@ -9,8 +9,14 @@ use super::*;
 use crate::http_server::{self, Server};
 use crate::testing::{Answerer, Pair, SERVER, stream};
 
+/// Every name is the one server's.
+fn made(config: Config) -> Result<Client, ConfigError> {
+    let places = Whereabouts { server: Some("origin"), host: "mobile", resolve: &|_| Some(SERVER) };
+    Client::new(config, &places, stream)
+}
+
 fn client(config: Config) -> Client {
-    Client::new(config, SERVER, "origin", "mobile", stream).expect("a valid configuration")
+    made(config).expect("a valid configuration")
 }
 
 fn pair_with(config: Config, server: http_server::Config) -> Pair<Client, Server> {
@@ -105,8 +111,9 @@ fn inline_objects_follow_the_page_and_pages_follow_each_other() {
 
 #[test]
 fn what_is_not_there_or_has_another_size_has_failed() {
-    let sized =
-        |size| Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), post: None });
+    let sized = |size| {
+        Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), ..Detailed::default() })
+    };
     let objects = vec![Object::Path("/none".into()), sized(100), sized(101)];
     let mut pair = pair(Config { objects, ..Config::default() });
     pair.run();
@@ -117,7 +124,7 @@ fn what_is_not_there_or_has_another_size_has_failed() {
 }
 
 fn form(path: &str, octets: u64) -> Object {
-    Object::Detailed(Detailed { path: path.into(), size: None, post: Some(Octets(octets)) })
+    Object::Detailed(Detailed { path: path.into(), post: Some(Octets(octets)), ..Detailed::default() })
 }
 
 #[test]
@@ -252,8 +259,7 @@ fn requests_say_what_the_mode_needs_and_can_be_padded() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let path =
-        |config| Client::new(config, SERVER, "origin", "mobile", stream).err().map(|e| e.path.concat());
+    let path = |config| made(config).err().map(|e| e.path.concat());
     let base = Config::default;
     assert_eq!(path(Config { connections: 0, ..base() }).as_deref(), Some("connections"));
     assert_eq!(path(Config { pipeline: 0, ..base() }).as_deref(), Some("pipeline"));
@@ -267,6 +273,130 @@ fn settings_that_make_no_sense_are_refused() {
     assert_eq!(path(both).as_deref(), Some("pages"));
     let both = Config { traffic: Some(Traffic::default()), objects: paths(&["/"]), ..base() };
     assert_eq!(path(both).as_deref(), Some("traffic"));
+}
+
+/// An object of `path` at `server`.
+fn at(server: &str, path: &str) -> Detailed {
+    Detailed { path: path.into(), server: Some(server.into()), ..Detailed::default() }
+}
+
+fn objects(of: impl IntoIterator<Item = Detailed>) -> Vec<Object> {
+    of.into_iter().map(Object::Detailed).collect()
+}
+
+#[test]
+fn each_server_has_connections_of_its_own_and_none_waits_for_another() {
+    let all = ["/1", "/2", "/3", "/4"].map(|path| at("a", path)).into_iter().chain([at("b", "/5")]);
+    let mut pair = pair(Config { objects: objects(all), connections: 1, ..Config::default() });
+    pair.run();
+    // 20 ms of set-up side by side, then four objects from the one while the other has done.
+    let summary = pair.summary();
+    assert_eq!(
+        numbers(&summary, &["objects", "failed", "connections", "requests_sent"]),
+        [5.0, 0.0, 2.0, 5.0]
+    );
+    assert!((summary["page_load_s"] - 0.1).abs() < 1e-6, "{}", summary["page_load_s"]);
+    assert!((summary["arrival_min_s"] - 0.04).abs() < 1e-6);
+    assert!((summary["requests_per_connection"] - 2.5).abs() < 1e-9);
+}
+
+#[test]
+fn a_proxy_is_asked_for_whole_addresses_over_connections_of_its_own() {
+    let config = Config {
+        objects: objects([at("a", "/1"), at("b:81", "/2"), at("a:80", "/3")]),
+        proxy: Some("proxy:80".into()),
+        connections: 1,
+        proxy_connections: Some(3),
+        ..Config::default()
+    };
+    let one = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    let pair = answered(&[one], config);
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [3.0, 0.0, 3.0]);
+    let heard: Vec<_> = pair.b.heard.iter().map(|h| String::from_utf8_lossy(h).into_owned()).collect();
+    let said = |line: &str| heard.iter().filter(|h| h.starts_with(line)).count();
+    assert_eq!(said("GET http://a/1 HTTP/1.1\r\nHost: a\r\n"), 1, "{heard:?}");
+    assert_eq!(said("GET http://b:81/2 HTTP/1.1\r\nHost: b:81\r\n"), 1, "{heard:?}");
+    assert_eq!(said("GET http://a/3 HTTP/1.1\r\nHost: a\r\n"), 1, "{heard:?}");
+}
+
+#[test]
+fn a_connection_that_nobody_needs_makes_room_for_one_to_another_server() {
+    let servers = ["a", "b", "c"];
+    let page = |path: &str| objects(servers.map(|server| at(server, path)));
+    let mut pair = pair(Config {
+        objects: page("/10"),
+        connections: 2,
+        total_connections: Some(2),
+        ..Config::default()
+    });
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [3.0, 0.0, 3.0]);
+    assert!((pair.summary()["page_load_s"] - 0.08).abs() < 1e-6, "the third opens when the first is done");
+    assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
+}
+
+#[test]
+fn small_objects_are_kept_and_large_ones_and_changed_ones_fetched_again() {
+    let page = || {
+        vec![objects([
+            Detailed { changes: true, ..at("a", "/3000") },
+            at("a", "/45"),
+            at("b", "/45"),
+            at("a", "/9000"),
+        ])]
+    };
+    let config =
+        |cache, cache_object| Config { pages: page(), repeat: 3, cache, cache_object, ..Config::default() };
+    let load = |config| {
+        let mut pair = pair(config);
+        pair.run();
+        let summary = pair.summary();
+        assert_eq!(numbers(&summary, &["pages", "failed"]), [3.0, 0.0]);
+        assert!(pages(&pair).iter().all(|page| page.objects == 4 && page.load.is_some()));
+        numbers(&summary, &["from_cache", "objects"])
+    };
+    assert_eq!(load(config(Octets(1_000_000), Some(Octets(2_000)))), [4.0, 8.0]);
+    assert_eq!(load(config(Octets(1_000_000), None)), [6.0, 6.0]);
+    assert_eq!(load(config(Octets(0), None)), [0.0, 12.0]);
+}
+
+#[test]
+fn what_names_others_is_fetched_and_read_before_them() {
+    let after = |after, path: &str| Detailed { after: Some(after), ..at("a", path) };
+    let page = objects([
+        at("a", "/1"),
+        Detailed { parsing: Some(Duration::from_millis(100)), ..after(0, "/2") },
+        after(1, "/3"),
+    ]);
+    let config = |parsing| Config { pages: vec![page.clone()], connections: 4, parsing, ..Config::default() };
+    let load = |config| {
+        let mut pair = pair(config);
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["objects", "connections"]), [3.0, 1.0]);
+        pair.summary()["page_load_s"]
+    };
+    assert!((load(config(Duration::ZERO)) - 0.18).abs() < 1e-6);
+    assert!((load(config(Duration::from_millis(30))) - 0.21).abs() < 1e-6);
+}
+
+#[test]
+fn servers_that_are_not_there_and_orders_that_cannot_be_are_refused() {
+    let known = |name: &str| (name == "a").then_some(SERVER);
+    let path = |config: Config, server| {
+        let places = Whereabouts { server, host: "mobile", resolve: &known };
+        Client::new(config, &places, stream).err().map(|e| e.to_string())
+    };
+    let config = |of: Detailed| Config { objects: objects([of]), ..Config::default() };
+    assert_eq!(path(config(at("a", "/")), None), None);
+    assert_eq!(path(config(at("b", "/")), Some("a")).as_deref(), Some("server: there is no host `b`"));
+    let unnamed = path(Config { objects: paths(&["/"]), ..Config::default() }, None);
+    assert_eq!(unnamed.as_deref(), Some("server: no host to talk to; name one"));
+    let proxied = Config { proxy: Some("p".into()), ..config(at("a", "/")) };
+    assert_eq!(path(proxied, None).as_deref(), Some("proxy: there is no host `p`"));
+    let circle = path(config(Detailed { after: Some(0), ..at("a", "/x") }), None);
+    assert!(circle.is_some_and(|said| said.starts_with("objects: `/x`: `after` is the place")));
+    let none = Config { total_connections: Some(0), ..config(at("a", "/")) };
+    assert!(path(none, None).is_some_and(|said| said.starts_with("total_connections")));
 }
 
 #[test]

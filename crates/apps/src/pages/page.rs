@@ -1,6 +1,6 @@
 //! One page on its way: which objects wait, and what has come of the others.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use airloom_base::{Duration, Instant};
 
@@ -13,17 +13,27 @@ pub(crate) struct Job {
     pub(crate) failures: u16,
 }
 
+/// How an object of a page becomes known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Naming {
+    /// The object that names it; none: it is known from the start.
+    pub(crate) by: Option<u32>,
+    /// How long reading it takes before those that it names are known.
+    pub(crate) parsing: Duration,
+}
+
 /// A page that is being loaded.
 pub(crate) struct Page {
     /// Its place in the list of pages.
     pub(crate) index: usize,
+    /// How often the list was gone through before.
+    pub(crate) round: u64,
     pub(crate) start: Instant,
     waiting: VecDeque<Job>,
-    /// Objects that are not asked for before the first one is settled and read.
-    held: u32,
-    /// How long reading the first one takes, and when that is done.
-    parsing: Duration,
-    parsed: Option<Instant>,
+    /// Objects that are not asked for before another one is settled and read, by that one.
+    held: BTreeMap<u32, Held>,
+    /// When reading an object that is settled is done.
+    parsed: BTreeSet<(Instant, u32)>,
     /// Objects that have neither arrived nor failed.
     unsettled: u32,
     pub(crate) failed: u32,
@@ -33,28 +43,42 @@ pub(crate) struct Page {
     pub(crate) first: Option<Duration>,
 }
 
+/// What one object names, and how long it takes to be read.
+struct Held {
+    parsing: Duration,
+    objects: Vec<u32>,
+}
+
 impl Page {
-    /// A page of `objects` objects; with `first_alone` the others wait until the first has been there for this long.
-    pub(crate) fn new(index: usize, objects: u32, first_alone: Option<Duration>, start: Instant) -> Self {
-        let now = if first_alone.is_some() { objects.min(1) } else { objects };
+    /// A page of these objects. Each is named by one before it, or by none.
+    pub(crate) fn new(index: usize, round: u64, objects: &[Naming], start: Instant) -> Self {
+        let mut held = BTreeMap::<u32, Held>::new();
+        let mut waiting = VecDeque::new();
+        for (object, naming) in (0..).zip(objects) {
+            match naming.by.filter(|by| *by < object) {
+                Some(by) => {
+                    let parsing = objects[by as usize].parsing;
+                    held.entry(by)
+                        .or_insert_with(|| Held { parsing, objects: Vec::new() })
+                        .objects
+                        .push(object);
+                }
+                None => waiting.push_back(Job { object, failures: 0 }),
+            }
+        }
         Page {
             index,
+            round,
             start,
-            waiting: (0..now).map(|object| Job { object, failures: 0 }).collect(),
-            held: objects - now,
-            parsing: first_alone.unwrap_or_default(),
-            parsed: None,
-            unsettled: objects,
+            waiting,
+            held,
+            parsed: BTreeSet::new(),
+            unsettled: objects.len() as u32,
             failed: 0,
             bytes: 0,
             connections: 0,
             first: None,
         }
-    }
-
-    /// Does an object wait to be asked for?
-    pub(crate) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
     }
 
     /// The next object to ask for.
@@ -68,29 +92,29 @@ impl Page {
     }
 
     /// An object has arrived or failed for good.
-    pub(crate) fn settle(&mut self, arrived: bool, now: Instant) {
+    pub(crate) fn settle(&mut self, object: u32, arrived: bool, now: Instant) {
         self.unsettled -= 1;
         self.failed += u32::from(!arrived);
         if arrived {
             self.first.get_or_insert(now - self.start);
         }
-        if self.held > 0 {
-            self.parsed = Some(now + self.parsing);
+        if let Some(held) = self.held.get(&object) {
+            self.parsed.insert((now + held.parsing, object));
             self.go_on(now);
         }
     }
 
     /// When further objects become known.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.parsed
+        self.parsed.first().map(|(at, _)| *at)
     }
 
     /// The objects that are known by now wait to be asked for.
     pub(crate) fn go_on(&mut self, now: Instant) {
-        if self.parsed.is_some_and(|parsed| parsed <= now) {
-            self.parsed = None;
-            let held = std::mem::take(&mut self.held);
-            self.waiting.extend((1..=held).map(|object| Job { object, failures: 0 }));
+        while self.next().is_some_and(|at| at <= now) {
+            let Some((_, by)) = self.parsed.pop_first() else { return };
+            let objects = self.held.remove(&by).map(|held| held.objects).unwrap_or_default();
+            self.waiting.extend(objects.into_iter().map(|object| Job { object, failures: 0 }));
         }
     }
 
@@ -104,34 +128,65 @@ impl Page {
 mod tests {
     use super::*;
 
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Objects that are named by others, and how many milliseconds reading each takes.
+    fn page(objects: &[(Option<u32>, u64)]) -> Page {
+        let naming = |(by, ms): &(Option<u32>, u64)| Naming { by: *by, parsing: Duration::from_millis(*ms) };
+        Page::new(0, 0, &objects.iter().map(naming).collect::<Vec<_>>(), at(0))
+    }
+
     #[test]
     fn inline_objects_wait_for_the_first() {
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let mut page = Page::new(0, 3, Some(Duration::from_millis(130)), at(0));
+        let mut page = page(&[(None, 130), (Some(0), 0), (Some(0), 0)]);
         let first = page.take().unwrap();
-        assert!(!page.has_waiting());
+        assert!(page.waiting.is_empty());
         page.again(first);
         assert_eq!(page.take(), Some(first));
-        page.settle(true, at(1000));
-        assert!(!page.has_waiting());
+        page.settle(0, true, at(1000));
+        assert!(page.waiting.is_empty());
         assert_eq!(page.next(), Some(at(1130)));
         page.go_on(at(1129));
-        assert!(!page.has_waiting());
+        assert!(page.waiting.is_empty());
         page.go_on(at(1130));
         assert_eq!(page.next(), None);
         assert_eq!((page.take().unwrap().object, page.take().unwrap().object), (1, 2));
-        page.settle(false, at(1500));
+        page.settle(1, false, at(1500));
         assert!(!page.is_done());
-        page.settle(true, at(2000));
+        page.settle(2, true, at(2000));
         assert!(page.is_done());
         assert_eq!((page.failed, page.first), (1, Some(Duration::from_millis(1000))));
     }
 
     #[test]
     fn without_parsing_they_are_known_at_once() {
-        let mut page = Page::new(0, 2, Some(Duration::ZERO), Instant::ZERO);
+        let mut page = page(&[(None, 0), (Some(0), 0)]);
         let _ = page.take();
-        page.settle(true, Instant::ZERO);
+        page.settle(0, true, Instant::ZERO);
         assert_eq!(page.take().unwrap().object, 1);
+    }
+
+    #[test]
+    fn objects_that_are_named_may_name_others() {
+        // The first names a style sheet and a picture, the sheet another picture; a frame is known from the start.
+        let mut page = page(&[(None, 0), (Some(0), 50), (Some(0), 0), (Some(1), 0), (None, 0)]);
+        let known =
+            |page: &mut Page| std::iter::from_fn(|| page.take()).map(|job| job.object).collect::<Vec<_>>();
+        assert_eq!(known(&mut page), [0, 4]);
+        page.settle(4, true, at(5));
+        assert!(page.waiting.is_empty());
+        page.settle(0, true, at(10));
+        assert_eq!(known(&mut page), [1, 2]);
+        // What names something and fails holds nothing up.
+        page.settle(1, false, at(20));
+        page.go_on(at(69));
+        assert!(page.waiting.is_empty());
+        page.go_on(at(70));
+        assert_eq!(known(&mut page), [3]);
+        page.settle(2, true, at(80));
+        page.settle(3, true, at(90));
+        assert!(page.is_done());
     }
 }

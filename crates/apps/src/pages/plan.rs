@@ -3,6 +3,7 @@
 use airloom_base::random::Stream;
 use airloom_base::{ConfigError, Duration, Instant};
 
+use super::page::Naming;
 use super::traffic::{Drawing, Drawn};
 use super::{Object, Page, Traffic};
 
@@ -18,6 +19,8 @@ pub(crate) struct List<'a> {
     pub(crate) repeat: u32,
     /// Pause between two pages of a list.
     pub(crate) think: Duration,
+    /// How long reading an object takes that names others, where nothing else is said.
+    pub(crate) parsing: Duration,
     /// When to begin, at the earliest.
     pub(crate) start: Duration,
     /// And how much later at most: the time is random.
@@ -29,6 +32,8 @@ pub(crate) struct Plan {
     source: Source,
     /// Pages still to begin.
     left: u64,
+    /// Pages that have begun.
+    begun: u64,
     next: Instant,
     /// No page begins after this.
     until: Option<Instant>,
@@ -39,6 +44,7 @@ enum Source {
         pages: Vec<Vec<Object>>,
         first_alone: bool,
         think: Duration,
+        parsing: Duration,
     },
     /// And the page that is being loaded.
     Drawn(Box<Drawing>, Drawn),
@@ -58,19 +64,20 @@ impl Plan {
             return Err(ConfigError::at(key, "give one of `objects`, `pages` and `traffic`"));
         }
         check(list)?;
-        let Some(traffic) = list.traffic else { return Ok(Plan::listed(list, start)) };
+        let Some(traffic) = list.traffic else { return Ok(Plan::of_list(list, start)) };
         let mut drawing = traffic.drawing(stream("pages")).map_err(|error| error.below("traffic"))?;
         let first = drawing.draw();
         let until = traffic.within.map(|within| start + within);
         Ok(Plan {
             source: Source::Drawn(Box::new(drawing), first),
             left: traffic.pages(),
+            begun: 0,
             next: start,
             until,
         })
     }
 
-    fn listed(list: &List, start: Instant) -> Plan {
+    fn of_list(list: &List, start: Instant) -> Plan {
         let first_alone = !list.pages.is_empty();
         let pages = match (list.objects.is_empty(), first_alone) {
             (_, true) => list.pages.to_vec(),
@@ -79,8 +86,9 @@ impl Plan {
         };
         let left = pages.len() as u64 * u64::from(list.repeat);
         Plan {
-            source: Source::Listed { pages, first_alone, think: list.think },
+            source: Source::Listed { pages, first_alone, think: list.think, parsing: list.parsing },
             left,
+            begun: 0,
             next: start,
             until: None,
         }
@@ -98,15 +106,25 @@ impl Plan {
 
     /// The next page, from now on.
     pub(crate) fn begin(&mut self, now: Instant) -> Page {
-        let left = self.left;
-        self.left = left.saturating_sub(1);
+        let begun = self.begun;
+        self.begun += 1;
+        self.left = self.left.saturating_sub(1);
         match &self.source {
-            Source::Listed { pages, first_alone, .. } => {
+            Source::Listed { pages, first_alone, parsing, .. } => {
                 let all = pages.len() as u64;
-                let index = ((all - left % all) % all) as usize;
-                Page::new(index, pages[index].len() as u32, first_alone.then_some(Duration::ZERO), now)
+                let index = (begun % all) as usize;
+                let naming = |(n, object): (usize, &Object)| Naming {
+                    by: object.after().or((*first_alone && n > 0).then_some(0)),
+                    parsing: object.parsing().unwrap_or(*parsing),
+                };
+                let objects: Vec<Naming> = pages[index].iter().enumerate().map(naming).collect();
+                Page::new(index, begun / all, &objects, now)
             }
-            Source::Drawn(_, page) => Page::new(0, page.objects.len() as u32, Some(page.parsing), now),
+            Source::Drawn(_, page) => {
+                let naming = |n| Naming { by: (n > 0).then_some(0), parsing: page.parsing };
+                let objects: Vec<Naming> = (0..page.objects.len()).map(naming).collect();
+                Page::new(0, begun, &objects, now)
+            }
         }
     }
 
@@ -120,6 +138,15 @@ impl Plan {
         if self.until.is_some_and(|until| self.next > until) {
             self.left = 0;
         }
+    }
+
+    /// Every object of a list.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Object> + Clone {
+        let pages = match &self.source {
+            Source::Listed { pages, .. } => pages.as_slice(),
+            Source::Drawn(..) => &[],
+        };
+        pages.iter().flatten()
     }
 
     /// The objects of a page.
@@ -145,6 +172,17 @@ fn check(list: &List) -> Result<(), ConfigError> {
         }
         if object.posts().is_some_and(|form| form.0 > MOST_POSTED) {
             return Err(ConfigError::at(key, format!("`{path}`: a form has at most {MOST_POSTED} octets")));
+        }
+    }
+    let lists = list.pages.iter().map(|page| ("pages", page.as_slice()));
+    for (key, objects) in lists.chain([("objects", list.objects)]) {
+        let wrong = objects.iter().enumerate().find(|(n, o)| o.after().is_some_and(|by| by as usize >= *n));
+        if let Some((n, object)) = wrong {
+            let message = format!(
+                "`{}`: `after` is the place of an object before it, less than its own place {n}",
+                object.path()
+            );
+            return Err(ConfigError::at(key, message));
         }
     }
     if list.pages.iter().any(Vec::is_empty) {

@@ -159,7 +159,7 @@ fn size(octets: f64) -> u64 {
 }
 
 fn object(size: u64) -> Object {
-    Object::Detailed(Detailed { path: format!("/{size}"), size: Some(Octets(size)), post: None })
+    Object::Detailed(Detailed { path: format!("/{size}"), size: Some(Octets(size)), ..Detailed::default() })
 }
 
 #[cfg(test)]

@@ -299,7 +299,7 @@ impl Browser {
             self.results.failed += 1;
             self.results.wasted += octets;
         }
-        page.settle(arrived, cx.now);
+        page.settle(asked.job.object, arrived, cx.now);
     }
 
     /// A request failed: its object is asked for again, or has failed. What was sent is not sent twice.
@@ -309,7 +309,7 @@ impl Browser {
         let posts = self.plan.objects(page)[job.object as usize].posts().is_some();
         if posts || job.failures > self.config.retries {
             self.results.failed += 1;
-            page.settle(false, now);
+            page.settle(job.object, false, now);
         } else {
             self.results.asked_again += 1;
             page.again(job);
@@ -353,9 +353,9 @@ impl Browser {
             self.page = Some(self.plan.begin(cx.now));
         }
         let Some(page) = &mut self.page else { return };
-        while page.take().is_some() {
+        while let Some(job) = page.take() {
             self.results.failed += 1;
-            page.settle(false, cx.now);
+            page.settle(job.object, false, cx.now);
         }
     }
 
@@ -426,7 +426,8 @@ impl Browser {
             let Some(page) = &mut self.page else { return };
             let Some(job) = page.take() else { return };
             let object = &self.plan.objects(page)[job.object as usize];
-            let uri = Bytes::from(format!("http://{}{}", self.authority, object.path()));
+            let authority = object.server().unwrap_or(&self.authority);
+            let uri = Bytes::from(format!("http://{authority}{}", object.target(page.round)));
             let form = object.form();
             let headers = form.as_ref().map_or_else(
                 || self.request_headers.clone(),
@@ -437,7 +438,7 @@ impl Browser {
                 if self.asked.is_empty() {
                     // Not for want of room: the gateway does not take so much.
                     self.results.failed += 1;
-                    page.settle(false, cx.now);
+                    page.settle(job.object, false, cx.now);
                     continue;
                 }
                 page.again(job);

@@ -187,7 +187,8 @@ impl Config {
     fn list(&self) -> List<'_> {
         let Config { objects, pages, traffic, repeat, think, start, spread, .. } = self;
         let (repeat, think, start, spread) = (*repeat, *think, *start, *spread);
-        List { objects, pages, traffic: traffic.as_ref(), repeat, think, start, spread }
+        let parsing = Duration::ZERO;
+        List { objects, pages, traffic: traffic.as_ref(), repeat, think, parsing, start, spread }
     }
 }
 

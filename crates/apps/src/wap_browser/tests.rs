@@ -292,8 +292,9 @@ fn a_gateway_says_which_numbers_of_headers_it_knows() {
 
 #[test]
 fn forms_are_posted_and_never_twice() {
-    let form =
-        |octets| Object::Detailed(Detailed { path: "/10".into(), size: None, post: Some(Octets(octets)) });
+    let form = |octets| {
+        Object::Detailed(Detailed { path: "/10".into(), post: Some(Octets(octets)), ..Detailed::default() })
+    };
     for mode in [Mode::Session, Mode::Connectionless] {
         let octets = if mode == Mode::Session { 20_000 } else { 700 };
         let mut pair = pair(Config { mode, objects: vec![form(octets)], ..Config::default() });
@@ -316,8 +317,9 @@ fn forms_are_posted_and_never_twice() {
 #[test]
 fn failures_are_tried_again_and_then_told() {
     // Neither 404 nor another size than the one that was said is what was asked for.
-    let sized =
-        |size| Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), post: None });
+    let sized = |size| {
+        Object::Detailed(Detailed { path: "/100".into(), size: Some(Octets(size)), ..Detailed::default() })
+    };
     let mut wrong = pair(Config {
         objects: vec![paths(&["/none"])[0].clone(), sized(100), sized(101)],
         ..Config::default()

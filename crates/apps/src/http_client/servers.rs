@@ -1,0 +1,141 @@
+//! Who is asked: servers by their names, and the pools of connections that lead to them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use airloom_base::ConfigError;
+
+use super::Config;
+use crate::pages::{Job, Object, authority};
+
+/// Where a client is.
+pub struct Whereabouts<'a> {
+    /// The server of objects that name none, or `server:port`; there may be none if all do.
+    pub server: Option<&'a str>,
+    /// The client's host.
+    pub host: &'a str,
+    /// Addresses by name.
+    pub resolve: &'a dyn Fn(&str) -> Option<IpAddr>,
+}
+
+/// A server that objects are at.
+pub(super) struct Server {
+    /// The value of the Host field.
+    pub(super) authority: String,
+    /// The pool whose connections lead there.
+    pub(super) pool: usize,
+}
+
+/// The place that connections lead to, and what waits for one.
+pub(super) struct Pool {
+    pub(super) to: SocketAddr,
+    /// Most connections.
+    pub(super) most: usize,
+    pub(super) waiting: VecDeque<Job>,
+}
+
+/// All servers of a client.
+pub(super) struct Servers {
+    all: Vec<Server>,
+    /// By the name that objects say.
+    names: BTreeMap<String, usize>,
+    pub(super) pools: Vec<Pool>,
+    /// Is everything asked of a proxy?
+    pub(super) is_proxied: bool,
+}
+
+impl Servers {
+    /// The servers of these objects; the first one is that of objects that name none.
+    pub(super) fn new<'a>(
+        config: &Config,
+        places: &Whereabouts<'a>,
+        objects: impl Iterator<Item = &'a Object> + Clone,
+    ) -> Result<Servers, ConfigError> {
+        let mut unnamed = objects.clone().filter(|object| object.server().is_none());
+        let usual = match places.server {
+            Some(server) => Some(server),
+            // Objects that are drawn name no server.
+            None if unnamed.next().is_some() || objects.clone().next().is_none() => {
+                return Err(ConfigError::at("server", "no host to talk to; name one"));
+            }
+            None => None,
+        };
+        let proxy = match &config.proxy {
+            Some(proxy) => Some(place("proxy", proxy, config.proxy_port, places)?.1),
+            None => None,
+        };
+        let connections = usize::from(config.connections);
+        let mut servers = Servers {
+            all: Vec::new(),
+            names: BTreeMap::new(),
+            pools: Vec::new(),
+            is_proxied: proxy.is_some(),
+        };
+        if let Some(to) = proxy {
+            let most = config.proxy_connections.map_or(connections, usize::from);
+            servers.pools.push(Pool { to, most, waiting: VecDeque::new() });
+        }
+        for name in usual.into_iter().chain(objects.filter_map(Object::server)) {
+            if servers.names.contains_key(name) {
+                continue;
+            }
+            let (authority, to) = place("server", name, config.port, places)?;
+            // Two names of one server are one server.
+            let known = servers.all.iter().position(|server| server.authority == authority);
+            let number = known.unwrap_or_else(|| {
+                let pool = if servers.is_proxied { 0 } else { servers.pools.len() };
+                if !servers.is_proxied {
+                    servers.pools.push(Pool { to, most: connections, waiting: VecDeque::new() });
+                }
+                servers.all.push(Server { authority, pool });
+                servers.all.len() - 1
+            });
+            servers.names.insert(name.to_owned(), number);
+        }
+        Ok(servers)
+    }
+
+    /// The server of an object.
+    pub(super) fn of(&self, object: &Object) -> &Server {
+        let number = object.server().and_then(|name| self.names.get(name)).copied().unwrap_or_default();
+        &self.all[number]
+    }
+}
+
+/// The authority and address of `host` or `host:port`.
+fn place(
+    key: &str,
+    name: &str,
+    usual: u16,
+    places: &Whereabouts,
+) -> Result<(String, SocketAddr), ConfigError> {
+    let (host, port) = split(name).unwrap_or((name, usual));
+    let found = (places.resolve)(host);
+    let to = found.ok_or_else(|| ConfigError::at(key, format!("there is no host `{host}`")))?;
+    Ok((authority(host, port), SocketAddr::new(to, port)))
+}
+
+/// Host and port, if there is one.
+fn split(name: &str) -> Option<(&str, u16)> {
+    let (host, port) = name.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|_| port.bytes().all(|o| o.is_ascii_digit()))?;
+    match host.strip_prefix('[') {
+        Some(six) => Some((six.strip_suffix(']')?, port)),
+        // More colons: an address of IPv6 without a port.
+        None => (!host.contains(':')).then_some((host, port)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_may_stand_behind_a_host() {
+        assert_eq!(split("a:81"), Some(("a", 81)));
+        assert_eq!(split("[::1]:81"), Some(("::1", 81)));
+        for plain in ["a", "::1", "fe80::1:81", "a:", "a:+1", "a:99999", "[::1:81"] {
+            assert_eq!(split(plain), None, "{plain}");
+        }
+    }
+}

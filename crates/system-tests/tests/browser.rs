@@ -1,0 +1,79 @@
+//! Pages whose objects are at several servers, with nothing and with proxies in between.
+
+use std::collections::BTreeMap;
+
+use airloom_base::Duration;
+use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_world::scenario::Scenario;
+
+/// A page at three servers, loaded three times, by a browser with these settings, with `gateway` at the edge of the radio link.
+fn load(browser: &str, gateway: &str) -> BTreeMap<String, f64> {
+    let text = format!(
+        r#"
+        [hosts.mobile.app.http-client]
+        server = "www"
+        repeat = 3
+        think = "1s"
+        pages = [[
+            {{ path = "/20kB", changes = true }},
+            {{ path = "/1kB", server = "images" }},
+            {{ path = "/9kB", server = "images", changes = true }},
+            {{ path = "/7kB", server = "ads", after = 1 }},
+            "/2kB", "/3kB", "/4kB",
+        ]]
+        {browser}
+        [hosts]
+        gateway = {gateway}
+        core = {{}}
+        www = {{ app = "http-server" }}
+        images = {{ app = "http-server" }}
+        ads = {{ app = "http-server" }}
+        [links]
+        radio = {{ between = ["mobile", "gateway"], bearer = "wireline", rate = "256kbit/s", delay = "200ms" }}
+        internet = {{ between = ["gateway", "core"], bearer = "wireline", rate = "10Mbit/s", delay = "20ms" }}
+        a = {{ between = ["core", "www"], bearer = "wireline", rate = "100Mbit/s" }}
+        b = {{ between = ["core", "images"], bearer = "wireline", rate = "100Mbit/s" }}
+        c = {{ between = ["core", "ads"], bearer = "wireline", rate = "100Mbit/s" }}
+        "#
+    );
+    let scenario = Scenario::parse("browser.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
+    let limit = Until::Done { limit: Duration::from_secs(600) };
+    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
+    let values: BTreeMap<String, f64> = world.summary().values.into_iter().collect();
+    assert_eq!((values["pages"], values["failed"]), (3.0, 0.0), "{browser}");
+    values
+}
+
+const ADDRESSED: &str = r#"{ proxy = { http-cache = { mode = "addressed", assume_fresh = "1h" } } }"#;
+
+#[test]
+fn each_server_gets_its_connections_and_a_proxy_takes_their_place() {
+    let direct = load("", "{}");
+    // Two to the first server, one to each of the others, whose objects become known one at a time or are two.
+    assert_eq!((direct["mobile.connections"], direct["requests_sent"]), (5.0, 21.0));
+    let limited = load("connections = 1", "{}");
+    assert_eq!((limited["mobile.connections"], limited["requests_sent"]), (3.0, 21.0));
+    let proxied = load("proxy = \"gateway\"\nproxy_connections = 1", ADDRESSED);
+    assert_eq!((proxied["mobile.connections"], proxied["requests_per_connection"]), (1.0, 21.0));
+    assert_eq!(proxied["gateway.requests"], 21.0);
+    // What does not change comes from the servers once.
+    assert_eq!((proxied["gateway.misses"], proxied["gateway.hits"]), (11.0, 10.0));
+}
+
+#[test]
+fn without_keep_alive_each_object_has_a_connection() {
+    let alone = load("keep_alive = false", "{}");
+    assert_eq!((alone["mobile.connections"], alone["requests_per_connection"]), (21.0, 1.0));
+    let kept = load("", "{}");
+    assert!(kept["page_load_s"] < alone["page_load_s"]);
+}
+
+#[test]
+fn a_browser_that_keeps_small_objects_asks_for_them_once() {
+    let kept = load("cache = \"1MB\"\ncache_object = \"2kB\"", "{}");
+    // Two small ones in the second and third round.
+    assert_eq!((kept["from_cache"], kept["requests_sent"]), (4.0, 17.0));
+    let all = load("cache = \"1MB\"", "{}");
+    assert_eq!((all["from_cache"], all["requests_sent"]), (10.0, 11.0));
+}
