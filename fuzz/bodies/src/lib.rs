@@ -30,6 +30,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wap", wap),
     ("wap_gateway", wap_gateway),
     ("capture", capture),
+    ("http2", http2),
 ];
 
 /// Every parser of the wire crate; what is parsed can be written again.
@@ -502,4 +503,58 @@ pub fn capture(octets: &[u8]) {
             assert!(report.segments <= report.frames);
         }
     }
+}
+
+/// Either end of an HTTP/2 connection. The first octet says which, whether what an end needs first comes before the rest, and
+/// how octets are cut.
+pub fn http2(octets: &[u8]) {
+    use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
+    use airloom_content::http::v2::{Connection, Event, Options, PREFACE, Priority};
+    let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
+    let is_server = how & 1 == 1;
+    let mut end = if is_server {
+        Connection::server(Options::default())
+    } else {
+        Connection::client(Options::default())
+    };
+    let mut input = Vec::new();
+    if how & 2 == 2 {
+        if is_server {
+            input.extend_from_slice(PREFACE);
+        }
+        input.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    }
+    input.extend_from_slice(rest);
+    for _ in 0..u8::from(!is_server) * 3 {
+        let head = RequestHead {
+            method: Method::Get,
+            target: "/".into(),
+            version: Version::Http2,
+            fields: Fields::default(),
+        };
+        end.request(&head, Priority::default(), true);
+    }
+    let (mut received, mut sent) = (0, 0);
+    for piece in input.chunks(1 + usize::from(how >> 2)) {
+        end.feed(Body::Real(Bytes::copy_from_slice(piece)));
+        while let Some(event) = end.poll_event() {
+            match event {
+                Event::Data(_, body) => received += body.len(),
+                Event::Request(stream, _) => {
+                    let (status, reason) = (200, Bytes::new());
+                    let head =
+                        ResponseHead { version: Version::Http2, status, reason, fields: Fields::default() };
+                    end.respond(stream, &head, false);
+                    end.send(stream, [Body::filler(1, 100_000)], true);
+                }
+                _ => {}
+            }
+        }
+        while let Some(octets) = end.poll_transmit() {
+            sent += octets.len();
+        }
+        assert!(end.open_streams() <= 100, "more streams than were allowed");
+    }
+    assert!(received <= rest.len(), "more came out than went in");
+    assert!(sent < 300_000 + 101_000 * rest.len(), "answers without an end");
 }

@@ -11,6 +11,8 @@ pub enum Version {
     Http10,
     /// HTTP/1.1.
     Http11,
+    /// HTTP/2, whose messages do not state it.
+    Http2,
 }
 
 impl fmt::Display for Version {
@@ -18,6 +20,7 @@ impl fmt::Display for Version {
         f.write_str(match self {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2",
         })
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn via(version: Version, name: &str) -> String {
     let version = match version {
         Version::Http10 => "1.0",
         Version::Http11 => "1.1",
+        Version::Http2 => "2",
     };
     format!("{version} {name}")
 }

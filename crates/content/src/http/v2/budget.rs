@@ -1,0 +1,78 @@
+//! How much a peer may do that leads nowhere.
+//!
+//! Attacks on HTTP/2 have one form: frames that cost the sender little and us work or memory (pings, settings, empty DATA,
+//! CONTINUATION without an end, streams that are reset before they are answered). The bounds here are proportions, since this
+//! machine has no clock: what is of no use may be a part of what is.
+
+use super::{Error, ErrorCode};
+
+/// Octets of frames of no use that are always allowed.
+const FREE: u64 = 65_536;
+
+/// Beyond that, one octet of no use for so many useful ones.
+const SHARE: u64 = 8;
+
+/// Streams that may be given up before they were answered, beyond those that came to an end.
+const ABANDONED: u32 = 100;
+
+/// Octets of answers (to pings, settings, broken streams) that wait for the peer to read.
+const OWED: usize = 8_192;
+
+/// The most octets of a header block in all its frames.
+pub(super) const BLOCK: usize = 32_768;
+
+/// The most frames of a header block.
+pub(super) const BLOCK_FRAMES: u32 = 32;
+
+/// What the peer has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Budget {
+    useful: u64,
+    useless: u64,
+    abandoned: u32,
+}
+
+const fn calm(why: &'static str) -> Error {
+    Error::Connection(ErrorCode::ENHANCE_YOUR_CALM, why)
+}
+
+impl Budget {
+    /// So many octets of bodies or heads went either way.
+    pub(super) fn useful(&mut self, octets: usize) {
+        self.useful += octets as u64;
+    }
+
+    /// A frame of so many octets came that carries nothing of a message.
+    pub(super) fn useless(&mut self, octets: usize) -> Result<(), Error> {
+        self.useless += octets as u64;
+        if self.useless > FREE + self.useful / SHARE {
+            return Err(calm("frames that lead nowhere"));
+        }
+        Ok(())
+    }
+
+    /// A stream ended before it was answered, by the peer's doing.
+    pub(super) fn abandoned(&mut self) -> Result<(), Error> {
+        self.abandoned += 1;
+        if self.abandoned > ABANDONED { Err(calm("streams that are given up")) } else { Ok(()) }
+    }
+
+    /// A stream came to its end.
+    pub(super) fn completed(&mut self) {
+        self.abandoned = self.abandoned.saturating_sub(1);
+    }
+
+    /// So many octets of answers wait for the peer.
+    pub(super) fn owes(owed: usize) -> Result<(), Error> {
+        if owed > OWED { Err(calm("answers that are not read")) } else { Ok(()) }
+    }
+
+    /// A header block has so many octets in so many frames so far.
+    pub(super) fn block(octets: usize, frames: u32) -> Result<(), Error> {
+        if octets > BLOCK || frames > BLOCK_FRAMES {
+            Err(calm("a header block without an end"))
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Heads as lists of lines: pseudo-fields in front, names in lower case.
+
+use bytes::Bytes;
+
+use super::hpack::Line;
+use crate::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
+
+/// Fields that speak about a connection of HTTP/1.1 and may not come in HTTP/2.
+//= RFC 9113 (8.2.2): a message with fields of the connection is malformed; TE may only say trailers.
+const OF_A_CONNECTION: [&[u8]; 5] =
+    [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
+
+/// A line that is valid in a head or in trailers.
+fn is_valid(name: &[u8], value: &[u8]) -> bool {
+    //= RFC 9113 (8.2.1): no upper case, no white space around values, no line ends, no NUL.
+    let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
+    !name.is_empty()
+        && name.iter().all(|b| token(b) && !b.is_ascii_uppercase())
+        && !value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
+        && value.trim_ascii().len() == value.len()
+        && !OF_A_CONNECTION.contains(&name)
+        && (name != b"te" || value == b"trailers")
+}
+
+/// The lines of a head without its pseudo-fields; `None` if one of them is malformed.
+fn ordinary(lines: Vec<Line>, fields: &mut Fields) -> Option<()> {
+    let mut cookies: Vec<u8> = Vec::new();
+    for (name, value) in lines {
+        if !is_valid(&name, &value) {
+            return None;
+        }
+        if name == b"cookie" {
+            //= RFC 9113 (8.2.3): several cookie lines are joined by "; " before they are used elsewhere.
+            if !cookies.is_empty() {
+                cookies.extend_from_slice(b"; ");
+            }
+            cookies.extend_from_slice(&value);
+        } else {
+            fields.push(name, value);
+        }
+    }
+    if !cookies.is_empty() {
+        fields.push("cookie", cookies);
+    }
+    Some(())
+}
+
+/// Takes the pseudo-fields off the front: values in the order of `names`. `None` if one comes twice, is unknown, or comes
+/// behind an ordinary line.
+fn pseudo<const N: usize>(lines: &mut Vec<Line>, names: [&[u8]; N]) -> Option<[Option<Vec<u8>>; N]> {
+    //= RFC 9113 (8.3): pseudo-fields come first, none twice, and no others than those that are defined.
+    let count = lines.iter().take_while(|(name, _)| name.first() == Some(&b':')).count();
+    let mut values = [const { None }; N];
+    for (name, value) in lines.drain(..count) {
+        let place = names.iter().position(|known| *known == name)?;
+        if values[place].replace(value).is_some() {
+            return None;
+        }
+    }
+    Some(values)
+}
+
+/// The request that these lines are; `None` if it is malformed.
+pub fn to_request(mut lines: Vec<Line>) -> Option<RequestHead> {
+    let [method, scheme, authority, path] =
+        pseudo(&mut lines, [b":method", b":scheme", b":authority", b":path"])?;
+    let method = Method::from_name(std::str::from_utf8(&method?).ok()?);
+    let authority = authority.unwrap_or_default();
+    if !is_visible(&authority) || !method.name().bytes().all(|b| b.is_ascii_graphic()) {
+        return None;
+    }
+    let mut fields = Fields::default();
+    let target: Bytes = if method == Method::Connect {
+        //= RFC 9113 (8.5): CONNECT has an authority, and neither scheme nor path.
+        if scheme.is_some() || path.is_some() || authority.is_empty() {
+            return None;
+        }
+        authority.into()
+    } else {
+        //= RFC 9113 (8.3.1): a request has a scheme and a path; the path is empty for none but other schemes.
+        let (scheme, path) = (scheme?, path?);
+        let is_target = path.first() == Some(&b'/') || (path == b"*" && method == Method::Options);
+        if scheme.is_empty() || !is_target || !is_visible(&path) {
+            return None;
+        }
+        if !authority.is_empty() {
+            fields.push("host", authority);
+        }
+        path.into()
+    };
+    let named = fields.first("host").map(<[u8]>::to_vec);
+    let mut rest = Fields::default();
+    ordinary(lines, &mut rest)?;
+    for field in rest.iter() {
+        //= RFC 9113 (8.3.1): a Host that says another thing than the authority is malformed, one that agrees is left out.
+        match &named {
+            Some(authority) if field.name == "host" && field.value == authority[..] => {}
+            Some(_) if field.name == "host" => return None,
+            _ => fields.push(field.name.clone(), field.value.clone()),
+        }
+    }
+    if fields.all("host").count() > 1 {
+        return None;
+    }
+    Some(RequestHead { method, target, version: Version::Http2, fields })
+}
+
+fn is_visible(octets: &[u8]) -> bool {
+    octets.iter().all(|b| b.is_ascii_graphic() || *b >= 0x80)
+}
+
+/// The response that these lines are; `None` if it is malformed.
+pub fn to_response(mut lines: Vec<Line>) -> Option<ResponseHead> {
+    let [status] = pseudo(&mut lines, [b":status"])?;
+    let status = match status?[..] {
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
+            u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0')
+        }
+        _ => return None,
+    };
+    //= RFC 9113 (8.6): there is no 101 in HTTP/2.
+    if status == 101 {
+        return None;
+    }
+    let mut fields = Fields::default();
+    ordinary(lines, &mut fields)?;
+    Some(ResponseHead { version: Version::Http2, status, reason: Bytes::new(), fields })
+}
+
+/// Trailers; `None` if they are malformed.
+pub fn to_trailers(lines: Vec<Line>) -> Option<Fields> {
+    let mut fields = Fields::default();
+    //= RFC 9113 (8.1): trailers have no pseudo-fields; their colon is no token.
+    ordinary(lines, &mut fields)?;
+    Some(fields)
+}
+
+/// The ordinary lines of a head, as HTTP/2 has them.
+fn lines(fields: &Fields, out: &mut Vec<Line>) {
+    for field in fields.iter() {
+        let name = field.name.to_ascii_lowercase();
+        if name != b"host" && is_valid(&name, &field.value) {
+            out.push((name, field.value.to_vec()));
+        }
+    }
+}
+
+/// The lines of a request to a server that is spoken to by `scheme`. The authority comes from the target or the Host field;
+/// lines that HTTP/2 has no place for are left out.
+pub fn of_request(head: &RequestHead, scheme: &str) -> Vec<Line> {
+    let mut out = vec![(b":method".to_vec(), head.method.name().as_bytes().to_vec())];
+    if head.method == Method::Connect {
+        out.push((b":authority".to_vec(), head.target.to_vec()));
+    } else {
+        out.push((b":scheme".to_vec(), scheme.as_bytes().to_vec()));
+        if let Some(authority) = head.authority() {
+            out.push((b":authority".to_vec(), authority.to_vec()));
+        }
+        out.push((b":path".to_vec(), head.target_parts().1.to_vec()));
+    }
+    lines(&head.fields, &mut out);
+    out
+}
+
+/// The lines of a response.
+pub fn of_response(head: &ResponseHead) -> Vec<Line> {
+    let mut out = vec![(b":status".to_vec(), head.status.to_string().into_bytes())];
+    lines(&head.fields, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(lines: &[(&str, &str)]) -> Option<RequestHead> {
+        to_request(lines.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect())
+    }
+
+    fn get(more: &[(&'static str, &'static str)]) -> Option<RequestHead> {
+        let mut lines = vec![(":method", "GET"), (":scheme", "http"), (":path", "/a")];
+        lines.extend_from_slice(more);
+        request(&lines)
+    }
+
+    #[test]
+    fn a_request_there_and_back() {
+        let mut fields = Fields::default();
+        fields.push("Host", "a.example:81");
+        fields.push("Accept", "*/*");
+        fields.push("Connection", "keep-alive");
+        let head =
+            RequestHead { method: Method::Get, target: "/x?y".into(), version: Version::Http11, fields };
+        let back = to_request(of_request(&head, "https")).unwrap();
+        assert_eq!(
+            (back.version, &back.method, &back.target[..]),
+            (Version::Http2, &Method::Get, &b"/x?y"[..])
+        );
+        assert_eq!(back.authority(), Some(&b"a.example:81"[..]));
+        assert_eq!((back.fields.first("accept"), back.fields.len()), (Some(&b"*/*"[..]), 2));
+        let connect = RequestHead { method: Method::Connect, target: "a:443".into(), ..head };
+        assert_eq!(to_request(of_request(&connect, "http")).unwrap().target, "a:443");
+    }
+
+    #[test]
+    fn malformed_requests() {
+        assert!(get(&[]).is_some());
+        for more in [
+            [("Accept", "x")],
+            [("connection", "close")],
+            [("transfer-encoding", "chunked")],
+            [("te", "gzip")],
+            [("a", "b\r\nc: d")],
+            [("a", " b")],
+            [("a b", "c")],
+            [("", "c")],
+            [(":path", "/b")],
+            [(":status", "200")],
+            [(":authority", "a b")],
+        ] {
+            assert_eq!(get(&more), None, "{more:?}");
+        }
+        assert_eq!(get(&[("a", "b"), (":authority", "late")]), None);
+        assert_eq!(get(&[(":authority", "a"), ("host", "b")]), None);
+        assert_eq!(get(&[("host", "a"), ("host", "a")]), None);
+        assert_eq!(get(&[(":authority", "a"), ("host", "a"), ("te", "trailers")]).unwrap().fields.len(), 2);
+        assert_eq!(request(&[(":method", "GET"), (":scheme", "http")]), None);
+        assert_eq!(request(&[(":method", "GET"), (":scheme", "http"), (":path", "")]), None);
+        assert_eq!(request(&[(":method", "GET"), (":scheme", "http"), (":path", "*")]), None);
+        assert_eq!(request(&[(":method", "CONNECT"), (":path", "/"), (":authority", "a:1")]), None);
+    }
+
+    #[test]
+    fn responses_and_trailers() {
+        let lines = |list: &[(&str, &str)]| -> Vec<Line> {
+            list.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect()
+        };
+        let head = to_response(lines(&[(":status", "404"), ("server", "x")])).unwrap();
+        assert_eq!((head.status, of_response(&head).len()), (404, 2));
+        for status in ["", "20", "2000", "abc", "101", "099"] {
+            assert_eq!(to_response(lines(&[(":status", status)])), None, "{status}");
+        }
+        assert_eq!(to_trailers(lines(&[("a", "b")])).unwrap().len(), 1);
+        assert_eq!(to_trailers(lines(&[(":status", "200")])), None);
+    }
+
+    #[test]
+    fn cookies_in_pieces_are_one() {
+        let head = get(&[("cookie", "a=b"), ("x", "y"), ("cookie", "c=d")]).unwrap();
+        assert_eq!(head.fields.first("cookie"), Some(&b"a=b; c=d"[..]));
+    }
+}
