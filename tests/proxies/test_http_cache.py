@@ -209,30 +209,36 @@ def test_what_answers_no_request_is_nobodys(wild: tuple[Proxy, Server]) -> None:
         assert ask(*wild, "/fine").endswith(b"\r\n\r\nfine")
 
 
-def test_slow_clients_hinder_nobody_and_hold_little(wild: tuple[Proxy, Server]) -> None:
+def test_a_thousand_idle_and_five_hundred_slow_clients_hinder_nobody_and_hold_little(
+    wild: tuple[Proxy, Server],
+) -> None:
     proxy, origin = wild
-    slow = [connect(proxy.address) for _ in range(300)]
+    idle = [connect(proxy.address) for _ in range(1000)]
+    slow = [connect(proxy.address) for _ in range(500)]
     try:
         for number, client in enumerate(slow):
-            if number % 3 == 0:
+            if number % 2:
                 client.sendall(b"GET http://127.0.0.1/ HT")
-            elif number % 3 == 1 and number < 60:
+            else:
                 client.sendall(f"GET http://127.0.0.1:{origin.port}/large HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        while proxy.number("airloom_http_cache_clients") < 1500:
+            pass
         assert ask(proxy, origin, "/fine").endswith(b"fine")
         # Half a head is told so; an answer that nobody takes ends with a reset.
-        assert receive(slow[0]).startswith(b"HTTP/1.1 408 ")
+        assert receive(slow[1]).startswith(b"HTTP/1.1 408 ")
         for _ in range(600):
-            if proxy.number("airloom_http_cache_clients") <= 200:
+            if proxy.number("airloom_http_cache_clients") <= 1000:
                 break
             time.sleep(0.1)
-        assert proxy.number("airloom_http_cache_clients") <= 200
+        assert proxy.number("airloom_http_cache_clients") <= 1000, "those that wait for nothing stay"
         assert proxy.number("airloom_http_cache_kept_octets") <= 1_000_000
+        assert ask(proxy, origin, "/fine").endswith(b"fine")
         status = subprocess.run(
             ["grep", "VmHWM", f"/proc/{proxy.process.pid}/status"], capture_output=True, text=True, check=True
         ).stdout
         assert int(status.split()[1]) < 400_000
     finally:
-        for client in slow:
+        for client in (*idle, *slow):
             client.close()
 
 

@@ -148,7 +148,7 @@ def receive_and_forget(connection: socket.socket) -> None:
 def test_a_thousand_idle_pairs_are_small_and_hinder_nobody() -> None:
     with server(echo) as origin, serving("split-tcp", "--to", f"127.0.0.1:{origin.port}") as proxy:
         before = memory(proxy.process.pid)
-        clients = [connect(proxy.address) for _ in range(400)]
+        clients = [connect(proxy.address) for _ in range(1000)]
         try:
             while proxy.number('airloom_split_tcp_onward_total{outcome="opened"}') < len(clients):
                 pass

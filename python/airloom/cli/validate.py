@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
     from airloom.validate.pairs import C, R, Verdict
 
-HELP = "Compare the model with real transfers: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks."
+HELP = "Compare with the real thing: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks, http-shapes."
 
 
 def validate(
-    what: Annotated[str, typer.Argument(help="What to compare: linux-tcp, linux-lab, both-clocks or wap-both-clocks.")],
+    what: Annotated[
+        str, typer.Argument(help="What to compare: linux-tcp, linux-lab, both-clocks, wap-both-clocks or http-shapes.")
+    ],
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Folder with one JSON file per recorded case.")
     ] = None,
@@ -34,14 +37,16 @@ def validate(
     """Prints theirs, ours and the error per case; exit code 1 if a bar is missed.
 
     linux-tcp compares the simulated TCP with recorded transfers of Linux, linux-lab this machine's TCP through the
-    emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one, and
-    wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones.
+    emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one,
+    wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones, and http-shapes
+    what our HTTP proxy and Squid (if it is installed) do with messages that two parsers may understand differently.
     """
     kinds: dict[str, Callable[[], list[str]]] = {
         "linux-tcp": lambda: _linux_tcp(_records(what, folder, only), as_json),
         "linux-lab": lambda: _linux_lab(_records(what, folder, only), jobs, as_json),
         "both-clocks": lambda: _both_clocks(folder, only, seeds, jobs, as_json),
         "wap-both-clocks": lambda: _wap_both_clocks(folder, only, seeds, jobs, as_json),
+        "http-shapes": lambda: _http_shapes(folder, only, as_json),
     }
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
@@ -162,6 +167,37 @@ def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_j
         for v in verdicts
     }
     return _print_pairs(verdicts, seeds, more, {}, as_json)
+
+
+def _http_shapes(folder: Path | None, only: str, as_json: bool) -> list[str]:
+    from airloom.validate import http_shapes
+    from airloom.validate.http_shapes import proxies
+
+    _no_records("http-shapes", folder)
+    shapes = http_shapes.chosen(only)
+    program = proxies.squid_program()
+    with ExitStack() as stack, interruptible(), steps("asking", len(shapes)) as done:
+        ports = {"airloom": stack.enter_context(proxies.ours())}
+        if program is not None:
+            ports["squid"] = stack.enter_context(proxies.squid(program))
+        found = http_shapes.judge_all(shapes, ports, done)
+    missed = [one.name for one in found if one.seen["airloom"].fault]
+    if as_json:
+        seen = [{**one._asdict(), "seen": {name: s._asdict() for name, s in one.seen.items()}} for one in found]
+        print_json({"shapes": seen, "missed": missed})
+    else:
+        columns = [word for name in ports for word in (f"{name}: heard", "passed on")]
+        rows = [
+            [one.kind, one.name, one.source, *(word for seen in one.seen.values() for word in seen.words)]
+            for one in found
+        ]
+        print_table(["what", "shape", "source", *columns], rows, right=())
+    for name in ports:
+        safe = sum(not one.seen[name].fault for one in found)
+        say(f"{name}: safe with {safe} of {len(found)} shapes")
+    if program is None:
+        say("squid is not installed: nothing to compare with")
+    return missed
 
 
 def _no_records(what: str, folder: Path | None) -> None:

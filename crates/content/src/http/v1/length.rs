@@ -63,8 +63,10 @@ pub fn of_response(head: &ResponseHead, method: &Method) -> Result<Framing, Erro
             Some(0) => BodyLength::None,
             Some(n) => BodyLength::Exactly(n),
         })),
-        Codings::Chunked { .. } => Ok(chunked(head.version, &head.fields)),
-        Codings::NotChunked | Codings::Unknown => Ok(framing(BodyLength::UntilClose)),
+        Codings::Chunked { alone } if alone => Ok(chunked(head.version, &head.fields)),
+        //= RFC 9112 (7.4): without TE in the request chunked is all that the response may have. What is coded otherwise
+        //= is not the content, and would be taken for it.
+        Codings::Chunked { .. } | Codings::NotChunked | Codings::Unknown => Err(Error::UnknownCoding),
     }
 }
 
@@ -178,14 +180,11 @@ mod tests {
         assert_eq!(request("Transfer-Encoding:\r\n"), Err(Error::TransferEncoding));
         assert_eq!(request("Transfer-Encoding: gzip, chunked\r\n"), Err(Error::UnknownCoding));
         assert_eq!(request("Transfer-Encoding: xchunked\r\n"), Err(Error::UnknownCoding));
-        assert_eq!(
-            response(OK, "Transfer-Encoding: gzip\r\n", Method::Get),
-            Ok(framing(BodyLength::UntilClose))
-        );
-        assert_eq!(
-            response(OK, "Transfer-Encoding: gzip, chunked\r\n", Method::Get),
-            Ok(framing(BodyLength::Chunked))
-        );
+        assert_eq!(response(OK, "Transfer-Encoding: gzip\r\n", Method::Get), Err(Error::UnknownCoding));
+        for coded in ["gzip, chunked", "xchunked", "chunked, chunked"] {
+            let field = format!("Transfer-Encoding: {coded}\r\n");
+            assert_eq!(response(OK, &field, Method::Get), Err(Error::UnknownCoding), "{coded}");
+        }
     }
 
     #[test]
