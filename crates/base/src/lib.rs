@@ -21,7 +21,8 @@ pub use config::{AppParts, ConfigError, Entry, Environments, Parts, ProtocolPart
 pub use histogram::Histogram;
 pub use law::Law;
 pub use machine::{
-    Backlog, Bearer, BearerEvent, Change, Cx, Direction, Grade, LinkState, Station, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Direction, Grade, LinkState, Passed, Station,
+    Unsupported,
 };
 pub use packet::{Body, Filler, Packet};
 pub use record::{Outbox, Point, Summary};

@@ -129,6 +129,47 @@ pub enum Change {
     Queue(Option<Direction>, QueueLimit),
 }
 
+/// What passed a link, or a part of it, in one direction since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Frames (or what else the link sends: blocks, packets) that left the sender.
+    pub frames: u64,
+    /// Those of them that were lost on the way.
+    pub errors: u64,
+    /// Octets of packets that came out at the far end.
+    pub octets: u64,
+}
+
+impl Passed {
+    /// What a link says in its summary, by direction: frames are packets then.
+    pub fn of(link: &dyn Bearer) -> [Passed; 2] {
+        let mut summary = Summary::default();
+        link.summarise(&mut summary);
+        Direction::BOTH.map(|direction| {
+            let get = |name: &str| summary.values.get(&format!("{}.{name}", direction.name())).copied();
+            let count = |value: Option<f64>| value.unwrap_or_default() as u64;
+            Passed {
+                frames: count(get("packets")),
+                errors: count(get("lost")),
+                octets: count(get("delivered_bytes").or_else(|| get("bytes"))),
+            }
+        })
+    }
+}
+
+/// How a link, or a part of it, is at the moment: what a live control shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// As in [`Bearer::apply`]: `[3]` is member 3 of a bundle; empty is the link itself.
+    pub part: Vec<u16>,
+    /// In a word or two: `up`, `down`, `setting up`.
+    pub state: &'static str,
+    /// Is it in service, or on its way there? Not so where somebody took it out, or it gave up by itself.
+    pub is_wanted: bool,
+    /// By direction, if it is counted for this part.
+    pub passed: Option<[Passed; 2]>,
+}
+
 /// This bearer cannot change in this way; the text says what it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub &'static str);
@@ -164,6 +205,11 @@ pub trait Bearer: Send {
     fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
     /// A change of `part` (`[3]` = member 3 of a bundle; empty = the link itself).
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported>;
+    /// Adds how it and its parts are at the moment, itself first. One that adds nothing is shown as what was last made
+    /// of it by a change of its state, with what [`Bearer::summarise`] counts.
+    fn conditions(&self, out: &mut Vec<Condition>) {
+        let _ = out;
+    }
     /// How it treats what real hosts send, as it is set at the moment.
     fn grade(&self) -> Grade {
         Grade::Packet

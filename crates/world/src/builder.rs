@@ -198,6 +198,7 @@ impl Builder {
             bearer,
             wakeup: Wakeup::default(),
             forced: None,
+            is_out: false,
         });
         Ok(LinkId(link))
     }

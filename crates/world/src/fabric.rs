@@ -2,7 +2,10 @@
 
 use airloom_base::record::{Event, PacketFacts};
 use airloom_base::service::Described;
-use airloom_base::{Bearer, Cx, Direction, Grade, Instant, Packet, Point, Protocol};
+use airloom_base::{
+    Bearer, Change, Condition, Cx, Direction, Grade, Instant, LinkState, Packet, Passed, Point, Protocol,
+    Unsupported,
+};
 use airloom_transports::tcp::wire::{Flags, Header};
 use airloom_wire::ip::{Ip, protocol};
 
@@ -20,12 +23,38 @@ pub(crate) struct LinkSlot {
     pub(crate) only_by_deadline: bool,
     /// How it treats super-packets, if that is not left to the bearer.
     pub(crate) forced: Option<Grade>,
+    /// The last change of its state took it out of service.
+    pub(crate) is_out: bool,
 }
 
 impl LinkSlot {
     /// How it treats what real hosts send.
     pub(crate) fn grade(&self) -> Grade {
         self.forced.unwrap_or_else(|| self.bearer.grade())
+    }
+
+    /// Changes it, or a part of it.
+    pub(crate) fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        self.bearer.apply(cx, part, change)?;
+        if let (Change::State(state), []) = (change, part) {
+            self.is_out = *state == LinkState::Down;
+        }
+        Ok(())
+    }
+
+    /// How it and its parts are.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        let mut out = Vec::new();
+        self.bearer.conditions(&mut out);
+        if out.is_empty() {
+            out.push(Condition {
+                part: Vec::new(),
+                state: if self.is_out { "down" } else { "up" },
+                is_wanted: !self.is_out,
+                passed: Some(Passed::of(self.bearer.as_ref())),
+            });
+        }
+        out
     }
 
     /// Enters the link's deadline into the agenda, if it is earlier than what stands there.

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airloom_base::random::Stream;
 use airloom_base::{
-    Backlog, Bearer, BearerEvent, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, Packet,
-    Station, Summary, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
+    Packet, Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -311,6 +311,10 @@ impl Bearer for Worked {
         let answer = self.link.apply(cx, part, change);
         self.take();
         answer
+    }
+
+    fn conditions(&self, out: &mut Vec<Condition>) {
+        self.link.conditions(out);
     }
 
     fn grade(&self) -> Grade {

@@ -13,8 +13,8 @@ use std::ops::Range;
 use airloom_base::record::Event;
 use airloom_base::service::{Datagram, Outgoing};
 use airloom_base::{
-    Change, CloseReason, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent, SocketId, Station,
-    TransportEvent, Unsupported,
+    Change, CloseReason, Condition, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent, SocketId,
+    Station, TransportEvent, Unsupported,
 };
 use airloom_wire::edge::{self, Received};
 use airloom_wire::icmp::Icmp;
@@ -227,13 +227,34 @@ impl World {
         self.first_unsupported.as_ref()
     }
 
-    /// Changes a link now: live control.
-    pub fn apply(&mut self, link: u32, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+    /// Changes a link at `now`, as an entry of the timeline does: live control. What is due before has been handled.
+    pub fn apply(
+        &mut self,
+        now: Instant,
+        link: u32,
+        part: &[u16],
+        change: &Change,
+    ) -> Result<(), Unsupported> {
+        self.now = self.now.max(now);
+        if !self.started {
+            self.start();
+        }
         let slot = self.links.get_mut(link as usize).ok_or(Unsupported("there is no such link"))?;
-        let result = slot.bearer.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change);
+        let result = slot.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change);
         self.drain_link(link);
         self.settle();
         result
+    }
+
+    /// Would the link take this change, after those that were tried before? For a world that never runs.
+    pub(crate) fn rehearse(&mut self, link: usize, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        let slot = self.links.get_mut(link).ok_or(Unsupported("there is no such link"))?;
+        slot.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change)
+    }
+
+    /// How the links and their parts are, link by link in the order of the scenario.
+    pub fn conditions(&self) -> Vec<Vec<Condition>> {
+        self.links.iter().map(LinkSlot::conditions).collect()
     }
 
     /// Wakes the component of an entry and settles what follows; false if the entry was stale.
@@ -335,7 +356,7 @@ impl World {
             Key::Timeline(i) => {
                 let Planned { link, part, change, .. } = &self.timeline[i as usize];
                 let slot = &mut self.links[*link as usize];
-                if let Err(why) = slot.bearer.apply(cx, part, change) {
+                if let Err(why) = slot.apply(cx, part, change) {
                     self.first_unsupported.get_or_insert((slot.name.clone(), why));
                 }
                 let link = *link;

@@ -212,6 +212,11 @@ impl Mlppp {
         self.give_up_queues(cx);
     }
 
+    /// Does it carry packets?
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up
+    }
+
     /// May there be members again without anybody's doing?
     pub(super) fn has_hope(&self) -> bool {
         self.members.iter().any(|member| member.is_wanted)

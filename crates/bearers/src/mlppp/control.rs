@@ -1,8 +1,8 @@
 //! The bundle as a bearer: packets in and out, changes, the summary.
 
 use airloom_base::{
-    Backlog, Bearer, BearerEvent, Change, Cx, Direction, Grade, Instant, LinkState, Packet, Station, Summary,
-    Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Direction, Grade, Instant, LinkState, Packet,
+    Passed, Station, Summary, Unsupported,
 };
 
 use super::bundle::Mlppp;
@@ -110,6 +110,40 @@ impl Bearer for Mlppp {
         }
         self.settle(cx);
         done
+    }
+
+    fn conditions(&self, out: &mut Vec<Condition>) {
+        let passed = self.ways.each_ref().map(|way| Passed {
+            frames: way.fragments,
+            errors: way.counters().missing,
+            octets: way.traffic.octets_out,
+        });
+        let state = if self.is_up() { "up" } else { "down" };
+        let is_wanted = self.has_hope();
+        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(passed) });
+        for member in &self.members {
+            let first = out.len();
+            member.link.conditions(out);
+            if out.len() == first {
+                // It has nothing to say for itself: what the bundle knows of it, and what it counts.
+                let state = if member.carrier == Carrier::There { "up" } else { "down" };
+                let passed = Some(Passed::of(member.link.as_ref()));
+                let is_wanted = member.is_wanted;
+                out.push(Condition { part: Vec::new(), state, is_wanted, passed });
+            }
+            for condition in &mut out[first..] {
+                condition.part.insert(0, member.number);
+            }
+            let own = &mut out[first];
+            own.is_wanted = member.is_wanted;
+            own.state = match member.carrier {
+                Carrier::There if member.has_joined == [true; 2] => own.state,
+                Carrier::There => "negotiating",
+                // Both ends go on sending over it.
+                Carrier::LostUntil(_) => "lost",
+                Carrier::None => own.state,
+            };
+        }
     }
 
     fn grade(&self) -> Grade {

@@ -244,6 +244,56 @@ fn null_fragments_tell_of_a_loss_before_patience_ends() {
 }
 
 #[test]
+fn a_live_control_sees_what_becomes_of_a_circuit() {
+    let config = json!({ "members": ["piafs"], "copies": 2, "detect": "100ms" });
+    let mut bench = Bench::new(config);
+    let states = |bench: &Bench| {
+        let mut out = Vec::new();
+        bench.bearer.conditions(&mut out);
+        out.iter().map(|c| (c.part.clone(), c.state, c.is_wanted)).collect::<Vec<_>>()
+    };
+    let up = |part: &[u16]| (part.to_vec(), "up", true);
+    assert_eq!(states(&bench), [up(&[]), up(&[0]), up(&[1])]);
+    bench.send(DOWN, 1000);
+    bench.run_until(ms(1000));
+    let mut out = Vec::new();
+    bench.bearer.conditions(&mut out);
+    let passed: Vec<_> = out.iter().map(|c| c.passed.unwrap()[DOWN as usize]).collect();
+    assert_eq!((passed[0].frames, passed[0].octets), (2, 1000), "of the bundle: fragments, and datagrams");
+    assert!(passed[1].frames > 7 && passed[1].octets > 500, "{passed:?}");
+
+    bench.set(&[1], LinkState::Down);
+    assert_eq!(states(&bench), [up(&[]), up(&[0]), (vec![1], "lost", false)]);
+    bench.run_until(ms(1200));
+    assert_eq!(states(&bench)[2], (vec![1], "down", false));
+    bench.set(&[1], LinkState::Up);
+    assert_eq!(states(&bench)[2], (vec![1], "setting up", true));
+    bench.run_until(ms(3210));
+    assert_eq!(states(&bench)[2], (vec![1], "negotiating", true));
+    bench.run_until(ms(5000));
+    assert_eq!(states(&bench), [up(&[]), up(&[0]), up(&[1])]);
+    bench.set(&[], LinkState::Down);
+    bench.run_until(ms(6000));
+    let down = |part: &[u16]| (part.to_vec(), "down", false);
+    assert_eq!(states(&bench), [down(&[]), down(&[0]), down(&[1])]);
+}
+
+#[test]
+fn members_that_say_nothing_of_themselves_are_as_the_bundle_knows_them() {
+    let mut bench = Bench::wires(2, json!({ "detect": "0s" }));
+    bench.send(UP, 500);
+    bench.run_until(ms(500));
+    bench.set(&[0], LinkState::Down);
+    bench.run_until(ms(501));
+    let mut out = Vec::new();
+    bench.bearer.conditions(&mut out);
+    let states: Vec<_> = out.iter().map(|c| c.state).collect();
+    assert_eq!(states, ["up", "down", "up"]);
+    let sent: u64 = out[1..].iter().map(|c| c.passed.unwrap()[UP as usize].frames).sum();
+    assert_eq!(sent, 2);
+}
+
+#[test]
 fn a_member_that_is_lost_costs_what_is_sent_until_its_ends_know() {
     let mut bench = Bench::wires(3, json!({ "detect": "500ms" }));
     let stream = |bench: &mut Bench, from: u64, to: u64| {

@@ -1,6 +1,8 @@
 //! The bearer: circuits of the mobiles of a base station.
 
-use airloom_base::machine::{Backlog, Bearer, BearerEvent, Change, Cx, Grade, LinkState, Unsupported};
+use airloom_base::machine::{
+    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Grade, LinkState, Passed, Unsupported,
+};
 use airloom_base::record::{PointKind, Summary};
 use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
 use serde_json::Value;
@@ -174,6 +176,28 @@ impl Bearer for Piafs {
             Change::Delay(..) => return Err(Unsupported("the delay of a circuit does not change")),
         }
         Ok(())
+    }
+
+    fn conditions(&self, out: &mut Vec<Condition>) {
+        let passed = Direction::BOTH.map(|direction| {
+            let totals = &self.common.totals[direction as usize];
+            let octets = totals.traffic.octets_out;
+            Passed { frames: totals.frames, errors: totals.crc_errors, octets }
+        });
+        let is_wanted = self.circuits.iter().any(Circuit::is_wanted);
+        let mut states = self.circuits.iter().map(Circuit::state);
+        let first = states.next().unwrap_or("down");
+        let state = if states.all(|state| state == first) { first } else { "mixed" };
+        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(passed) });
+        // Circuits of several mobiles are counted together.
+        if self.circuits.len() > 1 {
+            out.extend(self.circuits.iter().zip(0..).map(|(circuit, number)| Condition {
+                part: vec![number],
+                state: circuit.state(),
+                is_wanted: circuit.is_wanted(),
+                passed: None,
+            }));
+        }
     }
 
     fn grade(&self) -> Grade {

@@ -164,6 +164,21 @@ impl Circuit {
         self.radio.as_ref().map(Radio::mean_field)
     }
 
+    /// What becomes of its call, in a word.
+    pub fn state(&self) -> &'static str {
+        match self.call {
+            Call::There if self.fell_at.is_some() => "up, 32 kbit/s",
+            Call::There => "up",
+            Call::From(_) => "setting up",
+            Call::None => "down",
+        }
+    }
+
+    /// Is there a call, or will there be?
+    pub fn is_wanted(&self) -> bool {
+        self.call != Call::None
+    }
+
     /// The losses of a direction.
     pub fn loss_mut(&mut self, direction: Direction) -> &mut BlockLoss {
         &mut self.ways[direction as usize].loss

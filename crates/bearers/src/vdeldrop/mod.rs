@@ -28,8 +28,8 @@ use airloom_base::random::{Fate, Stream};
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::units::Probability;
 use airloom_base::{
-    Backlog, Bearer, BearerEvent, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, LinkState,
-    Packet, Parts, Point, Station, Summary, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
+    LinkState, Packet, Parts, Point, Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -360,6 +360,10 @@ impl Bearer for Vdeldrop {
             }
         }
         Ok(())
+    }
+
+    fn conditions(&self, out: &mut Vec<Condition>) {
+        self.below.conditions(out);
     }
 
     fn grade(&self) -> Grade {

@@ -166,7 +166,7 @@ impl Scenario {
         Value::Object(table)
     }
 
-    fn change(&self, entry: &TimelineEntry) -> Value {
+    pub(super) fn change(&self, entry: &TimelineEntry) -> Value {
         let mut set = Map::new();
         for change in &entry.changes {
             let (key, direction, value) = match change {
@@ -185,11 +185,13 @@ impl Scenario {
                 }
             };
         }
-        let mut target = self.links[entry.link].name.clone();
-        for member in &entry.part {
-            target += &format!(".member.{member}");
-        }
-        json!({ "at": entry.at.to_string(), "target": target, "set": set })
+        json!({ "at": entry.at.to_string(), "target": self.target(entry.link, &entry.part), "set": set })
+    }
+
+    /// A link, or a part of it, as the timeline names it: `bundle.member.3`.
+    pub fn target(&self, link: usize, part: &[u16]) -> String {
+        let name = self.links.get(link).map_or("", |link| link.name.as_str()).to_owned();
+        part.iter().fold(name, |target, member| target + &format!(".member.{member}"))
     }
 }
 

@@ -44,8 +44,7 @@ impl Document {
         entries.sort_by_key(|(_, e)| e.at);
         for (index, entry) in entries {
             for change in &entry.changes {
-                let link = u32::try_from(entry.link).unwrap_or(u32::MAX);
-                world.apply(link, &entry.part, change).map_err(|unsupported| {
+                world.rehearse(entry.link, &entry.part, change).map_err(|unsupported| {
                     let index = index.to_string();
                     self.error(&["timeline", &index, "set", key_of(change)], unsupported.0)
                 })?;
@@ -72,7 +71,7 @@ impl Document {
 }
 
 /// The key under `set` that made this change.
-fn key_of(change: &Change) -> &'static str {
+pub(super) fn key_of(change: &Change) -> &'static str {
     match change {
         Change::State(_) => "state",
         Change::Rate(..) => "rate",

@@ -241,7 +241,7 @@ impl Document {
         self.located(&Fault::at(node, message))
     }
 
-    fn located(&self, fault: &Fault<'_>) -> ScenarioError {
+    pub(super) fn located(&self, fault: &Fault<'_>) -> ScenarioError {
         let place = fault.key.map_or(fault.node.place, |e| e.key_place);
         let key = self.root.path_to(fault.node).unwrap_or_default();
         let (source, position) = match place {

@@ -13,6 +13,7 @@
 //! | `parse` | the order of the parts: `hosts`, `links` (with `short_form` and `addresses`), `routes`, `timeline`, `run` |
 //! | `overrides` | `--set` |
 //! | `check` | what only building finds |
+//! | `live` | changes by hand while it runs |
 //! | `canonical`, `json_schema` | the way back: as understood, for editors |
 //! | `schema` | the result |
 //!
@@ -29,6 +30,7 @@ mod errors;
 mod hosts;
 mod json_schema;
 mod links;
+mod live;
 mod load;
 mod overrides;
 mod parse;
@@ -46,6 +48,7 @@ mod tree;
 pub use document::Document;
 pub use errors::ScenarioError;
 pub use json_schema::scenario_schema;
+pub use live::Live;
 pub use registries::{Known, Registries};
 pub use schema::{
     Component, Destination, Host, HostSettings, Interface, Link, Prefix, RecordKind, Route, Run, Scenario,

@@ -1,5 +1,7 @@
 //! `[[timeline]]`: what changes while the scenario runs.
 
+use std::collections::BTreeMap;
+
 use airloom_base::units::{Probability, QueueLimit, Rate};
 use airloom_base::{Change, Direction, Duration, LinkState};
 
@@ -9,7 +11,7 @@ use super::schema::{Link, TimelineEntry};
 use super::tree::{Kind, Node, quoted};
 
 /// Entries of a timeline.
-const MOST_ENTRIES: usize = 100_000;
+pub(super) const MOST_ENTRIES: usize = 100_000;
 /// Members inside members.
 const DEEPEST_PART: usize = 4;
 
@@ -27,25 +29,30 @@ pub(super) fn read<'a>(node: &'a Node, links: &[Link]) -> Result<Vec<TimelineEnt
         .map(|entry| {
             entry.table("an entry of the timeline with `at`, `target` and `set`", TIMELINE_KEYS)?;
             let at: Duration = entry.required("at")?.quantity("a time since the start, such as \"5s\"")?;
-            let target = entry.required("target")?;
-            let text = target.text("the name of a link, such as \"radio\" or \"bundle.member.3\"")?;
-            let (name, part) = text.split_once('.').map_or((text, None), |(name, part)| (name, Some(part)));
-            let link = *names
-                .get(name)
-                .ok_or_else(|| Fault::unknown(target, "link", name, names.keys().copied()))?;
-            let part = match part {
-                None => Vec::new(),
-                Some(part) => members(part).ok_or_else(|| {
-                    let message = format!(
-                        "{} is not a part of a link; a member is written \"{name}.member.3\"",
-                        quoted(text)
-                    );
-                    Fault::at(target, message)
-                })?,
-            };
-            Ok(TimelineEntry { at, link, part, changes: changes(entry.required("set")?)? })
+            change(at, entry, &names)
         })
         .collect()
+}
+
+/// What changes at `at`: the `target` and `set` of an entry.
+pub(super) fn change<'a>(
+    at: Duration,
+    entry: &'a Node,
+    names: &BTreeMap<&str, usize>,
+) -> Result<TimelineEntry, Fault<'a>> {
+    let target = entry.required("target")?;
+    let text = target.text("the name of a link, such as \"radio\" or \"bundle.member.3\"")?;
+    let (name, part) = text.split_once('.').map_or((text, None), |(name, part)| (name, Some(part)));
+    let link = *names.get(name).ok_or_else(|| Fault::unknown(target, "link", name, names.keys().copied()))?;
+    let part = match part {
+        None => Vec::new(),
+        Some(part) => members(part).ok_or_else(|| {
+            let message =
+                format!("{} is not a part of a link; a member is written \"{name}.member.3\"", quoted(text));
+            Fault::at(target, message)
+        })?,
+    };
+    Ok(TimelineEntry { at, link, part, changes: changes(entry.required("set")?)? })
 }
 
 /// `member.3`, and `member.3.member.0` for members of members.
