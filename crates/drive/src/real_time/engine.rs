@@ -14,7 +14,7 @@ use airloom_base::{Duration, Histogram, Instant};
 use airloom_world::{PortId, World};
 
 use super::clock::{Clock, readable};
-use super::exchange::{Handle, Shared, TellAtTheEnd};
+use super::exchange::{Ask, Handle, Shared, TellAtTheEnd};
 use super::load::{LOOK, Load};
 use super::pace::{Pace, Round};
 use super::port::{Arrival, Intake, Port, PortCounters};
@@ -138,6 +138,7 @@ impl Engine {
             let horizon = self.horizon(at, more);
             self.feed(world, horizon);
             self.deadlines(world, horizon);
+            self.answer(world, horizon);
             self.flush();
             if at >= next_look {
                 next_look = at + LOOK;
@@ -239,6 +240,27 @@ impl Engine {
             self.now = self.now.max(due);
             world.handle_timeout(self.now);
             self.departures(world, due);
+        }
+    }
+
+    /// Does what other threads ask for.
+    fn answer(&mut self, world: &mut World, horizon: Instant) {
+        for ask in self.shared.take_asked() {
+            match ask {
+                // Whoever asked and did not wait does not matter: what was asked for happens.
+                Ask::Change { link, part, changes, answer } => {
+                    // A moment of its own: as an entry of a timeline it comes between the same events again.
+                    let at = horizon.max(self.now + Duration::from_nanos(1));
+                    self.deadlines(world, at);
+                    self.now = at;
+                    let done = changes.iter().try_for_each(|change| world.apply(at, link, &part, change));
+                    self.departures(world, at);
+                    let _ = answer.try_send(done.map(|()| at).map_err(|why| why.0));
+                }
+                Ask::Look { answer } => {
+                    let _ = answer.try_send((self.now.max(horizon), world.conditions()));
+                }
+            }
         }
     }
 

@@ -1,15 +1,16 @@
-//! What an engine and its caller share: records on their way out in batches, a request to end, and who wakes whom.
+//! What an engine and its caller share: records on their way out in batches, requests on their way in, and who wakes whom.
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use airloom_base::{Instant, Outbox};
+use airloom_base::{Change, Condition, Instant, Outbox};
 use airloom_world::World;
 
 use super::{Error, Report};
@@ -18,9 +19,37 @@ use super::{Error, Report};
 const ROWS_WAITING: usize = 1 << 20;
 const OCTETS_WAITING: usize = 256 << 20;
 const ROWS: u64 = 20_000_000;
+/// Requests that wait for the engine.
+const MOST_ASKED: usize = 1024;
+
+/// What another thread wants of the engine. Whoever asked hears that the run is over when its sender goes.
+pub(super) enum Ask {
+    /// Change a link, all of it at one moment: which one that was, or what the link cannot do.
+    Change {
+        link: u32,
+        part: Vec<u16>,
+        changes: Vec<Change>,
+        answer: SyncSender<Result<Instant, &'static str>>,
+    },
+    /// Say how the links are.
+    Look { answer: SyncSender<(Instant, Vec<Vec<Condition>>)> },
+}
+
+/// Why nobody will answer.
+pub(super) enum Unheard {
+    /// The engine has ended.
+    Over,
+    /// Too many ask.
+    Busy,
+}
+
 /// What engine and caller share.
 pub(super) struct Shared {
     stop: AtomicBool,
+    /// Is there anything to be looked for in `asked`?
+    is_asked: AtomicBool,
+    /// Requests; none are taken any more once the engine has ended.
+    asked: Mutex<Option<VecDeque<Ask>>>,
     /// Wakes the engine.
     wake: EventFd,
     /// Tells the caller that there is something to take, or that it is over.
@@ -57,6 +86,8 @@ impl Shared {
         };
         Ok(Shared {
             stop: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
+            asked: Mutex::new(Some(VecDeque::new())),
             wake: event()?,
             told: event()?,
             exchange: Mutex::new(exchange),
@@ -67,7 +98,41 @@ impl Shared {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Readable when the engine is asked to end.
+    /// Asks the engine to end.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        let _ = self.wake.write(1);
+    }
+
+    fn asked_for(&self) -> MutexGuard<'_, Option<VecDeque<Ask>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the engine for something.
+    pub(super) fn ask(&self, ask: Ask) -> Result<(), Unheard> {
+        let mut asked = self.asked_for();
+        let waiting = asked.as_mut().ok_or(Unheard::Over)?;
+        if waiting.len() >= MOST_ASKED {
+            return Err(Unheard::Busy);
+        }
+        waiting.push_back(ask);
+        drop(asked);
+        self.is_asked.store(true, Ordering::Release);
+        let _ = self.wake.write(1);
+        Ok(())
+    }
+
+    /// What was asked for since the last time.
+    pub(super) fn take_asked(&self) -> VecDeque<Ask> {
+        // Most rounds of the engine find nothing.
+        if !self.is_asked.load(Ordering::Acquire) || !self.is_asked.swap(false, Ordering::AcqRel) {
+            return VecDeque::new();
+        }
+        let _ = self.wake.read();
+        self.asked_for().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Readable when the engine is asked for something, or to end.
     pub(super) fn wake(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -109,6 +174,8 @@ impl Shared {
 
     /// Says that the engine has ended.
     fn end(&self) {
+        // With the requests go their senders: nobody waits for an answer that does not come.
+        drop(self.asked_for().take());
         self.exchange().ended = true;
         let _ = self.told.write(1);
     }
@@ -158,8 +225,12 @@ impl Handle {
 
     /// Asks the engine to end; its outcome is then [`Outcome::Stopped`].
     pub(super) fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Release);
-        let _ = self.shared.wake.write(1);
+        self.shared.stop();
+    }
+
+    /// What engine and caller share, for others who have to do with the engine.
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Waits for the end. The world comes back, unless the engine panicked.

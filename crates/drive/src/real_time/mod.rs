@@ -20,7 +20,8 @@
 //! | part | what it is |
 //! |---|---|
 //! | `engine` | the loop |
-//! | `exchange` | what it shares with its caller: records, a request to end |
+//! | `exchange` | what it shares with its caller: records, changes, a request to end |
+//! | [`control`] | changes by hand while it runs |
 //! | `load` | what it uses of the processor |
 //! | `clock` | the monotonic clock and the kernel's stamps |
 //! | `pace` | waiting to the microsecond; how the kernel schedules the engine |
@@ -36,6 +37,7 @@
 mod buffers;
 mod capabilities;
 mod clock;
+pub mod control;
 mod departing;
 mod engine;
 mod exchange;
@@ -54,6 +56,7 @@ mod vnet;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use airloom_base::{Duration, Instant, Outbox};
 use airloom_world::World;
@@ -63,6 +66,7 @@ use crate::run::{self, DriveError, Results};
 use crate::virtual_time::{Outcome, Until};
 
 pub use capabilities::{Capabilities, capabilities};
+pub use control::Control;
 pub use hosts::Hosts;
 pub use lab::Rights;
 pub use meter::Meter;
@@ -168,16 +172,16 @@ pub fn run(
     until: Until,
     mut look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
-    run_and_tell(world, command, until, |_| {}, |now, _, records| look(now, records))
+    run_and_tell(world, command, until, |_, _| {}, |now, _, records| look(now, records))
 }
 
-/// The same, and `ready` is told of the real hosts when they and their services are there; `look` gets to know besides how
-/// many octets wait in the longest queue of a link.
-pub fn run_and_tell(
+/// The same, and `ready` is told of the real hosts when they and their services are there, and how to reach the engine;
+/// `look` gets to know besides how many octets wait in the longest queue of a link.
+fn run_and_tell(
     world: &mut World,
     command: Option<&[String]>,
     until: Until,
-    ready: impl FnOnce(Hosts),
+    ready: impl FnOnce(Hosts, Arc<exchange::Shared>),
     mut look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
     let called = clock::Clock::start();
@@ -202,7 +206,7 @@ pub fn run_and_tell(
     }
     let sockets = std::mem::take(&mut laboratory.ports);
     let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), called)?;
-    ready(Hosts::new(&keeper));
+    ready(Hosts::new(&keeper), engine.shared());
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();
     let watched = started.and_then(|command| {
         let stopped = watch(&engine, command.as_ref(), &mut records, look)?;
@@ -257,24 +261,25 @@ pub fn emulate(
         scenario::Until::Done => Until::Done { limit: scenario.run.limit },
         scenario::Until::After(time) => Until::Elapsed(time),
     };
-    emulate_and_tell(scenario, command, until, run_id, capture, |_| {}, |now, _, _| progress(now))
+    emulate_and_tell(scenario, command, until, run_id, capture, |_, _| {}, |now, _, _| progress(now))
 }
 
-/// The same until `until`; `ready` is told of the real hosts when they are there, and `look` gets to see the time, the
-/// octets in the longest queue and the records ten times a second.
+/// The same until `until`; `ready` is told of the real hosts when they are there, and gets what changes the links by hand;
+/// `look` gets to see the time, the octets in the longest queue and the records ten times a second.
 pub fn emulate_and_tell(
     scenario: &Scenario,
     command: Option<&[String]>,
     until: Until,
     run_id: &str,
     capture: Option<&Path>,
-    ready: impl FnOnce(Hosts),
+    ready: impl FnOnce(Hosts, Control),
     mut look: impl FnMut(Instant, u64, &Outbox) -> bool,
 ) -> Result<(Results, Report), DriveError> {
     let mut world = scenario.build(true)?;
     let mut recorder = run::recorder(scenario, run_id, capture)?;
     let mut failed = None;
-    let report = run_and_tell(&mut world, command, until, ready, |now, backlog, records| {
+    let tell = |hosts, shared| ready(hosts, Control::new(shared, scenario));
+    let report = run_and_tell(&mut world, command, until, tell, |now, backlog, records| {
         let go_on = look(now, backlog, records);
         if let Err(e) = recorder.drain(records) {
             failed.get_or_insert(e);
