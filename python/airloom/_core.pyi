@@ -68,12 +68,26 @@ class Scenario:
         capture: Path | None = None,
         progress: Callable[[int], None] | None = None,
         meter: Callable[[int, int, int, int, int, int, str | None], None] | None = None,
+        ready: Callable[[Control], None] | None = None,
     ) -> Results: ...
+
+class Control:
+    """Changes the links of a run that goes on."""
+
+    timeline: str
+    replay: str
+
+    def change(self, target: str, set: str) -> int: ...
+    def look(
+        self,
+    ) -> tuple[int, list[tuple[str, str, bool, tuple[tuple[int, int, int], tuple[int, int, int]] | None]]]: ...
+    def stop(self) -> None: ...
 
 class Lab:
     """A run in real time in a thread of its own."""
 
     hosts: list[str]
+    control: Control
 
     def __new__(cls, scenario: Scenario, capture: Path | None = None) -> Lab: ...
     def start(

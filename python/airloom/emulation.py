@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airloom.control import Control, keep
 from airloom.errors import Interrupted, UsageError
 from airloom.folder import Folder, Progress, default_place
 from airloom.run import save
 
 if TYPE_CHECKING:
+    from airloom import _core
     from airloom.run import Run
     from airloom.scenario import Scenario
 
@@ -64,19 +66,29 @@ def emulate(
     out: Path | None = None,
     progress: Progress | None = None,
     meter: Meter | None = None,
+    ready: Callable[[Control], None] | None = None,
 ) -> tuple[Run, int]:
     """Runs `command` in the first real host; the run, and the command's exit code.
 
     Without a command the run ends when the scenario says. `run.summary["valid"]` is 0 if packets left the model too
-    late for the figures to be believed. `meter` is told ten times a second what goes over the links.
+    late for the figures to be believed. `meter` is told ten times a second what goes over the links. `ready` gets what
+    changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`).
     """
     if seed is not None:
         scenario = scenario.with_seed(seed)
     with Folder(out or default_place(scenario.name, scenario.run_id("real"))) as folder:
         words = None if command is None else list(command)
-        results = scenario._core.emulate(words, folder.path("trace.pcapng"), progress, meter)
+        controls: list[Control] = []
+
+        def tell(core: _core.Control) -> None:
+            controls.append(Control(core))
+            if ready:
+                ready(controls[0])
+
+        results = scenario._core.emulate(words, folder.path("trace.pcapng"), progress, meter, tell if ready else None)
         if results.outcome == "stopped":
             raise Interrupted(f"{scenario.name}: interrupted, nothing was written")
         code = results.exit_code or 0
-        more = {"outcome": results.outcome, "run_command": words, "exit_code": results.exit_code}
+        made = keep(controls[0] if controls else None, folder)
+        more = {"outcome": results.outcome, "run_command": words, "exit_code": results.exit_code, **made}
         return save(folder, scenario, results, "real", more=more), code

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from airloom import _core
+from airloom.control import Control, keep
 from airloom.errors import LabError, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Lab:
         self._core: _core.Lab | None = None
         self._outside: _core.Outside | None = None
         self._folder: Folder | None = None
+        self._control: Control | None = None
         #: The figures of the run, once the block is left.
         self.summary: dict[str, float] = {}
         #: The run, once the block is left, if a folder was asked for.
@@ -108,6 +110,7 @@ class Lab:
             capture = self._folder.path("trace.pcapng")
         try:
             self._core = _core.Lab(self.scenario._core, capture)
+            self._control = Control(self._core.control)
             self._host = self._host or self._core.hosts[0]
             if self._enter:
                 self._outside = self._core.enter(self._host)
@@ -132,7 +135,8 @@ class Lab:
                 if folder and kind is None:
                     from airloom.run import save
 
-                    self.results = save(folder, self.scenario, results, "real", more={"outcome": results.outcome})
+                    more = {"outcome": results.outcome, **keep(self._control, folder)}
+                    self.results = save(folder, self.scenario, results, "real", more=more)
         finally:
             if folder:
                 folder.__exit__(kind, error, trace)
@@ -144,6 +148,16 @@ class Lab:
 
         understood = self.scenario.understood
         return {name: addresses(understood, name) for name in _names(understood)}
+
+    @property
+    def control(self) -> Control:
+        """Changes its links while it lasts, and says how they are: `lab.control.change("radio", state="down")`.
+
+        The run folder, if there is one, then has `replay.json`: the scenario whose timeline makes the same changes.
+        """
+        if self._control is None:
+            raise RunError("a laboratory is there inside its `with` block only")
+        return self._control
 
     def popen(
         self,

@@ -16,6 +16,7 @@ use airloom_drive::virtual_time::Until;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use crate::control::PyControl;
 use crate::errors::drive_error;
 use crate::results::PyResults;
 use crate::scenario::PyScenario;
@@ -26,6 +27,7 @@ type Outcome = Result<(Results, Report), DriveError>;
 #[pyclass(name = "Lab", module = "airloom._core", frozen)]
 pub struct PyLab {
     hosts: Mutex<Option<Hosts>>,
+    control: real_time::Control,
     engine: Mutex<Option<JoinHandle<Outcome>>>,
     stop: Arc<AtomicBool>,
 }
@@ -51,7 +53,7 @@ impl PyLab {
         let told = Mutex::new(told);
         let work = move || {
             let until = Until::Elapsed(FOR_EVER);
-            let ready = move |hosts| drop(tell.send(hosts));
+            let ready = move |hosts, control| drop(tell.send((hosts, control)));
             let go_on = |_, _, _: &_| !seen.load(Ordering::Relaxed);
             real_time::emulate_and_tell(&understood, None, until, &run_id, capture.as_deref(), ready, go_on)
         };
@@ -69,7 +71,9 @@ impl PyLab {
             }
         };
         match hosts {
-            Ok(hosts) => Ok(PyLab { hosts: Mutex::new(Some(hosts)), engine: Mutex::new(Some(engine)), stop }),
+            Ok((hosts, control)) => {
+                Ok(PyLab { hosts: Mutex::new(Some(hosts)), control, engine: Mutex::new(Some(engine)), stop })
+            }
             // The sender is gone without a word: it failed.
             Err(_) => match py.detach(|| engine.join()) {
                 Ok(Err(error)) => Err(drive_error(py, error)),
@@ -82,6 +86,12 @@ impl PyLab {
     #[getter]
     fn hosts(&self) -> PyResult<Vec<String>> {
         Ok(self.living()?.names().to_vec())
+    }
+
+    /// What changes its links.
+    #[getter]
+    fn control(&self) -> PyControl {
+        PyControl(self.control.clone())
     }
 
     /// Starts a program in a host; `variables` are `NAME=VALUE` octets, `standard` the descriptors of its standard

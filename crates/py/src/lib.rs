@@ -7,6 +7,7 @@ mod analyze;
 mod batch;
 mod capabilities;
 mod columns;
+mod control;
 mod errors;
 mod lab;
 mod registry;
@@ -33,6 +34,8 @@ mod _core {
     use crate::capabilities::capabilities;
     #[pymodule_export]
     use crate::columns::PyColumn;
+    #[pymodule_export]
+    use crate::control::PyControl;
     #[pymodule_export]
     use crate::errors::{DriveError, ScenarioError, WapError};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! `Scenario`: a scenario as understood, and its runs.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use airloom_base::{Instant, Outbox};
@@ -8,6 +9,7 @@ use airloom_drive::{run, virtual_time};
 use airloom_world::scenario::{Document, RecordKind, Registries, Scenario, Until};
 use pyo3::prelude::*;
 
+use crate::control::PyControl;
 use crate::errors::{drive_error, scenario_error};
 use crate::results::PyResults;
 use crate::watch::Watch;
@@ -124,7 +126,8 @@ impl PyScenario {
     /// Runs it in real time: `command` in the first real host, or without one until the scenario says. `capture` and
     /// `progress` as in `simulate`; `progress` is called ten times a second, and so is `meter` with nanoseconds, octets
     /// sent and received so far, packets dropped, PDUs sent again, octets in the longest queue, and the radio's state.
-    #[pyo3(signature = (command = None, capture = None, progress = None, meter = None))]
+    /// `ready` gets a `Control` of the run when its hosts are there.
+    #[pyo3(signature = (command = None, capture = None, progress = None, meter = None, ready = None))]
     fn emulate(
         &self,
         py: Python<'_>,
@@ -132,6 +135,7 @@ impl PyScenario {
         capture: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
         meter: Option<Py<PyAny>>,
+        ready: Option<Py<PyAny>>,
     ) -> PyResult<PyResults> {
         let mut reading = Meter::default();
         let until = match self.0.run.until {
@@ -141,18 +145,27 @@ impl PyScenario {
         let mut watch = Watch::new(progress, 1);
         let capture = self.capture(capture);
         let run_id = self.run_id("real");
-        let results = py.detach(|| {
+        let (results, not_ready) = py.detach(|| {
+            let not_ready = RefCell::new(None);
+            let tell = |control| {
+                let Some(ready) = &ready else { return };
+                let told = Python::attach(|py| ready.call1(py, (PyControl(control),)).map(drop));
+                *not_ready.borrow_mut() = told.err();
+            };
             let look = |now: Instant, backlog: u64, records: &Outbox| {
                 if let Some(meter) = &meter {
                     reading.look(backlog, records);
                     watch.tell(meter, now, &reading);
                 }
-                watch.look(now)
+                watch.look(now) && not_ready.borrow().is_none()
             };
             let command = command.as_deref();
-            real_time::emulate_and_tell(&self.0, command, until, &run_id, capture.as_deref(), |_| {}, look)
+            let tell = |_, control| tell(control);
+            let results =
+                real_time::emulate_and_tell(&self.0, command, until, &run_id, capture.as_deref(), tell, look);
+            (results, not_ready.into_inner())
         });
-        if let Some(raised) = watch.raised {
+        if let Some(raised) = watch.raised.or(not_ready) {
             return Err(raised);
         }
         let (results, report) = results.map_err(|e| drive_error(py, e))?;

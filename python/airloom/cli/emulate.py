@@ -63,6 +63,19 @@ def emulate(
     watch: Annotated[
         bool, typer.Option("--watch", help="Show rates, queue and radio state in the terminal's title, or on stderr.")
     ] = False,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control",
+            help="Show the links and their states, and release and set them up with keys. COMMAND reads nothing then.",
+        ),
+    ] = False,
+    control_page: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="The same as a page on this port of loopback; 0: any free port."
+        ),
+    ] = None,
     strict: Annotated[
         str | None,
         typer.Option(
@@ -79,7 +92,9 @@ def emulate(
     ] = False,
 ) -> None:
     """Runs COMMAND in the first real host, prints the link's figures, and passes the exit code on."""
+    from airloom.cli.control import views
     from airloom.cli.meter import meter
+    from airloom.control import REPLAY
     from airloom.emulation import emulate as run
     from airloom.emulation import find
     from airloom.run import with_records
@@ -90,17 +105,27 @@ def emulate(
     if record:
         read = with_records(read, *(kind.strip() for kind in record.split(",")))
     label = _label(read)
-    words = command or _shell(read, label)
+    # The keys are for the links then, and not for a shell.
+    words = command or (None if control else _shell(read, label))
     try:
-        with interruptible(), _stdout_is_for_json(as_json), _prompt(label), meter(label, watch) as shown:
-            done, code = run(read, words, seed=seed, out=out, meter=shown)
+        with (
+            interruptible(),
+            _stdout_is_for_json(as_json),
+            _prompt(label),
+            meter(label, watch and not control) as shown,
+            views(control, control_page) as ready,
+        ):
+            done, code = run(read, words, seed=seed, out=out, meter=shown, ready=ready)
     except DriveError as error:
         say_error(str(error))
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.
         raise typer.Exit(_WRAPPER_FAILED if error.exit_code == 4 else error.exit_code) from None
     known = Path(name).is_file() or name in shipped()
     kind = "bearers" if name in reference_names() else "presets"
-    _show(done, as_json, then=f"airloom run {quoted(name)}" if known else f"airloom list {kind} {quoted(name)}")
+    then = f"airloom run {quoted(name)}" if known else f"airloom list {kind} {quoted(name)}"
+    if "changes" in done.manifest:
+        then = f"airloom run {quoted(done.folder / REPLAY)}"
+    _show(done, as_json, then)
     if bound_us is not None and (why := _exceeds(done, bound_us)):
         say_error(f"--strict {strict}: {why}; the command's own exit code was {code}")
         code = _BOUND_EXCEEDED

@@ -1,0 +1,70 @@
+//! `Control`: changes the links of a run in real time.
+
+use airloom_base::{Direction, Instant};
+use airloom_drive::real_time::control::{self, Refused};
+use pyo3::prelude::*;
+
+use crate::errors::{DriveError, scenario_error};
+
+/// Target, state, whether it is in service or will be, and by direction (uplink first) frames, errors and octets.
+type Row = (String, &'static str, bool, Option<[(u64, u64, u64); 2]>);
+
+/// Changes the links of a run that goes on.
+#[pyclass(name = "Control", module = "airloom._core", frozen)]
+pub struct PyControl(pub(crate) control::Control);
+
+fn refused(py: Python<'_>, why: &Refused) -> PyErr {
+    match why {
+        Refused::Change(error) => scenario_error(py, error),
+        _ => {
+            let raised = DriveError::new_err(why.to_string());
+            match raised.value(py).setattr("exit_code", 4) {
+                Ok(()) => raised,
+                Err(e) => e,
+            }
+        }
+    }
+}
+
+fn nanoseconds(at: Instant) -> u64 {
+    at.as_nanos()
+}
+
+#[pymethods]
+impl PyControl {
+    /// Makes a change: `target` as in a timeline, `set` its table as JSON. The nanosecond at which it was made.
+    fn change(&self, py: Python<'_>, target: &str, set: &str) -> PyResult<u64> {
+        let set = serde_json::from_str(set).unwrap_or(serde_json::Value::Null);
+        py.detach(|| self.0.change(target, &set)).map(nanoseconds).map_err(|why| refused(py, &why))
+    }
+
+    /// How all links and their parts are, and at which nanosecond.
+    fn look(&self, py: Python<'_>) -> PyResult<(u64, Vec<Row>)> {
+        let (at, readings) = py.detach(|| self.0.look()).map_err(|why| refused(py, &why))?;
+        let row = |reading: control::Reading| {
+            let condition = reading.condition;
+            let passed = condition.passed.map(|passed| {
+                Direction::BOTH.map(|d| passed[d as usize]).map(|p| (p.frames, p.errors, p.octets))
+            });
+            (reading.target, condition.state, condition.is_wanted, passed)
+        };
+        Ok((nanoseconds(at), readings.into_iter().map(row).collect()))
+    }
+
+    /// Ends the run, as if it had come to its end by itself.
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    /// The changes that were made, as entries of a timeline: JSON.
+    #[getter]
+    fn timeline(&self) -> String {
+        self.0.timeline().to_string()
+    }
+
+    /// The scenario whose timeline makes them too: JSON that can be read back.
+    #[getter]
+    fn replay(&self) -> String {
+        self.0.replay().to_json().to_string()
+    }
+}

@@ -1,0 +1,45 @@
+"""`airloom emulate --control` and `--control-page`: views of a run's live control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from airloom.cli.terminal import say
+
+if TYPE_CHECKING:
+    from airloom.control import Control
+    from airloom.control.desk import Desk
+
+
+class _View(Protocol):
+    def start(self, desk: Desk) -> None: ...
+
+
+@contextmanager
+def views(at_keyboard: bool, port: int | None) -> Iterator[Callable[[Control], None] | None]:
+    """The views that are wanted; they begin when what is given back is called with the control of a run."""
+    if not at_keyboard and port is None:
+        yield None
+        return
+    from airloom.control.desk import Desk
+    from airloom.control.keyboard import keyboard
+    from airloom.control.page import Page
+
+    wanted: list[_View] = []
+    with ExitStack() as back:
+        if port is not None:
+            page = Page(port)
+            back.callback(page.close)
+            wanted.append(page)
+            say(f"control page: {page.address}")
+        if at_keyboard:
+            wanted.append(back.enter_context(keyboard()))
+
+        def ready(control: Control) -> None:
+            desk = Desk(control)
+            for view in wanted:
+                view.start(desk)
+
+        yield ready

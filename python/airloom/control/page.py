@@ -1,0 +1,183 @@
+"""The view in a browser: one small page on loopback, for whoever was told its address.
+
+Everything on the machine can reach a loopback port, and any web page that is open in a browser here can send requests
+to it. So what reads or changes the run needs a token, which stands behind the `#` of the address and goes in a header
+that other pages cannot set; and requests that were meant for another name, or come from another page, are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import Any
+
+from airloom.control.desk import Desk
+from airloom.errors import UsageError
+
+#: The header that carries the token.
+TOKEN = "X-Airloom-Token"
+#: Octets of the longest change.
+_LONGEST = 4096
+#: Seconds for a request to come in, and requests at a time.
+_PATIENCE_S = 10
+_MOST = 32
+
+
+class Page:
+    """Serves the page until it is closed."""
+
+    def __init__(self, port: int) -> None:
+        """Takes the port, or any free one if it is 0; answers once there is a desk."""
+        self._token = secrets.token_urlsafe(24)
+        try:
+            self._server = _Server(port, self._token)
+        except OSError as error:
+            raise UsageError(f"--control-page {port}: {error.strerror or error}") from None
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where to point a browser; whoever has it controls the run."""
+        return f"http://127.0.0.1:{self._server.server_port}/#{self._token}"
+
+    def start(self, desk: Desk) -> None:
+        """Begins."""
+        self._server.desk = desk
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends; the port is free again."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # An address in use is one in use: nobody shall share the port with us.
+    allow_reuse_address = True
+    desk: Desk
+
+    def __init__(self, port: int, token: str) -> None:
+        self.token = token
+        self._places = threading.BoundedSemaphore(_MOST)
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.names = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that went away is none of the run's business."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _PATIENCE_S
+    server_version = "airloom"
+    sys_version = ""
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing: the terminal belongs to the run."""
+
+    def do_GET(self) -> None:
+        if not self._is_for_us():
+            self._answer(403, {"error": "this is not the name of this page"})
+        elif self.path == "/":
+            self._page()
+        elif self.path != "/state":
+            self._answer(404, {"error": "there is no such page"})
+        elif self._may():
+            self._answer(200, _state(self.server.desk))
+
+    def do_POST(self) -> None:
+        if not self._is_for_us() or not self._is_from_us():
+            self._answer(403, {"error": "this request comes from another page"})
+        elif self.path != "/change":
+            self._answer(404, {"error": "there is no such page"})
+        elif self._may():
+            self._change()
+
+    def _is_for_us(self) -> bool:
+        """Was it meant for this name? Another one that leads here is somebody's trick."""
+        return self.headers.get("Host", "") in self.server.names
+
+    def _is_from_us(self) -> bool:
+        """Does no other page send it?"""
+        origin = self.headers.get("Origin")
+        if origin is not None and origin.removeprefix("http://") not in self.server.names:
+            return False
+        return self.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
+
+    def _may(self) -> bool:
+        given = self.headers.get(TOKEN, "").encode("latin-1", "replace")
+        if secrets.compare_digest(given, self.server.token.encode()):
+            return True
+        self._answer(403, {"error": "the token is missing or wrong: use the whole address that airloom printed"})
+        return False
+
+    def _change(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdecimal() or int(length) > _LONGEST:
+            self._answer(413, {"error": f"a change has at most {_LONGEST} octets"})
+            return
+        try:
+            change = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            change = None
+        if not isinstance(change, dict) or not isinstance(change.get("target"), str):
+            self._answer(400, {"error": "expected an object with target and set"})
+            return
+        said = self.server.desk.change(change["target"], change.get("set"))
+        self._answer(200, {"said": said, **_state(self.server.desk)})
+
+    def _page(self) -> None:
+        nonce = secrets.token_urlsafe(16)
+        text = (resources.files("airloom.control") / "page.html").read_text(encoding="utf-8")
+        policy = (
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        self._send(200, "text/html; charset=utf-8", text.replace("NONCE", nonce).encode(), policy)
+
+    def _answer(self, status: int, said: dict[str, Any]) -> None:
+        octets = json.dumps(said).encode()
+        self._send(status, "application/json", octets, "default-src 'none'; frame-ancestors 'none'")
+
+    def _send(self, status: int, kind: str, octets: bytes, policy: str) -> None:
+        self.send_response(status)
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(octets)),
+            "Content-Security-Policy": policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-store",
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(octets)
+
+
+def _state(desk: Desk) -> dict[str, Any]:
+    at, rows = desk.look()
+    return {
+        "at_s": at,
+        "over": desk.is_over,
+        "said": desk.said,
+        "rows": [{**row._asdict(), "verb": row.verb} for row in rows],
+    }
