@@ -73,6 +73,11 @@ class Run:
         return self._table("pages")
 
     @cached_property
+    def objects(self) -> pl.DataFrame:
+        """One row per object of each page: its waterfall; only if the scenario records it."""
+        return self._table("objects")
+
+    @cached_property
     def states(self) -> pl.DataFrame:
         """One row per stay in a radio state, and air time."""
         return self._table("states")

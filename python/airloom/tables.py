@@ -22,12 +22,13 @@ SORTED_BY = {
     "packets": "t_ns",
     "flows": "open_ns",
     "pages": "start_ns",
+    "objects": "known_ns",
     "states": "t_ns",
     "congestion": "t_ns",
 }
 
 #: Tables that are there only if the scenario asks for them.
-OPTIONAL = ("packets", "congestion")
+OPTIONAL = ("packets", "objects", "congestion")
 
 _ROWS_PER_GROUP = 1_000_000
 

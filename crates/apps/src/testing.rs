@@ -313,6 +313,11 @@ impl<A: App, B: App> Pair<A, B> {
         Pair { a, b, net, started: false }
     }
 
+    /// Asks for the objects of pages.
+    pub(crate) fn ask_objects(&mut self) {
+        self.net.records.ask_objects(true);
+    }
+
     /// Lets everything happen that happens until `end`, and says when the last thing did.
     pub(crate) fn run_until(&mut self, end: Instant) -> Instant {
         let mut records = std::mem::take(&mut self.net.records);

@@ -205,6 +205,61 @@ pub struct PageRecord {
     pub failed: u32,
 }
 
+/// Where an object of a page came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectSource {
+    /// It was fetched.
+    Network,
+    /// The browser had it.
+    Cache,
+    /// It was not to be had.
+    Failed,
+}
+
+impl ObjectSource {
+    /// As in the `source` column of the objects table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ObjectSource::Network => "network",
+            ObjectSource::Cache => "cache",
+            ObjectSource::Failed => "failed",
+        }
+    }
+}
+
+/// One object of a page: a row of its waterfall.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectRecord {
+    /// Number of the page load, as in its [`PageRecord`].
+    pub page: u32,
+    /// Its place on the page, from 0.
+    pub object: u32,
+    /// What was loaded.
+    pub url: String,
+    /// Host that loaded it.
+    pub client: String,
+    /// When the browser knew that it needs it.
+    pub known: Instant,
+    /// When the request was given to a connection, the last time if it was asked for again.
+    pub asked: Option<Instant>,
+    /// When the first octet of its answer arrived.
+    pub first_byte: Option<Instant>,
+    /// When it had arrived, or was given up.
+    pub done: Instant,
+    /// Octets of the body.
+    pub bytes: u64,
+    /// Status of the answer.
+    pub status: Option<u16>,
+    /// The connection it came by.
+    pub flow: Option<u32>,
+    /// Which request of that connection it was, from 1.
+    pub request: Option<u32>,
+    /// Connections that failed on it.
+    pub failures: u16,
+    /// Where it came from.
+    pub source: ObjectSource,
+}
+
 /// A stay in a radio state, or air time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateRecord {
@@ -256,6 +311,8 @@ pub enum Record {
     Flow(FlowRecord),
     /// See [`PageRecord`].
     Page(PageRecord),
+    /// See [`ObjectRecord`].
+    Object(ObjectRecord),
     /// See [`StateRecord`].
     State(StateRecord),
     /// See [`CongestionRecord`].
@@ -268,6 +325,7 @@ pub struct Outbox {
     packets_on: bool,
     facts_on: bool,
     congestion_on: bool,
+    objects_on: bool,
     points: Vec<PointInfo>,
     last_packet: u64,
     last_flow: u32,
@@ -305,6 +363,14 @@ impl Outbox {
     pub fn ask_facts(&mut self, facts: bool, congestion: bool) {
         self.facts_on = facts;
         self.congestion_on = congestion;
+    }
+    /// Asks for the objects of pages.
+    pub fn ask_objects(&mut self, objects: bool) {
+        self.objects_on = objects;
+    }
+    /// Are the objects of pages wanted?
+    pub fn wants_objects(&self) -> bool {
+        self.objects_on
     }
     /// Is anything wanted at any point?
     #[inline]
@@ -373,6 +439,7 @@ impl Outbox {
             packets_on: self.packets_on,
             facts_on: self.facts_on,
             congestion_on: self.congestion_on,
+            objects_on: self.objects_on,
             points: self.points.clone(),
             ..Outbox::default()
         }

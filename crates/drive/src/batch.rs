@@ -151,7 +151,9 @@ pub fn simulate<'s>(
             }
         };
         scenario.run.seed = one.seed;
-        scenario.run.record.retain(|kind| *kind == RecordKind::Congestion && tables.contains(&"congestion"));
+        scenario.run.record.retain(|kind| {
+            matches!(kind, RecordKind::Congestion | RecordKind::Objects) && tables.contains(&kind.name())
+        });
         if one.rate {
             scenario.run.record.push(RecordKind::Packets);
             scenario.run.points = Some(vec!["*.ip".to_owned()]);

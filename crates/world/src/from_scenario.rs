@@ -136,6 +136,7 @@ impl Scenario {
             (rows && wanted, octets && wanted && is_view)
         });
         b.records().ask_facts(true, run.records(RecordKind::Congestion));
+        b.records().ask_objects(run.records(RecordKind::Objects));
     }
 }
 

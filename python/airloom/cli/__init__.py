@@ -16,6 +16,7 @@ from airloom.cli import (
     energy,
     load,
     monitor,
+    pages,
     python,
     report,
     run,
@@ -78,6 +79,7 @@ app.command(
 )(python.python)
 app.command("doctor", help=doctor.HELP)(doctor.doctor)
 app.add_typer(study.app, name="study", help=study.HELP)
+app.add_typer(pages.app, name="pages", help=pages.HELP)
 app.add_typer(serve.app, name="serve", help=serve.HELP)
 app.add_typer(wap.app, name="wap", help=wap.HELP)
 app.add_typer(wwp.app, name="wwp", help=wwp.HELP)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from airloom.sweep.runner import Progress, Runner
 
 #: Tables that can be kept of every run besides the summary; packets are too many: ask for folders.
-TABLES = ("pages", "flows", "states", "congestion")
+TABLES = ("pages", "objects", "flows", "states", "congestion")
 
 #: With `until_ci`: the fewest seeds, the most, and by how much their number grows between two looks.
 FEWEST_SEEDS = 30

@@ -1,12 +1,14 @@
 //! The application: pages one after another, objects to connections, failures and results.
 
 use airloom_base::random::Stream;
+use airloom_base::record::ObjectSource;
 use airloom_base::{App, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 
 use super::cache::Cache;
 use super::connection::{Connection, Offer};
 use super::lane::{Asked, Exchange, Progress};
+use super::log::{Log, Seen};
 use super::servers::{Pool, Servers, Whereabouts};
 use super::{Config, Http};
 use crate::pages::{FORM, Job, Loads, Page, Plan};
@@ -15,7 +17,7 @@ use crate::times::Times;
 /// The client.
 pub struct Client {
     config: Config,
-    host: String,
+    log: Log,
     servers: Servers,
     plan: Plan,
     page: Option<Page>,
@@ -70,6 +72,9 @@ impl Client {
             let message = "pipelining needs http = \"1.1\" and keep_alive = true";
             return Err(ConfigError::at("pipeline", message));
         }
+        if !config.visit.is_empty() && config.page_set.is_none() {
+            return Err(ConfigError::at("visit", "these are pages of a set: give `page_set`"));
+        }
         if config.timeout.is_zero() {
             return Err(ConfigError::at("timeout", "must be above 0s"));
         }
@@ -79,7 +84,7 @@ impl Client {
         let plan = Plan::new(&config.list(), stream)?;
         Ok(Client {
             servers: Servers::new(&config, places, plan.listed())?,
-            host: places.host.to_owned(),
+            log: Log::new(places.host),
             wake: plan.next(),
             plan,
             page: None,
@@ -120,7 +125,8 @@ impl Client {
         let Some(page) = self.page.take() else { return };
         let objects = self.plan.objects(&page);
         let authority = objects.first().map_or("", |first| &self.servers.of(first).authority);
-        self.results.pages.ended(cx, &page, objects, authority, &self.host);
+        self.results.pages.ended(cx, &page, objects, authority, self.log.client());
+        self.log.page_ended();
         self.plan.ended(cx.now);
         if self.config.per_page {
             self.hang_up(cx, net);
@@ -150,7 +156,7 @@ impl Client {
     }
 
     /// What the page wants now comes out of the cache, or waits for a connection of its pool.
-    fn sort_out(&mut self, cx: &Cx) {
+    fn sort_out(&mut self, cx: &mut Cx) {
         let Some(page) = &mut self.page else { return };
         while let Some(job) = page.take() {
             let object = &self.plan.objects(page)[job.object as usize];
@@ -159,6 +165,8 @@ impl Client {
             let may_be_kept = self.cache.is_used() && object.posts().is_none() && !object.changes();
             if may_be_kept && self.cache.find(&address(&server.authority, object.path())).is_some() {
                 self.results.cached += 1;
+                let seen = Seen { source: ObjectSource::Cache, job, exchange: None, flow: None };
+                self.log.object(cx, page, &self.plan, &self.servers, &seen);
                 page.settle(job.object, true, cx.now);
             } else {
                 self.servers.pools[pool].waiting.push_back(job);
@@ -190,7 +198,7 @@ impl Client {
         }
         if own().count() < self.servers.pools[pool].most && self.has_room(cx, net) {
             let socket = net.connect(cx, self.servers.pools[pool].to);
-            let streams = net.streams(socket);
+            let (streams, flow) = (net.streams(socket), net.flow(socket));
             self.results.connections += 1;
             if let Some(page) = &mut self.page {
                 page.connections += 1;
@@ -198,7 +206,7 @@ impl Client {
             // The first request may always be put on it, whether it persists afterwards or not.
             self.connections.push(Connection::new(
                 socket,
-                pool,
+                (pool, flow),
                 streams,
                 self.config.streams,
                 self.config.persists(),
@@ -272,7 +280,7 @@ impl Client {
                 Progress::Complete(exchange) => self.complete(cx, net, place, exchange),
                 Progress::Broken => {
                     net.reset(cx, socket);
-                    self.lost(cx.now, place);
+                    self.lost(cx, place);
                 }
             }
         }
@@ -298,18 +306,22 @@ impl Client {
         if let Some(first) = exchange.first_byte {
             self.results.first_byte.add(first - exchange.asked);
         }
+        let source = if arrived { ObjectSource::Network } else { ObjectSource::Failed };
+        let flow = Some(self.connections[place].flow);
+        let seen = Seen { source, job: exchange.job, exchange: Some(&exchange), flow };
+        self.log.object(cx, page, &self.plan, &self.servers, &seen);
         page.settle(exchange.job.object, arrived, cx.now);
         let connection = &self.connections[place];
         if !connection.persists() {
             net.finish(cx, connection.socket);
-            self.lost(cx.now, place);
+            self.lost(cx, place);
         }
     }
 
     /// The connection is of no more use: what it did not answer is asked for again, or has failed.
-    fn lost(&mut self, now: Instant, place: usize) {
+    fn lost(&mut self, cx: &mut Cx, place: usize) {
         let connection = self.connections.swap_remove(place);
-        let pool = connection.pool;
+        let (pool, flow) = (connection.pool, connection.flow);
         let unanswered = connection.unanswered();
         let Some(page) = &mut self.page else { return };
         for (exchange, blame) in unanswered.into_iter().rev() {
@@ -319,7 +331,10 @@ impl Client {
             //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
             if exchange.posts || job.failures > self.config.retries {
                 self.results.failed += 1;
-                page.settle(job.object, false, now);
+                let seen =
+                    Seen { source: ObjectSource::Failed, job, exchange: Some(&exchange), flow: Some(flow) };
+                self.log.object(cx, page, &self.plan, &self.servers, &seen);
+                page.settle(job.object, false, cx.now);
             } else {
                 self.results.asked_again += 1;
                 self.servers.pools[pool].waiting.push_front(job);
@@ -339,7 +354,7 @@ impl Client {
             if closed.is_none() {
                 net.finish(cx, socket);
             }
-            self.lost(cx.now, place);
+            self.lost(cx, place);
         }
     }
 }
@@ -383,7 +398,7 @@ impl App for Client {
             } else {
                 net.finish(cx, connection.socket);
             }
-            self.lost(cx.now, place);
+            self.lost(cx, place);
         }
         self.go_on(cx, net);
     }

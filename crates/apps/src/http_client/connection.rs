@@ -10,6 +10,10 @@ pub(super) struct Connection {
     pub(super) socket: SocketId,
     /// The pool it belongs to.
     pub(super) pool: usize,
+    /// Its number in the records.
+    pub(super) flow: u32,
+    /// Requests that it was given.
+    asked: u32,
     /// May it be written to?
     is_open: bool,
     lanes: Vec<Lane>,
@@ -40,7 +44,7 @@ impl Connection {
     /// association, of which at most `most` are used.
     pub(super) fn new(
         socket: SocketId,
-        pool: usize,
+        (pool, flow): (usize, u32),
         streams: Option<u16>,
         most: u16,
         persists: bool,
@@ -51,6 +55,8 @@ impl Connection {
         Connection {
             socket,
             pool,
+            flow,
+            asked: 0,
             // Data may leave with the cookie, before the association is there (RFC 9260, 5.1).
             is_open: is_association,
             lanes: (0..count).map(|n| Lane::new(socket.with_stream(n), is_association)).collect(),
@@ -96,7 +102,8 @@ impl Connection {
     /// Asks for something on one of its streams.
     pub(super) fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets, lane: usize, job: Job, asked: Asked) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
-        lane.ask(cx.now, job, asked);
+        self.asked = self.asked.saturating_add(1);
+        lane.ask(cx.now, self.asked, job, asked);
         if self.is_open {
             lane.write(cx, net);
         }

@@ -15,6 +15,8 @@ use crate::pages::Job;
 pub(super) struct Exchange {
     pub(super) job: Job,
     pub(super) asked: Instant,
+    /// Which request of its connection it is, from 1.
+    pub(super) request: u32,
     /// Is it a POST?
     pub(super) posts: bool,
     pub(super) first_byte: Option<Instant>,
@@ -86,12 +88,20 @@ impl Lane {
     }
 
     /// Puts a request behind those that wait.
-    pub(super) fn ask(&mut self, now: Instant, job: Job, asked: Asked) {
+    pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) {
         let Asked { request, posts } = asked;
         self.asked += 1;
         self.reader.expect(if posts { Method::Post } else { Method::Get });
         self.unsent.push_back(request);
-        self.waiting.push_back(Exchange { job, asked: now, posts, first_byte: None, status: 0, got: 0 });
+        self.waiting.push_back(Exchange {
+            job,
+            asked: now,
+            request: number,
+            posts,
+            first_byte: None,
+            status: 0,
+            got: 0,
+        });
     }
 
     /// Writes what there is room for.

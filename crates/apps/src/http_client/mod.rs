@@ -30,6 +30,7 @@ mod cache;
 mod client;
 mod connection;
 mod lane;
+mod log;
 mod servers;
 #[cfg(test)]
 mod tests;
@@ -44,7 +45,7 @@ pub use client::Client;
 pub use servers::Whereabouts;
 
 use crate::pages::List;
-pub use crate::pages::{Detailed, Model, Object, Traffic};
+pub use crate::pages::{Detailed, Model, Object, PageSet, Traffic};
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -104,6 +105,10 @@ pub struct Config {
     /// Pages drawn from a model of web traffic, loaded as `pages` are: other ones with each seed, and the same for every
     /// protocol.
     pub traffic: Option<Traffic>,
+    /// Pages out of a file that `airloom pages` made, or a set that is built in (`"news-2004"`). They are loaded as `pages` are.
+    pub page_set: Option<PageSet>,
+    /// Pages of the set by their number, from 1, in the order of visits; all of them if not given.
+    pub visit: Vec<u32>,
     /// How often everything that is listed is loaded.
     pub repeat: u32,
     /// Pause between two listed pages.
@@ -142,6 +147,8 @@ impl Default for Config {
             objects: Vec::new(),
             pages: Vec::new(),
             traffic: None,
+            page_set: None,
+            visit: Vec::new(),
             repeat: 1,
             think: Duration::ZERO,
             parsing: Duration::ZERO,
@@ -159,7 +166,8 @@ impl Config {
     fn list(&self) -> List<'_> {
         let Config { objects, pages, traffic, repeat, think, parsing, start, spread, .. } = self;
         let (repeat, think, parsing, start, spread) = (*repeat, *think, *parsing, *start, *spread);
-        List { objects, pages, traffic: traffic.as_ref(), repeat, think, parsing, start, spread }
+        let set = self.page_set.as_ref().map(|set| (set, self.visit.as_slice()));
+        List { objects, pages, traffic: traffic.as_ref(), set, repeat, think, parsing, start, spread }
     }
 
     /// Does a connection carry more than one object?

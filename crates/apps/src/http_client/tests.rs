@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use airloom_base::law::{Kind, Law};
-use airloom_base::record::{PageRecord, Record};
+use airloom_base::record::{ObjectRecord, ObjectSource, PageRecord, Record};
 use airloom_base::units::Octets;
 use airloom_base::{App, Duration};
 
@@ -397,6 +397,57 @@ fn servers_that_are_not_there_and_orders_that_cannot_be_are_refused() {
     assert!(circle.is_some_and(|said| said.starts_with("objects: `/x`: `after` is the place")));
     let none = Config { total_connections: Some(0), ..config(at("a", "/")) };
     assert!(path(none, None).is_some_and(|said| said.starts_with("total_connections")));
+}
+
+#[test]
+fn a_set_is_visited_and_each_object_written_down() {
+    let config = |visit: &[u32]| Config {
+        page_set: serde_json::from_value(serde_json::json!("news-2004")).unwrap(),
+        visit: visit.to_vec(),
+        cache: Octets(1_000_000),
+        cache_object: Some(Octets(2_000)),
+        repeat: 2,
+        ..Config::default()
+    };
+    let mut pair = pair(config(&[3, 1]));
+    pair.ask_objects();
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["pages", "failed", "pages_failed"]), [4.0, 0.0, 0.0]);
+    let objects: Vec<ObjectRecord> = pair
+        .records()
+        .facts
+        .iter()
+        .filter_map(|record| if let Record::Object(object) = record { Some(object.clone()) } else { None })
+        .collect();
+    let of_pages: u32 = pages(&pair).iter().map(|page| page.objects).sum();
+    assert_eq!(objects.len(), of_pages as usize);
+    assert!(objects[0].url.starts_with("http://") && objects[0].url.contains("/page-3.html?octets="));
+    let cached = objects.iter().filter(|o| o.source == ObjectSource::Cache).count();
+    assert_eq!(cached as f64, pair.summary()["from_cache"]);
+    assert!(cached > 0);
+    for object in &objects {
+        assert!(object.known <= object.done);
+        match object.source {
+            ObjectSource::Network => {
+                let (asked, first) = (object.asked.unwrap(), object.first_byte.unwrap());
+                assert!(object.known <= asked && asked < first && first <= object.done, "{object:?}");
+                assert!(object.bytes > 0 && object.status == Some(200) && object.flow.is_some());
+            }
+            ObjectSource::Cache => assert_eq!((object.asked, object.flow), (None, None)),
+            ObjectSource::Failed => panic!("{object:?}"),
+        }
+    }
+    // What the first round has fetched and is small is not fetched in the second.
+    let mut seen = std::collections::BTreeSet::new();
+    let fetched =
+        objects.iter().filter(|o| o.asked.is_some() && !o.url.contains("visit=") && o.bytes <= 2_000);
+    assert!(fetched.clone().count() > 10);
+    assert!(fetched.into_iter().all(|o| seen.insert(&o.url)));
+    // Each connection's requests are counted from 1.
+    let of_one: Vec<_> =
+        objects.iter().filter(|o| o.flow == objects[0].flow).filter_map(|o| o.request).collect();
+    assert!(of_one.iter().copied().eq(1..=of_one.len() as u32), "{of_one:?}");
+    assert!(made(Config { page_set: None, ..config(&[1]) }).is_err());
 }
 
 #[test]

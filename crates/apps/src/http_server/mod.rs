@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `/<size>` gives that many octets (`/200kB`, `/10240`), a table in the scenario gives other paths their sizes, and
-//! `/` is a page that says so. Paths that end with `.wml` or `.html` (`/10kB.wml`) are decks and pages of that size
+//! `/` is a page that says so. A query with `octets=` and a number gives that many whatever the path is: so are objects of a
+//! page set asked for. Paths that end with `.wml` or `.html` (`/10kB.wml`) are decks and pages of that size
 //! (`documents.rs`), which a gateway can compile or convert. The octets of an object are a fixed function of its path: a
 //! real client that fetches it twice gets the same file.
 //!

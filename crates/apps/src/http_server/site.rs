@@ -25,8 +25,14 @@ pub(super) enum Object {
 
 /// The object at `path` (with or without a query), and its media type.
 pub(super) fn find(config: &Config, path: &[u8]) -> Option<(Object, &'static str)> {
-    let path = path.split(|b| matches!(b, b'?' | b'#')).next().unwrap_or_default();
     let path = std::str::from_utf8(path).ok()?;
+    let path = path.split('#').next().unwrap_or_default();
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    // What belongs to a page set says how large it is.
+    if let Some(octets) = query.split('&').find_map(|word| word.strip_prefix("octets=")) {
+        let source = random::derive(0, path) as u32;
+        return Some((Object::Filler { source, size: size(octets)? }, media_type(path)));
+    }
     let size = match config.objects.get(path) {
         Some(size) => size.0,
         None if path == "/" => return Some((Object::Text(index(config)), "text/html")),
@@ -115,6 +121,14 @@ mod tests {
         for none in ["/-1", "/+1", "/1 MB x", "/none", "//1", "1", "", "*", "/99999999999999999999MB"] {
             assert_eq!(filler_size(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn a_query_may_say_the_size() {
+        assert_eq!(filler_size("/a/b.gif?octets=45"), Some(45));
+        assert_eq!(filler_size("/?x=1&octets=2000&visit=3"), Some(2000));
+        assert_eq!(filler_size("/10?octets=-1"), None);
+        assert_eq!(find(&Config::default(), b"/x.html?octets=9").unwrap().1, "text/html");
     }
 
     #[test]

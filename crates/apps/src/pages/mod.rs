@@ -7,6 +7,7 @@ mod loads;
 mod object;
 mod page;
 mod plan;
+mod set;
 mod traffic;
 
 use std::net::IpAddr;
@@ -16,6 +17,7 @@ pub(crate) use object::FORM;
 pub use object::{Detailed, Object};
 pub(crate) use page::{Job, Page};
 pub(crate) use plan::{List, Plan};
+pub use set::PageSet;
 pub use traffic::{Model, Traffic};
 
 /// `host` and `port` as they stand between `http://` and the path.

@@ -11,6 +11,8 @@ pub(crate) struct Job {
     pub(crate) object: u32,
     /// How often a connection failed on it.
     pub(crate) failures: u16,
+    /// Since when it is known to be needed.
+    pub(crate) known: Instant,
 }
 
 /// How an object of a page becomes known.
@@ -63,7 +65,7 @@ impl Page {
                         .objects
                         .push(object);
                 }
-                None => waiting.push_back(Job { object, failures: 0 }),
+                None => waiting.push_back(Job { object, failures: 0, known: start }),
             }
         }
         Page {
@@ -112,9 +114,9 @@ impl Page {
     /// The objects that are known by now wait to be asked for.
     pub(crate) fn go_on(&mut self, now: Instant) {
         while self.next().is_some_and(|at| at <= now) {
-            let Some((_, by)) = self.parsed.pop_first() else { return };
+            let Some((known, by)) = self.parsed.pop_first() else { return };
             let objects = self.held.remove(&by).map(|held| held.objects).unwrap_or_default();
-            self.waiting.extend(objects.into_iter().map(|object| Job { object, failures: 0 }));
+            self.waiting.extend(objects.into_iter().map(|object| Job { object, failures: 0, known }));
         }
     }
 

@@ -5,9 +5,10 @@ use airloom_base::{ConfigError, Duration, Instant};
 
 use super::page::Naming;
 use super::traffic::{Drawing, Drawn};
-use super::{Object, Page, Traffic};
+use super::{Object, Page, PageSet, Traffic};
 
 /// What a scenario says of pages; the keys are the same in every browser.
+#[derive(Clone, Copy)]
 pub(crate) struct List<'a> {
     /// Objects of one page, all known from the start.
     pub(crate) objects: &'a [Object],
@@ -15,6 +16,8 @@ pub(crate) struct List<'a> {
     pub(crate) pages: &'a [Vec<Object>],
     /// Pages drawn from a model.
     pub(crate) traffic: Option<&'a Traffic>,
+    /// Pages of a set, and which of them.
+    pub(crate) set: Option<(&'a PageSet, &'a [u32])>,
     /// How often everything that is listed is loaded.
     pub(crate) repeat: u32,
     /// Pause between two pages of a list.
@@ -59,9 +62,16 @@ impl Plan {
             return Err(ConfigError::at("repeat", "must be at least 1"));
         }
         let given = [("objects", !list.objects.is_empty()), ("pages", !list.pages.is_empty())];
-        let given = given.into_iter().chain([("traffic", list.traffic.is_some())]).filter(|(_, is)| *is);
+        let others = [("traffic", list.traffic.is_some()), ("page_set", list.set.is_some())];
+        let given = given.into_iter().chain(others).filter(|(_, is)| *is);
         if let Some((key, _)) = given.skip(1).last() {
-            return Err(ConfigError::at(key, "give one of `objects`, `pages` and `traffic`"));
+            return Err(ConfigError::at(key, "give one of `objects`, `pages`, `traffic` and `page_set`"));
+        }
+        if let Some((set, visit)) = list.set {
+            let pages = set.pages(visit)?;
+            let list = List { pages: &pages, set: None, ..*list };
+            check(&list).map_err(|error| ConfigError::at("page_set", error.message))?;
+            return Ok(Plan::of_list(&list, start));
         }
         check(list)?;
         let Some(traffic) = list.traffic else { return Ok(Plan::of_list(list, start)) };

@@ -188,7 +188,7 @@ impl Config {
         let Config { objects, pages, traffic, repeat, think, start, spread, .. } = self;
         let (repeat, think, start, spread) = (*repeat, *think, *start, *spread);
         let parsing = Duration::ZERO;
-        List { objects, pages, traffic: traffic.as_ref(), repeat, think, parsing, start, spread }
+        List { objects, pages, traffic: traffic.as_ref(), set: None, repeat, think, parsing, start, spread }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod congestion;
 mod flows;
+mod objects;
 mod packets;
 mod pages;
 mod runs;
@@ -17,6 +18,7 @@ use airloom_base::{Outbox, Station};
 
 use congestion::Congestion;
 use flows::Flows;
+use objects::Objects;
 use packets::Packets;
 use pages::Pages;
 use runs::Runs;
@@ -85,6 +87,7 @@ pub struct Tables {
     packets: Packets,
     flows: Flows,
     pages: Pages,
+    objects: Objects,
     states: States,
     congestion: Congestion,
     left_out: LeftOut,
@@ -97,6 +100,7 @@ struct LeftOut {
     packets: bool,
     flows: bool,
     pages: bool,
+    objects: bool,
     states: bool,
     congestion: bool,
 }
@@ -109,6 +113,7 @@ impl Tables {
             packets: left_out("packets"),
             flows: left_out("flows"),
             pages: left_out("pages"),
+            objects: left_out("objects"),
             states: left_out("states"),
             congestion: left_out("congestion"),
         };
@@ -145,6 +150,7 @@ impl Tables {
             match record {
                 Record::Flow(flow) if !left_out.flows => self.flows.push(flow),
                 Record::Page(page) if !left_out.pages => self.pages.push(page),
+                Record::Object(object) if !left_out.objects => self.objects.push(object),
                 Record::State(state) if !left_out.states => self.states.push(state),
                 Record::Congestion(sample) if !left_out.congestion => self.congestion.push(sample),
                 _ => {}
@@ -157,12 +163,13 @@ impl Tables {
         std::mem::take(&mut self.packets).into_columns()
     }
 
-    /// The tables by name: `packets`, `flows`, `pages`, `states`, `congestion`. All are there, empty or not.
+    /// The tables by name: `packets`, `flows`, `pages`, `objects`, `states`, `congestion`. All are there, empty or not.
     pub fn into_columns(self) -> BTreeMap<&'static str, Vec<Column>> {
         BTreeMap::from([
             ("packets", self.packets.into_columns()),
             ("flows", self.flows.into_columns()),
             ("pages", self.pages.into_columns()),
+            ("objects", self.objects.into_columns()),
             ("states", self.states.into_columns()),
             ("congestion", self.congestion.into_columns()),
         ])

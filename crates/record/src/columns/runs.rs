@@ -9,6 +9,7 @@ use super::{Column, Tables, Values, full};
 pub(super) struct Runs {
     flows: Vec<u32>,
     pages: Vec<u32>,
+    objects: Vec<u32>,
     states: Vec<u32>,
     congestion: Vec<u32>,
 }
@@ -23,6 +24,7 @@ impl Tables {
         let run = run.unwrap_or(DROPPED);
         self.runs.flows.resize(self.flows.end_run(), run);
         self.runs.pages.resize(self.pages.rows(), run);
+        self.runs.objects.resize(self.objects.rows(), run);
         self.runs.states.resize(self.states.rows(), run);
         self.runs.congestion.resize(self.congestion.rows(), run);
     }
@@ -42,6 +44,9 @@ impl Tables {
         }
         if !left_out.pages {
             all.insert("pages", table(runs.pages, self.pages.into_columns()));
+        }
+        if !left_out.objects {
+            all.insert("objects", table(runs.objects, self.objects.into_columns()));
         }
         if !left_out.states {
             all.insert("states", table(runs.states, self.states.into_columns()));

@@ -231,6 +231,7 @@ fn summaries<'a>(name: &'a str, of_part: &[Summaries<'_>], rows: &[(Key, Place)]
 fn sorted_by(table: &str) -> Option<&'static str> {
     match table {
         "pages" => Some("start_ns"),
+        "objects" => Some("known_ns"),
         "flows" => Some("open_ns"),
         "states" | "congestion" => Some("t_ns"),
         _ => None,

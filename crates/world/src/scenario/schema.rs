@@ -239,11 +239,14 @@ pub enum RecordKind {
     Pcapng,
     /// Samples of congestion window and round-trip time.
     Congestion,
+    /// The objects table: a row per object of each page.
+    Objects,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 3] = [RecordKind::Packets, RecordKind::Pcapng, RecordKind::Congestion];
+    pub const ALL: [RecordKind; 4] =
+        [RecordKind::Packets, RecordKind::Pcapng, RecordKind::Congestion, RecordKind::Objects];
 
     /// As in scenario files.
     pub const fn name(self) -> &'static str {
@@ -251,6 +254,7 @@ impl RecordKind {
             RecordKind::Packets => "packets",
             RecordKind::Pcapng => "pcapng",
             RecordKind::Congestion => "congestion",
+            RecordKind::Objects => "objects",
         }
     }
 }

@@ -1,0 +1,77 @@
+"""Pages out of a HAR file: what a browser's developer tools export of a visit, and what `airloom load` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from airloom.errors import UsageError
+from airloom.page_sets.page_set import Page, PageObject, PageSet, checked
+
+#: Objects at least as large as this are taken for ones that are replaced from one visit to the next, as documents are.
+LARGE = 5_000
+
+
+def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
+    """The pages of a HAR file (1.2), an object for each request that was answered.
+
+    Sizes are those that were transferred, where the file says so: content of another coding is larger. With
+    `one_server` all
+    objects are at one; otherwise each is at the host of its address. Which object names which comes from
+    `_initiator`, where
+    Chromium wrote it; otherwise the first names all. Raises `UsageError`, one line.
+    """
+    try:
+        log = json.loads(Path(path).read_text(encoding="utf-8-sig"))["log"]
+        entries = log["entries"]
+        if not isinstance(entries, list):
+            raise TypeError("`entries` is no list")
+        titles = {str(p["id"]): str(p.get("title", "")) for p in log.get("pages", [])}
+        of_page: dict[str, list[Mapping[str, Any]]] = {}
+        for entry in entries:
+            of_page.setdefault(str(entry.get("pageref", "")), []).append(entry)
+        pages = [_page(titles.get(ref, ref), some, one_server) for ref, some in of_page.items()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:200]
+        raise UsageError(f"{path}: this is no HAR file: {said}") from None
+    kept = tuple(page for page in pages if page.objects)
+    return checked(PageSet(f"Visit of {Path(path).name}", f"HAR file {Path(path).name}", kept), path)
+
+
+def _page(title: str, entries: list[Mapping[str, Any]], one_server: bool) -> Page:
+    objects: list[PageObject] = []
+    places: dict[str, int] = {}
+    for entry in sorted(entries, key=lambda e: str(e.get("startedDateTime", ""))):
+        url, answer = str(entry["request"]["url"]), entry["response"]
+        address = urlsplit(url)
+        is_there = 200 <= int(answer["status"]) < 300
+        if address.scheme not in ("http", "https") or not is_there or url in places:
+            continue
+        place = f"{address.path or '/'}{'?' + address.query if address.query else ''}"
+        if not place.isascii() or not place.isprintable() or " " in place:
+            raise ValueError(f"{place[:80]!r} is no path")
+        size = _size(answer)
+        named_by = _named_by(entry, places) if objects else None
+        media = str(answer.get("content", {}).get("mimeType", ""))
+        changes = "html" in media or size >= LARGE
+        server = None if one_server else address.hostname
+        places[url] = len(objects)
+        objects.append(PageObject(place, size, server, named_by or None, changes))
+    return Page(title, tuple(objects))
+
+
+def _size(answer: Mapping[str, Any]) -> int:
+    """Octets of the body as it was transferred."""
+    for octets in (answer.get("bodySize"), answer.get("content", {}).get("size")):
+        if octets is not None and int(octets) >= 0:
+            return int(octets)
+    raise ValueError("an answer without a size")
+
+
+def _named_by(entry: Mapping[str, Any], places: Mapping[str, int]) -> int | None:
+    """The object that names it, where the browser said so and it is on the page."""
+    said = entry.get("_initiator")
+    return places.get(str(said.get("url", ""))) if isinstance(said, Mapping) else None

@@ -1,0 +1,138 @@
+"""A page set in memory, its file, and its numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airloom.errors import UsageError
+
+#: What a file says of itself.
+FORMAT = "airloom page set 1"
+
+#: Most objects of one page, as `http-client` has it.
+MOST_OBJECTS = 10_000
+
+
+@dataclass(frozen=True)
+class PageObject:
+    """One object of a page."""
+
+    path: str
+    #: Octets.
+    size: int
+    #: Host that it is at; `None`: the server of the others.
+    server: str | None = None
+    #: The place on the page of the object that names it; `None`: the first.
+    after: int | None = None
+    #: Is it another one at each visit? Then no cache has it.
+    changes: bool = False
+
+    @property
+    def key(self) -> tuple[str | None, str]:
+        """What makes two objects the same."""
+        return self.server, self.path
+
+    def written(self) -> dict[str, Any]:
+        """As in the file."""
+        said: dict[str, Any] = {"path": self.path, "size": f"{self.size}B"}
+        if self.server is not None:
+            said["server"] = self.server
+        if self.after is not None:
+            said["after"] = self.after
+        if self.changes:
+            said["changes"] = True
+        return said
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: its first object names the others."""
+
+    name: str
+    objects: tuple[PageObject, ...]
+
+    @property
+    def octets(self) -> int:
+        """Octets of all objects."""
+        return sum(o.size for o in self.objects)
+
+    @property
+    def servers(self) -> int:
+        """How many servers they are at."""
+        return len({o.server for o in self.objects})
+
+
+@dataclass(frozen=True)
+class PageSet:
+    """Pages in the order in which they are visited."""
+
+    title: str
+    source: str
+    pages: tuple[Page, ...]
+
+    @property
+    def servers(self) -> list[str]:
+        """The hosts that a scenario needs for it."""
+        return sorted({o.server for page in self.pages for o in page.objects if o.server is not None})
+
+    def text(self) -> str:
+        """Its file: an object a line."""
+        head = {"format": FORMAT, "title": self.title, "source": self.source}
+        lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}," for key, value in head.items()]
+        pages = []
+        for page in self.pages:
+            objects = ",\n".join(json.dumps(o.written(), ensure_ascii=False) for o in page.objects)
+            pages.append(f'{{"name": {json.dumps(page.name, ensure_ascii=False)}, "objects": [\n{objects}]}}')
+        return "{" + "\n".join(lines) + '\n"pages": [\n' + ",\n".join(pages) + "]}\n"
+
+    def write(self, path: Path | str) -> None:
+        """Writes the file, which `page_set` of `http-client` reads."""
+        Path(path).write_text(self.text(), encoding="utf-8")
+
+
+def read(path: Path | str) -> PageSet:
+    """The set in a file. Raises `UsageError`, one line, for what is none."""
+    try:
+        table = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {_line(error)}") from None
+    if not isinstance(table, Mapping) or table.get("format") != FORMAT:
+        raise UsageError(f"{path}: this is no page set: it does not say {FORMAT!r} as its format")
+    try:
+        pages = tuple(_page(page) for page in table["pages"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: this page set is damaged: {_line(error)}") from None
+    return checked(PageSet(str(table.get("title", "")), str(table.get("source", "")), pages), path)
+
+
+def checked(pages: PageSet, where: Path | str) -> PageSet:
+    """The set, if it is one that can be loaded."""
+    if not pages.pages:
+        raise UsageError(f"{where}: there is no page in it")
+    for number, page in enumerate(pages.pages, 1):
+        if not 0 < len(page.objects) <= MOST_OBJECTS:
+            raise UsageError(f"{where}: page {number} has {len(page.objects)} objects; 1 to {MOST_OBJECTS}")
+    return pages
+
+
+def _page(table: Mapping[str, Any]) -> Page:
+    return Page(str(table.get("name", "")), tuple(_object(o) for o in table["objects"]))
+
+
+def _object(table: Mapping[str, Any]) -> PageObject:
+    size = str(table["size"])
+    return PageObject(
+        path=str(table["path"]),
+        size=int(size.removesuffix("B")),
+        server=None if table.get("server") is None else str(table["server"]),
+        after=None if table.get("after") is None else int(table["after"]),
+        changes=bool(table.get("changes", False)),
+    )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,154 @@
+"""Page sets: the model, HAR files, folders, and what `http-client` makes of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from airloom import page_sets
+from airloom.errors import UsageError
+
+BUILT_IN = Path(__file__).parents[2] / "crates/apps/src/pages/news-2004.json"
+
+NETWORK = """
+path = ["mobile", "wire", "origin"]
+[hosts]
+mobile = {{ app = {{ http-client = {{ page_set = "{file}", connections = 4 }} }} }}
+origin = {{ app = "http-server" }}
+[links]
+wire = {{ bearer = "wireline", rate = "1Mbit/s", delay = "20ms" }}
+[run]
+record = ["objects"]
+"""
+
+
+def test_the_built_in_set_is_what_the_model_makes() -> None:
+    assert page_sets.news().text() == BUILT_IN.read_text(encoding="utf-8")
+
+
+def test_the_model_has_the_published_means() -> None:
+    news = page_sets.news()
+    pages, octets = len(news.pages), sum(p.octets for p in news.pages)
+    assert octets / pages == pytest.approx(93_700, rel=0.001)
+    assert sum(p.objects[0].size for p in news.pages) / octets == pytest.approx(0.44, abs=0.001)
+    assert sum(len(p.objects) for p in news.pages) / pages == pytest.approx(25.7, rel=0.02)
+    for page in news.pages:
+        assert len({o.key for o in page.objects}) == len(page.objects)
+        assert page.objects[0].changes
+
+
+def test_another_seed_is_another_site_and_the_same_seed_the_same() -> None:
+    assert page_sets.news(7, 10) == page_sets.news(7, 10)
+    assert page_sets.news(7, 10) != page_sets.news(8, 10)
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    news = page_sets.news(3, 4)
+    news.write(tmp_path / "set.json")
+    assert page_sets.read(tmp_path / "set.json") == news
+
+
+def entry(url: str, octets: int, media: str = "image/gif", **more: object) -> dict[str, object]:
+    answer = {"status": 200, "bodySize": octets, "content": {"size": octets, "mimeType": media}}
+    return {"pageref": "p", "request": {"url": url}, "response": answer, **more}
+
+
+def har(path: Path, entries: list[dict[str, object]]) -> Path:
+    path.write_text(json.dumps({"log": {"pages": [{"id": "p", "title": "a visit"}], "entries": entries}}))
+    return path
+
+
+def test_a_har_file_is_a_page_that_loads(tmp_path: Path) -> None:
+    entries = [
+        entry("http://origin/", 3_000, "text/html"),
+        entry("http://origin/a.css", 500, "text/css"),
+        entry("http://origin/b.gif", 9_000, _initiator={"url": "http://origin/a.css"}),
+        entry("http://origin/b.gif", 9_000),
+    ]
+    pages = page_sets.from_har(har(tmp_path / "visit.har", entries))
+    assert [(o.path, o.size, o.after, o.changes) for o in pages.pages[0].objects] == [
+        ("/", 3_000, None, True),
+        ("/a.css", 500, None, False),
+        ("/b.gif", 9_000, 1, True),
+    ]
+    pages.write(tmp_path / "visit.json")
+    (tmp_path / "run.toml").write_text(NETWORK.format(file=tmp_path / "visit.json"))
+    run = al.load(tmp_path / "run.toml").run(out=tmp_path / "run")
+    assert (run.summary["failed"], run.summary["bytes"]) == (0, 12_500)
+    objects = run.objects.sort("object")
+    assert objects["url"].to_list() == [
+        "http://origin/?octets=3000&visit=1",
+        "http://origin/a.css?octets=500",
+        "http://origin/b.gif?octets=9000&visit=1",
+    ]
+    # What is named by another is known when that one has arrived.
+    assert objects["known_ns"][2] == objects["done_ns"][1]
+    assert run.pages["load_ns"][0] == objects["done_ns"].max() - run.pages["start_ns"][0]
+    # A run is repeated without the file: it keeps what was in it.
+    assert '"path":"/b.gif","size":"9kB"' in json.dumps(run.manifest["scenario"], separators=(",", ":"))
+
+
+def test_a_folder_is_its_pages_and_becomes_one_again(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "i").mkdir(parents=True)
+    (site / "index.html").write_text('<img src="i/a.gif"><img src="/i/a.gif"><img src="none.gif"><script src="x.js">')
+    (site / "i/a.gif").write_bytes(b"x" * 6_000)
+    (site / "x.js").write_bytes(b"y" * 70)
+    pages = page_sets.from_folder(site)
+    assert [(o.path, o.size) for o in pages.pages[0].objects[1:]] == [("/i/a.gif", 6_000), ("/x.js", 70)]
+    page_sets.to_folder(pages, tmp_path / "again")
+    assert (tmp_path / "again/server/i/a.gif").stat().st_size == 6_000
+    assert page_sets.from_folder(tmp_path / "again/server").pages[0].objects[1:] == pages.pages[0].objects[1:]
+
+
+def test_files_of_the_model_have_the_sizes_of_the_model(tmp_path: Path) -> None:
+    news = page_sets.news(5, 3)
+    page_sets.to_folder(news, tmp_path / "site")
+    for page in news.pages:
+        for o in page.objects:
+            assert (tmp_path / "site" / (o.server or "") / o.path[1:]).stat().st_size == o.size
+    with pytest.raises(UsageError, match="is there already"):
+        page_sets.to_folder(news, tmp_path / "site")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no HAR file"),
+        ("[]", "no HAR file"),
+        ('{"log": {}}', "no 'entries'"),
+        ('{"log": {"entries": [1]}}', "no HAR file"),
+        ('{"log": {"entries": [{"request": {"url": "http://a/"}, "response": {"status": 200}}]}}', "without a size"),
+        ('{"log": {"entries": []}}', "there is no page"),
+    ],
+)
+def test_bad_har_files_are_one_line(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.har").write_text(text)
+    with pytest.raises(UsageError, match=says) as error:
+        page_sets.from_har(tmp_path / "bad.har")
+    assert "\n" not in str(error.value)
+    assert str(tmp_path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"format": "airloom page set 1"}', '{"format": "airloom page set 1", "pages": [{}]}']
+)
+def test_bad_sets_are_one_line_in_python_and_in_a_scenario(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(UsageError, match=r"bad\.json") as error:
+        page_sets.read(tmp_path / "bad.json")
+    assert "\n" not in str(error.value)
+    (tmp_path / "run.toml").write_text(NETWORK.format(file=tmp_path / "bad.json"))
+    with pytest.raises(al.ScenarioError, match=r"bad\.json"):
+        al.load(tmp_path / "run.toml")
+
+
+def test_objects_must_have_sizes_and_hosts_be_there(tmp_path: Path) -> None:
+    (tmp_path / "set.json").write_text('{"format": "airloom page set 1", "pages": [{"objects": [{"path": "/"}]}]}')
+    (tmp_path / "run.toml").write_text(NETWORK.format(file=tmp_path / "set.json"))
+    with pytest.raises(al.ScenarioError, match="has no size"):
+        al.load(tmp_path / "run.toml")
+    (tmp_path / "run.toml").write_text(NETWORK.format(file="news-2004"))
+    with pytest.raises(al.ScenarioError, match="there is no host `"):
+        al.load(tmp_path / "run.toml").run(out=tmp_path / "run")
