@@ -1,6 +1,10 @@
 """`airloom load`: real pages in a real browser over modelled links."""
 
 import json
+import os
+import signal
+import threading
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -59,16 +63,82 @@ def test_a_page_is_loaded_with_and_without_a_proxy_and_both_are_reported(tmp_pat
         assert "umts-dch, http-cache" in seen.page.locator("table").inner_text()
 
 
+def two_servers(place: Path) -> tuple[Path, Path]:
+    """The sample page, with every other image on another server."""
+    page, images = place / "page", place / "images"
+    page.mkdir()
+    images.mkdir()
+    write_sample(page)
+    text = (page / "index.html").read_text()
+    for number in range(1, 12, 2):
+        (page / f"{number}.png").rename(images / f"{number}.png")
+        text = text.replace(f'src="{number}.png"', f'src="//images/{number}.png"')
+    (page / "index.html").write_text(text)
+    return page, images
+
+
 @pytest.mark.slow
 @pytest.mark.emulate
 @pytest.mark.parametrize("way", ["none", "split-tcp", "http-cache", "squid"])
-def test_tls_and_http_2_reach_from_end_to_end(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_page_on_two_servers_comes_from_end_to_end(tmp_path: Path, way: str, scheme: str) -> None:
     needs_browser()
     if way == "squid":
         needs("squid")
-    loaded = load_page("https://origin/", "wpt/3g", way, tmp_path / way)
+    page, images = two_servers(tmp_path)
+    loaded = load_page(f"{scheme}://origin/", "wpt/3g", way, tmp_path / way, root=page, others={"images": images})
     assert loaded.seen["error"] is None
-    assert {request["protocol"] for request in loaded.seen["requests"]} == {"h2"}
+    requests = loaded.seen["requests"]
+    # TLS and HTTP/2 reach through a proxy.
+    assert {request["protocol"] for request in requests} == {"h2" if scheme == "https" else "http/1.1"}
+    assert [request["status"] for request in requests] == [200] * 15
+    assert sum(request["url"].startswith(f"{scheme}://images/") for request in requests) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.emulate
+@pytest.mark.parametrize("way", ["split-tcp", "http-cache", "squid"])
+def test_a_gateway_that_is_killed_during_a_page_ends_it_at_once(tmp_path: Path, way: str) -> None:
+    needs_browser()
+    if way == "squid":
+        needs("squid")
+
+    def kill() -> None:
+        while not descendants("page_load.browser"):
+            time.sleep(0.1)
+        time.sleep(5)
+        for pid in descendants("/squid" if way == "squid" else way):
+            os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    # 61 kB take 16 s.
+    slow = {"links.radio.rate": "32kbit/s"}
+    loaded = load_page("http://origin/", "umts-dch", way, tmp_path / "load", overrides=slow)
+    killer.join()
+    # What has come is shown, the rest is missing: no request hangs.
+    assert loaded.seen["error"] is None
+    statuses = [request["status"] for request in loaded.seen["requests"]]
+    assert 1 <= statuses.count(200) < 15
+    assert statuses.count(0) == len(statuses) - statuses.count(200) > 0
+    assert loaded.page_s is not None
+    assert loaded.page_s < 12
+
+
+def descendants(word: str) -> list[int]:
+    """The processes below this one with this word in their command line."""
+    found, parents = {}, {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            found[int(place.name)] = (place / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:  # it ended meanwhile
+            continue
+
+    def is_ours(pid: int) -> bool:
+        return pid == os.getpid() or (pid in parents and is_ours(parents[pid]))
+
+    return [pid for pid, line in found.items() if word in line and is_ours(pid)]
 
 
 def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) -> None:
@@ -78,6 +148,9 @@ def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) ->
         (("http://origin/", "--proxy", "nginx"), "no proxy 'nginx'; valid: none, split-tcp, http-cache, squid"),
         (("http://origin/", "--link", "umts-dsh"), "umts-dch"),
         (("http://origin/", "--site", tmp_path / "nothing"), "is not a folder"),
+        (("http://origin/", "--site", tmp_path, "--site", tmp_path), "NAME="),
+        (("http://origin/", "--site", f"b={tmp_path}", "--site", f"b={tmp_path}"), "b has files already"),
+        (("http://origin/", "--site", f"gateway={tmp_path}"), "cannot be called 'gateway'"),
         (("http://origin/", "--out", tmp_path), "exists"),
         (("http://origin/", "--set", "links.radio.los=1"), "los"),
     ):

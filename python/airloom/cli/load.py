@@ -29,9 +29,14 @@ def load(
         typer.Option(metavar="NAME", help="none, split-tcp, http-cache or squid, in the gateway. May be repeated."),
     ] = None,
     site: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The files that the server has. Default: a sample page.")
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]DIR",
+            help="The files that the server has (default: a sample page); NAME=DIR: those of a further server NAME.",
+        ),
     ] = None,
-    delay: Annotated[str, typer.Option(metavar="TIME", help="Between gateway and server, each way.")] = "20ms",
+    delay: Annotated[str, typer.Option(metavar="TIME", help="Between gateway and servers, each way.")] = "20ms",
+    loss: Annotated[float, typer.Option(metavar="P", help="Of datagrams there, each way.", min=0, max=1)] = 0.0,
     setting: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of the links.")] = 1,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long a page may take.")] = 120.0,
@@ -48,6 +53,7 @@ def load(
     if folder.exists():
         raise UsageError(f"{folder} exists: choose another --out, or move it away")
     overrides = common.overrides(setting or [])
+    root, others = _sites(site or [])
     loads = []
     try:
         for of_link in link or ["umts-dch"]:
@@ -56,7 +62,17 @@ def load(
                 if place.exists():
                     raise UsageError(f"{of_link} with {way} is asked for twice")
                 found = load_page(
-                    url, of_link, way, place, root=site, delay=delay, seed=seed, timeout_s=timeout, overrides=overrides
+                    url,
+                    of_link,
+                    way,
+                    place,
+                    root=root,
+                    others=others,
+                    delay=delay,
+                    loss=loss,
+                    seed=seed,
+                    timeout_s=timeout,
+                    overrides=overrides,
                 )
                 loads.append(found)
                 took = found.seen["error"] if found.page_s is None else f"{found.page_s:.2f} s"
@@ -86,3 +102,22 @@ def load(
         ]
         print_table(["load", "page (s)", "requests", "times are"], rows)
     say(f"results in {quoted(folder)}   next: open {quoted(folder / 'report.html')}")
+
+
+def _sites(words: list[str]) -> tuple[Path | None, dict[str, Path]]:
+    """The files of the first server, and of further ones."""
+    root: Path | None = None
+    others: dict[str, Path] = {}
+    for word in words:
+        name, equals, folder = word.partition("=")
+        if not equals or Path(word).exists():
+            if root is not None:
+                raise UsageError(
+                    f"--site {word}: the files of origin are {root} already; a further server: NAME={word}"
+                )
+            root = Path(word)
+        elif name in others:
+            raise UsageError(f"--site {word}: {name} has files already")
+        else:
+            others[name] = Path(folder)
+    return root, others

@@ -16,7 +16,6 @@ _TIMING = """() => {
     url: e.name, kind: e.initiatorType, start: e.startTime, dns: e.domainLookupStart, connect: e.connectStart,
     connected: e.connectEnd, secure: e.secureConnectionStart, request: e.requestStart, response: e.responseStart,
     end: e.responseEnd, octets: e.transferSize, body: e.encodedBodySize, protocol: e.nextHopProtocol,
-    status: e.responseStatus,
   });
   const [page] = performance.getEntriesByType("navigation");
   const paint = Object.fromEntries(performance.getEntriesByType("paint").map(p => [p.name, p.startTime]));
@@ -54,6 +53,9 @@ def load(job: dict[str, Any]) -> dict[str, Any]:
             frames.append((event["metadata"]["timestamp"], base64.b64decode(event["data"])))
             session.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
 
+        # A page is not told the statuses of other servers' answers.
+        statuses: dict[str, int] = {}
+        page.on("response", lambda response: statuses.update({response.url: response.status}))
         session.on("Page.screencastFrame", shown)
         session.send("Page.startScreencast", {"format": "jpeg", "quality": 60, "maxWidth": 320, "maxHeight": 240})
         found: dict[str, Any] = {"error": None, "marked": mark()}
@@ -63,6 +65,8 @@ def load(job: dict[str, Any]) -> dict[str, Any]:
             page.wait_for_function("performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
             page.wait_for_timeout(300)
             found |= page.evaluate(_TIMING)
+            for request in found["requests"]:
+                request["status"] = statuses.get(request["url"], 0)
         except Error as error:
             found["error"] = str(error).splitlines()[0]
         found["version"] = browser.version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,27 +15,12 @@ from urllib.parse import urlsplit
 
 import airloom
 from airloom.errors import RunError, Unsupported, UsageError
-from airloom.page_load.site import site
+from airloom.page_load.site import Authority, site
 from airloom.page_load.ways import PORT, WAYS, Way, program
 from airloom.scenario import Scenario, parse, toml_value
 
-#: The laboratory; the links' other keys follow.
-_SCENARIO = """\
-title = {title}
-path = ["mobile", "radio", "gateway", "internet", "origin"]
-
-[hosts]
-mobile = {{ real = true }}
-gateway = {gateway}
-origin = {{ real = true, command = {command} }}
-
-[links]
-radio = {radio}
-internet = {{ bearer = "wireline", delay = "{delay}" }}
-
-[run]
-record = ["packets"]
-"""
+#: What a server's name may look like: that of a host and, with `internet-` before it, of a link.
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 #: Asks a port of the own host until it is open.
 _WAIT = """\
@@ -75,15 +61,17 @@ def load_page(
     folder: Path,
     *,
     root: Path | None = None,
+    others: Mapping[str, Path] | None = None,
     delay: str = "20ms",
+    loss: float = 0.0,
     seed: int = 1,
     timeout_s: float = 120.0,
     overrides: Mapping[str, object] | None = None,
 ) -> Loaded:
     """Loads `url` (of the host `origin`) in headless Chromium over `link`, a bearer or a preset, on a way of `WAYS`.
 
-    `root` holds the files of the server, by default a sample page; `delay` is that between gateway and server, each
-    way.
+    `root` holds the files of the server, by default a sample page; `others` are further servers that the page may name,
+    each with its files. `delay` and `loss` are those between the gateway and each server, each way.
     Raises `Unsupported` (exit code 3) if a program is missing.
     """
     chosen = _way(way)
@@ -91,26 +79,32 @@ def load_page(
     secure = where.scheme == "https"
     if where.scheme not in ("http", "https") or where.hostname != "origin" or where.port is not None:
         raise UsageError(f"{url}: the page is at http://origin/... or https://origin/..., the server that is started")
+    roots: dict[str, Path | None] = {"origin": root, **(others or {})}
+    for name in others or {}:
+        if name in ("origin", "mobile", "gateway", "radio", "internet") or not _NAME.fullmatch(name):
+            raise UsageError(f"a further server cannot be called {name!r}")
     if find_spec("playwright") is None:
         raise Unsupported('playwright is not installed: pip install "airloom[browser]"')
     chromium = program("chromium")
     folder = folder.resolve()
     (folder / "shots").mkdir(parents=True)
-    server = site(root, folder, secure=secure)
+    authority = Authority(folder) if secure else None
+    commands = {name: site(name, files, folder, authority) for name, files in roots.items()}
     port = "443" if secure else "80"
-    scenario = _scenario(link, chosen, folder, server.command, port, delay, overrides or {})
     job = {
         "url": url,
         "chromium": chromium,
-        "flags": [*server.flags, *(flag.replace("{port}", port) for flag in chosen.flags)],
+        "flags": [*([authority.flag] if authority else []), *chosen.flags(list(roots), port)],
         "har": str(folder / "load.har"),
         "shots": str(folder / "shots"),
         "timeout_s": timeout_s,
     }
+    scenario = _scenario(link, chosen, folder, commands, port, (delay, loss), overrides or {})
     with airloom.lab(scenario, seed=seed, enter=False, out=folder / "run") as laboratory:
-        _wait(laboratory, "origin", port)
-        if chosen.command is not None:
-            _wait(laboratory, "gateway", str(PORT))
+        for name in roots:
+            _wait(laboratory, name, port)
+        for number in range(chosen.ports(len(roots))):
+            _wait(laboratory, "gateway", str(PORT + number))
         words = [sys.executable, "-m", "airloom.page_load.browser"]
         began = time.time()
         done = laboratory.run(words, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s + 120)
@@ -141,7 +135,13 @@ def _wait(laboratory: airloom.Lab, host: str, port: str) -> None:
 
 
 def _scenario(
-    link: str, way: Way, folder: Path, server: list[str], port: str, delay: str, overrides: Mapping[str, object]
+    link: str,
+    way: Way,
+    folder: Path,
+    servers: Mapping[str, list[str]],
+    port: str,
+    wire: tuple[str, float],
+    overrides: Mapping[str, object],
 ) -> Scenario:
     from airloom.presets import presets
 
@@ -149,13 +149,14 @@ def _scenario(
     radio = {"bearer": link} if found is None else {"bearer": found.bearer, **found.keys}
     gateway: dict[str, object] = {}
     if way.command is not None:
-        words = [word.replace("{port}", port) for word in way.command(folder)]
-        gateway = {"real": True, "command": words}
-    text = _SCENARIO.format(
-        title=toml_value(f"{link}, proxy: {way.name}"),
-        gateway=toml_value(gateway),
-        command=toml_value(server),
-        radio=toml_value(radio),
-        delay=delay,
-    )
+        gateway = {"real": True, "command": way.command(folder, list(servers), port)}
+    hosts = {"mobile": {"real": True}, "gateway": gateway}
+    hosts |= {name: {"real": True, "command": command} for name, command in servers.items()}
+    links: dict[str, object] = {"radio": {**radio, "between": ["mobile", "gateway"]}}
+    delay, loss = wire
+    for name in servers:
+        internet = {"bearer": "wireline", "delay": delay, "loss": loss, "between": ["gateway", name]}
+        links["internet" if name == "origin" else f"internet-{name}"] = internet
+    parts = {"title": f"{link}, proxy: {way.name}", "hosts": hosts, "links": links, "run": {"record": ["packets"]}}
+    text = "".join(f"{key} = {toml_value(value)}\n" for key, value in parts.items())
     return parse(text, f"{link}.toml", overrides)

@@ -10,40 +10,65 @@ import struct
 import subprocess
 import zlib
 from pathlib import Path
-from typing import NamedTuple
 
 from airloom.errors import UsageError
 from airloom.page_load.ways import program
 
 _CONFIG = """\
-daemon off; worker_processes 1; pid {folder}/nginx.pid; {user}
+daemon off; worker_processes 1; pid {folder}/{name}.pid; {user}
 events {{}}
 http {{
   access_log off; {temporary}
   types {{ text/html html htm; text/css css; text/javascript js; image/png png; image/jpeg jpg jpeg; image/gif gif;
            image/svg+xml svg; font/woff2 woff2; }}
   sendfile on;
+  # A browser tells a page nothing about what came from other servers unless they allow it (Resource Timing, 4.5.1).
+  add_header Timing-Allow-Origin *;
   server {{ listen 80; listen [::]:80; root "{root}"; }}
   {secure}
 }}
 """
 
 _SECURE = """server {{ listen 443 ssl http2; listen [::]:443 ssl http2; root "{root}";
-    ssl_certificate {folder}/origin.crt; ssl_certificate_key {folder}/origin.key; }}"""
+    ssl_certificate {folder}/{name}.crt; ssl_certificate_key {folder}/{name}.key; }}"""
 
 
-class Site(NamedTuple):
-    """A server that can be started."""
+class Authority:
+    """The laboratory's certificate authority: a key of its own, which this load's browser trusts and nobody else."""
 
-    command: list[str]
-    #: Words that make Chromium trust the laboratory's key, and no other.
-    flags: list[str]
+    def __init__(self, folder: Path) -> None:
+        """Makes `authority.crt` and its key in `folder`."""
+        self._openssl = program("openssl")
+        self._folder = folder
+        self._certificate, self._key = folder / "authority.crt", folder / "authority.key"
+        self._make(
+            "-x509", "-days", "2", "-subj", "/CN=airloom laboratory", "-keyout", self._key, "-out", self._certificate
+        )
+        public = [self._openssl, "pkey", "-in", str(self._key), "-pubout", "-outform", "der"]
+        der = subprocess.run(public, check=True, capture_output=True).stdout
+        digest = base64.b64encode(hashlib.sha256(der).digest()).decode()
+        #: What makes Chromium trust chains in which this key stands.
+        self.flag = f"--ignore-certificate-errors-spki-list={digest}"
+
+    def certify(self, name: str) -> None:
+        """Makes `NAME.crt`, a chain up to the authority, and `NAME.key`."""
+        request, chain, extensions = (self._folder / f"{name}.{end}" for end in ("csr", "crt", "ext"))
+        self._make("-subj", f"/CN={name}", "-keyout", self._folder / f"{name}.key", "-out", request)
+        extensions.write_text(f"subjectAltName=DNS:{name}\nbasicConstraints=CA:FALSE\n")
+        sign = [self._openssl, "x509", "-req", "-in", request, "-CA", self._certificate, "-CAkey", self._key]
+        sign += ["-CAcreateserial", "-days", "2", "-extfile", extensions]
+        signed = subprocess.run(list(map(str, sign)), check=True, capture_output=True).stdout
+        chain.write_bytes(signed + self._certificate.read_bytes())
+
+    def _make(self, *words: str | Path) -> None:
+        start = [self._openssl, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        subprocess.run([*start, *map(str, words)], check=True, capture_output=True)
 
 
-def site(root: Path | None, folder: Path, *, secure: bool) -> Site:
-    """nginx with the files in `root` (or the sample page); its own files go into `folder`.
+def site(name: str, root: Path | None, folder: Path, authority: Authority | None) -> list[str]:
+    """The command of an nginx for the server `name` with the files in `root` (or the sample page).
 
-    `secure`: it speaks TLS and HTTP/2, too.
+    Its own files go into `folder`. With an authority it speaks TLS and HTTP/2, too.
     """
     nginx = program("nginx")
     if root is None:
@@ -54,42 +79,21 @@ def site(root: Path | None, folder: Path, *, secure: bool) -> Site:
         raise UsageError(f"{root} is not a folder with a page in it")
     elif '"' in str(root.resolve()) or "\n" in str(root.resolve()):
         raise UsageError(f"nginx cannot be told of a folder called {root}")
-    flags: list[str] = []
     block = ""
-    if secure:
-        flags.append(f"--ignore-certificate-errors-spki-list={_certificate(folder)}")
-        block = _SECURE.format(root=root.resolve(), folder=folder)
+    if authority is not None:
+        authority.certify(name)
+        block = _SECURE.format(root=root.resolve(), folder=folder, name=name)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     config = _CONFIG.format(
         folder=folder,
+        name=name,
         root=root.resolve(),
         user="user root;" if os.geteuid() == 0 else "",
-        temporary="".join(f"{kind}_temp_path {folder / kind}; " for kind in kinds),
+        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in kinds),
         secure=block,
     )
-    (folder / "nginx.conf").write_text(config)
-    return Site([nginx, "-e", "stderr", "-c", str(folder / "nginx.conf")], flags)
-
-
-def _certificate(folder: Path) -> str:
-    """Makes a key and a certificate for `origin`; the hash of the key as Chromium asks for it."""
-    openssl = program("openssl")
-    key, certificate = folder / "origin.key", folder / "origin.crt"
-    make = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    make += [
-        "-subj",
-        "/CN=origin",
-        "-addext",
-        "subjectAltName=DNS:origin",
-        "-keyout",
-        str(key),
-        "-out",
-        str(certificate),
-    ]
-    subprocess.run(make, check=True, capture_output=True)
-    public = [openssl, "pkey", "-in", str(key), "-pubout", "-outform", "der"]
-    der = subprocess.run(public, check=True, capture_output=True).stdout
-    return base64.b64encode(hashlib.sha256(der).digest()).decode()
+    (folder / f"{name}.conf").write_text(config)
+    return [nginx, "-e", "stderr", "-c", str(folder / f"{name}.conf")]
 
 
 #: Sizes of the sample page's images, in octets, about: many small ones and a few large.

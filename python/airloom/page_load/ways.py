@@ -21,10 +21,13 @@ class Way(NamedTuple):
 
     name: str
     about: str
-    #: The program in the gateway, given a folder for its files; `None`: the gateway is a simulated router.
-    command: Callable[[Path], list[str]] | None
-    #: Words for Chromium.
-    flags: tuple[str, ...]
+    #: The program in the gateway, given a folder for its files, the servers' names and their port; `None`: the gateway
+    #: is a simulated router.
+    command: Callable[[Path, list[str], str], list[str]] | None
+    #: Words for Chromium, for the same names and port.
+    flags: Callable[[list[str], str], list[str]]
+    #: How many ports from `PORT` on are open in the gateway, for so many servers.
+    ports: Callable[[int], int]
 
 
 _SQUID = """\
@@ -46,7 +49,7 @@ logfile_rotate 0
 """
 
 
-def _squid(folder: Path) -> list[str]:
+def _squid(folder: Path, _servers: list[str], _port: str) -> list[str]:
     # A page is loaded once: what is kept would never be asked for again. Started as root it becomes the user that its
     # package made, who may not write here.
     (folder / "squid.conf").write_text(_SQUID.format(port=PORT))
@@ -56,38 +59,56 @@ def _squid(folder: Path) -> list[str]:
     return ["/bin/sh", "-c", start]
 
 
-def _ours(*words: str) -> list[str]:
-    listen = ["--listen", f"[::]:{PORT}"]
+def _ours(*words: str, number: int = 0) -> list[str]:
+    listen = ["--listen", f"[::]:{PORT + number}"]
     # The laboratory's own addresses.
     for network in ("10.77.0.0/16", "fd00:77::/32"):
         listen += ["--allow-client", network, "--allow-origin", network]
     return [sys.executable, "-m", "airloom", "serve", *words, *listen]
 
 
-#: Only the page's own requests go to the proxy: what a browser asks the internet of its own accord finds no way at all.
-_BY_PROXY = (
-    "--proxy-pac-url=data:application/x-ns-proxy-autoconfig,function FindProxyForURL(url, host) "
-    f"{{ return host == 'origin' ? 'PROXY gateway:{PORT}' : 'DIRECT'; }}",
-)
+def _split_tcp(_folder: Path, servers: list[str], port: str) -> list[str]:
+    """A pair of ports leads to one server: there is a proxy for each."""
+    proxies = [_ours("split-tcp", "--to", f"{name}:{port}", number=n) for n, name in enumerate(servers)]
+    if len(proxies) == 1:
+        return proxies[0]
+    return ["/bin/sh", "-c", " & ".join(map(shlex.join, proxies)) + " & wait"]
+
+
+def _mapped(servers: list[str], port: str) -> list[str]:
+    rules = [f"MAP {name}:{port} gateway:{PORT + n}" for n, name in enumerate(servers)]
+    return [f"--host-resolver-rules={','.join(rules)}"]
+
+
+def _by_proxy(servers: list[str], _port: str) -> list[str]:
+    # Only the page's own requests go to the proxy: what a browser asks the internet of its own accord finds no way.
+    is_ours = " || ".join(f"host == '{name}'" for name in servers)
+    return [
+        "--proxy-pac-url=data:application/x-ns-proxy-autoconfig,function FindProxyForURL(url, host) "
+        f"{{ return {is_ours} ? 'PROXY gateway:{PORT}' : 'DIRECT'; }}"
+    ]
+
 
 #: The ways, by name.
 WAYS = {
     way.name: way
     for way in (
-        Way("none", "no proxy: the gateway passes datagrams on", None, ()),
+        Way("none", "no proxy: the gateway passes datagrams on", None, lambda _servers, _port: [], lambda _: 0),
         Way(
             "split-tcp",
             "airloom serve split-tcp: TCP ends at the gateway, and begins anew",
-            lambda folder: _ours("split-tcp", "--to", "origin:{port}"),
-            ("--host-resolver-rules=MAP origin:{port} gateway:3128",),
+            _split_tcp,
+            _mapped,
+            lambda servers: servers,
         ),
         Way(
             "http-cache",
             "airloom serve http-cache: a forwarding HTTP proxy",
-            lambda folder: _ours("http-cache", "--no-log"),
-            _BY_PROXY,
+            lambda _folder, _servers, _port: _ours("http-cache", "--no-log"),
+            _by_proxy,
+            lambda _: 1,
         ),
-        Way("squid", "Squid as a forwarding HTTP proxy", _squid, _BY_PROXY),
+        Way("squid", "Squid as a forwarding HTTP proxy", _squid, _by_proxy, lambda _: 1),
     )
 }
 
