@@ -175,6 +175,7 @@ def simulate_part(
 def sweep_tables(
     parts: Sequence[bytes], axes: Sequence[tuple[str, Sequence[Any]]], tables: Sequence[str]
 ) -> dict[str, bytes]: ...
+def browse(settings: list[tuple[str, str]], seed: int, nagle: bool, timeout_s: float) -> str: ...
 def serve_http_cache(
     listen: str,
     metrics: str | None,

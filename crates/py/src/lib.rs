@@ -5,6 +5,7 @@
 
 mod analyze;
 mod batch;
+mod browse;
 mod capabilities;
 mod columns;
 mod control;
@@ -30,6 +31,8 @@ mod _core {
     use crate::analyze::analyze_capture;
     #[pymodule_export]
     use crate::batch::{PyPart, simulate_part};
+    #[pymodule_export]
+    use crate::browse::browse;
     #[pymodule_export]
     use crate::capabilities::capabilities;
     #[pymodule_export]

@@ -10,6 +10,7 @@ import typer
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.cli import (
     analyze,
+    browse,
     check,
     doctor,
     emulate,
@@ -66,6 +67,7 @@ app.command("run", help=run.HELP)(run.run)
 app.command("sweep", help=sweep_.HELP)(sweep_.sweep)
 app.command("emulate", help=emulate.HELP)(emulate.emulate)
 app.command("load", help=load.HELP)(load.load)
+app.command("browse", help=browse.HELP)(browse.browse)
 app.command("report", help=report.HELP)(report.report)
 app.command("analyze", help=analyze.HELP)(analyze.analyze)
 app.command("energy", help=energy.HELP)(energy.energy)

@@ -34,7 +34,7 @@ pub(super) struct Core<A> {
     pub(super) is_transparent: bool,
     pub(super) nagle: bool,
     pub(super) connect: Duration,
-    records: Outbox,
+    pub(super) records: Outbox,
     log: Box<dyn FnMut(String)>,
     /// The moment the timing task waits for.
     armed: Option<Instant>,
@@ -61,7 +61,7 @@ impl<A: Served> Core<A> {
         }))
     }
 
-    /// Told when there is no connection any more.
+    /// Told when there is no connection any more, or a client has done what it was started for.
     pub(super) fn empty(&self) -> Rc<Notify> {
         Rc::clone(&self.empty)
     }
@@ -101,7 +101,7 @@ impl<A: Served> Core<A> {
         {
             self.timer.notify_one();
         }
-        if self.net.is_empty() {
+        if self.net.is_empty() || (A::ENDS && self.app.is_done()) {
             self.empty.notify_one();
         }
         (orders, self.net.end())

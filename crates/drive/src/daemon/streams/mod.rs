@@ -9,6 +9,7 @@
 //! Everything is in one thread, so that the application is called directly and nothing is copied from task to task. What an
 //! application does not read stays in the kernel, which holds the sender back; nothing is kept here for it.
 
+mod client;
 mod core;
 mod net;
 mod tasks;
@@ -25,6 +26,7 @@ use tokio::net::TcpSocket;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
+pub use self::client::{Ended, until_done};
 use self::core::Core;
 use super::CannotListen;
 use super::http_face::{self, Call, text};
@@ -36,6 +38,9 @@ use super::stop::Stop;
 pub trait Served: App {
     /// Does it connect to no address but those it has asked for? They are checked when they are looked up, with their name.
     const LOOKS_UP: bool = false;
+
+    /// Is it a client, which ends when it has done what it was started for?
+    const ENDS: bool = false;
 
     /// A name whose addresses it wants.
     fn poll_lookup(&mut self) -> Option<Lookup> {
@@ -50,7 +55,9 @@ pub trait Served: App {
         None
     }
     /// Its numbers for Prometheus.
-    fn numbers(&self) -> String;
+    fn numbers(&self) -> String {
+        String::new()
+    }
 }
 
 /// Who may come.

@@ -31,6 +31,8 @@ pub(super) enum News {
 struct Slot {
     generation: u32,
     is_taken: bool,
+    /// Which connection of all it is, from 0.
+    flow: u32,
     stream: Option<TcpStream>,
     /// Everything was read: it is to be told when there is more.
     wants_read: bool,
@@ -64,6 +66,8 @@ pub(super) struct Net {
     slots: Vec<Slot>,
     free: Vec<u32>,
     open: usize,
+    /// How many connections there have been.
+    flows: u32,
     /// Connections that were asked for.
     asked: Vec<(SocketId, SocketAddr)>,
     /// Whose turn it is: its task looks again by itself.
@@ -80,6 +84,7 @@ impl Net {
             slots: Vec::new(),
             free: Vec::new(),
             open: 0,
+            flows: 0,
             asked: Vec::new(),
             turn: None,
             reads_left: TURN,
@@ -101,8 +106,16 @@ impl Net {
         });
         let slot = &mut self.slots[index as usize];
         let generation = slot.generation;
-        *slot = Slot { generation, is_taken: true, wants_read: true, stream, ..Slot::default() };
+        *slot = Slot {
+            generation,
+            is_taken: true,
+            flow: self.flows,
+            wants_read: true,
+            stream,
+            ..Slot::default()
+        };
         self.open += 1;
+        self.flows = self.flows.wrapping_add(1);
         SocketId { slot: index, generation, stream: 0 }
     }
 
@@ -304,7 +317,7 @@ impl Sockets for Net {
 
     fn send_datagram(&mut self, _cx: &mut Cx, _datagram: Datagram) {}
 
-    fn flow(&self, _socket: SocketId) -> u32 {
-        0
+    fn flow(&self, socket: SocketId) -> u32 {
+        self.slots.get(socket.slot as usize).map_or(0, |slot| slot.flow)
     }
 }

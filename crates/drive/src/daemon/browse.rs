@@ -1,0 +1,74 @@
+//! `airloom browse`: the browser of the simulated network on this machine's TCP.
+
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use airloom_apps::http_client::{Client, Config, Whereabouts};
+use airloom_base::random::Stream;
+use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary, config};
+use serde_json::Value;
+
+use super::streams::{Ended, Served, until_done};
+
+/// Why nothing was loaded.
+#[derive(Debug)]
+pub enum CannotBrowse {
+    /// A setting cannot be used, or a host is not known.
+    Settings(ConfigError),
+    /// The kernel refused.
+    System(io::Error),
+}
+
+/// The browser; it connects to addresses that were looked up for it.
+struct Browser(Client);
+
+impl App for Browser {
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.0.start(cx, net);
+    }
+
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        self.0.handle_event(cx, net, socket, event);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.0.handle_timeout(cx, net);
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.is_done()
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        self.0.summarise(out);
+    }
+}
+
+impl Served for Browser {
+    const LOOKS_UP: bool = true;
+    const ENDS: bool = true;
+}
+
+/// Loads what `settings` of `http-client` say, until all is loaded, `patience` is over or somebody stops it. `seed` decides what is drawn: the same
+/// pages as a simulated host called `browser` draws. Hosts are looked up once, before anything begins.
+///
+/// # Errors
+/// [`CannotBrowse`].
+pub fn browse(settings: &Value, seed: u64, nagle: bool, patience: Duration) -> Result<Ended, CannotBrowse> {
+    let config: Config = config::read(settings).map_err(CannotBrowse::Settings)?;
+    let server = config.server.clone();
+    let places = Whereabouts { server: server.as_deref(), host: "browser", resolve: &address };
+    let stream = |purpose: &str| Stream::new(seed, &format!("browser.app.{purpose}"));
+    let client = Client::new(config, &places, stream).map_err(CannotBrowse::Settings)?;
+    until_done(Browser(client), nagle, patience).map_err(CannotBrowse::System)
+}
+
+/// The first address of a host.
+fn address(name: &str) -> Option<IpAddr> {
+    (name, 0).to_socket_addrs().ok()?.next().map(|at| at.ip())
+}
