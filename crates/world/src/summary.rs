@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use airloom_base::{Cx, Summary};
+use airloom_base::{Cx, Direction, Summary};
 
 use crate::world::World;
 
@@ -117,7 +117,7 @@ impl World {
 
     /// In the order of [`TOTALS`].
     fn totals_of(&self, links: &[Summary]) -> [f64; TOTALS.len()] {
-        let lost: f64 = links.iter().filter_map(|s| s.values.get("lost")).sum();
+        let lost: f64 = links.iter().map(lost_on).sum();
         let (totals, strays) = (&self.totals, self.strays());
         [
             lost + 0.0,
@@ -183,6 +183,16 @@ impl World {
         books.sources = all.iter().map(|(_, source)| *source).collect();
         books.names = all.into_iter().map(|(name, _)| name).collect();
     }
+}
+
+/// Packets that a link lost: on the way, in its queue, or by an element that stands in front of it.
+fn lost_on(link: &Summary) -> f64 {
+    let get = |name: &str| link.values.get(name).copied();
+    let both = |name: &str| -> f64 {
+        Direction::BOTH.iter().filter_map(|d| get(&format!("{}.{name}", d.name()))).sum()
+    };
+    // Wires say it for both directions at once, with what their queues dropped.
+    get("lost").unwrap_or_else(|| both("lost") + both("queue_drops")) + both("vdeldrop_dropped")
 }
 
 /// The values of a part, with the part's number.
