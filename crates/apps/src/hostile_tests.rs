@@ -9,11 +9,12 @@ use crate::bulk::{client, server};
 use crate::ftp;
 use crate::http_client::{self, Client};
 use crate::http_server::Server;
+use crate::striped;
 use crate::testing::{Answerer, Pair, SERVER, Speaker};
 
 /// Random octets that now and then mean something.
 fn octets(stream: &mut Stream) -> Vec<u8> {
-    const WORDS: [&[u8]; 19] = [
+    const WORDS: [&[u8]; 22] = [
         b"GET /100 HTTP/1.1\r\nHost: x\r\n\r\n",
         b"HEAD / HTTP/1.0\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n",
@@ -33,11 +34,14 @@ fn octets(stream: &mut Stream) -> Vec<u8> {
         b"227 (10,0,0,2,0,80)\r\n150 x\r\n",
         b"226 done\r\n",
         b"425-x\r\n",
+        b"STRP\0\0\0\x07\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x20\0",
+        b"\0\0\0\0\0\0\0\0\0\0\0\x05hello",
+        b"\0\0\0\0\0\0\x05\x78\0\0\0\0\0\0\0\0",
     ];
     let mut out = Vec::new();
     for _ in 0..=stream.below(8) {
         if stream.chance(0.8) {
-            out.extend_from_slice(WORDS[stream.below(19) as usize]);
+            out.extend_from_slice(WORDS[stream.below(22) as usize]);
         } else {
             let len = 1 + stream.below(40);
             out.extend((0..len).map(|_| stream.bits() as u8));
@@ -69,6 +73,11 @@ fn servers_outlive_clients_that_say_anything() {
         (ftp.a.hang_up, ftp.net.chop) = (hang_up, chop);
         ftp.run();
         assert_eq!(ftp.net.alive(1), 0, "round {round}: {say:?}");
+        let server = striped::Server::new(striped::ServerConfig::default()).expect("valid");
+        let mut files = Pair::new(Speaker::new(5003, say.clone()), server);
+        (files.a.hang_up, files.net.chop) = (true, chop);
+        files.run();
+        assert_eq!(files.net.alive(1), 0, "round {round}: {say:?}");
     }
 }
 
@@ -107,5 +116,12 @@ fn clients_come_to_an_end_whatever_servers_say() {
         let mut bulk = Pair::new(client, Answerer::new(&answers, 1, true));
         bulk.run();
         assert!(bulk.a.is_done(), "round {round}: {answers:?}");
+
+        let config = striped::Config { port: 80, ..Default::default() };
+        let to = vec![SocketAddr::new(SERVER, 80); 3];
+        let client = striped::Client::new(&config, to, Duration::ZERO, 7).expect("valid");
+        let mut files = Pair::new(client, Answerer::new(&answers, 1, true));
+        files.run();
+        assert!(files.a.is_done(), "round {round}: {answers:?}");
     }
 }

@@ -15,6 +15,7 @@ pub mod net;
 pub mod pages;
 pub mod ping;
 pub mod push;
+pub mod striped;
 #[cfg(test)]
 mod testing;
 mod times;
@@ -33,6 +34,8 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
     Entry::new::<push::Config>("push", push::build),
+    Entry::new::<striped::Config>("striped", striped::build_client),
+    Entry::new::<striped::ServerConfig>("striped-server", striped::build_server),
     Entry::new::<wap_browser::Config>("wap-browser", wap_browser::build),
 ];
 
