@@ -13,6 +13,10 @@ use airloom_world::scenario::Scenario;
 use airloom_world::{PortId, World};
 use bytes::Bytes;
 
+mod ftp;
+
+pub use ftp::ftp;
+
 /// A target: octets in, no answer but not to panic.
 pub type Target = fn(&[u8]);
 
@@ -31,6 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wap_gateway", wap_gateway),
     ("capture", capture),
     ("http2", http2),
+    ("ftp", ftp),
 ];
 
 /// Every parser of the wire crate; what is parsed can be written again.
