@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from phs_multilink import bursts, figures, monitor, outdoor, release, transfers
+from phs_multilink import bursts, by_hand, figures, monitor, outdoor, release, transfers
 
-COMPUTE = {**transfers.COMPUTE, **outdoor.COMPUTE, **release.COMPUTE, **bursts.COMPUTE, **monitor.COMPUTE}
+COMPUTE = {
+    **transfers.COMPUTE,
+    **outdoor.COMPUTE,
+    **release.COMPUTE,
+    **bursts.COMPUTE,
+    **monitor.COMPUTE,
+    **by_hand.COMPUTE,
+}
 FIGURES = figures.FIGURES
 TABLES = figures.TABLES
