@@ -102,9 +102,9 @@ def load_page(
     scenario = _scenario(link, chosen, folder, commands, port, (delay, loss), overrides or {})
     with airloom.lab(scenario, seed=seed, enter=False, out=folder / "run") as laboratory:
         for name in roots:
-            _wait(laboratory, name, port)
+            wait_for(laboratory, name, port)
         for number in range(chosen.ports(len(roots))):
-            _wait(laboratory, "gateway", str(PORT + number))
+            wait_for(laboratory, "gateway", str(PORT + number))
         words = [sys.executable, "-m", "airloom.page_load.browser"]
         began = time.time()
         done = laboratory.run(words, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s + 120)
@@ -123,7 +123,8 @@ def _way(name: str) -> Way:
     return WAYS[name]
 
 
-def _wait(laboratory: airloom.Lab, host: str, port: str) -> None:
+def wait_for(laboratory: airloom.Lab, host: str, port: str) -> None:
+    """Waits until a program in `host` has opened `port`. Raises `RunError` if it does not."""
     try:
         done = laboratory.run(
             [sys.executable, "-c", _WAIT, port], host=host, timeout=90, capture_output=True, text=True
