@@ -65,7 +65,7 @@ impl Response {
             Method::Other(_) => return Response::error(config, 501, after, Some(request)),
             _ => return Response::error(config, 405, after, Some(request)),
         }
-        match site::find(config, request.target_parts().1) {
+        match site::find(config, &request.target_parts().1) {
             None => Response::error(config, 404, after, Some(request)),
             Some((Object::Text(text), media)) => {
                 Response::text(config, 200, media, text, after, Some(request))

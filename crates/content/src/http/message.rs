@@ -1,5 +1,6 @@
 //! Heads of requests and responses.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -165,15 +166,20 @@ pub struct RequestHead {
 impl RequestHead {
     /// Authority and path of the target: `(Some("host"), "/path?query")` for the absolute form, `(None, "/path")`
     /// for the origin form; other forms (`*`, `host:port`) are their own path.
-    pub fn target_parts(&self) -> (Option<&[u8]>, &[u8]) {
+    pub fn target_parts(&self) -> (Option<&[u8]>, Cow<'_, [u8]>) {
         let target = &self.target[..];
-        let Some(scheme) = target.windows(3).position(|w| w == b"://") else { return (None, target) };
+        let Some(scheme) = target.windows(3).position(|w| w == b"://") else { return (None, target.into()) };
         if scheme == 0 || !target[..scheme].iter().all(u8::is_ascii_alphanumeric) {
-            return (None, target);
+            return (None, target.into());
         }
         let rest = &target[scheme + 3..];
         let end = rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
-        let path = if rest[end..].first() == Some(&b'/') { &rest[end..] } else { b"/" };
+        //= RFC 9112 (3.2.1): an empty path is a slash, before a query, too.
+        let path: Cow<'_, [u8]> = match rest[end..].first() {
+            Some(b'/') => (&rest[end..]).into(),
+            Some(_) => [b"/", &rest[end..]].concat().into(),
+            None => b"/"[..].into(),
+        };
         (Some(&rest[..end]), path)
     }
 
@@ -237,11 +243,12 @@ mod tests {
     #[test]
     fn an_absolute_target_overrides_the_host_field() {
         let r = request("http://a.example:81/x?y", "b.example");
-        assert_eq!(r.target_parts(), (Some(&b"a.example:81"[..]), &b"/x?y"[..]));
+        assert_eq!(r.target_parts(), (Some(&b"a.example:81"[..]), b"/x?y"[..].into()));
         assert_eq!(r.authority(), Some(&b"a.example:81"[..]));
         assert_eq!(request("/x?u=http://c/", "b.example").authority(), Some(&b"b.example"[..]));
-        assert_eq!(request("http://a.example", "").target_parts().1, b"/");
-        assert_eq!(request("*", "b.example").target_parts(), (None, &b"*"[..]));
+        assert_eq!(*request("http://a.example", "").target_parts().1, *b"/");
+        assert_eq!(*request("http://a.example?q=1", "").target_parts().1, *b"/?q=1");
+        assert_eq!(request("*", "b.example").target_parts(), (None, b"*"[..].into()));
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub fn of_request(head: &RequestHead, scheme: &str) -> Vec<Line> {
         if let Some(authority) = head.authority() {
             out.push((b":authority".to_vec(), authority.to_vec()));
         }
-        out.push((b":path".to_vec(), head.target_parts().1.to_vec()));
+        out.push((b":path".to_vec(), head.target_parts().1.into_owned()));
     }
     lines(&head.fields, &mut out);
     out
