@@ -66,6 +66,15 @@ fn a_page_comes_through_a_proxy_that_nobody_knows_of() {
     assert!((0.24..0.25).contains(&split["gateway.onward_open_mean_s"]));
 }
 
+/// The server has finished and is long rid of its octets when the proxy still passes them on.
+#[test]
+fn a_server_that_closes_after_its_response_does_not_break_off_what_is_still_on_its_way() {
+    let page = r#"{ app = { http-client = { keep_alive = false, pages = [["/60kB", "/50kB"]] } } }"#;
+    let slow = text(page, SPLIT, SERVER).replace("1Mbit/s", "64kbit/s");
+    let split = run(world_of(&slow)).values;
+    assert_eq!((split["failed"], split["asked_again"], split["gateway.resets"]), (0.0, 0.0, 0.0));
+}
+
 #[test]
 fn octets_come_whole_in_both_directions_and_losses_are_recovered_near_where_they_happen() {
     for (mode, way) in [("get", "gateway.downlink_bytes"), ("put", "gateway.uplink_bytes")] {

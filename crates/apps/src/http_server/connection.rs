@@ -8,9 +8,11 @@ use super::response::{After, Response};
 use super::{Config, Http};
 use crate::net::Alarm;
 
-/// How long the server reads on after it finished its side.
+/// How long the server reads on after it finished its side, before it resets the connection.
 //= RFC 9112 (9.6): a server half-closes, reads on until the client closes or for a while, then closes fully.
-const LINGER: Duration = Duration::from_secs(2);
+// Servers close after a few seconds, but that is no reset: Linux then keeps the connection in FIN-WAIT-2 for 60 s. A proxy that
+// has taken a response off the server and passes it on over a slow link finishes its side that much later.
+const LINGER: Duration = Duration::from_secs(60);
 
 /// What the server counts.
 #[derive(Default)]

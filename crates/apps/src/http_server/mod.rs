@@ -15,7 +15,7 @@
 //! does not read its responses is held back by the transport; nothing is buffered but heads, whose size is limited.
 //! Timers: a connection without a complete request is closed after `idle_timeout`, one that takes no octets of a
 //! response is reset after `stall_timeout`, and after the last response the server finishes its side and reads on
-//! for two seconds (an early full close would reset the connection and destroy what the client has not read). Neither
+//! for a minute (an early full close would reset the connection and destroy what the client has not read). Neither
 //! time runs while a response is still getting on through the transport: on a slow link that takes minutes.
 //!
 //! Over SCTP each stream of an association is served like a connection, but for its end: it has none of its own. A body's end
