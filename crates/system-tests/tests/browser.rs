@@ -19,7 +19,7 @@ fn load(browser: &str, gateway: &str) -> BTreeMap<String, f64> {
             {{ path = "/1kB", server = "images" }},
             {{ path = "/9kB", server = "images", changes = true }},
             {{ path = "/7kB", server = "ads", after = 1 }},
-            "/2kB", "/3kB", "/4kB",
+            "/2kB", "/3kB", "/90kB",
         ]]
         {browser}
         [hosts]
@@ -67,6 +67,14 @@ fn without_keep_alive_each_object_has_a_connection() {
     assert_eq!((alone["mobile.connections"], alone["requests_per_connection"]), (21.0, 1.0));
     let kept = load("", "{}");
     assert!(kept["page_load_s"] < alone["page_load_s"]);
+}
+
+/// Proxy and server are long rid of the last octets when these are still on their way over the radio link.
+#[test]
+fn a_proxy_that_closes_after_its_answer_does_not_break_it_off() {
+    let slow =
+        load("keep_alive = false\nconnections = 2\nproxy = \"gateway\"\nproxy_connections = 8", ADDRESSED);
+    assert_eq!((slow["asked_again"], slow["requests_per_connection"]), (0.0, 1.0));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::tunnel::Tunnel;
 
 /// Octets that are joined before they are written.
 const JOIN: usize = 16 * 1024;
-/// How long what still comes is thrown away after the last answer (RFC 9112, 9.6).
+/// How long what still comes is thrown away on a connection that was idle and is ended (RFC 9112, 9.6).
 const LINGER: airloom_base::Duration = airloom_base::Duration::from_secs(2);
 
 /// The exchange of a client: its socket and the number there.
@@ -203,6 +203,11 @@ pub(super) struct Client {
     has_finished: bool,
     pub(super) has_ended: bool,
     pub(super) moved: Instant,
+    /// How long what still comes is thrown away once our side is finished. Behind an answer, which may be on its way over a slow
+    /// link long after it was written, as long as the client may take nothing of one.
+    linger: airloom_base::Duration,
+    /// Octets of answers that were not acknowledged when that had passed last.
+    under_way: u64,
     pub(super) alarm: Alarm,
     pub(super) tunnel: Option<Box<Tunnel>>,
 }
@@ -221,6 +226,8 @@ impl Client {
             has_finished: false,
             has_ended: false,
             moved: now,
+            linger: LINGER,
+            under_way: 0,
             alarm: Alarm::default(),
             tunnel: None,
         }
@@ -355,6 +362,7 @@ impl HttpCache {
             if closes || is_broken || (self.is_stopping && client.exchanges.is_empty()) {
                 client.is_deaf = true;
                 client.has_finished = true;
+                client.linger = LINGER.max(self.config.stall_timeout);
                 let rest = std::mem::take(&mut client.exchanges);
                 net.finish(cx, socket);
                 self.abandon(cx, net, socket, rest);
@@ -364,6 +372,7 @@ impl HttpCache {
         }
         if client.has_ended && client.exchanges.is_empty() && !client.has_finished {
             client.has_finished = true;
+            client.linger = LINGER.max(self.config.stall_timeout);
             client.is_deaf = true;
             net.finish(cx, socket);
         } else if !had_room && client.exchanges.len() < self.config.client_pipeline as usize {
@@ -393,6 +402,13 @@ impl HttpCache {
             client.moved = cx.now;
             net.finish(cx, socket);
             return self.watch_client(socket);
+        }
+        if client.has_finished {
+            let before = std::mem::replace(&mut client.under_way, net.unacknowledged(socket));
+            if client.under_way > 0 && client.under_way != before {
+                client.moved = cx.now;
+                return self.watch_client(socket);
+            }
         }
         let is_asking = !client.is_deaf && !client.has_finished && client.tunnel.is_none();
         if client.exchanges.is_empty() && is_asking {
@@ -484,7 +500,7 @@ impl super::config::Config {
             return client.moved.max(tunnel.moved) + self.tunnel_timeout;
         }
         if client.has_finished {
-            return client.moved + LINGER;
+            return client.moved + client.linger;
         }
         match client.exchanges.front() {
             None if client.is_idle() => client.moved + self.idle_timeout,
