@@ -1,0 +1,9 @@
+"""From the tables of the sweeps to evidence for each claim. What is near enough is in claims.toml."""
+
+from __future__ import annotations
+
+from umts_proxies import figures, observations, parts, real, tables
+
+COMPUTE = {**observations.COMPUTE, **parts.COMPUTE, **real.COMPUTE}
+FIGURES = {**figures.FIGURES}
+TABLES = {**tables.TABLES}

@@ -1,0 +1,1 @@
+"""Evidence, figures and tables of the study `umts-proxies`."""

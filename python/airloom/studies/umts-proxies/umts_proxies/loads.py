@@ -1,0 +1,88 @@
+"""Numbers out of the sweeps: page times, page by page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from airloom.errors import UsageError
+from airloom.study import Data
+
+Numbers = NDArray[np.float64]
+
+PROXIES = ("none", "TCP", "HTTP")
+MODES = ("no keep-alive", "keep-alive", "pipelining")
+#: One-way delays of the internet (ms) and its losses; the first of each is that of `main`.
+DELAYS = (20, 5, 50, 100, 200, 400)
+LOSSES = (0, 0.005, 0.01, 0.02, 0.05)
+
+
+def rows(data: Data, sweep: str, **where: Any) -> pl.DataFrame:
+    """Pages with these labels, in the order of seeds and of the list. Raises `UsageError` if one was not loaded."""
+    found = data.table(sweep, "pages", **where)
+    clients = found.filter(pl.col("client").cast(pl.String) == "mobile").sort("seed", "page")
+    if missing := clients["load_ns"].null_count():
+        raise UsageError(f"{sweep}: {missing} pages with {where} were not loaded")
+    return clients
+
+
+def times(data: Data, sweep: str, **where: Any) -> Numbers:
+    """Seconds, a number for each page of each seed: what is under the same radio stands at the same place."""
+    return rows(data, sweep, **where)["load_ns"].to_numpy() / 1e9
+
+
+def main(data: Data, proxy: str, http: str) -> Numbers:
+    """Page times at T = 20 ms without loss."""
+    return times(data, "main", proxy=proxy, http=http)
+
+
+def at_delay(data: Data, proxy: str, t: float) -> Numbers:
+    """Page times with keep-alive at a one-way delay (ms) of the internet."""
+    return (
+        first_seeds(data, "delay", main_rows(data, proxy)) if t == DELAYS[0] else times(data, "delay", proxy=proxy, t=t)
+    )
+
+
+def at_loss(data: Data, proxy: str, loss: float) -> Numbers:
+    """Page times with keep-alive at a loss of the internet."""
+    if loss == LOSSES[0]:
+        return first_seeds(data, "loss", main_rows(data, proxy))
+    return times(data, "loss", proxy=proxy, loss=loss)
+
+
+def main_rows(data: Data, proxy: str) -> pl.DataFrame:
+    """Pages with keep-alive at T = 20 ms without loss."""
+    return rows(data, "main", proxy=proxy, http="keep-alive")
+
+
+def first_seeds(data: Data, sweep: str, found: pl.DataFrame) -> Numbers:
+    """Page times of `found` under the seeds that `sweep` has."""
+    seeds = data.table(sweep, "runs")["seed"].unique()
+    return found.filter(pl.col("seed").is_in(seeds.implode()))["load_ns"].to_numpy() / 1e9
+
+
+def per_seed(data: Data, sweep: str, column: str, **where: Any) -> Numbers:
+    """A number of the runs, one for each seed."""
+    return data.per_seed(sweep, "runs", column, **where)
+
+
+def by_page(data: Data, values: Numbers, sweep: str = "main") -> Numbers:
+    """Means over seeds of what stands page by page: one number for each page."""
+    seeds = data.table(sweep, "runs")["seed"].n_unique()
+    return np.asarray(values.reshape(seeds, -1).mean(axis=0), dtype=np.float64)
+
+
+def by_seed(data: Data, values: Numbers, sweep: str = "main") -> Numbers:
+    """The same the other way: a row for each seed, a column for each page."""
+    seeds = data.table(sweep, "runs")["seed"].n_unique()
+    return values.reshape(seeds, -1)
+
+
+def spearman(x: Any, y: Any) -> float:
+    """Rank correlation."""
+    from scipy import stats
+
+    return float(stats.spearmanr(x, y).statistic)

@@ -1,0 +1,217 @@
+"""N01 to N11, N14, N20 to N25: what the slides observe and conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from airloom.study import Data, Evidence, NotSwept, pair, value
+
+from .loads import (
+    DELAYS,
+    LOSSES,
+    MODES,
+    PROXIES,
+    Numbers,
+    at_delay,
+    at_loss,
+    by_seed,
+    first_seeds,
+    main,
+    main_rows,
+    per_seed,
+    rows,
+    spearman,
+    times,
+)
+
+Compute = Callable[[Data], Evidence]
+
+
+def round_trips(data: Data) -> Evidence:
+    """N01: the mean of packets of 1,500 octets."""
+    return value(per_seed(data, "rtt", "rtt_mean_s", size=1500), "s")
+
+
+def modes(proxy: str, first: str, second: str) -> Compute:
+    """Two uses of HTTP with the same proxy."""
+    return lambda data: pair(main(data, proxy, first), main(data, proxy, second), "s")
+
+
+def proxies(first: str, second: str, http: str) -> Compute:
+    """Two proxies with the same use of HTTP."""
+    return lambda data: pair(main(data, first, http), main(data, second, http), "s")
+
+
+def gain(data: Data, proxy: str) -> Numbers:
+    """What a page gains by pipelining."""
+    return main(data, proxy, "keep-alive") - main(data, proxy, "pipelining")
+
+
+def requests(data: Data, proxy: str) -> Numbers:
+    """Requests of a connection of the browser with keep-alive, one number per seed."""
+    return per_seed(data, "main", "mobile.requests_per_connection", proxy=proxy, http="keep-alive")
+
+
+def gain_by_objects(data: Data) -> Evidence:
+    """N10: one rank correlation per seed."""
+    gains = by_seed(data, gain(data, "none"))
+    objects = by_seed(data, rows(data, "main", proxy="none", http="keep-alive")["objects"].to_numpy())
+    return value([spearman(g, o) for g, o in zip(gains, objects, strict=True)], "rank correlation")
+
+
+def slope(x: tuple[float, ...], values: list[Numbers]) -> Numbers:
+    """Least squares over x, page by page."""
+    at = np.asarray(x) - np.mean(x)
+    return np.asarray(at @ np.stack(values) / (at @ at), dtype=np.float64)
+
+
+def delay_slopes(data: Data) -> Evidence:
+    """N11: seconds of page time for each second of delay, from 20 ms on."""
+    at = tuple(t for t in DELAYS if t >= 20)
+    both = [slope(at, [at_delay(data, proxy, t) for t in at]) * 1e3 for proxy in ("TCP", "none")]
+    return pair(both[0], both[1], "s per s")
+
+
+def loss_slopes(data: Data) -> Evidence:
+    """N11: seconds of page time for each per cent of loss."""
+    both = [slope(LOSSES, [at_loss(data, proxy, loss) for loss in LOSSES]) / 100 for proxy in ("TCP", "none")]
+    return pair(both[0], both[1], "s per %")
+
+
+def stacks(sweep: str, first: str, second: str, **where: Any) -> Compute:
+    """N14."""
+    return lambda data: pair(times(data, sweep, proxy=first, **where), times(data, sweep, proxy=second, **where), "s")
+
+
+def share_of_pages(first: tuple[str, str], second: tuple[str, str]) -> Compute:
+    """N20: the share of pages whose time is less at the first of two configurations, one number per seed."""
+
+    def compute(data: Data) -> Evidence:
+        found = by_seed(data, main(data, *first)) < by_seed(data, main(data, *second))
+        return value(found.mean(axis=1), "share")
+
+    return compute
+
+
+def mean_and_median(data: Data) -> Evidence:
+    """N21: do mean and median put the nine configurations into the same order? One number per seed."""
+    all_nine = [by_seed(data, main(data, proxy, http)) for proxy in PROXIES for http in MODES]
+    means, medians = (np.stack([of(x, axis=1) for x in all_nine], axis=1) for of in (np.mean, np.median))
+    return value([spearman(a, b) for a, b in zip(means, medians, strict=True)], "rank correlation")
+
+
+def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], sweep: str) -> Compute:
+    """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
+
+    def compute(data: Data) -> Evidence:
+        means = np.stack([by_seed(data, of(data, "none", x), sweep).mean(axis=1) for x in over], axis=1)
+        return value([spearman(over, row) for row in means], "rank correlation")
+
+    return compute
+
+
+def explained(values: dict[tuple[Any, ...], Numbers]) -> tuple[float, dict[int, float]]:
+    """Shares of the variance of logarithms that a balanced design's factors explain, within pages.
+
+    `values` has the times of the same pages for every combination of labels. Gives the share of all factors together,
+    and that of each by itself, by its place.
+    """
+    cells = {labels: np.log(times) for labels, times in values.items()}
+    stacked = np.stack(list(cells.values()))
+    within = stacked - stacked.mean(axis=0)
+    total = float((within**2).sum())
+    pages = stacked.shape[1]
+    of_cells = float((within.mean(axis=1) ** 2).sum() * pages)
+    single = {}
+    for place in range(len(next(iter(cells)))):
+        labels = {key[place] for key in cells}
+        of = [np.mean([within[n] for n, key in enumerate(cells) if key[place] == label]) for label in labels]
+        single[place] = float(np.square(of).sum()) * pages * len(cells) / len(labels) / total
+    return of_cells / total, single
+
+
+def configuration(data: Data) -> Evidence:
+    """N24: one share per seed."""
+    nine = {(proxy, http): by_seed(data, main(data, proxy, http)) for proxy in PROXIES for http in MODES}
+    seeds = len(next(iter(nine.values())))
+    return value([explained({key: x[n] for key, x in nine.items()})[0] for n in range(seeds)], "share")
+
+
+def more_requests(data: Data) -> Evidence:
+    """N25."""
+    return pair(requests(data, "HTTP"), requests(data, "none"), "requests per connection")
+
+
+def hits(data: Data) -> Evidence:
+    """N25: how much comes out of the proxy's cache."""
+    where = {"proxy": "HTTP", "http": "keep-alive"}
+    of = [per_seed(data, "main", f"gateway.{name}", **where) for name in ("hits", "requests")]
+    return value(of[0] / of[1], "share")
+
+
+def no_cache(data: Data) -> Evidence:
+    """N25: a proxy that keeps nothing against no proxy."""
+    if data.reading != data.default.reading:
+        raise NotSwept("swept at the default only")
+    ours = rows(data, "squid", proxy="no cache", http="keep-alive")
+    direct = rows(data, "main", proxy="none", http="keep-alive").join(ours.select("seed", "page"), on=["seed", "page"])
+    return pair(ours["load_ns"].to_numpy() / 1e9, direct.sort("seed", "page")["load_ns"].to_numpy() / 1e9, "s")
+
+
+def against_direct_at_delay(t: float) -> Compute:
+    """N06, N23."""
+    return lambda data: pair(at_delay(data, "TCP", t), at_delay(data, "none", t), "s")
+
+
+def against_direct_at_loss(loss: float) -> Compute:
+    """N06, N23."""
+    return lambda data: pair(at_loss(data, "TCP", loss), at_loss(data, "none", loss), "s")
+
+
+def twice(data: Data) -> Evidence:
+    """The control: one configuration, made by two sweeps."""
+    return pair(first_seeds(data, "stack", main_rows(data, "none")), times(data, "stack", proxy="no proxy", t=20), "s")
+
+
+COMPUTE: dict[str, Compute] = {
+    "N01.least": round_trips,
+    "N01.most": round_trips,
+    "N02.none": modes("none", "pipelining", "keep-alive"),
+    "N02.tcp": modes("TCP", "pipelining", "keep-alive"),
+    "N02.http": modes("HTTP", "pipelining", "keep-alive"),
+    "N02.without": modes("none", "pipelining", "no keep-alive"),
+    "N03.no-keep-alive": proxies("TCP", "none", "no keep-alive"),
+    "N03.keep-alive": proxies("TCP", "none", "keep-alive"),
+    "N03.pipelining": proxies("TCP", "none", "pipelining"),
+    "N04.time": modes("HTTP", "keep-alive", "no keep-alive"),
+    "N04.requests": lambda data: pair(requests(data, "HTTP"), requests(data, "none"), "requests per connection"),
+    "N05.profile": lambda data: pair(gain(data, "HTTP"), gain(data, "none"), "s"),
+    "N06.delay": against_direct_at_delay(400),
+    "N06.loss": against_direct_at_loss(0.05),
+    "N07": proxies("HTTP", "none", "keep-alive"),
+    "N08": proxies("HTTP", "none", "pipelining"),
+    "N09.none": modes("none", "keep-alive", "no keep-alive"),
+    "N09.tcp": modes("TCP", "keep-alive", "no keep-alive"),
+    "N09.http": modes("HTTP", "keep-alive", "no keep-alive"),
+    "N10": gain_by_objects,
+    "N11.loss": loss_slopes,
+    "N11.delay": delay_slopes,
+    "N14.stack": stacks("stack", "optimised", "plain", t=20),
+    "N14.hsdpa": stacks("hsdpa", "optimised", "no proxy"),
+    "N20.keep-alive": share_of_pages(("none", "keep-alive"), ("none", "no keep-alive")),
+    "N20.proxy": share_of_pages(("HTTP", "keep-alive"), ("none", "no keep-alive")),
+    "N21": mean_and_median,
+    "N22.delay": rises(at_delay, tuple(sorted(DELAYS)), "delay"),
+    "N22.loss": rises(at_loss, LOSSES, "loss"),
+    "N23.well": proxies("TCP", "none", "keep-alive"),
+    "N23.delay": against_direct_at_delay(200),
+    "N23.loss": against_direct_at_loss(0.05),
+    "N24": configuration,
+    "N25.requests": more_requests,
+    "N25.hits": hits,
+    "N25.no-cache": no_cache,
+    "C1": twice,
+}
