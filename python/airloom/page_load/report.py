@@ -156,8 +156,7 @@ def _fall(loaded: Loaded, events: LinkEvents) -> str:
         )
     for row, request in enumerate(requests):
         top = _ROW * (row + 1)
-        where = urlsplit(request["url"])
-        label = (where.path.rsplit("/", 1)[-1] or where.path or "/")[-26:]
+        label = _label(request["url"])
         told = f"{request['url']}, {request['status']}, {request['protocol']}, {number(request['octets'])} octets"
         parts.append(f'<text x="4" y="{top + 11}">{escaped(label)}<title>{escaped(told)}</title></text>')
         for name, begin, stop in phases(request):
@@ -171,6 +170,8 @@ def _fall(loaded: Loaded, events: LinkEvents) -> str:
             path = "".join(f"M{x(at)} {top + 11}v4" for at in within)
             if path:
                 parts.append(f'<path d="{path}" stroke="{colour}" stroke-width="1" fill="none"/>')
+        if not request["status"]:
+            parts.append(f'<text x="{x(request["end"]) + 3}" y="{top + 10}">failed</text>')
     load = x(loaded.seen["load"])
     parts.append(f'<line x1="{load}" x2="{load}" y1="{_ROW}" y2="{height}" stroke="#009e73" stroke-width="2"/>')
     caption = f"{name_of(loaded)}: {len(requests)} requests, loaded after {number(loaded.seen['load'] / 1e3)} s"
@@ -180,3 +181,11 @@ def _fall(loaded: Loaded, events: LinkEvents) -> str:
         f'<svg class="fall" viewBox="0 0 {_WIDE} {height}" role="img" aria-label="{escaped(caption)}">'
         f"{''.join(parts)}</svg></div>"
     )
+
+
+def _label(url: str) -> str:
+    """The last part of the path, behind the host if that is another one than the page's."""
+    where = urlsplit(url)
+    name = where.path.rsplit("/", 1)[-1] or where.path or "/"
+    host = "" if where.hostname == "origin" else f"{where.hostname}/"
+    return (host + name.lstrip("/") if host else name)[-26:]
