@@ -4,6 +4,7 @@ use airloom_base::random::Stream;
 use airloom_base::record::ObjectSource;
 use airloom_base::{App, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
+use airloom_content::http::v2::Priority;
 
 use super::cache::Cache;
 use super::connection::{Connection, Offer};
@@ -11,6 +12,7 @@ use super::lane::{Asked, Exchange, Progress};
 use super::log::{Log, Seen};
 use super::servers::{Pool, Servers, Whereabouts};
 use super::{Config, Http};
+use crate::net;
 use crate::pages::{FORM, Job, Loads, Page, Plan};
 use crate::times::Times;
 
@@ -64,6 +66,7 @@ impl Client {
             ("total_connections", config.total_connections.unwrap_or(1)),
             ("streams", config.streams),
             ("pipeline", config.pipeline),
+            ("h2_streams", config.h2_streams),
         ];
         if let Some((key, _)) = numbers.iter().find(|(_, n)| *n == 0) {
             return Err(ConfigError::at(key, "must be at least 1"));
@@ -74,6 +77,10 @@ impl Client {
         }
         if !config.visit.is_empty() && config.page_set.is_none() {
             return Err(ConfigError::at("visit", "these are pages of a set: give `page_set`"));
+        }
+        net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
+        if config.http == Http::Http2 && config.proxy.is_some() {
+            return Err(ConfigError::at("proxy", "proxies are spoken to in HTTP/1.0 and 1.1"));
         }
         if config.timeout.is_zero() {
             return Err(ConfigError::at("timeout", "must be above 0s"));
@@ -151,7 +158,10 @@ impl Client {
             self.results.requests += 1;
             let connection = &mut self.connections[place];
             connection.deadline = cx.now + self.config.timeout;
-            connection.ask(cx, net, lane, job, asked);
+            if let Some(job) = connection.ask(cx, net, lane, job, asked) {
+                self.servers.pools[pool].waiting.push_front(job);
+                return;
+            }
         }
     }
 
@@ -203,6 +213,11 @@ impl Client {
             if let Some(page) = &mut self.page {
                 page.connections += 1;
             }
+            if self.config.http == Http::Http2 && streams.is_none() {
+                let deadline = cx.now + self.config.timeout;
+                self.connections.push(Connection::multiplexed(socket, (pool, flow), &self.config, deadline));
+                return Some((self.connections.len() - 1, 0));
+            }
             // The first request may always be put on it, whether it persists afterwards or not.
             self.connections.push(Connection::new(
                 socket,
@@ -244,9 +259,13 @@ impl Client {
         match self.config.http {
             Http::Http10KeepAlive => fields.push("Connection", "Keep-Alive"),
             Http::Http11 if !self.config.keep_alive => fields.push("Connection", "close"),
-            Http::Http10 | Http::Http11 => {}
+            Http::Http10 | Http::Http11 | Http::Http2 => {}
         }
-        let version = if self.config.http == Http::Http11 { Version::Http11 } else { Version::Http10 };
+        let version = match self.config.http {
+            Http::Http10 | Http::Http10KeepAlive => Version::Http10,
+            Http::Http11 => Version::Http11,
+            Http::Http2 => Version::Http2,
+        };
         let method = if form.is_some() { Method::Post } else { Method::Get };
         if let Some(form) = &form {
             fields.push("Content-Type", FORM);
@@ -259,12 +278,10 @@ impl Client {
         if let Some(short) = wanted.checked_sub(octets.len()).filter(|short| *short > 0) {
             // "Cookie: " and its line end are 10 octets.
             head.fields.push("Cookie", "c".repeat(short.saturating_sub(10).max(1)));
-            octets.clear();
-            head.emit(&mut octets);
         }
-        let posts = form.is_some();
-        octets.extend_from_slice(&form.unwrap_or_default());
-        Asked { request: octets.into(), posts }
+        let priority =
+            if self.config.priorities { urgency(object.path(), job.object) } else { Priority::default() };
+        Asked { head, posts: form.is_some(), form: form.unwrap_or_default(), priority }
     }
 
     fn place(&self, socket: SocketId) -> Option<usize> {
@@ -278,6 +295,11 @@ impl Client {
             match connection.read(cx, net, socket.stream) {
                 Progress::None => return,
                 Progress::Complete(exchange) => self.complete(cx, net, place, exchange),
+                Progress::Lost(exchange, blame) => {
+                    let from = (connection.pool, connection.flow);
+                    self.again(cx, from, exchange, blame);
+                    self.let_go(cx, net, place);
+                }
                 Progress::Broken => {
                     net.reset(cx, socket);
                     self.lost(cx, place);
@@ -311,8 +333,13 @@ impl Client {
         let seen = Seen { source, job: exchange.job, exchange: Some(&exchange), flow };
         self.log.object(cx, page, &self.plan, &self.servers, &seen);
         page.settle(exchange.job.object, arrived, cx.now);
+        self.let_go(cx, net, place);
+    }
+
+    /// Ends a connection on which nothing more will come.
+    fn let_go(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {
         let connection = &self.connections[place];
-        if !connection.persists() {
+        if connection.has_ended() {
             net.finish(cx, connection.socket);
             self.lost(cx, place);
         }
@@ -322,23 +349,28 @@ impl Client {
     fn lost(&mut self, cx: &mut Cx, place: usize) {
         let connection = self.connections.swap_remove(place);
         let (pool, flow) = (connection.pool, connection.flow);
-        let unanswered = connection.unanswered();
+        for (exchange, blame) in connection.unanswered().into_iter().rev() {
+            self.again(cx, (pool, flow), exchange, blame);
+        }
+    }
+
+    /// An exchange of a connection of this pool and flow that was not answered is asked for again, or has failed; `blame` if it may
+    /// be the reason.
+    fn again(&mut self, cx: &mut Cx, (pool, flow): (usize, u32), exchange: Exchange, blame: bool) {
         let Some(page) = &mut self.page else { return };
-        for (exchange, blame) in unanswered.into_iter().rev() {
-            self.results.wasted += exchange.got;
-            let mut job = exchange.job;
-            job.failures += u16::from(blame);
-            //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
-            if exchange.posts || job.failures > self.config.retries {
-                self.results.failed += 1;
-                let seen =
-                    Seen { source: ObjectSource::Failed, job, exchange: Some(&exchange), flow: Some(flow) };
-                self.log.object(cx, page, &self.plan, &self.servers, &seen);
-                page.settle(job.object, false, cx.now);
-            } else {
-                self.results.asked_again += 1;
-                self.servers.pools[pool].waiting.push_front(job);
-            }
+        self.results.wasted += exchange.got;
+        let mut job = exchange.job;
+        job.failures += u16::from(blame);
+        //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
+        if exchange.posts || job.failures > self.config.retries {
+            self.results.failed += 1;
+            let seen =
+                Seen { source: ObjectSource::Failed, job, exchange: Some(&exchange), flow: Some(flow) };
+            self.log.object(cx, page, &self.plan, &self.servers, &seen);
+            page.settle(job.object, false, cx.now);
+        } else {
+            self.results.asked_again += 1;
+            self.servers.pools[pool].waiting.push_front(job);
         }
     }
 
@@ -356,6 +388,19 @@ impl Client {
             }
             self.lost(cx, place);
         }
+    }
+}
+
+/// How urgent an object is for whoever looks at the page: the document, what decides how it looks, and the rest, of which
+/// pictures are of use in part.
+fn urgency(path: &str, place: u32) -> Priority {
+    let path = path.split('?').next().unwrap_or_default();
+    let of = |urgency, incremental| Priority { urgency, incremental };
+    match path.rsplit('.').next() {
+        _ if place == 0 => of(1, false),
+        Some("css" | "js") => of(2, false),
+        Some("png" | "gif" | "jpg" | "jpeg" | "webp") => of(3, true),
+        _ => of(3, false),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use airloom_base::{Cx, Instant, SocketId, Sockets};
 
+use super::Config;
 use super::lane::{Asked, Exchange, Lane, Progress};
+use super::multiplexed::Multiplexed;
 use crate::pages::Job;
 
 /// One connection, or one association with the streams that objects are dealt over.
@@ -17,6 +19,8 @@ pub(super) struct Connection {
     /// May it be written to?
     is_open: bool,
     lanes: Vec<Lane>,
+    /// It speaks HTTP/2: there are no lanes then.
+    multiplexed: Option<Box<Multiplexed>>,
     /// Its streams do not end by themselves.
     is_association: bool,
     /// Responses that were complete.
@@ -40,6 +44,28 @@ pub(super) struct Offer {
 }
 
 impl Connection {
+    /// A connection that is being opened and will speak HTTP/2.
+    pub(super) fn multiplexed(
+        socket: SocketId,
+        (pool, flow): (usize, u32),
+        config: &Config,
+        deadline: Instant,
+    ) -> Self {
+        Connection {
+            socket,
+            pool,
+            flow,
+            asked: 0,
+            is_open: false,
+            lanes: Vec::new(),
+            multiplexed: Some(Box::new(Multiplexed::new(config))),
+            is_association: false,
+            completed: 0,
+            persists: true,
+            deadline,
+        }
+    }
+
     /// A connection that is being opened; `persists` if it is to carry more than one exchange. `streams` are those of an
     /// association, of which at most `most` are used.
     pub(super) fn new(
@@ -60,6 +86,7 @@ impl Connection {
             // Data may leave with the cookie, before the association is there (RFC 9260, 5.1).
             is_open: is_association,
             lanes: (0..count).map(|n| Lane::new(socket.with_stream(n), is_association)).collect(),
+            multiplexed: None,
             is_association,
             completed: 0,
             persists: persists || is_association,
@@ -74,7 +101,8 @@ impl Connection {
 
     /// How many requests wait for their response.
     pub(super) fn load(&self) -> usize {
-        self.lanes.iter().map(Lane::load).sum()
+        let multiplexed = self.multiplexed.as_ref().map_or(0, |m| m.load());
+        self.lanes.iter().map(Lane::load).sum::<usize>() + multiplexed
     }
 
     /// How many streams it uses.
@@ -85,6 +113,11 @@ impl Connection {
     /// The best of its streams for another request behind those that wait, which it has as number `connection`. `depth` is
     /// the most that may wait on a stream at a time.
     pub(super) fn offer(&self, connection: usize, depth: usize) -> Option<Offer> {
+        if let Some(multiplexed) = &self.multiplexed {
+            // Requests do not wait for each other: none counts as waiting while there is room.
+            let offer = Offer { load: 0, turn: 0, connection, lane: 0 };
+            return Some(offer).filter(|_| self.persists && multiplexed.has_room());
+        }
         //= RFC 2616 (8.1.2.2): a client pipelines only once it knows that the connection persists, and not right
         //= after a failure: here, after the first response of the connection. An association is known to.
         let allowed = if self.completed > 0 || self.is_association { depth } else { 1 };
@@ -99,19 +132,38 @@ impl Connection {
         self.lanes.iter().enumerate().filter(|(_, lane)| takes_more(lane)).map(offer).min()
     }
 
-    /// Asks for something on one of its streams.
-    pub(super) fn ask(&mut self, cx: &mut Cx, net: &mut dyn Sockets, lane: usize, job: Job, asked: Asked) {
-        let Some(lane) = self.lanes.get_mut(lane) else { return };
+    /// Asks for something on one of its streams. What comes back found no room.
+    pub(super) fn ask(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        lane: usize,
+        job: Job,
+        asked: Asked,
+    ) -> Option<Job> {
         self.asked = self.asked.saturating_add(1);
+        if let Some(multiplexed) = &mut self.multiplexed {
+            let back = multiplexed.ask(cx.now, self.asked, job, asked);
+            if self.is_open {
+                multiplexed.write(cx, net, self.socket);
+            }
+            return back;
+        }
+        let Some(lane) = self.lanes.get_mut(lane) else { return Some(job) };
         lane.ask(cx.now, self.asked, job, asked);
         if self.is_open {
             lane.write(cx, net);
         }
+        None
     }
 
     /// It is open now, or has room again. What was asked for on streams that the peer does not have is given back.
     pub(super) fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Vec<Job> {
         self.is_open = true;
+        if let Some(multiplexed) = &mut self.multiplexed {
+            multiplexed.write(cx, net, self.socket);
+            return Vec::new();
+        }
         let there = net.streams(self.socket).map_or(1, usize::from).max(1);
         let missing = self.lanes.split_off(there.min(self.lanes.len()));
         self.lanes.iter_mut().for_each(|lane| lane.write(cx, net));
@@ -120,6 +172,12 @@ impl Connection {
 
     /// Reads up to the end of the next response on a stream.
     pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, stream: u16) -> Progress {
+        if let Some(multiplexed) = &mut self.multiplexed {
+            let progress = multiplexed.read(cx, net, self.socket);
+            self.persists &= multiplexed.persists();
+            self.completed += u32::from(matches!(progress, Progress::Complete(_)));
+            return progress;
+        }
         let Some(lane) = self.lanes.iter_mut().find(|lane| lane.stream() == stream) else {
             // Nothing was asked for there.
             return Progress::Broken;
@@ -139,9 +197,9 @@ impl Connection {
         complete.unwrap_or(Progress::None)
     }
 
-    /// Will it carry another exchange, as far as is known?
-    pub(super) fn persists(&self) -> bool {
-        self.persists
+    /// Is there nothing more to come on it? In HTTP/2 what was asked for is still answered.
+    pub(super) fn has_ended(&self) -> bool {
+        !self.persists && (self.multiplexed.is_none() || self.load() == 0)
     }
 
     /// The requests that were not answered, in the order in which they were made, and which of them are to blame for the
@@ -152,6 +210,8 @@ impl Connection {
             let exchanges = lane.unanswered().into_iter().enumerate();
             all.extend(exchanges.map(|(n, exchange)| (n == 0 && exchange.first_byte.is_some(), exchange)));
         }
+        let multiplexed = self.multiplexed.into_iter().flat_map(|multiplexed| multiplexed.unanswered());
+        all.extend(multiplexed.map(|exchange| (exchange.first_byte.is_some(), exchange)));
         if self.is_association {
             all.sort_by_key(|(_, exchange)| (exchange.asked, exchange.job.object));
         }

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
-use airloom_content::http::message::{Method, ResponseHead};
+use airloom_content::http::message::{Method, RequestHead, ResponseHead};
 use airloom_content::http::v1::{
     BodyLength, Error, Framing, Item, Limits, Receiver, ResponseReader, persists,
 };
+use airloom_content::http::v2::Priority;
 use bytes::{Buf, Bytes};
 
 use crate::pages::Job;
@@ -27,10 +28,24 @@ pub(super) struct Exchange {
 
 /// A request to be sent.
 pub(super) struct Asked {
-    /// Head and body.
-    pub(super) request: Bytes,
+    /// Its head.
+    pub(super) head: RequestHead,
+    /// What is posted.
+    pub(super) form: Bytes,
     /// Is it a POST?
     pub(super) posts: bool,
+    /// How urgent it is; HTTP/1 has no word for that.
+    pub(super) priority: Priority,
+}
+
+impl Asked {
+    /// The octets of the request in HTTP/1.
+    fn octets(self) -> Bytes {
+        let mut octets = Vec::with_capacity(128 + self.form.len());
+        self.head.emit(&mut octets);
+        octets.extend_from_slice(&self.form);
+        octets.into()
+    }
 }
 
 /// What reading led to.
@@ -39,6 +54,8 @@ pub(super) enum Progress {
     None,
     /// A response is complete.
     Complete(Exchange),
+    /// One exchange is over without a response, and the others go on (HTTP/2). True: it is to blame.
+    Lost(Exchange, bool),
     /// What came is not HTTP, or broken off.
     Broken,
 }
@@ -89,10 +106,10 @@ impl Lane {
 
     /// Puts a request behind those that wait.
     pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) {
-        let Asked { request, posts } = asked;
+        let posts = asked.posts;
         self.asked += 1;
         self.reader.expect(if posts { Method::Post } else { Method::Get });
-        self.unsent.push_back(request);
+        self.unsent.push_back(asked.octets());
         self.waiting.push_back(Exchange {
             job,
             asked: now,

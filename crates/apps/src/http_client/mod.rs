@@ -1,4 +1,4 @@
-//! An HTTP/1.0 and 1.1 client that fetches lists of objects, as a browser without a screen does.
+//! An HTTP/1.0, 1.1 and 2 client that fetches lists of objects, as a browser without a screen does.
 //!
 //! ```text
 //! page (../pages) ──> cache (cache.rs) ──> pools (servers.rs) ──> connections (connection.rs) ──> streams (lane.rs)
@@ -22,7 +22,11 @@
 //! its response each, side by side, and objects are dealt over them in turn. Requests may leave before the association is
 //! there, with its cookie. A broken response breaks the association.
 //!
-//! Standards: RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
+//! In HTTP/2 all requests to a server go side by side over one connection (`multiplexed.rs`), up to `h2_streams` and as many as the
+//! server takes; more connections are opened only where `connections` allows for them and there is no room on the first. A
+//! stream that the server refuses is asked for again. That the server speaks it is taken for granted (prior knowledge).
+//!
+//! Standards: RFC 9113, RFC 9218, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server
 //! whether what it has is fresh: what may change says so (`changes`) and is never kept.
 
@@ -31,6 +35,7 @@ mod client;
 mod connection;
 mod lane;
 mod log;
+mod multiplexed;
 mod servers;
 #[cfg(test)]
 mod tests;
@@ -60,9 +65,12 @@ pub enum Http {
     #[default]
     #[serde(rename = "1.1")]
     Http11,
+    /// HTTP/2: all objects side by side on one connection.
+    #[serde(rename = "2")]
+    Http2,
 }
 
-/// Fetches lists of objects over HTTP/1.0 or 1.1 and measures how long that takes.
+/// Fetches lists of objects over HTTP/1.0, 1.1 or 2 and measures how long that takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -75,7 +83,7 @@ pub struct Config {
     pub proxy: Option<String>,
     /// Port of the proxy.
     pub proxy_port: u16,
-    /// `"1.0"`, `"1.0-keep-alive"` or `"1.1"`.
+    /// `"1.0"`, `"1.0-keep-alive"`, `"1.1"` or `"2"`.
     pub http: Http,
     /// In HTTP/1.1: use connections for more than one object? If not, `Connection: close` is sent.
     pub keep_alive: bool,
@@ -92,6 +100,14 @@ pub struct Config {
     pub per_page: bool,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
     pub pipeline: u16,
+    /// In HTTP/2: most requests of a connection at a time.
+    pub h2_streams: u16,
+    /// In HTTP/2: octets of a response that may be on their way. Browsers have megabytes.
+    pub h2_stream_window: Octets,
+    /// In HTTP/2: the same over all responses of a connection; 65535 at least.
+    pub h2_conn_window: Octets,
+    /// In HTTP/2: say how urgent objects are (RFC 9218): documents before styles and scripts, pictures in parts?
+    pub priorities: bool,
     /// Octets that are kept of what was fetched; 0 keeps nothing. What was used longest ago goes first.
     pub cache: Octets,
     /// Octets of the largest object that is kept: as large as the cache if not given.
@@ -142,6 +158,10 @@ impl Default for Config {
             streams: 1,
             per_page: false,
             pipeline: 1,
+            h2_streams: 100,
+            h2_stream_window: Octets(65_535),
+            h2_conn_window: Octets(65_535),
+            priorities: true,
             cache: Octets(0),
             cache_object: None,
             objects: Vec::new(),
@@ -174,7 +194,7 @@ impl Config {
     fn persists(&self) -> bool {
         match self.http {
             Http::Http10 => false,
-            Http::Http10KeepAlive => true,
+            Http::Http10KeepAlive | Http::Http2 => true,
             Http::Http11 => self.keep_alive,
         }
     }

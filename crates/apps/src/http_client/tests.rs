@@ -54,9 +54,16 @@ fn connections_are_used_as_the_version_says() {
         (Http::Http10, true, 2, 10, 5.0 * 40.0),
         (Http::Http11, true, 2, 2, 20.0 + 5.0 * 20.0),
         (Http::Http11, true, 99, 10, 40.0),
+        (Http::Http2, true, 1, 1, 40.0),
+        (Http::Http2, true, 6, 1, 40.0),
     ];
     for (http, keep_alive, connections, opened, load_ms) in modes {
-        let mut pair = pair(Config { http, keep_alive, connections, ..ten() });
+        let server = http_server::Config { http: http_server::Http::Http2, ..Default::default() };
+        let wide = Octets(1_000_000);
+        let config =
+            Config { http, keep_alive, connections, h2_stream_window: wide, h2_conn_window: wide, ..ten() };
+        let mut pair = pair_with(config, server);
+        pair.net.room = 200_000;
         pair.run();
         let summary = pair.summary();
         let what = format!("{http:?} {keep_alive} {connections}");
@@ -263,6 +270,9 @@ fn settings_that_make_no_sense_are_refused() {
     let base = Config::default;
     assert_eq!(path(Config { connections: 0, ..base() }).as_deref(), Some("connections"));
     assert_eq!(path(Config { pipeline: 0, ..base() }).as_deref(), Some("pipeline"));
+    assert_eq!(path(Config { h2_streams: 0, ..base() }).as_deref(), Some("h2_streams"));
+    assert_eq!(path(Config { h2_stream_window: Octets(0), ..base() }).as_deref(), Some("h2_stream_window"));
+    assert_eq!(path(Config { h2_conn_window: Octets(65_534), ..base() }).as_deref(), Some("h2_conn_window"));
     assert_eq!(path(Config { pipeline: 2, http: Http::Http10, ..base() }).as_deref(), Some("pipeline"));
     assert_eq!(path(Config { repeat: 0, ..base() }).as_deref(), Some("repeat"));
     assert_eq!(path(Config { timeout: Duration::ZERO, ..base() }).as_deref(), Some("timeout"));
@@ -499,6 +509,129 @@ fn the_table_of_a_scenario_is_understood() {
     assert_eq!((config.http, config.connections, config.objects.len()), (Http::Http10KeepAlive, 4, 2));
     let understood = (crate::find("http-client").unwrap().understood)(&table).unwrap();
     assert_eq!(airloom_base::config::read::<Config>(&understood).unwrap(), config);
-    let wrong = serde_json::json!({ "http": "2" });
+    let wrong = serde_json::json!({ "http": "3" });
     assert_eq!(airloom_base::config::read::<Config>(&wrong).unwrap_err().path, ["http"]);
+}
+
+fn two(config: Config, server: http_server::Config) -> Pair<Client, Server> {
+    let server = http_server::Config { http: http_server::Http::Http2, ..server };
+    pair_with(Config { http: Http::Http2, ..config }, server)
+}
+
+#[test]
+fn http2_works_whatever_the_cuts_and_the_room() {
+    for (chop, room) in [(1, 11), (7, 1_000), (usize::MAX, 64_000)] {
+        let objects = paths(&["/50", "/0", "/", "/3000", "/none"]);
+        let mut pair = two(Config { objects, ..Config::default() }, http_server::Config::default());
+        (pair.net.chop, pair.net.room) = (chop, room);
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [4.0, 1.0, 1.0]);
+        let server = pair.server_summary();
+        assert_eq!(numbers(&server, &["requests", "connections_h2", "requests_malformed"]), [5.0, 1.0, 0.0]);
+        assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
+    }
+}
+
+#[test]
+fn windows_of_http2_cost_round_trips() {
+    let load = |stream, connection| {
+        let objects = paths(&["/300000"]);
+        let (h2_stream_window, h2_conn_window) = (Octets(stream), Octets(connection));
+        let config = Config { objects, h2_stream_window, h2_conn_window, ..Config::default() };
+        let mut pair = two(config, http_server::Config::default());
+        pair.net.room = 1_000_000;
+        pair.run();
+        pair.summary()["page_load_s"]
+    };
+    // Set-up and a round trip with everything in it; with windows of 65,535 octets half of one comes back each half trip.
+    assert!((load(1_000_000, 1_000_000) - 0.04).abs() < 1e-6);
+    let narrow = load(65_535, 65_535);
+    assert!(narrow > 0.11, "{narrow}");
+    assert_eq!(load(1_000_000, 65_535), narrow);
+    assert_eq!(load(65_535, 1_000_000), narrow);
+}
+
+#[test]
+fn what_a_server_that_ends_a_connection_did_not_answer_is_asked_again() {
+    let server = http_server::Config { max_requests: Some(3), ..Default::default() };
+    let mut pair = two(Config { connections: 1, retries: 0, ..ten() }, server);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [10.0, 0.0, 4.0]);
+    let mut cut = two(Config { connections: 1, ..ten() }, http_server::Config::default());
+    cut.net.cut.insert(0, 45_000);
+    cut.run();
+    let summary = cut.summary();
+    assert_eq!(numbers(&summary, &["objects", "failed", "connections"]), [10.0, 0.0, 2.0]);
+    assert!(summary["asked_again"] >= 5.0, "{summary:?}");
+}
+
+#[test]
+fn a_server_may_take_few_requests_at_a_time() {
+    let server = http_server::Config { h2_streams: 2, delay: Duration::from_millis(1), ..Default::default() };
+    let mut pair = two(Config { connections: 1, retries: 0, ..ten() }, server);
+    pair.run();
+    // The first flight does not know the limit: what was too much is refused, and asked for again.
+    let summary = pair.summary();
+    assert_eq!(
+        numbers(&summary, &["objects", "failed", "connections", "asked_again"]),
+        [10.0, 0.0, 1.0, 8.0]
+    );
+}
+
+#[test]
+fn urgent_objects_come_first_in_http2() {
+    let order = |priorities| {
+        let objects = paths(&["/30kB.html", "/40kB.png", "/20000", "/10kB.css"]);
+        let mut pair = two(
+            Config { objects, priorities, ..Config::default() },
+            http_server::Config {
+                objects: [("/40kB.png".to_owned(), Octets(40_000)), ("/10kB.css".to_owned(), Octets(10_000))]
+                    .into(),
+                delay: Duration::from_millis(50),
+                ..Default::default()
+            },
+        );
+        pair.net.room = 2_000;
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [4.0, 0.0]);
+        pair.summary()["arrival_mean_s"]
+    };
+    assert!(order(true) < order(false), "{} {}", order(true), order(false));
+}
+
+#[test]
+fn forms_answers_after_a_time_and_silence_in_http2() {
+    let objects = vec![form("/1000", 50_000), Object::Path("/10".into())];
+    let server = http_server::Config { delay: Duration::from_secs(3), ..Default::default() };
+    let mut pair = two(Config { objects, ..Config::default() }, server);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "bytes"]), [2.0, 0.0, 1_010.0]);
+    assert!(pair.summary()["object_mean_s"] > 3.0);
+    // An idle connection is ended by the server, and a silent server by the client.
+    let pages = vec![paths(&["/10"]), paths(&["/20"])];
+    let config = Config { pages, think: Duration::from_secs(60), ..Config::default() };
+    let mut idle = two(config, http_server::Config::default());
+    idle.run();
+    assert_eq!(numbers(&idle.summary(), &["objects", "connections", "asked_again"]), [2.0, 2.0, 0.0]);
+    let config =
+        Config { http: Http::Http2, timeout: Duration::from_secs(5), retries: 1, ..Config::default() };
+    let mut silent = Pair::new(client(config), Answerer::new(&[b"never"], 1_000_000, false));
+    silent.run();
+    assert_eq!(numbers(&silent.summary(), &["failed", "timeouts"]), [1.0, 2.0]);
+}
+
+#[test]
+fn a_server_of_http2_serves_older_clients_and_an_older_server_refuses_http2() {
+    let server = || http_server::Config { http: http_server::Http::Http2, ..Default::default() };
+    for http in [Http::Http10, Http::Http11] {
+        let mut pair = pair_with(Config { http, ..ten() }, server());
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [10.0, 0.0]);
+        assert_eq!(pair.server_summary()["connections_h2"], 0.0);
+    }
+    let mut pair =
+        pair_with(Config { http: Http::Http2, ..Config::default() }, http_server::Config::default());
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [0.0, 1.0]);
+    assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
 }

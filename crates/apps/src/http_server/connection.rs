@@ -1,8 +1,10 @@
 //! One connection of the server, or one stream of an association: which part of which exchange it is in.
 
-use airloom_base::{Cx, Duration, Instant, SocketId, Sockets};
+use airloom_base::{Body, Cx, Duration, Instant, SocketId, Sockets};
 use airloom_content::http::message::RequestHead;
 use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, RequestReader, persists};
+
+use bytes::Bytes;
 
 use super::response::{After, Response};
 use super::{Config, Http};
@@ -12,7 +14,7 @@ use crate::net::Alarm;
 //= RFC 9112 (9.6): a server half-closes, reads on until the client closes or for a while, then closes fully.
 // Servers close after a few seconds, but that is no reset: Linux then keeps the connection in FIN-WAIT-2 for 60 s. A proxy that
 // has taken a response off the server and passes it on over a slow link finishes its side that much later.
-const LINGER: Duration = Duration::from_secs(60);
+pub(super) const LINGER: Duration = Duration::from_secs(60);
 
 /// What the server counts.
 #[derive(Default)]
@@ -22,6 +24,8 @@ pub(super) struct Counters {
     pub(super) malformed: u64,
     pub(super) sent_bytes: u64,
     pub(super) timeouts: u64,
+    /// Connections that spoke HTTP/2.
+    pub(super) multiplexed: u64,
 }
 
 enum State {
@@ -75,6 +79,13 @@ impl Connection {
             alarm: Alarm::default(),
             deadline: now + config.idle_timeout,
         }
+    }
+
+    /// One on which this has arrived already.
+    pub(super) fn begun(config: &Config, now: Instant, octets: Bytes) -> Self {
+        let mut connection = Connection::new(config, now);
+        connection.reader.feed(Body::Real(octets));
+        connection
     }
 
     /// A stream of an association on which something arrived.
@@ -217,7 +228,7 @@ impl Connection {
     fn accept(&mut self, config: &Config, head: &RequestHead, framing: Framing) -> State {
         let last = config.max_requests.is_some_and(|max| self.served + 1 >= max);
         // A 1.0 server keeps a connection only where the client asks for it by name.
-        let asked = config.http == Http::Http11 || head.fields.list_has("connection", "keep-alive");
+        let asked = config.http != Http::Http10 || head.fields.list_has("connection", "keep-alive");
         let keep = asked && !last && persists(head.version, &head.fields, Receiver::Server);
         let after = match (framing.must_close, self.lasts, keep) {
             (false, true, _) => After::Lasts,

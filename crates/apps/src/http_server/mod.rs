@@ -1,4 +1,4 @@
-//! An HTTP/1.0 and 1.1 server of made-up objects.
+//! An HTTP/1.0, 1.1 and 2 server of made-up objects.
 //!
 //! ```text
 //! socket ──> RequestReader ──> site: what is there? ──> response: head + filler ──> socket
@@ -22,11 +22,16 @@
 //! is marked by its length, `Connection` is not heard, and a stream on which nonsense arrived is answered once and used no more.
 //! The times are the same for each stream; an association of idle streams is shut down after `idle_timeout`.
 //!
-//! Standards: RFC 9112, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
+//! With `http = "2"` a connection that begins with the preface of HTTP/2 speaks it (`multiplexed.rs`), and others HTTP/1.1. Requests
+//! are answered side by side as they come, most urgent first (RFC 9218); a connection without requests is told that it ends
+//! (GOAWAY) after `idle_timeout`, and one that takes nothing of what is sent is reset after `stall_timeout`.
+//!
+//! Standards: RFC 9112, RFC 9113, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
 
 mod association;
 mod connection;
 mod documents;
+mod multiplexed;
 mod response;
 mod server;
 mod site;
@@ -53,6 +58,9 @@ pub enum Http {
     #[default]
     #[serde(rename = "1.1")]
     Http11,
+    /// HTTP/2 towards clients that begin with it, HTTP/1.1 towards others.
+    #[serde(rename = "2")]
+    Http2,
 }
 
 /// How the end of an object is marked.
@@ -68,14 +76,14 @@ pub enum Coding {
     Close,
 }
 
-/// Serves made-up objects over HTTP/1.0 and 1.1: `/<size>` (such as `/200kB`) gives that many octets, and so do the
+/// Serves made-up objects over HTTP/1.0, 1.1 and 2: `/<size>` (such as `/200kB`) gives that many octets, and so do the
 /// paths of a table; `/<size>.wml` is a deck and `/<size>.html` a page of that size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Port to listen on.
     pub port: u16,
-    /// Highest version spoken: `"1.0"` or `"1.1"`.
+    /// Highest version spoken: `"1.0"`, `"1.1"` or `"2"`.
     pub http: Http,
     /// Sizes of objects by path; each path begins with `/`.
     pub objects: BTreeMap<String, Octets>,
@@ -97,6 +105,12 @@ pub struct Config {
     pub response: Option<Octets>,
     /// Connections beyond this number are reset.
     pub max_connections: u32,
+    /// In HTTP/2: requests of a connection that are worked on at a time.
+    pub h2_streams: u32,
+    /// In HTTP/2: octets of a request's body that are taken before more is asked for.
+    pub h2_stream_window: Octets,
+    /// In HTTP/2: the same over all requests of a connection; 65535 at least.
+    pub h2_conn_window: Octets,
 }
 
 impl Default for Config {
@@ -114,6 +128,9 @@ impl Default for Config {
             chunk: Octets(8192),
             response: None,
             max_connections: 10_000,
+            h2_streams: 100,
+            h2_stream_window: Octets(65_535),
+            h2_conn_window: Octets(65_535),
         }
     }
 }

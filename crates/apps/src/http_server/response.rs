@@ -54,23 +54,35 @@ impl Chunks {
     }
 }
 
+/// Status, media type and content of the answer to a request, whatever the version.
+pub(super) fn content(config: &Config, request: &RequestHead) -> (u16, &'static str, Object) {
+    let status = match &request.method {
+        // What is posted is read and dropped: it makes no difference to what is there.
+        Method::Get | Method::Head | Method::Post => match site::find(config, &request.target_parts().1) {
+            Some((object, media)) => return (200, media, object),
+            None => 404,
+        },
+        //= RFC 9110 (15.6.2): a method that is not recognised is answered with 501, a known one with 405.
+        Method::Other(_) => 501,
+        _ => 405,
+    };
+    (status, "text/plain", Object::Text(line(status)))
+}
+
+/// A status in words.
+pub(super) fn line(status: u16) -> Bytes {
+    format!("{status} {}\n", reason(status)).into()
+}
+
 impl Response {
     /// The answer to a request.
     pub(super) fn to(config: &Config, request: &RequestHead, after: After) -> Response {
         let after = if after == After::Keep && !config.keep_alive { After::Close } else { after };
-        match &request.method {
-            // What is posted is read and dropped: it makes no difference to what is there.
-            Method::Get | Method::Head | Method::Post => {}
-            //= RFC 9110 (15.6.2): a method that is not recognised is answered with 501, a known one with 405.
-            Method::Other(_) => return Response::error(config, 501, after, Some(request)),
-            _ => return Response::error(config, 405, after, Some(request)),
-        }
-        match site::find(config, &request.target_parts().1) {
-            None => Response::error(config, 404, after, Some(request)),
-            Some((Object::Text(text), media)) => {
-                Response::text(config, 200, media, text, after, Some(request))
+        match content(config, request) {
+            (status, media, Object::Text(text)) => {
+                Response::text(config, status, media, text, after, Some(request))
             }
-            Some((Object::Filler { source, size }, media)) => {
+            (_, media, Object::Filler { source, size }) => {
                 Response::object(config, media, source, size, after, request)
             }
         }
@@ -83,8 +95,7 @@ impl Response {
         after: After,
         request: Option<&RequestHead>,
     ) -> Response {
-        let text = format!("{status} {}\n", reason(status));
-        Response::text(config, status, "text/plain", text.into(), after, request)
+        Response::text(config, status, "text/plain", line(status), after, request)
     }
 
     fn text(
@@ -121,7 +132,7 @@ impl Response {
     ) -> Response {
         let mut fields = Fields::default();
         fields.push("Content-Type", media);
-        let both_11 = request.version >= Version::Http11 && config.http == Http::Http11;
+        let both_11 = request.version >= Version::Http11 && config.http != Http::Http10;
         let (mut after, mut chunked) = (after, false);
         match config.coding {
             Coding::Length => fields.push("Content-Length", size.to_string()),

@@ -2,15 +2,20 @@
 
 use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 
-use super::Config;
 use super::association::Association;
 use super::connection::{Connection, Counters, Then};
-use crate::net::{Alarm, Connections, Deadlines};
+use super::multiplexed::{Begun, Multiplexed, Undecided};
+use super::{Config, Http};
+use crate::net::{self, Alarm, Connections, Deadlines};
 
 /// A connection of one stream, or an association of many.
 enum Served {
     One(Box<Connection>),
     Many(Box<Association>),
+    /// One that speaks HTTP/2.
+    Multiplexed(Box<Multiplexed>),
+    /// It is not known yet what it speaks.
+    Undecided(Box<Undecided>),
 }
 
 /// Why a connection is looked at.
@@ -30,6 +35,8 @@ impl Served {
         match self {
             Served::One(connection) => (&mut connection.alarm, connection.deadline),
             Served::Many(association) => (&mut association.alarm, association.deadline),
+            Served::Multiplexed(connection) => (&mut connection.alarm, connection.deadline),
+            Served::Undecided(undecided) => (&mut undecided.alarm, undecided.deadline),
         }
     }
 }
@@ -50,6 +57,10 @@ impl Server {
         if config.chunk.0 == 0 {
             return Err(ConfigError::at("chunk", "must be at least 1B"));
         }
+        if config.h2_streams == 0 {
+            return Err(ConfigError::at("h2_streams", "must be at least 1"));
+        }
+        net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
         if config.max_requests == Some(0) {
             return Err(ConfigError::at("max_requests", "must be at least 1"));
         }
@@ -78,6 +89,9 @@ impl Server {
         }
         self.accepted += 1;
         let served = match net.streams(socket) {
+            None if self.config.http == Http::Http2 => {
+                Served::Undecided(Box::new(Undecided::new(&self.config, cx.now)))
+            }
             Some(_) => Served::Many(Box::new(Association::new(&self.config, cx.now))),
             None => Served::One(Box::new(Connection::new(&self.config, cx.now))),
         };
@@ -88,7 +102,30 @@ impl Server {
     fn serve(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, cause: Cause) {
         let Some(served) = self.connections.get_mut(socket) else { return };
         let (config, counters) = (&self.config, &mut self.counters);
+        if let Served::Undecided(undecided) = served {
+            let Some(begun) = undecided.decide(cx, net, socket, cause == Cause::End) else {
+                let (alarm, deadline) = served.alarm();
+                return self.deadlines.set(socket, alarm, deadline);
+            };
+            // The queue knows the alarm by its time: the new one goes on where it was.
+            let alarm = *served.alarm().0;
+            *served = match begun {
+                Begun::Old(octets) => Served::One(Box::new(Connection::begun(config, cx.now, octets))),
+                Begun::New(octets) => {
+                    counters.multiplexed += 1;
+                    Served::Multiplexed(Box::new(Multiplexed::new(config, cx.now, octets)))
+                }
+            };
+            *served.alarm().0 = alarm;
+        }
         match served {
+            Served::Undecided(_) => {}
+            Served::Multiplexed(connection) => {
+                if cause == Cause::End {
+                    connection.peer_finished();
+                }
+                connection.serve(cx, net, socket, config, counters);
+            }
             Served::One(connection) => {
                 if cause == Cause::End {
                     connection.peer_finished();
@@ -140,6 +177,12 @@ impl App for Server {
             let then = match served {
                 Served::One(connection) => connection.timeout(cx, net, socket, config, counters),
                 Served::Many(association) => association.timeout(cx, net, socket, config, counters),
+                Served::Multiplexed(connection) => connection.timeout(cx, net, socket, config, counters),
+                Served::Undecided(_) => {
+                    // Whoever says nothing is told nothing.
+                    net.reset(cx, socket);
+                    Then::Forget
+                }
             };
             match then {
                 Then::Wait => {
@@ -156,6 +199,7 @@ impl App for Server {
     fn summarise(&self, out: &mut Summary) {
         out.set("connections", self.accepted as f64);
         out.set("connections_turned_away", self.turned_away as f64);
+        out.set("connections_h2", self.counters.multiplexed as f64);
         out.set("requests", self.counters.requests as f64);
         out.set("requests_malformed", self.counters.malformed as f64);
         out.set("responses_error", self.counters.errors as f64);

@@ -48,6 +48,17 @@ impl<T> Connections<T> {
         Some(&mut self.entries[self.last].1)
     }
 
+    /// What is known of `socket`, to look at.
+    pub fn get(&self, socket: SocketId) -> Option<&T> {
+        let place = *self.places.get(&key(socket))? as usize;
+        self.entries.get(place).map(|(_, value)| value)
+    }
+
+    /// What is known of all sockets, in no order that means anything.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
     /// Forgets `socket`.
     pub fn remove(&mut self, socket: SocketId) -> Option<T> {
         let place = self.places.remove(&key(socket))? as usize;

@@ -3,8 +3,10 @@
 
 mod connections;
 mod deadlines;
+mod multiplexing;
 mod outgoing;
 
 pub use connections::Connections;
 pub use deadlines::{Alarm, Deadlines};
+pub(crate) use multiplexing::{Pipe, check_windows};
 pub(crate) use outgoing::Outgoing;
