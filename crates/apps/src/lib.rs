@@ -19,6 +19,7 @@ pub mod striped;
 #[cfg(test)]
 mod testing;
 mod times;
+pub mod tls;
 pub mod wap_browser;
 
 /// Builds an application from its table.

@@ -15,6 +15,7 @@ use super::{Config, Http};
 use crate::net;
 use crate::pages::{FORM, Job, Loads, Page, Plan};
 use crate::times::Times;
+use crate::tls::Tunnels;
 
 /// The client.
 pub struct Client {
@@ -79,8 +80,11 @@ impl Client {
             return Err(ConfigError::at("visit", "these are pages of a set: give `page_set`"));
         }
         net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
-        if config.http == Http::Http2 && config.proxy.is_some() {
-            return Err(ConfigError::at("proxy", "proxies are spoken to in HTTP/1.0 and 1.1"));
+        if config.http == Http::Http2 && config.proxy.is_some() && config.tls.is_none() {
+            return Err(ConfigError::at("proxy", "HTTP/2 passes a proxy over TLS only"));
+        }
+        if let Some(tls) = &config.tls {
+            tls.check()?;
         }
         if config.timeout.is_zero() {
             return Err(ConfigError::at("timeout", "must be above 0s"));
@@ -89,6 +93,12 @@ impl Client {
             return Err(ConfigError::at("request", "servers take at most 16kB of request head"));
         }
         let plan = Plan::new(&config.list(), stream)?;
+        //= RFC 8470 (4): what cannot be repeated is not sent early.
+        let sends_early = config.tls.as_ref().is_some_and(|tls| tls.early_data);
+        if sends_early && plan.listed().any(|object| object.posts().is_some()) {
+            let path = vec!["tls".into(), "early_data".into()];
+            return Err(ConfigError { path, message: "forms cannot be sent early".into() });
+        }
         Ok(Client {
             servers: Servers::new(&config, places, plan.listed())?,
             log: Log::new(places.host),
@@ -100,6 +110,11 @@ impl Client {
             results: Results::default(),
             config,
         })
+    }
+
+    /// The way to the servers, if it leads through a proxy that understands nothing of what passes.
+    pub fn tunnels(&self) -> Tunnels {
+        self.servers.tunnels.clone()
     }
 
     /// Begins pages, gives objects to connections and computes the next deadline, until nothing more can be done.
@@ -132,7 +147,8 @@ impl Client {
         let Some(page) = self.page.take() else { return };
         let objects = self.plan.objects(&page);
         let authority = objects.first().map_or("", |first| &self.servers.of(first).authority);
-        self.results.pages.ended(cx, &page, objects, authority, self.log.client());
+        let base = format!("{}://{authority}", self.config.scheme());
+        self.results.pages.ended(cx, &page, objects, &base, self.log.client());
         self.log.page_ended();
         self.plan.ended(cx.now);
         if self.config.per_page {

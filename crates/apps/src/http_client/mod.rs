@@ -24,7 +24,8 @@
 //!
 //! In HTTP/2 all requests to a server go side by side over one connection (`multiplexed.rs`), up to `h2_streams` and as many as the
 //! server takes; more connections are opened only where `connections` allows for them and there is no room on the first. A
-//! stream that the server refuses is asked for again. That the server speaks it is taken for granted (prior knowledge).
+//! stream that the server refuses is asked for again. In clear that the server speaks it is taken for granted (prior
+//! knowledge); over TLS (`../tls`) it is asked (ALPN), and a server that does not breaks the handshake off.
 //!
 //! Standards: RFC 9113, RFC 9218, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server
@@ -51,6 +52,7 @@ pub use servers::Whereabouts;
 
 use crate::pages::List;
 pub use crate::pages::{Detailed, Model, Object, PageSet, Traffic};
+use crate::tls::{self, Secured};
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,15 +78,17 @@ pub enum Http {
 pub struct Config {
     /// Host to fetch from, or `"host:port"`; the far end if not given. An object may name another.
     pub server: Option<String>,
-    /// Port of servers without one.
-    pub port: u16,
-    /// Host of a proxy that is asked for whole addresses (`http-cache` with `mode = "addressed"`), or `"host:port"`. Without it
-    /// servers are asked themselves.
+    /// Port of servers without one; 80, and 443 over TLS, if not given.
+    pub port: Option<u16>,
+    /// Host of a proxy that is asked for whole addresses (`http-cache` with `mode = "addressed"`), or `"host:port"`; over
+    /// TLS it is asked for a tunnel to each server (CONNECT). Without it servers are asked themselves.
     pub proxy: Option<String>,
     /// Port of the proxy.
     pub proxy_port: u16,
     /// `"1.0"`, `"1.0-keep-alive"`, `"1.1"` or `"2"`.
     pub http: Http,
+    /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
+    pub tls: Option<tls::Config>,
     /// In HTTP/1.1: use connections for more than one object? If not, `Connection: close` is sent.
     pub keep_alive: bool,
     /// Most connections to one server at a time.
@@ -147,10 +151,11 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             server: None,
-            port: 80,
+            port: None,
             proxy: None,
             proxy_port: 3128,
             http: Http::Http11,
+            tls: None,
             keep_alive: true,
             connections: 2,
             proxy_connections: None,
@@ -190,6 +195,16 @@ impl Config {
         List { objects, pages, traffic: traffic.as_ref(), set, repeat, think, parsing, start, spread }
     }
 
+    /// The scheme of its servers.
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// The port that the scheme has by itself.
+    fn scheme_port(&self) -> u16 {
+        if self.tls.is_some() { 443 } else { 80 }
+    }
+
     /// Does a connection carry more than one object?
     fn persists(&self) -> bool {
         match self.http {
@@ -210,5 +225,14 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let config: Config = airloom_base::config::read(value)?;
     let server = config.server.clone().or_else(|| parts.far_end.map(str::to_owned));
     let places = Whereabouts { server: server.as_deref(), host: parts.host, resolve: parts.resolve };
-    Ok(Box::new(Client::new(config, &places, |name| parts.stream(name))?))
+    let (tls, http) = (config.tls.clone(), config.http);
+    let client = Client::new(config, &places, |name| parts.stream(name))?;
+    Ok(match tls {
+        None => Box::new(client),
+        Some(tls) => {
+            let alpn = if http == Http::Http2 { "h2" } else { "http/1.1" };
+            let tunnels = client.tunnels();
+            Box::new(Secured::new(Box::new(client), tls, vec![alpn], tunnels))
+        }
+    })
 }

@@ -28,7 +28,8 @@ impl Multiplexed {
         // Nobody opens streams towards a client.
         let settings = Settings { max_concurrent_streams: None, ..settings };
         let connection_window = config.h2_conn_window.0 as u32;
-        let end = v2::Connection::client(Options { settings, connection_window, ..usual });
+        let scheme = config.scheme();
+        let end = v2::Connection::client(Options { settings, connection_window, scheme });
         let most = usize::from(config.h2_streams);
         Multiplexed { end, pipe: Pipe::default(), waiting: BTreeMap::new(), most }
     }

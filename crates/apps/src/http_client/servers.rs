@@ -7,6 +7,7 @@ use airloom_base::ConfigError;
 
 use super::Config;
 use crate::pages::{Job, Object, authority};
+use crate::tls::Tunnels;
 
 /// Where a client is.
 pub struct Whereabouts<'a> {
@@ -40,8 +41,10 @@ pub(super) struct Servers {
     /// By the name that objects say.
     names: BTreeMap<String, usize>,
     pub(super) pools: Vec<Pool>,
-    /// Is everything asked of a proxy?
+    /// Is everything asked of a proxy? Not over TLS: there a proxy is only passed through.
     pub(super) is_proxied: bool,
+    /// The proxy, and what servers are called there.
+    pub(super) tunnels: Tunnels,
 }
 
 impl Servers {
@@ -61,15 +64,19 @@ impl Servers {
             None => None,
         };
         let proxy = match &config.proxy {
-            Some(proxy) => Some(place("proxy", proxy, config.proxy_port, places)?.1),
+            Some(proxy) => Some(place("proxy", proxy, config.proxy_port, 80, places)?.1),
             None => None,
         };
+        let tunnels = Tunnels { proxy: proxy.filter(|_| config.tls.is_some()), names: BTreeMap::new() };
+        let proxy = proxy.filter(|_| config.tls.is_none());
+        let scheme_port = config.scheme_port();
         let connections = usize::from(config.connections);
         let mut servers = Servers {
             all: Vec::new(),
             names: BTreeMap::new(),
             pools: Vec::new(),
             is_proxied: proxy.is_some(),
+            tunnels,
         };
         if let Some(to) = proxy {
             let most = config.proxy_connections.map_or(connections, usize::from);
@@ -79,7 +86,11 @@ impl Servers {
             if servers.names.contains_key(name) {
                 continue;
             }
-            let (authority, to) = place("server", name, config.port, places)?;
+            let usual = config.port.unwrap_or(scheme_port);
+            let (authority, to) = place("server", name, usual, scheme_port, places)?;
+            //= RFC 9110 (9.3.6): the target of CONNECT has a port, whichever it is.
+            let whole = self::authority(split(name).map_or(name, |(host, _)| host), to.port(), 0);
+            servers.tunnels.names.entry(to).or_insert(whole);
             // Two names of one server are one server.
             let known = servers.all.iter().position(|server| server.authority == authority);
             let number = known.unwrap_or_else(|| {
@@ -102,17 +113,18 @@ impl Servers {
     }
 }
 
-/// The authority and address of `host` or `host:port`.
+/// The authority and address of `host` or `host:port`. The authority is without the port of the scheme.
 fn place(
     key: &str,
     name: &str,
     usual: u16,
+    scheme_port: u16,
     places: &Whereabouts,
 ) -> Result<(String, SocketAddr), ConfigError> {
     let (host, port) = split(name).unwrap_or((name, usual));
     let found = (places.resolve)(host);
     let to = found.ok_or_else(|| ConfigError::at(key, format!("there is no host `{host}`")))?;
-    Ok((authority(host, port), SocketAddr::new(to, port)))
+    Ok((authority(host, port, scheme_port), SocketAddr::new(to, port)))
 }
 
 /// Host and port, if there is one.

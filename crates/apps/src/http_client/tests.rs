@@ -258,7 +258,7 @@ fn requests_say_what_the_mode_needs_and_can_be_padded() {
     assert_eq!(plain, "GET / HTTP/1.0\r\nHost: origin\r\nUser-Agent: airloom\r\nAccept: */*\r\n\r\n");
     let kept = heard(Config { http: Http::Http10KeepAlive, ..Config::default() });
     assert!(kept.contains("HTTP/1.0\r\n") && kept.contains("Connection: Keep-Alive\r\n"));
-    let single = heard(Config { keep_alive: false, port: 80, ..Config::default() });
+    let single = heard(Config { keep_alive: false, port: Some(80), ..Config::default() });
     assert!(single.contains("HTTP/1.1\r\n") && single.contains("Connection: close\r\n"));
     let padded = heard(Config { request: Some(Octets(350)), ..Config::default() });
     assert_eq!(padded.len(), 350);

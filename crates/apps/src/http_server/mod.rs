@@ -48,6 +48,8 @@ use serde_json::Value;
 
 pub use server::Server;
 
+use crate::tls::{self, Secured, Tunnels};
+
 /// Highest version a server speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Http {
@@ -81,10 +83,12 @@ pub enum Coding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Port to listen on.
-    pub port: u16,
+    /// Port to listen on; 80, and 443 over TLS, if not given.
+    pub port: Option<u16>,
     /// Highest version spoken: `"1.0"`, `"1.1"` or `"2"`.
     pub http: Http,
+    /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
+    pub tls: Option<tls::Config>,
     /// Sizes of objects by path; each path begins with `/`.
     pub objects: BTreeMap<String, Octets>,
     /// Keep connections open where version and client allow it?
@@ -116,8 +120,9 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            port: 80,
+            port: None,
             http: Http::Http11,
+            tls: None,
             objects: BTreeMap::new(),
             keep_alive: true,
             max_requests: None,
@@ -137,5 +142,17 @@ impl Default for Config {
 
 /// Builds the server from its table.
 pub fn build(value: &Value, _: &AppParts) -> Result<Box<dyn App>, ConfigError> {
-    Ok(Box::new(Server::new(airloom_base::config::read(value)?)?))
+    let config: Config = airloom_base::config::read(value)?;
+    let (tls, http) = (config.tls.clone(), config.http);
+    let server = Server::new(config)?;
+    Ok(match tls {
+        None => Box::new(server),
+        Some(tls) => {
+            let alpn = match http {
+                Http::Http2 => vec!["h2", "http/1.1"],
+                Http::Http11 | Http::Http10 => vec!["http/1.1"],
+            };
+            Box::new(Secured::new(Box::new(server), tls, alpn, Tunnels::default()))
+        }
+    })
 }

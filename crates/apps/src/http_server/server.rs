@@ -57,6 +57,9 @@ impl Server {
         if config.chunk.0 == 0 {
             return Err(ConfigError::at("chunk", "must be at least 1B"));
         }
+        if let Some(tls) = &config.tls {
+            tls.check()?;
+        }
         if config.h2_streams == 0 {
             return Err(ConfigError::at("h2_streams", "must be at least 1"));
         }
@@ -151,7 +154,8 @@ impl Server {
 
 impl App for Server {
     fn stream_ports(&self) -> Vec<u16> {
-        vec![self.config.port]
+        let usual = if self.config.tls.is_some() { 443 } else { 80 };
+        vec![self.config.port.unwrap_or(usual)]
     }
     fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {

@@ -19,15 +19,8 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// A page of `objects` at `authority` has ended on `host`.
-    pub(crate) fn ended(
-        &mut self,
-        cx: &mut Cx,
-        page: &Page,
-        objects: &[Object],
-        authority: &str,
-        host: &str,
-    ) {
+    /// A page of `objects` at `base` (scheme and authority) has ended on `host`.
+    pub(crate) fn ended(&mut self, cx: &mut Cx, page: &Page, objects: &[Object], base: &str, host: &str) {
         let time = cx.now - page.start;
         let load = (page.failed == 0).then_some(time);
         self.pages += 1;
@@ -44,7 +37,7 @@ impl Loads {
             let path = objects.first().map_or("/", Object::path);
             cx.records.push(Record::Page(PageRecord {
                 page: u32::try_from(self.pages).unwrap_or(u32::MAX),
-                url: format!("http://{authority}{path}"),
+                url: format!("{base}{path}"),
                 client: host.to_owned(),
                 start: page.start,
                 load,

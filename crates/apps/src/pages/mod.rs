@@ -20,11 +20,11 @@ pub(crate) use plan::{List, Plan};
 pub use set::PageSet;
 pub use traffic::{Model, Traffic};
 
-/// `host` and `port` as they stand between `http://` and the path.
-pub(crate) fn authority(host: &str, port: u16) -> String {
+/// `host` and `port` as they stand between a scheme and the path; the port that the scheme has by itself is not said.
+pub(crate) fn authority(host: &str, port: u16, usual: u16) -> String {
     let host = match host.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => format!("[{address}]"),
         _ => host.to_owned(),
     };
-    if port == 80 { host } else { format!("{host}:{port}") }
+    if port == usual { host } else { format!("{host}:{port}") }
 }

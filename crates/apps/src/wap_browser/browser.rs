@@ -144,7 +144,7 @@ impl Browser {
         Ok(Browser {
             line: line(&config, gateway),
             gateway,
-            authority: authority(places.origin, config.port),
+            authority: authority(places.origin, config.port, 80),
             host: places.host.to_owned(),
             local: local.unwrap_or_default(),
             capabilities: capabilities(&config),
@@ -405,7 +405,8 @@ impl Browser {
 
     fn end_page(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
-        self.results.pages.ended(cx, &page, self.plan.objects(&page), &self.authority, &self.host);
+        let base = format!("http://{}", self.authority);
+        self.results.pages.ended(cx, &page, self.plan.objects(&page), &base, &self.host);
         self.plan.ended(cx.now);
         if self.config.session == SessionUse::EachPage && self.config.mode == Mode::Session {
             self.close(cx, net);

@@ -1,0 +1,473 @@
+//! The layer between an application and the sockets of its host.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use airloom_base::service::{Datagram, Passing};
+use airloom_base::{App, Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_content::http::message::Method;
+use airloom_content::http::v1::{Item, Limits, ResponseReader};
+use bytes::Bytes;
+
+use super::session::{Begin, Failure, Session};
+use super::{Config, Resumes};
+use crate::net::Connections;
+use crate::times::Times;
+
+/// Content that came and was not read, beyond which a connection is not read on.
+const UNREAD: usize = 65_536;
+
+const NO_APPLICATION_PROTOCOL: u8 = 120;
+const UNEXPECTED_MESSAGE: u8 = 10;
+
+/// The way of a client through a proxy: where the proxy is, and what servers are called there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tunnels {
+    /// The proxy.
+    pub proxy: Option<SocketAddr>,
+    /// `host:port` of servers, as CONNECT has it; others go by their address.
+    pub names: BTreeMap<SocketAddr, String>,
+}
+
+/// A connection: its session, and what the application knows of it.
+struct Line {
+    session: Session,
+    /// Where a client's connection leads to.
+    to: Option<SocketAddr>,
+    /// The answer to CONNECT is waited for.
+    tunnel: Option<Box<ResponseReader>>,
+    /// Octets of CONNECT that are not written yet.
+    asking: Bytes,
+    /// More may be read from the socket.
+    has_more: bool,
+    /// The application was told that it can read.
+    told: bool,
+    /// The application was told that it can write.
+    opened: bool,
+    /// The application offered more than was taken.
+    blocked: bool,
+    /// The peer has ended its side of the connection below.
+    ended: bool,
+    told_end: bool,
+    is_dirty: bool,
+}
+
+/// What is common to all connections.
+struct Layer {
+    config: Config,
+    alpn: Vec<&'static str>,
+    tunnels: Tunnels,
+    lines: Connections<Line>,
+    /// What the application is to be told.
+    due: VecDeque<(SocketId, SocketEvent)>,
+    /// Connections with something to write.
+    dirty: Vec<SocketId>,
+    /// Servers with which a session could go on.
+    known: BTreeSet<SocketAddr>,
+    handshake: Times,
+    resumed: u64,
+    failed: u64,
+    added: u64,
+}
+
+/// An application whose connections are protected.
+pub struct Secured {
+    app: Box<dyn App>,
+    layer: Layer,
+}
+
+impl Secured {
+    /// `app` over TLS. `alpn` are the names of what it speaks, the best first; through a proxy if `tunnels` has one.
+    pub fn new(app: Box<dyn App>, config: Config, alpn: Vec<&'static str>, tunnels: Tunnels) -> Self {
+        let layer = Layer {
+            config,
+            alpn,
+            tunnels,
+            lines: Connections::default(),
+            due: VecDeque::new(),
+            dirty: Vec::new(),
+            known: BTreeSet::new(),
+            handshake: Times::default(),
+            resumed: 0,
+            failed: 0,
+            added: 0,
+        };
+        Secured { app, layer }
+    }
+
+    /// Writes what the application left, and tells it what it is to be told, until there is neither.
+    fn settle(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        loop {
+            while let Some(socket) = self.layer.dirty.pop() {
+                self.layer.flush(cx, net, socket);
+            }
+            let Some((socket, event)) = self.layer.due.pop_front() else { return };
+            let is_over = matches!(event, SocketEvent::Closed(_));
+            if is_over || self.layer.lines.get_mut(socket).is_some() {
+                let mut inside = Inside { layer: &mut self.layer, net };
+                self.app.handle_event(cx, &mut inside, socket, event);
+            }
+        }
+    }
+}
+
+impl Layer {
+    fn touch(&mut self, socket: SocketId) {
+        if let Some(line) = self.lines.get_mut(socket)
+            && !std::mem::replace(&mut line.is_dirty, true)
+        {
+            self.dirty.push(socket);
+        }
+    }
+
+    fn add(&mut self, socket: SocketId, is_server: bool, to: Option<SocketAddr>) {
+        let session = Session::new(is_server, &self.config, &self.alpn);
+        let line = Line {
+            session,
+            to,
+            tunnel: None,
+            asking: Bytes::new(),
+            has_more: false,
+            told: false,
+            opened: is_server,
+            blocked: false,
+            ended: false,
+            told_end: false,
+            is_dirty: false,
+        };
+        self.lines.insert(socket, line);
+    }
+
+    fn forget(&mut self, socket: SocketId) {
+        if let Some(line) = self.lines.remove(socket) {
+            self.added += line.session.added;
+        }
+    }
+
+    /// The connection below is open.
+    fn opened(&mut self, cx: &Cx, socket: SocketId) {
+        let proxy = self.tunnels.proxy;
+        let Some(line) = self.lines.get_mut(socket) else { return };
+        let Some(to) = line.to.filter(|_| proxy.is_some()) else { return self.begin(cx.now, socket) };
+        let name = self.tunnels.names.get(&to).cloned().unwrap_or_else(|| to.to_string());
+        line.asking =
+            format!("CONNECT {name} HTTP/1.1\r\nHost: {name}\r\nUser-Agent: airloom\r\n\r\n").into();
+        let mut reader = ResponseReader::new(Limits::default());
+        reader.expect(Method::Connect);
+        line.tunnel = Some(Box::new(reader));
+        self.touch(socket);
+    }
+
+    /// The handshake begins.
+    fn begin(&mut self, now: Instant, socket: SocketId) {
+        let Some(line) = self.lines.get_mut(socket) else { return };
+        let is_known = line.to.is_some_and(|to| self.known.contains(&to));
+        let resumes = match self.config.resumes {
+            Resumes::Never => false,
+            Resumes::Later => is_known,
+            Resumes::Always => true,
+        };
+        line.session.begin(now, Begin { resumes, early_data: self.config.early_data });
+        if line.session.can_write && !std::mem::replace(&mut line.opened, true) {
+            self.due.push_back((socket, SocketEvent::Opened));
+        }
+        self.touch(socket);
+    }
+
+    /// Reads what there is, up to a bound, and works out what the application is to be told.
+    fn pull(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(line) = self.lines.get_mut(socket) else { return };
+        let was_established = line.session.is_established;
+        let mut result = Ok(());
+        while result.is_ok() {
+            line.has_more = line.session.arrived_octets >= UNREAD;
+            if line.has_more {
+                break;
+            }
+            let Some(body) = net.read(cx, socket, usize::MAX) else { break };
+            result = match &mut line.tunnel {
+                None => line.session.feed(body),
+                Some(reader) => {
+                    reader.feed(body);
+                    match through(reader, &mut line.session) {
+                        Ok(false) => Ok(()),
+                        Ok(true) => {
+                            line.tunnel = None;
+                            self.begin(cx.now, socket);
+                            let Some(again) = self.lines.get_mut(socket) else { return };
+                            // Whoever speaks TLS says nothing before it is spoken to.
+                            let _ = std::mem::replace(&mut again.told, false);
+                            return self.pull(cx, net, socket);
+                        }
+                        Err(failure) => Err(failure),
+                    }
+                }
+            };
+        }
+        if let Err(failure) = result {
+            return self.fail(cx, net, socket, failure);
+        }
+        let session = &mut line.session;
+        if (session.peer_closed || line.ended) && !session.can_write && !line.opened {
+            // The handshake was broken off: for the application it was never open.
+            return self.fail(cx, net, socket, Failure::Told);
+        }
+        if session.is_established && !was_established {
+            if let Some(began) = session.began {
+                self.handshake.add(cx.now - began);
+            }
+            self.resumed += u64::from(session.resumes);
+        }
+        if session.can_write && !std::mem::replace(&mut line.opened, true) {
+            self.due.push_back((socket, SocketEvent::Opened));
+        }
+        if session.has_ticket
+            && let Some(to) = line.to
+        {
+            self.known.insert(to);
+        }
+        self.tell(socket);
+        self.touch(socket);
+    }
+
+    /// Tells the application of what came, or that nothing more will.
+    fn tell(&mut self, socket: SocketId) {
+        let Some(line) = self.lines.get_mut(socket) else { return };
+        let octets = line.session.arrived_octets;
+        let is_over = (line.ended && !line.has_more) || line.session.peer_closed;
+        if octets > 0 {
+            if !std::mem::replace(&mut line.told, true) {
+                self.due.push_back((socket, SocketEvent::Readable(octets as u32)));
+            }
+        } else if is_over && line.opened && !std::mem::replace(&mut line.told_end, true) {
+            self.due.push_back((socket, SocketEvent::Finished));
+        }
+    }
+
+    /// The connection cannot go on.
+    fn fail(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, failure: Failure) {
+        self.failed += 1;
+        if let Some(line) = self.lines.get_mut(socket) {
+            let description = match failure {
+                Failure::NoProtocol => Some(NO_APPLICATION_PROTOCOL),
+                Failure::Malformed => Some(UNEXPECTED_MESSAGE),
+                Failure::Told => None,
+            };
+            if let Some(description) = description {
+                line.session.alert(description);
+                line.session.flush(cx, net, socket);
+            }
+        }
+        net.reset(cx, socket);
+        self.forget(socket);
+        self.due.push_back((socket, SocketEvent::Closed(CloseReason::Reset)));
+    }
+
+    /// Writes what can be written.
+    fn flush(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(line) = self.lines.get_mut(socket) else { return };
+        line.is_dirty = false;
+        while !line.asking.is_empty() {
+            let taken = net.write(cx, socket, Body::Real(line.asking.clone())).min(line.asking.len());
+            drop(line.asking.split_to(taken));
+            if !line.asking.is_empty() {
+                return;
+            }
+        }
+        if line.tunnel.is_some() {
+            return;
+        }
+        line.session.flush(cx, net, socket);
+        if line.blocked && line.session.can_write && line.session.plain_octets < super::session::WAITING {
+            line.blocked = false;
+            self.due.push_back((socket, SocketEvent::Writable));
+        }
+    }
+}
+
+/// Reads the proxy's answer. Is the way free?
+fn through(reader: &mut ResponseReader, session: &mut Session) -> Result<bool, Failure> {
+    loop {
+        match reader.poll() {
+            Ok(None) => return Ok(false),
+            Ok(Some(Item::Interim(_))) => {}
+            Ok(Some(Item::Head(head, _))) if (200..300).contains(&head.status) => {
+                // What follows belongs to the tunnel already.
+                while let Ok(Some(Item::Data(body))) = reader.poll() {
+                    session.feed(body)?;
+                }
+                return Ok(true);
+            }
+            _ => return Err(Failure::Told),
+        }
+    }
+}
+
+/// What the application inside takes for the sockets of its host.
+struct Inside<'a> {
+    layer: &'a mut Layer,
+    net: &'a mut dyn Sockets,
+}
+
+impl Sockets for Inside<'_> {
+    fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId {
+        let socket = self.net.connect(cx, self.layer.tunnels.proxy.unwrap_or(to));
+        self.layer.add(socket, false, Some(to));
+        socket
+    }
+    fn write(&mut self, cx: &mut Cx, socket: SocketId, mut body: Body) -> usize {
+        let mut written = 0;
+        while let Some(line) = self.layer.lines.get_mut(socket) {
+            let taken = line.session.write(body.clone());
+            written += taken;
+            drop(body.split_to(taken));
+            // Whole records leave at once, the rest when the application has had its say.
+            if line.session.has_a_record() && line.tunnel.is_none() {
+                line.session.flush(cx, self.net, socket);
+            }
+            if body.is_empty() || taken == 0 {
+                break;
+            }
+        }
+        if let Some(line) = self.layer.lines.get_mut(socket) {
+            line.blocked |= !body.is_empty();
+        }
+        self.layer.touch(socket);
+        written
+    }
+    fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
+        loop {
+            let line = self.layer.lines.get_mut(socket)?;
+            if max == 0 {
+                return None;
+            }
+            if let Some(first) = line.session.arrived.front_mut() {
+                let piece = first.split_to(max);
+                if first.is_empty() {
+                    line.session.arrived.pop_front();
+                }
+                line.session.arrived_octets -= piece.len();
+                if piece.is_empty() {
+                    continue;
+                }
+                if line.session.arrived_octets == 0 {
+                    line.told = false;
+                    if !line.has_more {
+                        self.layer.tell(socket);
+                    }
+                }
+                return Some(piece);
+            }
+            line.told = false;
+            if !std::mem::replace(&mut line.has_more, false) {
+                return None;
+            }
+            self.layer.pull(cx, self.net, socket);
+        }
+    }
+    fn unacknowledged(&self, socket: SocketId) -> u64 {
+        let waiting = self.layer.lines.get(socket).map_or(0, |line| line.session.waiting());
+        self.net.unacknowledged(socket) + waiting as u64
+    }
+    fn local(&self, socket: SocketId) -> Option<SocketAddr> {
+        self.net.local(socket)
+    }
+    fn admit(&mut self, cx: &mut Cx, socket: SocketId) {
+        self.net.admit(cx, socket);
+    }
+    fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
+        let Some(line) = self.layer.lines.get_mut(socket) else { return };
+        if !line.opened {
+            // Nothing was said yet, and nothing will be.
+            self.layer.forget(socket);
+            return self.net.reset(cx, socket);
+        }
+        line.session.finish();
+        self.layer.touch(socket);
+    }
+    fn reset(&mut self, cx: &mut Cx, socket: SocketId) {
+        self.layer.forget(socket);
+        self.net.reset(cx, socket);
+    }
+    fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram) {
+        self.net.send_datagram(cx, datagram);
+    }
+    fn flow(&self, socket: SocketId) -> u32 {
+        self.net.flow(socket)
+    }
+}
+
+impl App for Secured {
+    fn stream_ports(&self) -> Vec<u16> {
+        self.app.stream_ports()
+    }
+    fn datagram_ports(&self) -> Vec<u16> {
+        self.app.datagram_ports()
+    }
+    fn passing(&self) -> Passing {
+        self.app.passing()
+    }
+    fn decides(&self) -> bool {
+        self.app.decides()
+    }
+    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.app.start(cx, &mut Inside { layer: &mut self.layer, net });
+        self.settle(cx, net);
+    }
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        // A connection has one stream here, whatever the transport has.
+        if socket.stream != 0 {
+            while net.read(cx, socket, usize::MAX).is_some() {}
+            return;
+        }
+        match event {
+            SocketEvent::Accepted { .. } => {
+                self.layer.add(socket, true, None);
+                self.layer.due.push_back((socket, event));
+            }
+            SocketEvent::Asked { .. } => {
+                self.layer.add(socket, true, None);
+                self.layer.due.push_back((socket, event));
+            }
+            SocketEvent::Opened => self.layer.opened(cx, socket),
+            SocketEvent::Readable(_) => self.layer.pull(cx, net, socket),
+            SocketEvent::Writable => self.layer.touch(socket),
+            SocketEvent::Finished => {
+                if let Some(line) = self.layer.lines.get_mut(socket) {
+                    line.ended = true;
+                }
+                self.layer.pull(cx, net, socket);
+            }
+            SocketEvent::Closed(reason) => {
+                if self.layer.lines.get_mut(socket).is_some() {
+                    self.layer.forget(socket);
+                    self.layer.due.push_back((socket, SocketEvent::Closed(reason)));
+                }
+            }
+        }
+        self.settle(cx, net);
+    }
+    fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
+        self.app.handle_datagram(cx, &mut Inside { layer: &mut self.layer, net }, datagram);
+        self.settle(cx, net);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.app.poll_timeout()
+    }
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.app.handle_timeout(cx, &mut Inside { layer: &mut self.layer, net });
+        self.settle(cx, net);
+    }
+    fn is_done(&self) -> bool {
+        self.app.is_done()
+    }
+    fn summarise(&self, out: &mut Summary) {
+        self.app.summarise(out);
+        let layer = &self.layer;
+        let open: u64 = layer.lines.values().map(|line| line.session.added).sum();
+        layer.handshake.summarise("tls_handshake", out);
+        out.set("tls_resumed", layer.resumed as f64);
+        out.set("tls_failed", layer.failed as f64);
+        out.set("tls_added_bytes", (layer.added + open) as f64);
+    }
+}
