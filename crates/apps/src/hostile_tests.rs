@@ -8,13 +8,14 @@ use airloom_base::{App, Duration};
 use crate::bulk::{client, server};
 use crate::ftp;
 use crate::http_client::{self, Client};
-use crate::http_server::Server;
+use crate::http_server::{self, Server};
 use crate::striped;
 use crate::testing::{Answerer, Pair, SERVER, Speaker};
+use crate::tls::{self, Secured, Tunnels};
 
 /// Random octets that now and then mean something.
 fn octets(stream: &mut Stream) -> Vec<u8> {
-    const WORDS: [&[u8]; 22] = [
+    const WORDS: [&[u8]; 30] = [
         b"GET /100 HTTP/1.1\r\nHost: x\r\n\r\n",
         b"HEAD / HTTP/1.0\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n",
@@ -37,11 +38,21 @@ fn octets(stream: &mut Stream) -> Vec<u8> {
         b"STRP\0\0\0\x07\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x20\0",
         b"\0\0\0\0\0\0\0\0\0\0\0\x05hello",
         b"\0\0\0\0\0\0\x05\x78\0\0\0\0\0\0\0\0",
+        // HTTP/2: preface and settings, a request, an answer of three octets and its end.
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
+        b"\0\0\0\x04\0\0\0\0\0",
+        b"\0\0\x03\x01\x05\0\0\0\x01\x82\x86\x84",
+        b"\0\0\x01\x01\x04\0\0\0\x01\x88\0\0\x03\0\x01\0\0\0\x01abc",
+        // TLS: hellos without extensions, a Finished in clear, CCS and data.
+        b"\x16\x03\x03\0\x2d\x01\0\0\x29\x03\x0300000000000000000000000000000000\0\0\x02\xc0\x2f\x01\0",
+        b"\x16\x03\x03\0\x2a\x02\0\0\x26\x03\x0300000000000000000000000000000000\0\xc0\x2f\0",
+        b"\x16\x03\x03\0\x04\x0e\0\0\0\x16\x03\x03\0\x04\x14\0\0\0",
+        b"\x14\x03\x03\0\x01\x01\x17\x03\x03\0\x1aabcdefghijklmnopqrstuvwxyz",
     ];
     let mut out = Vec::new();
     for _ in 0..=stream.below(8) {
         if stream.chance(0.8) {
-            out.extend_from_slice(WORDS[stream.below(22) as usize]);
+            out.extend_from_slice(WORDS[stream.below(30) as usize]);
         } else {
             let len = 1 + stream.below(40);
             out.extend((0..len).map(|_| stream.bits() as u8));
@@ -62,6 +73,17 @@ fn servers_outlive_clients_that_say_anything() {
         (http.a.hang_up, http.net.chop) = (hang_up, chop);
         http.run();
         assert_eq!(http.net.alive(1), 0, "round {round}: {say:?}");
+        let two = http_server::Config { http: http_server::Http::Http2, ..Default::default() };
+        let mut today = Pair::new(Speaker::new(80, say.clone()), Server::new(two.clone()).expect("valid"));
+        (today.a.hang_up, today.net.chop) = (hang_up, chop);
+        today.run();
+        assert_eq!(today.net.alive(1), 0, "round {round}: {say:?}");
+        let server = Box::new(Server::new(two).expect("valid"));
+        let secured = Secured::new(server, tls(round), vec!["h2", "http/1.1"], Tunnels::default());
+        let mut today = Pair::new(Speaker::new(80, say.clone()), secured);
+        (today.a.hang_up, today.net.chop) = (hang_up, chop);
+        today.run();
+        assert_eq!(today.net.alive(1), 0, "round {round}: {say:?}");
         let mut bulk =
             Pair::new(Speaker::new(5001, say.clone()), server::Server::new(server::Config::default()));
         // A bulk server waits for ever, as its clients do; only what the client ends is over.
@@ -103,6 +125,28 @@ fn clients_come_to_an_end_whatever_servers_say() {
         let summary = http.summary();
         assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
 
+        let config = || http_client::Config {
+            objects: ["/1", "/2", "/3", "/4"].map(|p| http_client::Object::Path(p.into())).to_vec(),
+            http: http_client::Http::Http2,
+            ..Default::default()
+        };
+        let client = || Client::new(config(), &places, crate::testing::stream).expect("valid");
+        let mut two = Pair::new(client(), Answerer::new(&answers, 1, hang_up));
+        two.run();
+        assert!(two.a.is_done(), "round {round}: {answers:?}");
+        let summary = two.summary();
+        assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
+        let way = Tunnels {
+            proxy: Some(SocketAddr::new(SERVER, 80)).filter(|_| stream.chance(0.3)),
+            ..Tunnels::default()
+        };
+        let secured = Secured::new(Box::new(client()), tls(round), vec!["h2"], way);
+        let mut two = Pair::new(secured, Answerer::new(&answers, 1, hang_up));
+        two.run();
+        assert!(two.a.is_done(), "round {round}: {answers:?}");
+        let summary = two.summary();
+        assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
+
         let config = ftp::Config { repeat: 3, port: 80, active: stream.chance(0.5), ..Default::default() };
         let client = ftp::Client::new(config, SocketAddr::new(SERVER, 80), Duration::ZERO).expect("valid");
         let mut ftp = Pair::new(client, Answerer::new(&answers, 0, hang_up));
@@ -124,4 +168,11 @@ fn clients_come_to_an_end_whatever_servers_say() {
         files.run();
         assert!(files.a.is_done(), "round {round}: {answers:?}");
     }
+}
+
+/// Each habit of TLS in turn.
+fn tls(round: u64) -> tls::Config {
+    let version = if round.is_multiple_of(3) { tls::Version::Tls12 } else { tls::Version::Tls13 };
+    let resumes = if round.is_multiple_of(2) { tls::Resumes::Always } else { tls::Resumes::Later };
+    tls::Config { version, resumes, early_data: round % 3 == 2, ..tls::Config::default() }
 }

@@ -45,7 +45,8 @@ impl Log {
         }
         let Seen { source, job, exchange, flow } = seen;
         let object = &plan.objects(page)[job.object as usize];
-        let url = format!("http://{}{}", servers.of(object).authority, object.target(page.round));
+        let (scheme, authority) = (servers.scheme, &servers.of(object).authority);
+        let url = format!("{scheme}://{authority}{}", object.target(page.round));
         cx.records.push(Record::Object(ObjectRecord {
             page: self.page,
             object: job.object,

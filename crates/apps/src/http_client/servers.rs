@@ -41,6 +41,8 @@ pub(super) struct Servers {
     /// By the name that objects say.
     names: BTreeMap<String, usize>,
     pub(super) pools: Vec<Pool>,
+    /// What is in front of `://` in the addresses of all of them.
+    pub(super) scheme: &'static str,
     /// Is everything asked of a proxy? Not over TLS: there a proxy is only passed through.
     pub(super) is_proxied: bool,
     /// The proxy, and what servers are called there.
@@ -75,6 +77,7 @@ impl Servers {
             all: Vec::new(),
             names: BTreeMap::new(),
             pools: Vec::new(),
+            scheme: config.scheme(),
             is_proxied: proxy.is_some(),
             tunnels,
         };

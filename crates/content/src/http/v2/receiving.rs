@@ -378,7 +378,8 @@ impl Connection {
     /// Was this stream never used?
     fn is_idle(&self, number: u32) -> bool {
         let is_ours = number.is_multiple_of(2) == self.is_server;
-        if is_ours { number > self.opened() } else { number > self.highest }
+        //= RFC 9113 (6.8): streams that came behind our GOAWAY are ignored, with all that follows on them.
+        if is_ours { number > self.opened() } else { number > self.highest && !self.is_going }
     }
 }
 

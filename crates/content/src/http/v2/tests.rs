@@ -310,6 +310,21 @@ fn what_a_server_that_goes_away_did_not_do_can_be_asked_again() {
 }
 
 #[test]
+fn what_comes_behind_our_own_going_away_is_ignored() {
+    let mut server = Connection::server(Options::default());
+    hear(&mut server, [&PREFACE[..], b"\0\0\0\x04\0\0\0\0\0", &asks(1, 5)].concat());
+    server.go_away();
+    let late =
+        [asks(3, 4), frame(0, 0, 3, b"abc"), frame(8, 0, 3, &[0, 0, 0, 9]), frame(0, 1, 3, b"d")].concat();
+    let (events, _) = hear(&mut server, late);
+    assert_eq!(events, []);
+    assert!(server.respond(1, &ok(None), true));
+    let (events, answer) = hear(&mut server, frame(6, 0, 0, &[7; 8]));
+    assert_eq!((events, server.open_streams()), (vec![], 0));
+    assert!(answer.ends_with(&frame(6, 1, 0, &[7; 8])), "it lives on");
+}
+
+#[test]
 fn frames_that_break_rules_of_the_connection() {
     let settings =
         |id: u16, value: u32| frame(4, 0, 0, &[&id.to_be_bytes()[..], &value.to_be_bytes()].concat());
