@@ -157,7 +157,10 @@ def test_the_figure_shows_what_was_sent_again(lossy: al.Run) -> None:
 
 
 @pytest.mark.emulate
-def test_a_capture_of_linux_tcp_by_another_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seer", [["dumpcap", "-q", "-i", "any", "-f", "tcp", "-w"], ["tcpdump", "-q", "-U", "-i", "any", "tcp", "-w"]]
+)
+def test_a_capture_of_linux_tcp_by_another_program(seer: list[str], tmp_path: Path) -> None:
     needs_laboratory()
     capture, python = tmp_path / "up.pcapng", needs("python3")
     (tmp_path / "sink.py").write_text(SINK)
@@ -168,7 +171,7 @@ def test_a_capture_of_linux_tcp_by_another_program(tmp_path: Path) -> None:
         '[links]\nwire = { bearer = "wireline", rate = "2Mbit/s", delay = "30ms", loss = { uplink = 0.03 } }\n'
     )
     with al.lab(tmp_path / "up.toml", seed=5, enter=False) as link:
-        seeing = link.popen([needs("dumpcap"), "-q", "-i", "any", "-w", str(capture), "-f", "tcp"])
+        seeing = link.popen([needs(seer[0]), *seer[1:], str(capture)])
         while not capture.exists() or capture.stat().st_size == 0:
             assert seeing.poll() is None
         done = link.run([python, str(tmp_path / "source.py")])

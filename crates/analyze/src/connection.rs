@@ -7,6 +7,9 @@ use crate::sender::{Cause, Kind, START, Sender};
 use crate::stall::{self, Stalls};
 use crate::trace::Row;
 
+/// A capture is near one end if the way to that end is so many times shorter than the one to the other.
+const FAR: u64 = 4;
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -153,6 +156,15 @@ impl Connection {
             for side in &mut self.sides {
                 let shortest = stall::shortest(&side.sender, shortest_ns);
                 side.stalls.ended(at_ns, shortest, side.sender.in_flight());
+            }
+        }
+        let [first, second] = &mut self.sides;
+        if let (Some(one), Some(other)) = (first.sender.rtt.least(), second.sender.rtt.least()) {
+            // Round trips of the one whose receiver is near are short, and those of the other end are the whole way.
+            if one < other / FAR {
+                first.stalls.seen_from_afar();
+            } else if other < one / FAR {
+                second.stalls.seen_from_afar();
             }
         }
     }

@@ -22,6 +22,8 @@ pub enum Why {
     NoAcknowledgement,
     /// Everything was acknowledged; the program had nothing to send.
     Application,
+    /// The same, but seen near the receiver: what did not arrive for so long may have been lost, held up or never sent.
+    Unseen,
     /// Data was in flight when the capture ended.
     EndOfCapture,
 }
@@ -76,6 +78,15 @@ impl Stalls {
             _ => Why::NoAcknowledgement,
         };
         self.push(last.at_ns, at_ns, why, in_flight);
+    }
+
+    /// The capture was made near the receiver: that everything seen was acknowledged says nothing of the sender.
+    pub(crate) fn seen_from_afar(&mut self) {
+        for (_, _, why, _) in &mut self.list {
+            if *why == Why::Application {
+                *why = Why::Unseen;
+            }
+        }
     }
 
     /// The capture ended.

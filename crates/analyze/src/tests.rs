@@ -253,6 +253,26 @@ fn a_full_window_is_told_from_a_closed_one_and_from_a_program_that_pauses() {
 }
 
 #[test]
+fn near_the_receiver_nobody_sees_why_nothing_came() {
+    // How long after what they answer the segments of the server, and of the client, are seen.
+    let why = |to_server: f64, to_client: f64| {
+        let mut s = Script::new();
+        s.segment(0.0, 0, Flags::SYN, 0, None, 0, With::default());
+        s.segment(to_server, 1, Flags::SYN, 0, Some(1), 0, With::default());
+        s.ack(to_server + to_client, 1, 1);
+        for (at, seq) in [(500.0, 1), (600.0, 1001), (3000.0, 2001)] {
+            s.data(at, 1, seq, 1000);
+            s.ack(at + to_client, 1, seq + 1000);
+        }
+        let analysis = s.analysis();
+        analysis.report.connections[0].sides[1].stalls.iter().map(|stall| stall.why).collect::<Vec<_>>()
+    };
+    assert_eq!(why(80.0, 1.0), [Why::Unseen], "seen at the client");
+    assert_eq!(why(1.0, 80.0), [Why::Application], "seen at the server");
+    assert_eq!(why(40.0, 40.0), [Why::Application], "seen half-way");
+}
+
+#[test]
 fn an_octet_that_was_acknowledged_keeps_a_connection_alive() {
     let mut s = Script::new();
     s.handshake();

@@ -29,6 +29,7 @@ _WHY = {
     "receiver-window": "the receiver's window was full",
     "no-acknowledgement": "what was in flight was not acknowledged",
     "application": "the program had nothing to send",
+    "unseen": "nothing came; why is not seen at this end",
     "end-of-capture": "not acknowledged until the capture ended",
 }
 
