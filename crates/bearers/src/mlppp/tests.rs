@@ -227,6 +227,22 @@ fn a_lost_fragment_costs_its_packet_and_holds_the_others_up_until_it_is_known() 
 }
 
 #[test]
+fn a_member_that_hardly_moves_is_given_up_piece_by_piece() {
+    // No rate at all is no rate (`units`); one bit a second holds a piece for hours.
+    let mut bench = Bench::wires(2, json!({ "reassembly_timeout": "1s" }));
+    let slowest = airloom_base::units::Rate::from_bits_per_second(1).unwrap();
+    bench.apply(&[1], &Change::Rate(None, slowest));
+    (0..20).for_each(|_| bench.send(DOWN, 1500));
+    bench.finish();
+    let (came, lost) = (bench.ids(DOWN).len() as f64, bench.summary("downlink.lost"));
+    assert_eq!(came + lost, 20.0);
+    assert!(lost >= 1.0 && bench.summary("downlink.mp_expired") >= 1.0, "{lost}");
+    // What waits behind the piece goes on when patience ends, and not when the piece comes.
+    let last = bench.out.last().unwrap().0;
+    assert!(came >= 10.0 && last < ms(60_000), "{came} {last}");
+}
+
+#[test]
 fn null_fragments_tell_of_a_loss_before_patience_ends() {
     let told = |null_fragments: bool| {
         let mut bench = Bench::wires(3, json!({ "null_fragments": null_fragments }));
