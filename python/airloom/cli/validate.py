@@ -170,12 +170,13 @@ def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_j
 
 
 def _http_shapes(folder: Path | None, only: str, as_json: bool) -> list[str]:
+    from airloom.page_load.squid import squid_program
     from airloom.validate import http_shapes
     from airloom.validate.http_shapes import proxies
 
     _no_records("http-shapes", folder)
     shapes = http_shapes.chosen(only)
-    program = proxies.squid_program()
+    program = squid_program()
     with ExitStack() as stack, interruptible(), steps("asking", len(shapes)) as done:
         ports = {"airloom": stack.enter_context(proxies.ours())}
         if program is not None:

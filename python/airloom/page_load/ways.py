@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from airloom.errors import Unsupported
+from airloom.page_load.squid import squid_config
 
 #: Where proxies listen in the gateway.
 PORT = 3128
@@ -30,29 +31,11 @@ class Way(NamedTuple):
     ports: Callable[[int], int]
 
 
-_SQUID = """\
-http_port {port}
-http_access allow all
-cache_mem 64 MB
-maximum_object_size_in_memory 1 MB
-cache deny all
-access_log none
-cache_log /dev/null
-cache_store_log none
-visible_hostname gateway
-pid_filename none
-coredump_dir /
-shutdown_lifetime 0 seconds
-dns_nameservers 127.0.0.1
-pinger_enable off
-logfile_rotate 0
-"""
-
-
 def _squid(folder: Path, _servers: list[str], _port: str) -> list[str]:
     # A page is loaded once: what is kept would never be asked for again. Started as root it becomes the user that its
     # package made, who may not write here.
-    (folder / "squid.conf").write_text(_SQUID.format(port=PORT))
+    more = ("cache_mem 64 MB", "maximum_object_size_in_memory 1 MB", "cache deny all")
+    (folder / "squid.conf").write_text(squid_config(str(PORT), *more))
     # It keeps tables in shared memory under names of its own choice, and takes those that another one left for its own:
     # in the laboratory's mount namespace that memory is nobody else's.
     start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {shlex.quote(str(folder / 'squid.conf'))}"

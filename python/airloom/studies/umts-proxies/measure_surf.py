@@ -26,6 +26,7 @@ from typing import Any
 import airloom
 from airloom import page_sets
 from airloom.page_load.measure import load_page, wait_for
+from airloom.page_load.squid import squid_config
 from airloom.page_load.ways import program
 from airloom.scenario import toml_value
 from airloom.study.execute import can_emulate
@@ -61,23 +62,11 @@ http {{
 
 #: 1 MB of memory, and copies that are there are used whatever their age (the slides' "forced"). One request of a
 #: connection at a time, as Squid comes.
-_SQUID = """\
-http_port {port}
-http_access allow all
-cache_mem 1 MB
-maximum_object_size_in_memory 1 MB
-refresh_pattern . 60000 100% 60000 override-expire override-lastmod
-access_log none
-cache_log /dev/null
-cache_store_log none
-visible_hostname gateway
-pid_filename none
-coredump_dir /
-shutdown_lifetime 0 seconds
-dns_nameservers 127.0.0.1
-pinger_enable off
-logfile_rotate 0
-"""
+_SQUID = (
+    "cache_mem 1 MB",
+    "maximum_object_size_in_memory 1 MB",
+    "refresh_pattern . 60000 100% 60000 override-expire override-lastmod",
+)
 
 
 def nginx(name: str, root: Path, folder: Path) -> list[str]:
@@ -99,7 +88,7 @@ def gateway(proxy: str, servers: list[str], folder: Path) -> list[str]:
     if proxy == "TCP":
         ways = [f"{PORT + n}={name}:80" for n, name in enumerate(servers)]
         return [sys.executable, str(STUDY / "forwarder.py"), *ways]
-    (folder / "squid.conf").write_text(_SQUID.format(port=PORT))
+    (folder / "squid.conf").write_text(squid_config(str(PORT), *_SQUID))
     # It shares memory under names of its own choice: here that memory is nobody else's.
     start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {folder}/squid.conf"
     return ["/bin/sh", "-c", start]

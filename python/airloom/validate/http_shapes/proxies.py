@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,26 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from airloom.errors import RunError
-
-_SQUID = """\
-http_port 127.0.0.1:{port}
-http_access allow all
-cache deny all
-access_log none
-cache_log /dev/null
-cache_store_log none
-visible_hostname squid
-pid_filename none
-coredump_dir /
-shutdown_lifetime 0 seconds
-pinger_enable off
-logfile_rotate 0
-"""
-
-
-def squid_program() -> str | None:
-    """Where Squid is, if it is installed."""
-    return shutil.which("squid", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+from airloom.page_load.squid import squid_config
 
 
 @contextmanager
@@ -62,7 +42,7 @@ def squid(program: str) -> Iterator[int]:
     with tempfile.TemporaryDirectory(prefix="airloom-squid-") as folder:
         Path(folder).chmod(0o755)
         config = Path(folder) / "squid.conf"
-        config.write_text(_SQUID.format(port=port))
+        config.write_text(squid_config(f"127.0.0.1:{port}", "cache deny all"))
         # A name of its own: it shares memory with others of the same name.
         command = [program, "-N", "-n", f"airloom{os.getpid()}", "-f", str(config)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

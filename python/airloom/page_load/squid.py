@@ -1,0 +1,31 @@
+"""Squid as a laboratory runs it: alone, without logs, rights and files that nobody asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+_CONFIG = """\
+http_port {listen}
+http_access allow all
+access_log none
+cache_log /dev/null
+cache_store_log none
+visible_hostname gateway
+pid_filename none
+coredump_dir /
+shutdown_lifetime 0 seconds
+dns_nameservers 127.0.0.1
+pinger_enable off
+logfile_rotate 0
+"""
+
+
+def squid_program() -> str | None:
+    """Where Squid is, if it is installed."""
+    return shutil.which("squid", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
+
+def squid_config(listen: str, *more: str) -> str:
+    """A configuration for `listen` (a port, or an address and a port), with further lines."""
+    return _CONFIG.format(listen=listen) + "".join(f"{line}\n" for line in more)
