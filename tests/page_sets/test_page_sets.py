@@ -1,13 +1,18 @@
 """Page sets: the model, HAR files, folders, and what `http-client` makes of them."""
 
 import json
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from playwright.sync_api import Browser
 
 import airloom as al
 from airloom import page_sets
 from airloom.errors import UsageError
+from tests.cli.shell import airloom
 
 BUILT_IN = Path(__file__).parents[2] / "crates/apps/src/pages/news-2004.json"
 
@@ -87,6 +92,53 @@ def test_a_har_file_is_a_page_that_loads(tmp_path: Path) -> None:
     assert run.pages["load_ns"][0] == objects["done_ns"].max() - run.pages["start_ns"][0]
     # A run is repeated without the file: it keeps what was in it.
     assert '"path":"/b.gif","size":"9kB"' in json.dumps(run.manifest["scenario"], separators=(",", ":"))
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that says nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_visit_of_a_real_browser_is_a_page_set(browser: Browser, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text('<link rel="stylesheet" href="a.css"><img src="b.gif"><img src="none.gif">')
+    (site / "a.css").write_text("body { color: black }" + " " * 700)
+    (site / "b.gif").write_bytes(b"GIF89a" + b"x" * 8_000)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        context = browser.new_context(record_har_path=tmp_path / "visit.har")
+        context.new_page().goto(f"http://127.0.0.1:{server.server_port}/", wait_until="load")
+        context.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    (page,) = page_sets.from_har(tmp_path / "visit.har").pages
+    sizes = {o.path: o.size for o in page.objects if o.path != "/favicon.ico"}
+    assert sizes == {f"/{'' if f.name == 'index.html' else f.name}": f.stat().st_size for f in site.iterdir()}
+    assert page.objects[0].path == "/"
+
+
+def test_the_command_line_makes_and_shows_sets(tmp_path: Path) -> None:
+    made = airloom("pages", "news", "--pages", "3", "--out", tmp_path / "news.json")
+    assert made.code == 0, made.err
+    shown = json.loads(airloom("pages", "show", tmp_path / "news.json", "--json").out)
+    assert [page["page"] for page in shown["pages"]] == [1, 2, 3]
+    assert "www" in shown["servers"]
+    again = airloom("pages", "news", "--out", tmp_path / "news.json")
+    assert again.code == 2
+    assert "exists" in again.err
+    files = airloom("pages", "files", tmp_path / "news.json", "--out", tmp_path / "site")
+    assert files.code == 0, files.err
+    found = airloom("pages", "folder", tmp_path / "site/www", "--out", tmp_path / "folder.json")
+    assert found.code == 0, found.err
+    bad = airloom("pages", "har", tmp_path / "news.json")
+    assert (bad.code, bad.out, len(bad.err.splitlines())) == (2, "", 1)
 
 
 def test_a_folder_is_its_pages_and_becomes_one_again(tmp_path: Path) -> None:
