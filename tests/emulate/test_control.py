@@ -134,9 +134,9 @@ def test_a_change_that_makes_no_sense_is_one_line_and_changes_nothing(
 class Terminal:
     """`airloom emulate --control` on a terminal of its own."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, lines: int = 30, columns: int = 100) -> None:
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._theirs = theirs
         self.before = termios.tcgetattr(theirs)
         words = ["emulate", "circuits.toml", "--control", "--out", "run", "--", *command]
@@ -234,6 +234,17 @@ def _is_readable(path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+@pytest.mark.parametrize(("lines", "columns"), [(0, 0), (1, 1), (3, 12)])
+def test_a_terminal_of_any_size_will_do(lines: int, columns: int) -> None:
+    terminal = Terminal("sh", "-c", "echo hello; sleep 60", lines=lines, columns=columns)
+    terminal.wait_for("h")
+    terminal.press(b"2")
+    time.sleep(0.5)
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert len(al.Run("run").manifest["changes"]) == 1
 
 
 def test_without_a_terminal_it_says_what_to_do() -> None:

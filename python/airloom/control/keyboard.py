@@ -117,7 +117,8 @@ class Keyboard:
         from rich.text import Text
 
         # Standard input and output are not the terminal meanwhile: nobody else knows its size.
-        console.size = ConsoleDimensions(*os.get_terminal_size(self._keys))
+        size = os.get_terminal_size(self._keys)
+        console.size = ConsoleDimensions(size.columns or 80, size.lines or 24)
         at, rows = desk.look()
         table = Table(box=box.SIMPLE_HEAD, title=f"{at:.1f} s", title_justify="left")
         for name in ("key", "link"):
