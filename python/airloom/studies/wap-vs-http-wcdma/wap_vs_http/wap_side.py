@@ -264,6 +264,31 @@ def ratios(rate: float, fold: Any, *, round_trip: int = 260, group: str = "32 Kb
     return compute
 
 
+def tunnelled(rate: float) -> Any:
+    """U19: time by WAP over that by HTTP and TLS through a tunnel of the proxy, folded over the sizes."""
+
+    def compute(data: Data) -> Evidence:
+        data.at_default_only()
+        found = []
+        for size in SIZES:
+            by_wap = data.table(
+                "bearers-wap", "pages", size=size, rate=rate, round_trip=260, group="32 Kbytes", page=OBJECT
+            )
+            by_tls = data.table("bearers-tls", "pages", size=size, rate=rate, round_trip=260, page=OBJECT)
+            time = by_wap["load_ns"][0]
+            found.append(float("inf") if time is None else float(time) / float(by_tls["load_ns"][0]))
+        return exact(geometric(found), "of HTTP/TLS")
+
+    return compute
+
+
+def through_the_tunnel(data: Data) -> Evidence:
+    """U19: the share of objects that came through the proxy under TLS from end to end."""
+    data.at_default_only()
+    pages = data.table("bearers-tls", "pages")
+    return exact(1 - float(pages["failed"].sum()) / float(pages["objects"].sum()), "of all")
+
+
 def geometric(found: list[float]) -> float:
     """Their geometric mean."""
     return float(np.exp(np.mean(np.log(found))))
@@ -314,6 +339,9 @@ COMPUTE = {
     "U18.time": asynchronous,
     "U19.wap-slow": ratios(9.6, geometric),
     "U19.wap-fast": ratios(2000, geometric),
+    "U19.tls-slow": tunnelled(9.6),
+    "U19.tls-fast": tunnelled(2000),
+    "U19.tunnel": through_the_tunnel,
     "U20": applications,
     "U22.session": lambda data: Setting(packets_of_pull(data), "packets"),
     "U23.wtp": settings_of_wtp,
