@@ -37,6 +37,7 @@ def histograms(data: Data) -> Figure:
     )
     for axes, (values, label) in zip(figure.subplots(1, 3), shown, strict=True):
         bins: Any = np.arange(0.5, max(values) + 1) if label == "servers" else 20
+        axes.set_axisbelow(True)
         axes.hist(values, bins=bins, color="0.6", edgecolor="black")
         axes.set_xlabel(label)
     figure.axes[0].set_ylabel("pages")
@@ -68,8 +69,10 @@ def mean_and_median(data: Data) -> Figure:
             axes.bar(at, [f.value for f in found], 0.25, yerr=reach, capsize=2, color=str(0.35 + 0.25 * n), label=http)
         axes.set_xticks(range(len(PROXIES)), [f"{p} proxy" if p != "none" else "no proxy" for p in PROXIES])
         axes.set_title(name, fontsize=9)
+        axes.set_axisbelow(True)
     figure.axes[0].set_ylabel("page time (s)")
-    figure.axes[0].legend(fontsize=8)
+    # The bars of the medians leave room above the last ones.
+    figure.axes[1].legend(fontsize=8, loc="upper right")
     return figure
 
 
