@@ -104,9 +104,11 @@ impl Multiplexed {
                 }
             }
             Event::Reset(stream, code) => {
-                if let Some(exchange) = self.waiting.remove(&stream) {
+                if let Some(mut exchange) = self.waiting.remove(&stream) {
                     //= RFC 9113 (8.7): what was refused was not worked on and may be asked for again, a POST too.
-                    return Progress::Lost(exchange, code != ErrorCode::REFUSED_STREAM);
+                    let is_refused = code == ErrorCode::REFUSED_STREAM;
+                    exchange.posts &= !is_refused;
+                    return Progress::Lost(exchange, !is_refused);
                 }
             }
             Event::Failed(_) => return Progress::Broken,

@@ -579,6 +579,20 @@ fn a_server_may_take_few_requests_at_a_time() {
 }
 
 #[test]
+fn a_form_that_was_refused_is_posted_again_and_one_that_broke_off_is_not() {
+    let objects = || vec![Object::Path("/10".into()), form("/1000", 500)];
+    let server =
+        || http_server::Config { h2_streams: 1, delay: Duration::from_millis(1), ..Default::default() };
+    let mut refused = two(Config { objects: objects(), retries: 0, ..Config::default() }, server());
+    refused.run();
+    assert_eq!(numbers(&refused.summary(), &["objects", "failed", "asked_again"]), [2.0, 0.0, 1.0]);
+    let mut cut = two(Config { objects: vec![form("/1000", 500)], ..Config::default() }, server());
+    cut.net.cut.insert(0, 500);
+    cut.run();
+    assert_eq!(numbers(&cut.summary(), &["objects", "failed", "asked_again"]), [0.0, 1.0, 0.0]);
+}
+
+#[test]
 fn urgent_objects_come_first_in_http2() {
     let order = |priorities| {
         let objects = paths(&["/30kB.html", "/40kB.png", "/20000", "/10kB.css"]);
