@@ -8,6 +8,11 @@ use airloom_world::scenario::Scenario;
 
 /// A page at three servers, loaded three times, by a browser with these settings, with `gateway` at the edge of the radio link.
 fn load(browser: &str, gateway: &str) -> BTreeMap<String, f64> {
+    load_over("256kbit/s", browser, gateway)
+}
+
+/// The same over a radio link of this rate.
+fn load_over(rate: &str, browser: &str, gateway: &str) -> BTreeMap<String, f64> {
     let text = format!(
         r#"
         [hosts.mobile.app.http-client]
@@ -29,7 +34,7 @@ fn load(browser: &str, gateway: &str) -> BTreeMap<String, f64> {
         images = {{ app = "http-server" }}
         ads = {{ app = "http-server" }}
         [links]
-        radio = {{ between = ["mobile", "gateway"], bearer = "wireline", rate = "256kbit/s", delay = "200ms" }}
+        radio = {{ between = ["mobile", "gateway"], bearer = "wireline", rate = "{rate}", delay = "200ms" }}
         internet = {{ between = ["gateway", "core"], bearer = "wireline", rate = "10Mbit/s", delay = "20ms" }}
         a = {{ between = ["core", "www"], bearer = "wireline", rate = "100Mbit/s" }}
         b = {{ between = ["core", "images"], bearer = "wireline", rate = "100Mbit/s" }}
@@ -72,8 +77,11 @@ fn without_keep_alive_each_object_has_a_connection() {
 /// Proxy and server are long rid of the last octets when these are still on their way over the radio link.
 #[test]
 fn a_proxy_that_closes_after_its_answer_does_not_break_it_off() {
-    let slow =
-        load("keep_alive = false\nconnections = 2\nproxy = \"gateway\"\nproxy_connections = 8", ADDRESSED);
+    let slow = load_over(
+        "32kbit/s",
+        "keep_alive = false\nconnections = 2\nproxy = \"gateway\"\nproxy_connections = 8",
+        ADDRESSED,
+    );
     assert_eq!((slow["asked_again"], slow["requests_per_connection"]), (0.0, 1.0));
 }
 
