@@ -49,7 +49,7 @@ def browse(
     words = [(key, value if isinstance(value, str) else toml_value(value)) for key, value in given.items()]
     try:
         found = json.loads(_browse(words, seed, nagle, timeout_s))
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise RunError(error.strerror or str(error)) from None

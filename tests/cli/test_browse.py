@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,6 +99,7 @@ def test_wrong_words_are_one_line() -> None:
         (("http://a:b/",), "http://a:b/"),
         (("http://nosuchhost.invalid/",), "there is no host `nosuchhost.invalid`"),
         (("http://127.0.0.1/", "--set", "pipelin=3"), "unknown field `pipelin`"),
+        (("http://127.0.0.1/", "--seed", str(2**64)), "too big"),
         (("http://127.0.0.1/", "--set", "pages=[['/']]"), "not by both"),
         (("--set", "page_set=nothing.json"), "nothing.json"),
     ):
@@ -119,10 +121,11 @@ def test_a_server_that_says_nothing_is_left_when_told_so_or_when_time_is_up() ->
         done = airloom("browse", url, "--timeout", "0.3")
         assert done.code == 4
         assert "not done: 0 pages" in done.err
+        before = running.connections
         words = [sys.executable, "-m", "airloom", "browse", url]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-            while running.connections < 2:
-                pass
+            while running.connections == before and process.poll() is None:
+                time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=60)
         assert process.returncode != 0

@@ -216,13 +216,16 @@ def test_a_thousand_idle_and_five_hundred_slow_clients_hinder_nobody_and_hold_li
     idle = [connect(proxy.address) for _ in range(1000)]
     slow = [connect(proxy.address) for _ in range(500)]
     try:
+        for _ in range(600):
+            if proxy.number("airloom_http_cache_clients") == 1500:
+                break
+            time.sleep(0.1)
+        assert proxy.number("airloom_http_cache_clients") == 1500
         for number, client in enumerate(slow):
             if number % 2:
                 client.sendall(b"GET http://127.0.0.1/ HT")
             else:
                 client.sendall(f"GET http://127.0.0.1:{origin.port}/large HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-        while proxy.number("airloom_http_cache_clients") < 1500:
-            pass
         assert ask(proxy, origin, "/fine").endswith(b"fine")
         # Half a head is told so; an answer that nobody takes ends with a reset.
         assert receive(slow[1]).startswith(b"HTTP/1.1 408 ")

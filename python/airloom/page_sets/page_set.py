@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,11 @@ from airloom.errors import UsageError
 
 #: What a file says of itself.
 FORMAT = "airloom page set 1"
+
+#: Sizes as scenarios say them.
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)\s*")
+_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_LARGEST = 10**12
 
 #: Most objects of one page, as `http-client` has it.
 MOST_OBJECTS = 10_000
@@ -104,7 +110,7 @@ def read(path: Path | str) -> PageSet:
         raise UsageError(f"{path}: this is no page set: it does not say {FORMAT!r} as its format")
     try:
         pages = tuple(_page(page) for page in table["pages"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: this page set is damaged: {_line(error)}") from None
     return checked(PageSet(str(table.get("title", "")), str(table.get("source", "")), pages), path)
 
@@ -124,14 +130,22 @@ def _page(table: Mapping[str, Any]) -> Page:
 
 
 def _object(table: Mapping[str, Any]) -> PageObject:
-    size = str(table["size"])
     return PageObject(
         path=str(table["path"]),
-        size=int(size.removesuffix("B")),
+        size=_octets(str(table["size"])),
         server=None if table.get("server") is None else str(table["server"]),
         after=None if table.get("after") is None else int(table["after"]),
         changes=bool(table.get("changes", False)),
     )
+
+
+def _octets(text: str) -> int:
+    """A size as in a scenario: `45B`, `2kB`, `1.5 MB`."""
+    found = _SIZE.fullmatch(text)
+    octets = float(found[1]) * _UNITS[found[2]] if found else -1
+    if not 0 <= octets <= _LARGEST or octets != int(octets):
+        raise ValueError(f"size {text!r}: whole octets are wanted, as in 45B or 2kB, up to 1 TB")
+    return int(octets)
 
 
 def _line(error: Exception) -> str:

@@ -144,7 +144,9 @@ def surf(proxy: str, mode: str, seed: int) -> dict[str, Any]:
         for number, page in zip(numbers["visit"], found["pages"], strict=False)
         if page["load_s"] is not None
     ]
-    return {"rows": rows, "valid": bool(laboratory.summary["valid"]), "summary": found["summary"]}
+    # Half a list is no list: its slow pages are missing.
+    valid = found["done"] and bool(laboratory.summary["valid"])
+    return {"rows": rows, "valid": valid, "summary": found["summary"]}
 
 
 def chromium(proxy: str, number: int, seed: int) -> dict[str, Any]:

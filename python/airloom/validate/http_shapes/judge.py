@@ -108,9 +108,7 @@ def request(shape: Shape, proxy: int) -> Seen:
         except Ambiguous as why:
             fault = f"passes on {why}"
     answered = statuses.count("200")
-    if not fault and answered > len(passed):
-        fault = f"{len(passed)} requests reach the origin, {answered} are answered"
-    if not fault and answered < len(passed) and statuses[-1:] == ["200"]:
+    if not fault and answered != len(passed):
         fault = f"{len(passed)} requests reach the origin, {answered} are answered"
     return Seen(_line(statuses, heard), " + ".join(map(_shown, passed)) or "-", fault)
 

@@ -44,13 +44,20 @@ def squid(program: str) -> Iterator[int]:
         config = Path(folder) / "squid.conf"
         config.write_text(squid_config(f"127.0.0.1:{port}", "cache deny all"))
         # A name of its own: it shares memory with others of the same name.
-        command = [program, "-N", "-n", f"airloom{os.getpid()}", "-f", str(config)]
+        name = f"airloom{os.getpid()}"
+        command = [program, "-N", "-n", name, "-f", str(config)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 _wait(port, process)
                 yield port
             finally:
-                process.kill()
+                process.terminate()
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                for left in Path("/dev/shm").glob(f"{name}-*"):
+                    left.unlink(missing_ok=True)
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:

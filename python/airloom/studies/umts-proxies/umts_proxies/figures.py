@@ -14,7 +14,21 @@ from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
 from airloom.study import Data
 
-from .loads import DELAYS, LOSSES, MODES, PROXIES, Numbers, at_delay, at_loss, by_page, by_seed, main, rows
+from .loads import (
+    DELAYS,
+    H2_PROXIES,
+    LOSSES,
+    MODES,
+    PROXIES,
+    Numbers,
+    at_delay,
+    at_loss,
+    by_page,
+    by_seed,
+    main,
+    rows,
+    times,
+)
 from .tables import of_policy
 
 #: Over the pages of each seed.
@@ -59,14 +73,17 @@ def per_page(data: Data) -> Figure:
 
 
 def mean_and_median(data: Data) -> Figure:
-    """N21: bars of means and medians with 95 % intervals over seeds."""
+    """N21: bars of means and medians, 95 % intervals over seeds; and HTTP/2, which the slides did not have."""
     figure = _figure(9.0, 3.6)
     for axes, (of, name) in zip(figure.subplots(1, 2, sharey=True), AVERAGES, strict=True):
-        for n, http in enumerate(MODES):
-            found = [mean_interval(of(by_seed(data, main(data, proxy, http)), axis=1)) for proxy in PROXIES]
+        for n, http in enumerate((*MODES, "HTTP/2")):
+            sweep, proxies = ("main", PROXIES) if http in MODES else ("http2", H2_PROXIES)
+            where = {"http": http} if http in MODES else {}
+            of_proxy = (by_seed(data, times(data, sweep, proxy=proxy, **where), sweep) for proxy in proxies)
+            found = [mean_interval(of(pages, axis=1)) for pages in of_proxy]
             reach = np.nan_to_num([[f.value - f.low for f in found], [f.high - f.value for f in found]])
-            at = np.arange(len(PROXIES)) + 0.27 * (n - 1)
-            axes.bar(at, [f.value for f in found], 0.25, yerr=reach, capsize=2, color=str(0.35 + 0.25 * n), label=http)
+            at = np.arange(len(proxies)) + 0.21 * (n - 1.5)
+            axes.bar(at, [f.value for f in found], 0.19, yerr=reach, capsize=2, color=str(0.3 + 0.2 * n), label=http)
         axes.set_xticks(range(len(PROXIES)), [f"{p} proxy" if p != "none" else "no proxy" for p in PROXIES])
         axes.set_title(name, fontsize=9)
         axes.set_axisbelow(True)

@@ -15,6 +15,8 @@ Numbers = NDArray[np.float64]
 
 PROXIES = ("none", "TCP", "HTTP")
 MODES = ("no keep-alive", "keep-alive", "pipelining")
+#: Those that HTTP/2 passes.
+H2_PROXIES = ("none", "TCP")
 #: One-way delays of the internet (ms) and its losses; the first of each is that of `main`.
 DELAYS = (20, 5, 50, 100, 200, 400)
 LOSSES = (0, 0.005, 0.01, 0.02, 0.05)
