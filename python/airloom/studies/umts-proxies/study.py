@@ -5,5 +5,5 @@ from __future__ import annotations
 from umts_proxies import figures, observations, parts, real, tables
 
 COMPUTE = {**observations.COMPUTE, **parts.COMPUTE, **real.COMPUTE}
-FIGURES = {**figures.FIGURES}
-TABLES = {**tables.TABLES}
+FIGURES = {**figures.FIGURES, **real.FIGURES}
+TABLES = {**tables.TABLES, **real.TABLES}

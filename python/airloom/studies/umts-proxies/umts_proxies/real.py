@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 
 from airloom.errors import UsageError
 from airloom.study import Data, Evidence, exact, pair
@@ -118,6 +119,43 @@ def forwarder(data: Data) -> Evidence:
     found = first.join(second, on="page").sort("page")
     return pair(np.asarray(found["TCP"]), np.asarray(found["none"]), "s")
 
+
+def clocks(data: Data) -> tuple[list[str], list[list[str]]]:
+    """N13: means of the fifteen pages in both clocks, and in a browser of today, each page of which begins anew."""
+    data.at_default_only()
+    found = both(data).group_by("proxy", "http", maintain_order=True).agg(pl.col("real_s", "virtual_s").mean())
+    today = data.program("real").get("chromium") or []
+    cells = []
+    for row in found.iter_rows(named=True):
+        of = [r[4] for r in today if (r[0], r[1]) == (row["proxy"], row["http"])]
+        shown = f"{np.mean(of):.2f} ({len(of)} pages)" if of else "–"
+        ratio = row["real_s"] / row["virtual_s"]
+        cells.append(
+            [row["proxy"], row["http"], f"{row['virtual_s']:.2f}", f"{row['real_s']:.2f}", f"{ratio:.2f}", shown]
+        )
+    return ["proxy", "HTTP", "virtual (s)", "real (s)", "real / virtual", "Chromium (s)"], cells
+
+
+def scatter(data: Data) -> Figure:
+    """N13: each page of each configuration, in real time against virtual time."""
+    data.at_default_only()
+    found = both(data)
+    figure = Figure(figsize=(5.0, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for proxy, mark in zip(PROXIES, ("o", "s", "^"), strict=True):
+        of = found.filter(pl.col("proxy") == proxy)
+        said = "no proxy" if proxy == "none" else f"{proxy} proxy"
+        axes.plot(of["virtual_s"], of["real_s"], mark, markersize=4, fillstyle="none", color="black", label=said)
+    most = float(max(found["virtual_s"].max(), found["real_s"].max()))  # type: ignore[arg-type,type-var]
+    axes.plot((0, most), (0, most), linewidth=0.6, color="black")
+    axes.set_xlabel("page time in virtual time (s)")
+    axes.set_ylabel("page time in real time (s)")
+    axes.legend(fontsize=8)
+    return figure
+
+
+TABLES = {"Both clocks, and a browser of today (N13)": clocks}
+FIGURES = {"clocks": ("Pages in both clocks (N13)", scatter)}
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "N05.real": squid,

@@ -10,7 +10,7 @@ import numpy as np
 from airloom.analysis import mean_interval
 from airloom.study import Data
 
-from .loads import DELAYS, LOSSES, MODES, PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
+from .loads import DELAYS, H2_PROXIES, LOSSES, MODES, PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
 from .observations import explained
 
 Table = tuple[list[str], list[list[str]]]
@@ -100,6 +100,15 @@ def squid_variants(data: Data) -> Table:
     return ["HTTP proxy", *(f"{h} (s)" for h in MODES)], found
 
 
+def http2(data: Data) -> Table:
+    """HTTP/2 in place of pipelining."""
+    found = []
+    for proxy in H2_PROXIES:
+        of = [main(data, proxy, "keep-alive"), main(data, proxy, "pipelining"), times(data, "http2", proxy=proxy)]
+        found.append([proxy, *(f"{x.mean():.2f}" for x in of)])
+    return ["proxy", "keep-alive (s)", "pipelining (s)", "HTTP/2 (s)"], found
+
+
 def optimised(data: Data) -> Table:
     """N14."""
     found = []
@@ -126,6 +135,7 @@ TABLES: dict[str, Callable[[Data], Table]] = {
     "What explains the spread (N24)": shares,
     "Connections of the browser (N24)": connection_shares,
     "The HTTP proxy with other settings (N05, N25)": squid_variants,
+    "HTTP/2 in place of pipelining": http2,
     "An optimised stack towards the radio (N14)": optimised,
     "All 135 pages": whole_list,
 }
