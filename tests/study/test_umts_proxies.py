@@ -25,14 +25,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(place: Path, shift: float) -> list[list[Any]]:
     """Rows as a measurement would have them: the virtual times, and `shift` of each more."""
-    from umts_proxies.loads import MODES, PROXIES, times
+    from umts_proxies.loads import MODES, PROXIES, by_page, times
     from umts_proxies.real import visited
 
     data = Data(place)
     found = []
     for proxy in PROXIES:
         for http in MODES:
-            of = times(data, "main", proxy=proxy, http=http).reshape(6, -1).mean(axis=0)
+            of = by_page(data, times(data, "clocks", proxy=proxy, http=http), "clocks")
             found += [[proxy, http, page, 1, t * (1 + shift)] for page, t in zip(visited(data), of, strict=True)]
     return found
 

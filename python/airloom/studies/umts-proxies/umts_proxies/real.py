@@ -54,13 +54,16 @@ def checked(found: Any) -> pl.DataFrame:
 
 
 def both(data: Data) -> pl.DataFrame:
-    """Mean times of each page in each configuration, `real_s` and `virtual_s`, of pages that both have."""
+    """Mean times of each page in each configuration, `real_s` and `virtual_s`, of pages that both have.
+
+    Virtual time has Linux's TCP here, which is that of the real programs.
+    """
     table = measured(data)
     visits = visited(data)
     virtual = []
     for proxy in PROXIES:
         for http in MODES:
-            found = rows(data, "main", proxy=proxy, http=http)
+            found = rows(data, "clocks", proxy=proxy, http=http)
             places = [visits[(n - 1) % len(visits)] for n in found["page"]]
             virtual.append(
                 pl.DataFrame({"page": places, "virtual_s": found["load_ns"].to_numpy() / 1e9})
