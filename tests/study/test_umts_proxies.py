@@ -45,12 +45,13 @@ def test_rows_of_real_time_are_held_against_virtual_time(
     assert evaluate(study, place, "quick").results["N13.means"].verdict == "not-covered"
     copy = tmp_path / "quick"
     shutil.copytree(place, copy)
-    (copy / "real.json").write_text(json.dumps({"rows": rows(place, shift)}))
+    made = rows(place, shift)
+    (copy / "real.json").write_text(json.dumps({"rows": made}))
     found = evaluate(study, copy, "quick").results
     assert found["N13.means"].verdict == verdict
     assert found["N13.ranks"].verdict == "holds"
-    # The rows are those of virtual time, so what holds there holds here.
-    assert found["N18.by-hand"].ours > 0
+    alike = {proxy: [row[4] for row in made if row[:2] == [proxy, "keep-alive"]] for proxy in ("TCP", "none")}
+    assert found["N18.by-hand"].ours == pytest.approx(np.mean(alike["TCP"]) - np.mean(alike["none"]))
 
 
 @pytest.mark.parametrize(
