@@ -200,6 +200,9 @@ impl Connection {
             return Ok(());
         }
         self.highest = number;
+        //= RFC 9113 (5.1.1): with a stream all idle ones below it are closed. What was said of them is of no use.
+        self.early = self.early.split_off(&number);
+        let early = self.early.remove(&number);
         let most = self.options.settings.max_concurrent_streams.unwrap_or(u32::MAX);
         if self.streams.len() as u64 >= u64::from(most) {
             //= RFC 9113 (5.1.2): a stream beyond the limit is refused.
@@ -212,7 +215,6 @@ impl Connection {
         if !self.is_settled {
             stream.receive = ReceiveWindow::starting(ours, window);
         }
-        let early = self.early.remove(&number);
         let Some(lines) = lines else {
             //= RFC 6585 (5): a head that is too large is answered with 431.
             self.streams.insert(number, stream);

@@ -443,6 +443,23 @@ fn floods_end_the_connection_with_bounded_memory() {
 }
 
 #[test]
+fn priorities_of_streams_that_never_open_are_forgotten() {
+    let mut server = Connection::server(Options::default());
+    let update = |stream: u32| frame(16, 0, 0, &[&stream.to_be_bytes()[..], b"u=0"].concat());
+    let begin = [&PREFACE[..], b"\0\0\0\x04\0\0\0\0\0"].concat();
+    let many: Vec<u8> = (0..100).flat_map(|n| update(2 * n + 1)).collect();
+    hear(&mut server, [begin, many].concat());
+    assert_eq!(server.early.len(), 64);
+    hear(&mut server, [asks(101, 5), update(203)].concat());
+    assert_eq!(
+        server.early.keys().copied().collect::<Vec<_>>(),
+        (103..128).step_by(2).chain([203]).collect::<Vec<_>>()
+    );
+    hear(&mut server, asks(203, 5));
+    assert_eq!((server.early.len(), server.streams[&203].priority.urgency), (0, 0));
+}
+
+#[test]
 fn a_long_life_of_ordinary_use_is_no_flood() {
     let mut two = Two::new(Options::default(), Options::default());
     for n in 0..500 {
