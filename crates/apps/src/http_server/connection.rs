@@ -152,7 +152,7 @@ impl Connection {
                     if !response.pump(cx, net, socket) {
                         return;
                     }
-                    counters.sent_bytes += response.size;
+                    counters.sent_bytes = counters.sent_bytes.saturating_add(response.size);
                     counters.errors += u64::from(response.status >= 400);
                     self.served += 1;
                     self.deadline = cx.now + config.idle_timeout;

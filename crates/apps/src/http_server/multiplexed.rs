@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airloom_base::{Body, Cx, Filler, Instant, SocketId, Sockets};
+use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use airloom_content::http::v2::{Connection, Event, Options, PREFACE, Settings};
 use bytes::Bytes;
@@ -187,12 +187,9 @@ impl Multiplexed {
 
     fn answer(&mut self, stream: u32, request: &RequestHead, config: &Config, counters: &mut Counters) {
         let (status, media, object) = content(config, request);
-        let (body, size) = match object {
-            Object::Text(text) => {
-                let size = text.len() as u64;
-                (vec![Body::Real(text)], size)
-            }
-            Object::Filler { source, size } => (fillers(source, size), size),
+        let size = match &object {
+            Object::Text(text) => text.len() as u64,
+            Object::Filler { size, .. } => *size,
         };
         let mut fields = Fields::default();
         if status == 405 {
@@ -205,8 +202,11 @@ impl Multiplexed {
         let head = ResponseHead { version: Version::Http2, status, reason: Bytes::new(), fields };
         let is_bodiless = request.method == Method::Head || size == 0;
         if self.end.respond(stream, &head, is_bodiless) && !is_bodiless {
-            self.end.send(stream, body, true);
-            counters.sent_bytes += size;
+            match object {
+                Object::Text(text) => self.end.send(stream, [Body::Real(text)], true),
+                Object::Filler { source, .. } => self.end.send_filler(stream, source, size),
+            };
+            counters.sent_bytes = counters.sent_bytes.saturating_add(size);
         }
         counters.errors += u64::from(status >= 400);
     }
@@ -254,16 +254,6 @@ impl Multiplexed {
         self.is_lingering = true;
         self.patience = cx.now + LINGER;
     }
-}
-
-/// A filler of any length, in bodies.
-fn fillers(source: u32, size: u64) -> Vec<Body> {
-    const PIECE: u64 = 1 << 30;
-    let piece = |offset: u64| {
-        let len = (size - offset).min(PIECE) as u32;
-        Body::Filler(Filler { source, offset, len })
-    };
-    (0..size.div_ceil(PIECE)).map(|n| piece(n * PIECE)).collect()
 }
 
 /// Makes the head as long as asked for, by what it would be in HTTP/1.1.

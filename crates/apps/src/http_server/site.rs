@@ -63,9 +63,13 @@ fn kind(media: &str) -> Option<Kind> {
     }
 }
 
+/// The largest object that a path or a query can ask for: 1 TB.
+const MOST: u64 = 1_000_000_000_000;
+
 /// `10240` or `200kB`.
 fn size(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|_| !text.starts_with('+')).or_else(|| text.parse::<Octets>().ok().map(|n| n.0))
+    let number = text.parse().ok().filter(|_| !text.starts_with('+'));
+    number.or_else(|| text.parse::<Octets>().ok().map(|n| n.0)).filter(|size| *size <= MOST)
 }
 
 fn media_type(path: &str) -> &'static str {
@@ -124,10 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_larger_than_a_terabyte() {
+        assert_eq!(filler_size("/1000000000000"), Some(1_000_000_000_000));
+        for none in ["/1000000000001", "/1001GB", "/18446744073709551615", "/1000000000001.html"] {
+            assert_eq!(filler_size(none), None, "{none}");
+        }
+    }
+
+    #[test]
     fn a_query_may_say_the_size() {
         assert_eq!(filler_size("/a/b.gif?octets=45"), Some(45));
         assert_eq!(filler_size("/?x=1&octets=2000&visit=3"), Some(2000));
         assert_eq!(filler_size("/10?octets=-1"), None);
+        assert_eq!(filler_size("/10?octets=1000000000001"), None);
         assert_eq!(find(&Config::default(), b"/x.html?octets=9").unwrap().1, "text/html");
     }
 

@@ -1,5 +1,9 @@
+use std::collections::BTreeMap;
+
 use airloom_base::units::Octets;
 use airloom_base::{App, Body, CloseReason, Duration, Instant, random};
+use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
+use airloom_content::http::v2;
 
 use super::*;
 use crate::testing::{Pair, Speaker};
@@ -228,6 +232,70 @@ fn a_client_that_does_not_read_is_reset_after_the_stall_timeout() {
     assert_eq!(pair.a.0.end, Some(CloseReason::Reset));
     assert!((60.0..61.0).contains(&end.as_secs_f64()), "{end}");
     assert_eq!(pair.server_summary()["timeouts"], 1.0);
+}
+
+#[test]
+fn what_is_too_large_is_not_there_whatever_the_version() {
+    for (path, expected) in [
+        ("/18446744073709551615", 404),
+        ("/a.gif?octets=18446744073709551615", 404),
+        ("/1000000000001", 404),
+        ("/1000000000000", 200),
+        ("/most", 200),
+    ] {
+        let mut config = Config::default();
+        config.objects.insert("/most".into(), Octets(u64::MAX));
+        for coding in [Coding::Length, Coding::Chunked] {
+            let config = Config { coding, ..config.clone() };
+            let head = ask_of(&config, &format!("HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            assert_eq!(status(&head), expected.to_string(), "{path}");
+            assert!(head.ends_with("\r\n\r\n"), "{path}");
+            // Only as much is written as there is room for.
+            let get = Speaker::new(80, format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            let mut pair = Pair::new(Deaf(get), Server::new(config).expect("a valid configuration"));
+            pair.run();
+            assert_eq!(pair.server_summary()["timeouts"], f64::from(u8::from(expected == 200)), "{path}");
+        }
+        let config = Config { http: Http::Http2, ..config };
+        let (heads, server) =
+            ask_h2(&config, &[(Method::Head, path), (Method::Get, path), (Method::Get, path)]);
+        assert_eq!(heads.iter().map(|head| head.status).collect::<Vec<_>>(), [expected; 3], "{path}");
+        if expected == 200 {
+            // The size of the object, whether it is sent or not.
+            let length = if path == "/most" { u64::MAX } else { 1_000_000_000_000 };
+            for head in &heads {
+                assert_eq!(head.fields.first("content-length"), Some(length.to_string().as_bytes()));
+            }
+            assert_eq!(server["sent_bytes"], length.saturating_mul(2) as f64);
+        }
+    }
+}
+
+/// The heads with which a server of HTTP/2 answers, in the order of the requests, and its results.
+fn ask_h2(config: &Config, asked: &[(Method, &str)]) -> (Vec<ResponseHead>, BTreeMap<String, f64>) {
+    let mut client = v2::Connection::client(v2::Options::default());
+    let mut say = Vec::new();
+    for (method, path) in asked {
+        let mut fields = Fields::default();
+        fields.push("Host", "a");
+        let (method, target) = (method.clone(), (*path).to_owned().into());
+        let head = RequestHead { method, target, version: Version::Http2, fields };
+        client.request(&head, v2::Priority::default(), true).expect("room for a stream");
+        while let Some(octets) = client.poll_transmit() {
+            say.extend_from_slice(&octets.to_bytes());
+        }
+    }
+    let mut pair =
+        Pair::new(Speaker::new(80, say), Server::new(config.clone()).expect("a valid configuration"));
+    pair.run();
+    client.feed(Body::Real(std::mem::take(&mut pair.a.heard).into()));
+    let mut heads = BTreeMap::new();
+    while let Some(event) = client.poll_event() {
+        if let v2::Event::Response(stream, head) = event {
+            heads.insert(stream, head);
+        }
+    }
+    (heads.into_values().collect(), pair.server_summary())
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::flow::{ReceiveWindow, SendWindow};
 use super::frame::{HEADER, Header, LEAST_MAX_FRAME, PREFACE, flag, kind};
 use super::hpack::{BlockReader, BlockWriter, Line};
 use super::input::Input;
-use super::stream::Stream;
+use super::stream::{LongFiller, Stream};
 use super::{Error, ErrorCode, Priority, Settings, fields};
 use crate::http::message::{Fields, Method, RequestHead, ResponseHead};
 
@@ -290,6 +290,18 @@ impl Connection {
         true
     }
 
+    /// Sends the first `size` octets of a filler, and nothing after them: as little memory for any size. False: there is no
+    /// such stream (any more).
+    pub fn send_filler(&mut self, stream: u32, source: u32, size: u64) -> bool {
+        let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.speaks() && !entry.ends) else {
+            return false;
+        };
+        entry.filler = LongFiller { source, offset: 0, left: size };
+        entry.refill();
+        entry.ends = true;
+        true
+    }
+
     /// Gives a stream up.
     pub fn reset(&mut self, stream: u32, code: ErrorCode) {
         if self.streams.remove(&stream).is_some() {
@@ -362,6 +374,7 @@ impl Connection {
         if stream.outgoing.front().is_some_and(Body::is_empty) {
             stream.outgoing.pop_front();
         }
+        stream.refill();
         let length = piece.len() as u32;
         let ends = stream.ends && stream.outgoing.is_empty();
         stream.send.sent(length);

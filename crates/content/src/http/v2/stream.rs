@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airloom_base::Body;
+use airloom_base::{Body, Filler};
 
 use super::flow::{ReceiveWindow, SendWindow};
 use super::priority::Priority;
@@ -19,6 +19,17 @@ pub(super) enum State {
     HalfClosedRemote,
 }
 
+/// Most octets of a filler that wait as one piece.
+const PIECE: u64 = 1 << 30;
+
+/// What follows of a filler that may be longer than a body can say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LongFiller {
+    pub(super) source: u32,
+    pub(super) offset: u64,
+    pub(super) left: u64,
+}
+
 /// One stream.
 pub(super) struct Stream {
     pub(super) state: State,
@@ -26,6 +37,8 @@ pub(super) struct Stream {
     pub(super) receive: ReceiveWindow,
     /// Octets of DATA that wait.
     pub(super) outgoing: VecDeque<Body>,
+    /// What comes behind them; nothing is left of it while there are none.
+    pub(super) filler: LongFiller,
     /// Does END_STREAM follow them?
     pub(super) ends: bool,
     pub(super) priority: Priority,
@@ -46,6 +59,7 @@ impl Stream {
             send: SendWindow::new(send),
             receive: ReceiveWindow::new(receive),
             outgoing: VecDeque::new(),
+            filler: LongFiller::default(),
             ends: false,
             priority: Priority::default(),
             has_head: false,
@@ -79,6 +93,17 @@ impl Stream {
         let closed = self.state == State::HalfClosedRemote;
         self.state = State::HalfClosedLocal;
         closed
+    }
+
+    /// Takes the next piece of the filler when the octets before it are gone.
+    pub(super) fn refill(&mut self) {
+        let LongFiller { source, offset, left } = &mut self.filler;
+        if self.outgoing.is_empty() && *left > 0 {
+            let len = (*left).min(PIECE) as u32;
+            self.outgoing.push_back(Body::Filler(Filler { source: *source, offset: *offset, len }));
+            *offset += u64::from(len);
+            *left -= u64::from(len);
+        }
     }
 
     /// Has it something to send for which there is room, where the connection has room for `room` octets?

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use airloom_base::Body;
+use airloom_base::{Body, Filler};
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -440,6 +440,40 @@ fn floods_end_the_connection_with_bounded_memory() {
     let failed = std::iter::from_fn(|| server.poll_event()).find_map(|event| failure(&[event]));
     assert_eq!(failed, calm);
     assert!(server.owed() < 10_000, "{}", server.owed());
+}
+
+#[test]
+fn a_filler_of_any_length_waits_as_one_piece() {
+    let mut two = Two::new(Options::default(), Options::default());
+    let stream = two.client.request(&get("/"), Priority::default(), true).unwrap();
+    let none = two.client.request(&get("/none"), Priority::default(), true).unwrap();
+    two.run();
+    two.server.respond(stream, &ok(Some(u64::MAX)), false);
+    assert!(two.server.send_filler(stream, 1, u64::MAX));
+    assert!(!two.server.send_filler(stream, 1, 1) && !two.server.send(stream, [Body::filler(1, 1)], true));
+    assert_eq!(two.server.streams[&stream].outgoing.len(), 1);
+    two.server.respond(none, &ok(Some(0)), false);
+    assert!(two.server.send_filler(none, 1, 0));
+    while let Some(octets) = two.server.poll_transmit() {
+        two.client.feed(octets);
+    }
+    let mut got = 0;
+    while let Some(event) = two.client.poll_event() {
+        got += if let Event::Data(_, body) = &event { body.len() } else { 0 };
+        two.said[0].push(event);
+    }
+    assert_eq!((got, two.ended(0)), (65_535, vec![none]));
+
+    // Across the edge of a piece nothing is lost, and the end is the end.
+    let mut entry = stream::Stream::new(0, 0);
+    entry.filler = stream::LongFiller { source: 7, offset: 0, left: (1 << 30) + 5 };
+    entry.refill();
+    entry.refill();
+    assert_eq!((entry.outgoing.len(), entry.outgoing.pop_front().map(|body| body.len())), (1, Some(1 << 30)));
+    entry.refill();
+    assert_eq!(entry.outgoing.pop_front(), Some(Body::Filler(Filler { source: 7, offset: 1 << 30, len: 5 })));
+    entry.refill();
+    assert!(entry.outgoing.is_empty());
 }
 
 #[test]
