@@ -562,4 +562,29 @@ pub fn http2(octets: &[u8]) {
     }
     assert!(received <= rest.len(), "more came out than went in");
     assert!(sent < 300_000 + 101_000 * rest.len(), "answers without an end");
+    if is_server {
+        http2_unread(&input);
+    }
+}
+
+/// The server's end where nothing is written: what waits is bounded, and what was held back is taken in after all.
+fn http2_unread(input: &[u8]) {
+    use airloom_content::http::message::{Fields, ResponseHead, Version};
+    use airloom_content::http::v2::{Connection, Event, Options};
+    let mut end = Connection::server(Options::default());
+    end.feed(Body::Real(Bytes::copy_from_slice(input)));
+    loop {
+        while let Some(event) = end.poll_event() {
+            if let Event::Request(stream, _) = event {
+                let (status, reason, fields) = (200, Bytes::new(), Fields::default());
+                end.respond(stream, &ResponseHead { version: Version::Http2, status, reason, fields }, true);
+            }
+        }
+        let is_held_back = end.is_held_back();
+        let waited: usize = std::iter::from_fn(|| end.poll_transmit()).map(|octets| octets.len()).sum();
+        assert!(waited < 80_000, "more waits than may");
+        if !is_held_back {
+            return;
+        }
+    }
 }

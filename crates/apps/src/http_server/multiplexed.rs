@@ -124,24 +124,32 @@ impl Multiplexed {
         }
         let mut moved = false;
         loop {
-            let event = Pipe::read(cx, net, socket, &mut self.end);
-            moved |= event.is_some();
-            match event {
-                Some(event) => self.happened(cx, event, config, counters),
-                None => break,
+            while let Some(event) = Pipe::read(cx, net, socket, &mut self.end) {
+                moved = true;
+                self.happened(cx, event, config, counters);
+            }
+            let was_held_back = self.end.is_held_back();
+            moved |= self.pipe.write(cx, net, socket, &mut self.end) > 0;
+            // What it held back can be taken in now: the socket does not tell of it again.
+            if !was_held_back || self.end.is_held_back() {
+                break;
             }
         }
-        moved |= self.pipe.write(cx, net, socket, &mut self.end) > 0;
         if moved {
-            let is_idle = self.end.open_streams() == 0;
+            let is_idle = !self.is_busy();
             self.patience = cx.now + if is_idle { config.idle_timeout } else { config.stall_timeout };
         }
         // Nothing more can be asked: what was asked for is answered, and then it ends.
         let closing = self.end.is_closing() || self.peer_finished;
-        if closing && self.end.open_streams() == 0 && self.pipe.is_empty() {
+        if closing && !self.is_busy() {
             self.hang_up(cx, net, socket);
         }
         self.watch();
+    }
+
+    /// Is something being answered, or an answer not written yet?
+    fn is_busy(&self) -> bool {
+        self.end.open_streams() > 0 || !self.pipe.is_empty()
     }
 
     fn watch(&mut self) {
@@ -235,7 +243,7 @@ impl Multiplexed {
             let gets_on = self.under_way > 0 && self.under_way != before;
             if gets_on {
                 self.patience = cx.now + config.idle_timeout;
-            } else if self.is_lingering || self.end.open_streams() > 0 {
+            } else if self.is_lingering || self.is_busy() {
                 counters.timeouts += u64::from(!self.is_lingering);
                 net.reset(cx, socket);
                 return Then::Forget;

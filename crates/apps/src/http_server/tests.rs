@@ -298,6 +298,38 @@ fn ask_h2(config: &Config, asked: &[(Method, &str)]) -> (Vec<ResponseHead>, BTre
     (heads.into_values().collect(), pair.server_summary())
 }
 
+/// A connection of HTTP/2 on which so many HEADs are said at once.
+fn many_heads(count: u32) -> Vec<u8> {
+    let mut say = [&v2::PREFACE[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
+    for n in 0..count {
+        // HEADERS that end both themselves and the stream: `HEAD / http`, by the static table.
+        let block = [&[0x02, 4][..], b"HEAD", &[0x86, 0x84]].concat();
+        say.extend_from_slice(&[0, 0, block.len() as u8, 1, 5]);
+        say.extend_from_slice(&(2 * n + 1).to_be_bytes());
+        say.extend_from_slice(&block);
+    }
+    say
+}
+
+#[test]
+fn who_asks_over_http2_and_does_not_read_is_held_back_and_reset() {
+    // Heads that are too long for the table of the header compression.
+    let config = Config { http: Http::Http2, response: Some(Octets(8000)), ..Config::default() };
+    let server = || Server::new(config.clone()).expect("a valid configuration");
+    let mut deaf = Pair::new(Deaf(Speaker::new(80, many_heads(2000))), server());
+    let end = deaf.run();
+    let results = deaf.server_summary();
+    assert!((5.0..50.0).contains(&results["requests"]), "{}", results["requests"]);
+    assert_eq!((results["timeouts"], deaf.a.0.end), (1.0, Some(CloseReason::Reset)));
+    assert!((60.0..61.0).contains(&end.as_secs_f64()), "{end}");
+    // Who reads gets everything, though the server is held back again and again.
+    let mut pair = Pair::new(Speaker::new(80, many_heads(2000)), server());
+    pair.run();
+    let results = pair.server_summary();
+    assert_eq!((results["requests"], results["timeouts"], results["requests_malformed"]), (2000.0, 0.0, 0.0));
+    assert!(pair.a.finished && pair.a.heard.len() > 2000 * 5000);
+}
+
 #[test]
 fn connections_beyond_the_limit_are_reset() {
     let config = Config { max_connections: 0, ..Config::default() };

@@ -34,7 +34,7 @@ impl Pipe {
         written
     }
 
-    /// The next thing that happened, by what can be read.
+    /// The next thing that happened, by what can be read. Nothing is read while too much waits to be written.
     pub(crate) fn read(
         cx: &mut Cx,
         net: &mut dyn Sockets,
@@ -44,6 +44,9 @@ impl Pipe {
         loop {
             if let Some(event) = end.poll_event() {
                 return Some(event);
+            }
+            if end.is_held_back() {
+                return None;
             }
             end.feed(net.read(cx, socket, usize::MAX)?);
         }

@@ -96,6 +96,8 @@ pub struct Connection {
     pub(super) early: BTreeMap<u32, Priority>,
     /// Whole frames that go before DATA, and whether they answer something of the peer's.
     control: VecDeque<(Bytes, bool)>,
+    /// Octets of all of them.
+    waiting: usize,
     /// Octets of those that are answers.
     owed: usize,
     /// The rest of a DATA frame whose header is out.
@@ -111,6 +113,9 @@ pub struct Connection {
 //= RFC 9113 (6.5.2): it is recommended that the limit is no smaller than 100.
 const UNTOLD_STREAMS: u32 = 100;
 
+/// Octets that may wait in front of DATA before a server takes in nothing more.
+const WAITING: usize = 65_536;
+
 /// The largest number of a stream.
 const LAST_STREAM: u32 = 0x7fff_ffff;
 
@@ -118,7 +123,7 @@ impl Connection {
     /// The end that opens the connection and asks.
     pub fn client(options: Options) -> Self {
         let mut connection = Connection::new(false, options);
-        connection.control.push_back((Bytes::from_static(PREFACE), false));
+        connection.wait(Bytes::from_static(PREFACE), false);
         connection.begin();
         connection
     }
@@ -155,6 +160,7 @@ impl Connection {
             current: 0,
             early: BTreeMap::new(),
             control: VecDeque::new(),
+            waiting: 0,
             owed: 0,
             rest: None,
             turn: 0,
@@ -182,14 +188,15 @@ impl Connection {
         }
     }
 
-    /// The next thing that happened; `None` if more octets are needed. Octets of DATA count as used when they are
-    /// handed out here: windows are opened again for them.
+    /// The next thing that happened; `None` if more octets are needed, or if too much waits to be written
+    /// ([`is_held_back`](Self::is_held_back)). Octets of DATA count as used when they are handed out here: windows are
+    /// opened again for them.
     pub fn poll_event(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
-            if self.has_failed {
+            if self.has_failed || self.is_held_back() {
                 return None;
             }
             match self.step() {
@@ -203,6 +210,13 @@ impl Connection {
                 Err(error) => self.fail(error),
             }
         }
+    }
+
+    /// Does so much wait to be written that nothing more is taken in? Heads count that bodies do not hold up: a peer that
+    /// asks and never reads would fill the memory with them. Do not feed it then; it goes on when `poll_transmit` has given
+    /// enough. A client is never held back: were both ends, neither would read what the other waits to write.
+    pub fn is_held_back(&self) -> bool {
+        self.is_server && self.waiting > WAITING
     }
 
     /// The connection is over for a reason.
@@ -353,6 +367,7 @@ impl Connection {
             return Some(rest);
         }
         if let Some((octets, is_answer)) = self.control.pop_front() {
+            self.waiting -= octets.len();
             if is_answer {
                 self.owed -= octets.len();
             }
@@ -415,10 +430,15 @@ impl Connection {
         let mut octets = Vec::with_capacity(HEADER + payload.len());
         octets.extend_from_slice(&header.emit());
         octets.extend_from_slice(payload);
+        self.wait(octets.into(), is_answer);
+    }
+
+    fn wait(&mut self, octets: Bytes, is_answer: bool) {
+        self.waiting += octets.len();
         if is_answer {
             self.owed += octets.len();
         }
-        self.control.push_back((octets.into(), is_answer));
+        self.control.push_back((octets, is_answer));
     }
 
     /// Octets of answers that wait.

@@ -443,6 +443,39 @@ fn floods_end_the_connection_with_bounded_memory() {
 }
 
 #[test]
+fn a_peer_that_asks_and_never_reads_is_held_back() {
+    let mut server = Connection::server(Options::default());
+    server.feed(Body::Real([&PREFACE[..], b"\0\0\0\x04\0\0\0\0\0"].concat().into()));
+    let (all, mut answered, mut asked) = (20_000, 0, 0);
+    let mut answer_what_comes = |server: &mut Connection| {
+        while let Some(event) = server.poll_event() {
+            assert_eq!(failure(std::slice::from_ref(&event)), None);
+            if let Event::Request(stream, _) = event {
+                // Ends with its head, and the stream with it.
+                assert!(server.respond(stream, &ok(Some(5)), true));
+                answered += 1;
+            }
+        }
+        answered
+    };
+    // Two requests at a time: the second one waits where the first fills what may wait.
+    while asked < all && !server.is_held_back() {
+        let two = [asks(2 * asked + 1, 5), asks(2 * asked + 3, 5)].concat();
+        server.feed(Body::Real(two.into()));
+        asked += 2;
+        answer_what_comes(&mut server);
+    }
+    let before = answer_what_comes(&mut server);
+    assert!(server.is_held_back() && before < all, "{before} answers wait");
+    server.feed(Body::Real(asks(2 * asked + 1, 5).into()));
+    assert_eq!(answer_what_comes(&mut server), before, "it takes in nothing more");
+    let waited: usize = std::iter::from_fn(|| server.poll_transmit()).map(|octets| octets.len()).sum();
+    assert!((65_000..66_000).contains(&waited), "{waited}");
+    assert!(!server.is_held_back());
+    assert_eq!(answer_what_comes(&mut server), asked + 1, "what was held back is answered");
+}
+
+#[test]
 fn a_filler_of_any_length_waits_as_one_piece() {
     let mut two = Two::new(Options::default(), Options::default());
     let stream = two.client.request(&get("/"), Priority::default(), true).unwrap();
