@@ -117,8 +117,10 @@ impl Shared {
         }
         waiting.push_back(ask);
         drop(asked);
-        self.is_asked.store(true, Ordering::Release);
+        // In this order: who finds the flag finds the wake-up too, and takes it away with the flag. The other way round one
+        // would be left behind, and the engine never sleep again.
         let _ = self.wake.write(1);
+        self.is_asked.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -128,6 +130,7 @@ impl Shared {
         if !self.is_asked.load(Ordering::Acquire) || !self.is_asked.swap(false, Ordering::AcqRel) {
             return VecDeque::new();
         }
+        // Before the requests are taken: whoever comes after that wakes the engine again.
         let _ = self.wake.read();
         self.asked_for().as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -248,5 +251,38 @@ impl Drop for Handle {
             self.stop();
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn no_wake_up_is_left_behind_when_the_engine_answers_while_it_is_asked() {
+        const TIMES: usize = 50_000;
+        let shared = Shared::new(Vec::new()).expect("two descriptors");
+        let (taken, was_taken) = sync_channel(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..TIMES {
+                    while shared.take_asked().is_empty() {
+                        std::hint::spin_loop();
+                    }
+                    taken.send(()).expect("somebody waits for it");
+                }
+            });
+            for _ in 0..TIMES {
+                let (answer, _) = sync_channel(1);
+                assert!(shared.ask(Ask::Look { answer }).is_ok());
+                was_taken.recv().expect("taken");
+            }
+        });
+        // The flag of the last request may be there still; with it goes all there is to wake up for.
+        assert!(shared.take_asked().is_empty());
+        assert!(shared.wake.read().is_err(), "readable though nothing is asked for");
     }
 }
