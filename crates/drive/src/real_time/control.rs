@@ -77,7 +77,8 @@ impl Control {
     /// Makes a change, written as in a timeline: `"bundle.member.3"`, `{ "state": "down" }`. Says when it was made.
     ///
     /// # Errors
-    /// What is wrong with it; the run is then as it was.
+    /// What is wrong with it; the run is then as it was. But with [`Refused::Link`], of an entry of several changes those
+    /// before the one that the link could not do are made, and not in [`timeline`](Self::timeline).
     pub fn change(&self, target: &str, set: &Value) -> Result<Instant, Refused> {
         // Held until it is made: changes are written down in the order in which they happen.
         let mut live = self.live();
