@@ -61,6 +61,11 @@ impl Served for Browser {
 /// [`CannotBrowse`].
 pub fn browse(settings: &Value, seed: u64, nagle: bool, patience: Duration) -> Result<Ended, CannotBrowse> {
     let config: Config = config::read(settings).map_err(CannotBrowse::Settings)?;
+    if config.tls.is_some() {
+        // Records and handshakes of the model have true sizes, but nothing in them that another end could understand.
+        let why = "TLS is a model between simulated hosts: it cannot shake hands with real servers";
+        return Err(CannotBrowse::Settings(ConfigError::at("tls", why)));
+    }
     let server = config.server.clone();
     let places = Whereabouts { server: server.as_deref(), host: "browser", resolve: &address };
     let stream = |purpose: &str| Stream::new(seed, &format!("browser.app.{purpose}"));
