@@ -10,7 +10,7 @@ import termios
 import threading
 import tty
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from airloom.control.desk import Desk, Row
 from airloom.errors import UsageError
@@ -49,36 +49,61 @@ class Keyboard:
         os.write(self._waker, b"x")
         if self._thread:
             self._thread.join()
+        else:
+            self._copy_output()
         os.close(self._wake)
         os.close(self._waker)
 
     def _run(self, desk: Desk) -> None:
+        # A terminal that hung up can be neither drawn on nor asked for its size.
+        with contextlib.suppress(OSError):
+            self._view(desk)
+        # Nobody sees it any more, but a program must not wait for ever for somebody to read what it writes.
+        while self._output is not None and not self._ending:
+            ready, _, _ = select.select([self._output, self._wake], [], [])
+            if self._output in ready:
+                self._read_output()
+
+    def _view(self, desk: Desk) -> None:
         from rich.console import Console
         from rich.live import Live
 
         console = Console(file=self._screen)
         with Live(self._drawn(desk, console), console=console, auto_refresh=False) as live:
+            listens = True
             while not self._ending:
-                watched = [self._keys, self._wake, *([self._output] if self._output is not None else [])]
+                watched = [self._wake, *([self._output] if self._output is not None else [])]
+                watched += [self._keys] if listens else []
                 ready, _, _ = select.select(watched, [], [], _EVERY_S)
                 if self._output in ready:
                     self._show_output(live)
                 if self._keys in ready:
-                    self._press(desk, os.read(self._keys, 64).decode(errors="replace"))
+                    pressed = _read(self._keys, 64)
+                    listens = bool(pressed)
+                    self._press(desk, pressed.decode(errors="replace"))
                 live.update(self._drawn(desk, console), refresh=True)
             while self._output is not None and select.select([self._output], [], [], 0)[0]:
                 self._show_output(live)
             if self._partial:
                 self._print(live, self._partial)
 
-    def _show_output(self, live: Live) -> None:
+    def _read_output(self) -> bytes:
         assert self._output is not None
-        try:
-            octets = os.read(self._output, 65_536)
-        except OSError:
-            octets = b""
+        octets = _read(self._output, 65_536)
         if not octets:
             self._output = None
+        return octets
+
+    def _copy_output(self) -> None:
+        """What nobody drew, as it is."""
+        with contextlib.suppress(OSError):
+            while self._output is not None and select.select([self._output], [], [], 0)[0]:
+                self._screen.write(self._read_output().decode(errors="replace"))
+            self._screen.flush()
+
+    def _show_output(self, live: Live) -> None:
+        octets = self._read_output()
+        if not octets:
             return
         # A bar that draws itself again and again says `\r`; only its last state is worth a line.
         *lines, self._partial = (self._partial + octets).split(b"\n")
@@ -152,6 +177,14 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
+def _read(fd: int, most: int) -> bytes:
+    """Nothing at the end, and from a terminal that hung up."""
+    try:
+        return os.read(fd, most)
+    except OSError:
+        return b""
+
+
 def _split(pressed: str) -> list[str]:
     """Keys of what was read: letters, and arrows with their three characters."""
     keys = []
@@ -177,7 +210,7 @@ def keyboard() -> Iterator[Keyboard]:
         for fd in kept:
             back.callback(os.close, fd)
         before = termios.tcgetattr(kept[0])
-        back.callback(termios.tcsetattr, kept[0], termios.TCSADRAIN, before)
+        back.callback(_set_back, kept[0], before)
         tty.setcbreak(kept[0])
         # A laboratory that is stopped is none: Ctrl-Z is a key like others.
         quiet = termios.tcgetattr(kept[0])
@@ -185,7 +218,8 @@ def keyboard() -> Iterator[Keyboard]:
         termios.tcsetattr(kept[0], termios.TCSADRAIN, quiet)
         output, written = os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
-        screen = back.enter_context(open(os.dup(kept[2]), "w", encoding="utf-8"))
+        screen = open(os.dup(kept[2]), "w", encoding="utf-8")  # noqa: SIM115 - closed below, hung up or not
+        back.callback(_close, screen)
         view = Keyboard(kept[0], screen, output)
         back.callback(os.close, output)
         back.callback(view.close)
@@ -197,6 +231,18 @@ def keyboard() -> Iterator[Keyboard]:
         os.close(nothing)
         os.close(written)
         yield view
+
+
+def _set_back(fd: int, before: list[Any]) -> None:
+    # One that hung up cannot be set to anything.
+    with contextlib.suppress(termios.error):
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def _close(screen: TextIO) -> None:
+    # What was drawn and not written yet goes nowhere when it hung up.
+    with contextlib.suppress(OSError):
+        screen.close()
 
 
 def _restore(kept: list[int]) -> None:
