@@ -12,6 +12,7 @@ import sys
 import termios
 import time
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -150,6 +151,17 @@ class Terminal:
         )
         self._seen = b""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            # With all that it started: they are of its session.
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        os.close(self._theirs)
+        os.close(self._ours)
+
     def wait_for(self, text: str) -> None:
         """Until this was written, since the last time."""
         end = time.monotonic() + LIMIT_S
@@ -174,8 +186,6 @@ class Terminal:
         while select.select([self._ours], [], [], 0)[0]:
             self._read()
         assert termios.tcgetattr(self._theirs) == self.before
-        os.close(self._theirs)
-        os.close(self._ours)
         return self.process.returncode
 
     @property
@@ -192,40 +202,40 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_keys_release_and_set_up_circuits_and_what_the_command_prints_is_shown() -> None:
-    terminal = Terminal("sh", "-c", "echo hello from inside; cat; sleep 60")
-    terminal.wait_for("hello from inside")
-    terminal.press(b"2")
-    terminal.wait_for("bundle.member.1 state down")
-    terminal.wait_for("○ down")
-    # Two down from there is the wire; the arrow's characters come one by one.
-    terminal.press(b"\x1b")
-    terminal.press(b"[B")
-    terminal.press(b"j ")
-    terminal.wait_for("side state down")
-    terminal.press(b"2")
-    terminal.wait_for("◐ setting up")
-    terminal.press(b"q")
-    assert terminal.end() == 0
-    assert "airloom run run/replay.json" in terminal.seen
-    changes = al.Run("run").manifest["changes"]
-    assert [(c["target"], c["set"]["state"]) for c in changes] == [
-        ("bundle.member.1", "down"),
-        ("side", "down"),
-        ("bundle.member.1", "up"),
-    ]
+    with Terminal("sh", "-c", "echo hello from inside; cat; sleep 60") as terminal:
+        terminal.wait_for("hello from inside")
+        terminal.press(b"2")
+        terminal.wait_for("bundle.member.1 state down")
+        terminal.wait_for("○ down")
+        # Two down from there is the wire; the arrow's characters come one by one.
+        terminal.press(b"\x1b")
+        terminal.press(b"[B")
+        terminal.press(b"j ")
+        terminal.wait_for("side state down")
+        terminal.press(b"2")
+        terminal.wait_for("◐ setting up")
+        terminal.press(b"q")
+        assert terminal.end() == 0
+        assert "airloom run run/replay.json" in terminal.seen
+        changes = al.Run("run").manifest["changes"]
+        assert [(c["target"], c["set"]["state"]) for c in changes] == [
+            ("bundle.member.1", "down"),
+            ("side", "down"),
+            ("bundle.member.1", "up"),
+        ]
 
 
 def test_ctrl_c_ends_it_and_leaves_nothing_behind() -> None:
-    terminal = Terminal("sleep", "987654")
-    terminal.wait_for("bundle.member.2")
-    terminal.press(b"3")
-    terminal.wait_for("bundle.member.2 state down")
-    terminal.press(b"\x03")
-    assert terminal.end() == 128 + signal.SIGINT
-    assert "interrupted, nothing was written" in terminal.seen
-    assert [p.name for p in Path.cwd().iterdir()] == ["circuits.toml"]
-    commands = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if _is_readable(p)]
-    assert b"sleep\x00987654\x00" not in commands
+    with Terminal("sleep", "987654") as terminal:
+        terminal.wait_for("bundle.member.2")
+        terminal.press(b"3")
+        terminal.wait_for("bundle.member.2 state down")
+        terminal.press(b"\x03")
+        assert terminal.end() == 128 + signal.SIGINT
+        assert "interrupted, nothing was written" in terminal.seen
+        assert [p.name for p in Path.cwd().iterdir()] == ["circuits.toml"]
+        commands = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if _is_readable(p)]
+        assert b"sleep\x00987654\x00" not in commands
 
 
 def _is_readable(path: Path) -> bool:
@@ -238,13 +248,13 @@ def _is_readable(path: Path) -> bool:
 
 @pytest.mark.parametrize(("lines", "columns"), [(0, 0), (1, 1), (3, 12)])
 def test_a_terminal_of_any_size_will_do(lines: int, columns: int) -> None:
-    terminal = Terminal("sh", "-c", "echo hello; sleep 60", lines=lines, columns=columns)
-    terminal.wait_for("h")
-    terminal.press(b"2")
-    time.sleep(0.5)
-    terminal.press(b"q")
-    assert terminal.end() == 0
-    assert len(al.Run("run").manifest["changes"]) == 1
+    with Terminal("sh", "-c", "echo hello; sleep 60", lines=lines, columns=columns) as terminal:
+        terminal.wait_for("h")
+        terminal.press(b"2")
+        time.sleep(0.5)
+        terminal.press(b"q")
+        assert terminal.end() == 0
+        assert len(al.Run("run").manifest["changes"]) == 1
 
 
 def test_without_a_terminal_it_says_what_to_do() -> None:

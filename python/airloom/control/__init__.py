@@ -73,8 +73,8 @@ class Control:
         >>> import airloom
         >>> with airloom.lab("mlppp", overrides={"copies": 2}, enter=False) as link:
         ...     at = link.control.change("link.member.1", state="down")
-        ...     [c.state for c in link.control.conditions()]
-        ['up', 'up', 'lost']
+        ...     [c.is_wanted for c in link.control.conditions()]
+        [True, True, False]
         """
         given = {"state": state, "rate": rate, "delay": delay, "loss": loss, "queue": queue}
         return self.set(target, {key: value for key, value in given.items() if value is not None})
