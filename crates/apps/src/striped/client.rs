@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::wire::{Acknowledgement, Chunk, Field, Hello};
-use super::{MOST_SUBFLOWS, PORT};
+use super::{LEAST_CHUNK, MOST_SUBFLOWS, MOST_WINDOW, PORT};
 use crate::net::Connections;
 
-/// Pieces that lie apart in the receive buffer.
-const MOST_PIECES: usize = 16_384;
+/// Pieces that lie apart in the receive buffer: no more than there are chunks in it.
+const MOST_PIECES: usize = (MOST_WINDOW / LEAST_CHUNK) as usize;
 /// Octets of acknowledgements that a server leaves unread.
 const MOST_UNREAD: usize = 1 << 20;
 
@@ -31,7 +31,7 @@ pub struct Config {
     pub port: u16,
     /// Octets of the file.
     pub size: Octets,
-    /// Octets that are held ahead of what is missing, of all connections together.
+    /// Octets that are held ahead of what is missing, of all connections together: at most 16 MiB.
     pub window: Octets,
     /// When to begin.
     pub start: Duration,
@@ -117,6 +117,9 @@ impl Client {
             if octets == 0 {
                 return Err(ConfigError::at(key, "must be at least 1B"));
             }
+        }
+        if config.window.0 > MOST_WINDOW {
+            return Err(ConfigError::at("window", "at most 16MiB"));
         }
         Ok(Client {
             to,
@@ -301,5 +304,25 @@ impl App for Client {
         out.set("chunks_again", self.duplicates as f64);
         out.set("held_max_bytes", self.most_held as f64);
         out.set("subflows_broken", self.broken as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_window_full_of_every_other_least_chunk_breaks_nothing() {
+        let config = Config { size: Octets(MOST_WINDOW), window: Octets(MOST_WINDOW), ..Config::default() };
+        let mut client = Client::new(&config, Vec::new(), Duration::ZERO, 7).expect("valid");
+        let chunks = MOST_WINDOW / LEAST_CHUNK;
+        for first in [1, 0] {
+            for n in (first..chunks).step_by(2) {
+                let chunk = Chunk { offset: n * LEAST_CHUNK, len: LEAST_CHUNK as u32 };
+                assert!(client.may_come(chunk), "{n} of {chunks}");
+                client.take(Instant::ZERO, chunk);
+            }
+        }
+        assert_eq!((client.below, client.held, client.most_held), (MOST_WINDOW, 0, MOST_WINDOW / 2));
     }
 }

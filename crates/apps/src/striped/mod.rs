@@ -46,6 +46,10 @@ const SOURCE: u32 = 0x7374_7270;
 /// Subflows of a transfer.
 const MOST_SUBFLOWS: usize = 32;
 
+/// Octets of a receive buffer, and of a chunk at least: they bound what both ends keep of chunks that came out of order.
+const MOST_WINDOW: u64 = 1 << 24;
+const LEAST_CHUNK: u64 = 256;
+
 /// Builds the server from its table.
 pub fn build_server(value: &Value, _: &AppParts) -> Result<Box<dyn App>, ConfigError> {
     Ok(Box::new(Server::new(airloom_base::config::read(value)?)?))

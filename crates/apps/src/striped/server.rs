@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::wire::{Acknowledgement, Chunk, Field, Hello};
-use super::{MOST_SUBFLOWS, PORT, SOURCE};
+use super::{LEAST_CHUNK, MOST_SUBFLOWS, MOST_WINDOW, PORT, SOURCE};
 use crate::net::Outgoing;
 
 /// Transfers at a time.
@@ -25,7 +25,7 @@ const MOST_PATIENCE: Duration = Duration::from_secs(60);
 pub struct ServerConfig {
     /// Port to listen on.
     pub port: u16,
-    /// Octets that go over one connection as a piece, with a header of 12: less than a segment takes.
+    /// Octets that go over one connection as a piece, with a header of 12: less than a segment takes. 256 to 1 MiB.
     pub chunk: Octets,
     /// Octets that a connection carries at most without an answer.
     pub ahead: Octets,
@@ -166,8 +166,8 @@ impl Server {
     /// # Errors
     /// The key that makes no sense.
     pub fn new(config: ServerConfig) -> Result<Self, ConfigError> {
-        if !(1..=1 << 20).contains(&config.chunk.0) {
-            return Err(ConfigError::at("chunk", "1B to 1MiB"));
+        if !(LEAST_CHUNK..=1 << 20).contains(&config.chunk.0) {
+            return Err(ConfigError::at("chunk", "256B to 1MiB"));
         }
         Ok(Server {
             config,
@@ -210,8 +210,11 @@ impl Server {
         }
     }
 
-    /// Is there room for one more of this transfer?
+    /// Is there room for one more of this transfer, and for what it has acknowledged out of order?
     fn admits(&self, hello: &Hello) -> bool {
+        if hello.window > MOST_WINDOW {
+            return false;
+        }
         let others = self.subflows.iter().filter(|s| s.transfer == Some(hello.transfer)).count();
         match self.transfers.get(&hello.transfer) {
             Some(known) => known.hello == *hello && others < MOST_SUBFLOWS,

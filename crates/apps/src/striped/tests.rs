@@ -4,7 +4,7 @@ use airloom_base::units::Octets;
 use airloom_base::{App, Duration, Instant};
 
 use super::wire::Hello;
-use super::{Client, Config, PORT, Server, ServerConfig};
+use super::{Client, Config, LEAST_CHUNK, MOST_WINDOW, PORT, Server, ServerConfig};
 use crate::testing::{Pair, SERVER, Speaker};
 
 fn pair(paths: usize, config: Config) -> Pair<Client, Server> {
@@ -77,11 +77,29 @@ fn a_silent_connection_holds_nothing_up() {
 }
 
 #[test]
+fn a_client_with_a_window_beyond_all_bounds_is_refused() {
+    for (window, refused) in [(MOST_WINDOW, 0.0), (MOST_WINDOW + 1, 1.0), (u64::MAX, 1.0)] {
+        let hello = Hello { transfer: 1, size: 1_000_000, window }.emit().to_vec();
+        let server = Server::new(ServerConfig::default()).expect("valid");
+        let mut pair = Pair::new(Speaker::new(PORT, hello), server);
+        pair.run_until(Instant::ZERO + Duration::from_secs(1));
+        assert_eq!(pair.server_summary()["requests_malformed"], refused, "{window}");
+    }
+}
+
+#[test]
 fn a_configuration_that_makes_no_sense_is_refused() {
     for config in
         [Config { size: Octets(0), ..Config::default() }, Config { window: Octets(0), ..Config::default() }]
     {
         assert!(Client::new(&config, vec![], Duration::ZERO, 1).is_err());
+    }
+    let window = |octets| Config { window: Octets(octets), ..Config::default() };
+    assert!(Client::new(&window(MOST_WINDOW), vec![], Duration::ZERO, 1).is_ok());
+    assert!(Client::new(&window(MOST_WINDOW + 1), vec![], Duration::ZERO, 1).is_err());
+    for (chunk, is_possible) in [(LEAST_CHUNK, true), (LEAST_CHUNK - 1, false), ((1 << 20) + 1, false)] {
+        let config = ServerConfig { chunk: Octets(chunk), ..ServerConfig::default() };
+        assert_eq!(Server::new(config).is_ok(), is_possible, "{chunk}");
     }
     assert!(
         Client::new(&Config::default(), vec![SocketAddr::new(SERVER, 1); 33], Duration::ZERO, 1).is_err()
