@@ -68,7 +68,8 @@ class Control:
         """Changes a link, or a part of it, as an entry of a timeline does; says at which second of the run.
 
         Several changes are made at the same moment. What makes no sense raises `ScenarioError` with one line that says
-        why, and the run is as it was; `DriveError` if the run is over.
+        why, and the run is as it was (if a link itself refuses a part, the parts before it stay made, and stand in no
+        timeline); `DriveError` if the run is over.
 
         >>> import airloom
         >>> with airloom.lab("mlppp", overrides={"copies": 2}, enter=False) as link:
