@@ -84,7 +84,7 @@ set = {{ "links.wire.delay" = "10ms" }}
         (["--seeds", "9..1"], "run backwards"),
         (["--seeds", "many"], "'many' are no seeds"),
         (["--until-ci", "200%"], "expected a share"),
-        (["--table", "packets"], "valid: pages, flows, states, congestion"),
+        (["--table", "packets"], "valid: pages, objects, flows, states, congestion"),
         (["--on", "ssh://there"], "expected dask://HOST:PORT or scheduler-file:PATH"),
         (["--on", "scheduler-file:gone.json"], "there is no file gone.json"),
         (["--", "curl", "http://origin/"], "a command runs in real time only: add --emulate"),
