@@ -17,6 +17,7 @@ const MAX_FAILURE: u32 = 5;
 /// Requests of one negotiation. The restart counter begins anew with each answer, so that two ends that suggest
 /// values to each other in turns would do so for ever (RFC 1661, 4.4 asks for a way out).
 const MOST_ROUNDS: u32 = 30;
+const DOES_NOT_NEGOTIATE: &str = "the other end does not negotiate";
 
 /// What is said to an option of the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,8 +176,9 @@ impl<N: Negotiation> Automaton<N> {
             }
             _ => self.send(code::CODE_REJECT, packet.id, octets),
         }
-        if let Some(why) = self.negotiation.trouble().filter(|_| self.state != State::Stopped) {
-            self.stop(why);
+        let is_ended = matches!(self.state, State::Stopping | State::Stopped);
+        if let Some(why) = self.negotiation.trouble().filter(|_| !is_ended) {
+            self.close(now, why);
         }
     }
 
@@ -185,6 +187,10 @@ impl<N: Negotiation> Automaton<N> {
             return;
         }
         let Some((answer, data)) = self.judge(packet.data) else { return };
+        // Nothing is granted that is taken back at once: the other end would believe itself open.
+        if let Some(why) = self.negotiation.trouble() {
+            return self.close(now, why);
+        }
         match self.state {
             State::Opened => self.send_configure_request(now),
             State::Stopped => {
@@ -275,7 +281,7 @@ impl<N: Negotiation> Automaton<N> {
         self.send(code::TERMINATE_ACK, id, &[]);
         match self.state {
             State::Opened => {
-                self.state = State::Stopping;
+                (self.state, self.given_up) = (State::Stopping, Some("closed by the other end"));
                 self.restarts = 0;
                 self.timer = Some(now + RESTART_TIMER);
             }
@@ -304,20 +310,16 @@ impl<N: Negotiation> Automaton<N> {
         match self.state {
             State::AckRcvd if is_harmless => self.state = State::ReqSent,
             _ if is_harmless => {}
-            State::Opened => {
-                self.state = State::Stopping;
-                self.restarts = MAX_TERMINATE;
-                self.send_terminate_request(now);
-            }
+            State::Opened => self.close(now, DOES_NOT_NEGOTIATE),
             State::Stopped => {}
-            _ => self.stop("the other end does not negotiate"),
+            _ => self.stop(DOES_NOT_NEGOTIATE),
         }
     }
 
     fn send_configure_request(&mut self, now: Instant) {
         self.rounds += 1;
         if self.rounds > MOST_ROUNDS {
-            return self.stop("no agreement");
+            return self.close(now, "no agreement");
         }
         self.restarts = self.restarts.saturating_sub(1);
         self.timer = Some(now + RESTART_TIMER);
@@ -345,8 +347,15 @@ impl<N: Negotiation> Automaton<N> {
         self.out.push_back(ControlPacket { code, id, data }.emit());
     }
 
+    /// Gives up, and tells the other end, which may believe itself open.
+    fn close(&mut self, now: Instant, why: &'static str) {
+        (self.state, self.restarts, self.given_up) = (State::Stopping, MAX_TERMINATE, Some(why));
+        self.send_terminate_request(now);
+    }
+
+    /// It is over; where it was being closed, for the reason of that.
     fn stop(&mut self, why: &'static str) {
-        (self.state, self.timer, self.given_up) = (State::Stopped, None, Some(why));
+        (self.state, self.timer, self.given_up) = (State::Stopped, None, self.given_up.or(Some(why)));
     }
 
     /// What ends with the negotiation.

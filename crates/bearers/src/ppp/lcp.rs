@@ -66,6 +66,9 @@ pub struct Lcp {
     bundle: Option<LinkOptions>,
     asked: LinkOptions,
     theirs: LinkOptions,
+    /// The number that the other end was last told to take instead of ours.
+    suggested: Option<u32>,
+    /// How often in turn what came may have been our own.
     echoes: u32,
     trouble: Option<&'static str>,
 }
@@ -83,6 +86,7 @@ impl Lcp {
             bundle,
             asked: LinkOptions::default(),
             theirs: LinkOptions::default(),
+            suggested: None,
             echoes: 0,
             trouble: None,
         }
@@ -100,15 +104,20 @@ impl Lcp {
 
     fn judge_number(&mut self, data: &[u8]) -> Verdict {
         let Some(number) = octets4(data) else { return Verdict::Reject };
-        //= RFC 1661 (6.4): the same number may be our own request come back.
-        if number == 0 || number == self.magic && self.has_magic {
-            self.echoes += 1;
-            if self.echoes > MOST_ECHOES {
-                self.trouble = Some("the link is looped back");
-            }
-            return Verdict::Nak(draw(&mut self.numbers).to_be_bytes().to_vec());
+        //= RFC 1661 (6.4): the same number may be our own request come back; 0 is never granted.
+        let is_ours = number == self.magic && self.has_magic;
+        self.heard(is_ours);
+        if number != 0 && !is_ours {
+            return Verdict::Ack;
         }
-        Verdict::Ack
+        let suggested = draw(&mut self.numbers);
+        self.suggested = Some(suggested);
+        Verdict::Nak(suggested.to_be_bytes().to_vec())
+    }
+
+    /// A magic number came, which is our own or proves that there is another end.
+    fn heard(&mut self, is_ours: bool) {
+        self.echoes = if is_ours { self.echoes + 1 } else { 0 };
     }
 
     fn judge_mrru(&mut self, data: &[u8]) -> Verdict {
@@ -191,7 +200,7 @@ impl Negotiation for Lcp {
     }
 
     fn begin(&mut self) {
-        self.asked = LinkOptions::default();
+        (self.asked, self.trouble) = (LinkOptions::default(), None);
     }
 
     fn judge(&mut self, kind: u8, data: &[u8]) -> Verdict {
@@ -232,7 +241,6 @@ impl Negotiation for Lcp {
 
     fn grant(&mut self) {
         self.theirs = self.asked.clone();
-        self.echoes = 0;
     }
 
     fn nak(&mut self, kind: u8, data: &[u8]) {
@@ -240,11 +248,9 @@ impl Negotiation for Lcp {
             // More than was offered is not taken.
             (MRU, Some(mru), _) => self.ours.mru = mru.min(self.ours.mru),
             (ACCM, _, Some(accm)) => self.ours.accm |= accm,
-            (MAGIC, ..) => {
-                self.echoes += 1;
-                if self.echoes > MOST_ECHOES {
-                    self.trouble = Some("the link is looped back");
-                }
+            //= RFC 1661 (6.4): another number than the one suggested last comes from another end.
+            (MAGIC, _, number) => {
+                self.heard(number.is_some() && number == self.suggested);
                 self.magic = draw(&mut self.numbers);
             }
             (MRRU, Some(mrru), _) if self.ours.mrru.is_some() => self.ours.mrru = Some(mrru.max(LEAST_MRRU)),
@@ -269,7 +275,7 @@ impl Negotiation for Lcp {
     }
 
     fn trouble(&self) -> Option<&'static str> {
-        self.trouble
+        self.trouble.or((self.echoes > MOST_ECHOES).then_some("the link is looped back"))
     }
 
     fn magic(&self) -> Option<u32> {
@@ -285,6 +291,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::automaton::{Automaton, State};
+    use super::super::control::code;
     use super::super::ipcp::Ipcp;
     use super::*;
 
@@ -389,6 +396,30 @@ mod tests {
         drive(&mut one, &mut other, &[]);
         assert!(one.is_opened() && other.is_opened());
         assert_ne!(one.negotiation.magic(), other.negotiation.magic());
+    }
+
+    #[test]
+    fn the_same_magic_number_by_chance_is_no_loop_however_often_packets_are_lost() {
+        let (mut one, mut other) = (with_number(1, 7), with_number(2, 7));
+        let refused = LinkOptions { mrru: None, short_sequence: true, ..wants() };
+        (one.negotiation.ours, other.negotiation.ours) = (refused.clone(), refused);
+        drive(&mut one, &mut other, &[0, 1, 9]);
+        assert!(one.is_opened() && other.is_opened(), "{:?} {:?}", one.given_up(), other.given_up());
+    }
+
+    #[test]
+    fn an_end_that_finds_trouble_grants_nothing_and_says_that_it_closes() {
+        let bundled = Lcp::new(wants(), Stream::new(1, "end"), Some(wants()));
+        let stranger = LinkOptions { discriminator: b"\x01stranger".to_vec(), ..wants() };
+        let (mut one, mut other) = (Automaton::new(bundled, Instant::ZERO), end(stranger, 2));
+        let request = other.poll_transmit().unwrap();
+        while one.poll_transmit().is_some() {}
+        one.handle(Instant::ZERO, &request);
+        let said: Vec<u8> = std::iter::from_fn(|| one.poll_transmit()).map(|octets| octets[0]).collect();
+        assert_eq!((said, one.state()), (vec![code::TERMINATE_REQUEST], State::Stopping));
+        drive(&mut one, &mut other, &[]);
+        assert!(!other.is_opened());
+        assert!(one.given_up().is_some_and(|why| why.contains("another system")));
     }
 
     #[test]
