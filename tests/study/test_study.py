@@ -244,6 +244,23 @@ def test_a_claim_by_the_second_clock_is_not_covered_where_there_is_none(
     )
 
 
+@pytest.mark.parametrize(("depth", "verdict"), [("quick", "holds"), ("full", "not-covered")])
+def test_a_quick_run_judges_a_whole_without_what_only_full_ones_measure(
+    folder: Path, tmp_path: Path, depth: str, verdict: str
+) -> None:
+    copy = tmp_path / "with-a-program"
+    shutil.copytree(folder, copy)
+    compute = '"X3.missing": lambda data: pair(data.program("real")["a"], data.program("real")["b"], "s"),'
+    (copy / "study.py").write_text(STUDY.replace('    "X3.done":', f'    {compute}\n    "X3.done":'))
+    study = open_study(copy)
+    execute.run(execute.planned(study, depth), tmp_path / depth, workers=1)
+    found = evaluate(study, tmp_path / depth, depth).results
+    assert (found["X3.missing"].verdict, found["X3"].verdict) == ("not-covered", verdict)
+    assert found["X3"].why.endswith("; 1 more in full studies only") == (depth == "quick")
+    (tmp_path / depth / "real.json").write_text('{"a": [1, 2, 3], "b": [2, 3, 4]}')
+    assert evaluate(study, tmp_path / depth, depth).results["X3"].verdict == "differs"
+
+
 @pytest.mark.parametrize(("failed", "verdict"), [(1, "holds"), (3, "not-covered")])
 def test_runs_in_real_time_that_were_too_late_do_not_count(
     with_second_clock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed: int, verdict: str

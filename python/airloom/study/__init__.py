@@ -13,13 +13,14 @@ studies/<name>/                         the data: no protocol code, no typed ver
 ```
 """
 
-from airloom.study.data import Data, NotSwept
+from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.folder import Study, names, open_study
 from airloom.study.rules import Evidence, Pair, Setting, Value, exact, pair, value
 
 __all__ = [
     "Data",
     "Evidence",
+    "NotMade",
     "NotSwept",
     "Pair",
     "Setting",

@@ -86,7 +86,8 @@ def evaluate(study: Study, place: Path, depth: str) -> Outcome:
         raise UsageError(f"{place} holds no results of {study.name}: airloom study run {study.name}{flag}")
     data = Data(place, None, study.real_time)
     evidence, missing = _evidence(study, data)
-    results = _results(study, evidence, missing)
+    # What belongs to full studies alone is left out of a quick one's wholes; a full one has to have it.
+    results = _results(study, evidence, missing, left_out=depth == "quick")
     rows, null, compared = _map(study, place, depth)
     outcome = Outcome(
         study=study,
@@ -118,8 +119,13 @@ def _evidence(study: Study, data: Data, *, whole: bool = True) -> tuple[dict[str
     return found, missing
 
 
-def _results(study: Study, evidence: dict[str, Evidence], missing: dict[str, str]) -> dict[str, Result]:
-    """Claims and controls are corrected for their number apart: a control is no claim of the paper."""
+def _results(
+    study: Study, evidence: dict[str, Evidence], missing: dict[str, str], *, left_out: bool = False
+) -> dict[str, Result]:
+    """Claims and controls are corrected for their number apart: a control is no claim of the paper.
+
+    With `left_out` a claim is judged without the parts that are `missing`, unless all of them are.
+    """
     found: dict[str, Result] = {}
     calibrated = {claim for a in study.assumptions for claim in a.fitted_to}
     for group in (study.claims.claims, study.claims.controls):
@@ -131,7 +137,10 @@ def _results(study: Study, evidence: dict[str, Evidence], missing: dict[str, str
             found[leaf.id] = rules.fitted(result) if leaf.id in calibrated else result
         for claim in group:
             if claim.parts:
-                whole = rules.whole([found[part.id] for part in claim.parts])
+                made = [part.id for part in claim.parts if not (left_out and part.id in missing)]
+                whole = rules.whole([found[part] for part in made or (part.id for part in claim.parts)])
+                if made and len(made) < len(claim.parts):
+                    whole = whole._replace(why=f"{whole.why}; {len(claim.parts) - len(made)} more in full studies only")
                 found[claim.id] = rules.fitted(whole) if claim.id in calibrated else whole
     return found
 
