@@ -1,17 +1,26 @@
 """The study `umts-proxies`: its shares of variance, and the reading of rows that were measured in real time."""
 
+import importlib.util
 import json
 import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from airloom.errors import UsageError
 from airloom.study import NotSwept, open_study
 from airloom.study.data import Data
 from airloom.study.outcome import evaluate
+from airloom.study.rules import Result
 from tests.cli.shell import airloom
 
 
@@ -23,35 +32,120 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "quick"
 
 
-def rows(place: Path, shift: float) -> list[list[Any]]:
-    """Rows as a measurement would have them: the virtual times, and `shift` of each more."""
-    from umts_proxies.loads import MODES, PROXIES, by_page, times
-    from umts_proxies.real import visited
+STUDY = Path(str(resources.files("airloom"))) / "studies" / "umts-proxies"
 
-    data = Data(place)
-    found = []
-    for proxy in PROXIES:
-        for http in MODES:
-            of = by_page(data, times(data, "clocks", proxy=proxy, http=http), "clocks")
-            found += [[proxy, http, page, 1, t * (1 + shift)] for page, t in zip(visited(data), of, strict=True)]
+
+def module(name: str) -> Any:
+    """A program of the study, read as a module."""
+    spec = importlib.util.spec_from_file_location(name, STUDY / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[name] = found
+    spec.loader.exec_module(found)
     return found
 
 
-@pytest.mark.parametrize(("shift", "verdict"), [(0.0, "holds"), (0.04, "holds"), (0.2, "differs")])
+def rows(place: Path, shift: float, seeds: tuple[int, ...] = (1,)) -> list[list[Any]]:
+    """Rows as a measurement would have them: the virtual times, `shift` of each more, and a little with each seed."""
+    from umts_proxies.clocks import simulated
+    from umts_proxies.measured import Way
+
+    data = Data(place)
+    found = []
+    for way in module("measure_surf").WAYS:
+        of = simulated(data, Way(*way)).group_by("page").agg(pl.col("virtual_s").mean()).sort("page")
+        found += [[*way, page, seed, t * (1 + shift + seed / 1e3)] for page, t in of.rows() for seed in seeds]
+    return found
+
+
+def judged(place: Path, to: Path, real: Any) -> dict[str, Result]:
+    """The results of the quick run in `place`, beside these measurements."""
+    shutil.copytree(place, to, dirs_exist_ok=True)
+    (to / "real.json").write_text(json.dumps(real))
+    return evaluate(open_study("umts-proxies"), to, "quick").results
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(-0.001, "holds"), (0.04, "holds"), (0.2, "differs")])
 def test_rows_of_real_time_are_held_against_virtual_time(
     place: Path, tmp_path: Path, shift: float, verdict: str
 ) -> None:
-    study = open_study("umts-proxies")
-    assert evaluate(study, place, "quick").results["N13.means"].verdict == "not-covered"
-    copy = tmp_path / "quick"
-    shutil.copytree(place, copy)
+    before = evaluate(open_study("umts-proxies"), place, "quick").results
+    assert {before[claim].verdict for claim in ("N13.means", "N13.internet", "N06.real-loss")} == {"not-covered"}
     made = rows(place, shift)
-    (copy / "real.json").write_text(json.dumps({"rows": made}))
-    found = evaluate(study, copy, "quick").results
-    assert found["N13.means"].verdict == verdict
+    found = judged(place, tmp_path, {"rows": made})
+    assert found["N13.means"].verdict == found["N13.internet"].verdict == verdict
+    assert found["N13.means"].ours == pytest.approx(1.001 + shift)
     assert found["N13.ranks"].verdict == "holds"
-    alike = {proxy: [row[4] for row in made if row[:2] == [proxy, "keep-alive"]] for proxy in ("TCP", "none")}
+    alike = {proxy: [r[6] for r in made if r[:4] == [proxy, "keep-alive", 20, 0.0]] for proxy in ("TCP", "none")}
     assert found["N18.by-hand"].ours == pytest.approx(np.mean(alike["TCP"]) - np.mean(alike["none"]))
+    # One seed has no interval over seeds.
+    assert found["N21.real"].verdict == "unclear"
+
+
+def test_every_part_of_real_time_has_the_statistic_of_its_twin(place: Path, tmp_path: Path) -> None:
+    made = rows(place, 0.0, (1, 2, 3))
+    ways = {tuple(row[:4]): [r[6] for r in made if r[:4] == row[:4]] for row in made}
+    runs = [[*way, seed, 9.0 + seed + 50 * (way[0] == "HTTP"), 0.01 * seed] for way in ways for seed in (1, 2, 3)]
+    real = {"rows": made, "runs": runs, "pings": [[1, 1.1], [2, 1.2], [3, 1.15]]}
+    found = judged(place, tmp_path, real)
+    study = open_study("umts-proxies")
+    ids = [claim.id for claim in study.claims.leaves() if ".real" in claim.id]
+    assert len(ids) == 34
+    assert {claim for claim in ids if found[claim].verdict == "not-covered"} == set()
+    mean = {way: np.mean(times) for way, times in ways.items()}
+
+    def at(proxy: str, t: int = 20, loss: float = 0.0, http: str = "keep-alive") -> Any:
+        return mean[proxy, http, t, loss]
+
+    assert found["N01.real-most"].ours == pytest.approx(1.15)
+    assert found["N02.real-without"].ours == pytest.approx(
+        at("none", http="pipelining") - at("none", http="no keep-alive")
+    )
+    assert found["N04.real-requests"].ours == pytest.approx(50)
+    assert found["N25.real-requests"].ours == pytest.approx(61 / 11)
+    assert found["N06.real-delay"].ours == pytest.approx(at("TCP", t=400) - at("none", t=400))
+    assert found["N23.real-loss"].ours == pytest.approx(at("TCP", loss=0.05) - at("none", loss=0.05))
+    assert found["N18.rule"].ours == pytest.approx(at("TCP, RFC 896") - at("none"))
+    assert found["N25.real-no-cache"].ours == pytest.approx(at("HTTP, no cache") - at("none"))
+    assert found["N25.real-hits"].ours == pytest.approx(0.02)
+    over = (20, 100, 200, 400)
+    slopes = [np.polyfit(over, [at(proxy, t=t) for t in over], 1)[0] * 1e3 for proxy in ("TCP", "none")]
+    assert found["N11.real-delay"].ours == pytest.approx(slopes[0] - slopes[1])
+    over_loss = (0, 2, 5)
+    slopes = [np.polyfit(over_loss, [at(proxy, loss=x / 100) for x in over_loss], 1)[0] for proxy in ("TCP", "none")]
+    assert found["N11.real-loss"].ours == pytest.approx(slopes[0] - slopes[1])
+    # Three seeds of the same pages: one number each, and always the same.
+    for claim in ("N10.real", "N20.real-proxy", "N21.real", "N22.real-delay", "N24.real"):
+        assert found[claim].ours > 0
+        assert found[claim].low == pytest.approx(found[claim].high)
+        assert found[claim].seeds == 3
+    assert found["N22.real-delay"].ours > 0.9
+
+    outcome = evaluate(study, tmp_path, "quick")
+    data = Data(tmp_path)
+    head, cells = study.module.TABLES[
+        "Both clocks over T and loss, and proxies with other settings (N03, N06, N13, N23)"
+    ](data)
+    assert len(cells) == len(ways) - 9
+    assert {len(row) for row in cells} == {len(head)}
+    assert outcome.results["N13.internet"].seeds == 16
+    for _, draw in (study.module.FIGURES[name] for name in ("clocks", "clocks-internet")):
+        assert draw(data).axes
+
+
+def test_what_was_not_in_time_is_left_out(place: Path, tmp_path: Path) -> None:
+    made = rows(place, 0.0, (1, 2, 3))
+    gone = [["none", "keep-alive", 400, 0.0], ["TCP", "keep-alive", 20, 0.05]]
+    kept = [row for row in made if row[:4] != gone[0] or row[5] != 2]
+    found = judged(place, tmp_path, {"rows": [row for row in kept if row[:4] != gone[1]]})
+    # Two of three seeds, and no seed at all.
+    assert found["N06.real-delay"].seeds == 30
+    assert found["N22.real-delay"].seeds == 2
+    assert found["N06.real-loss"].verdict == "not-covered"
+    assert found["N06.real-loss"].why == "TCP, keep-alive, T = 20 ms, loss 0.05: not measured, or not in time"
+    assert found["N04.real-requests"].verdict == "not-covered"
+    assert found["N01.real-most"].verdict == "not-covered"
 
 
 @pytest.mark.parametrize(
@@ -60,12 +154,15 @@ def test_rows_of_real_time_are_held_against_virtual_time(
         "[]",
         "{}",
         '{"rows": []}',
-        '{"rows": [["none", "keep-alive", 6, 1, -1.0]]}',
-        '{"rows": [["x", "y", 1, 1, 1.0]]}',
+        '{"rows": [["none", "keep-alive", 6, 1, 9.1]]}',
+        '{"rows": [["none", "keep-alive", 20, 0, 6, 1, -1.0]]}',
+        '{"rows": [["none", "keep-alive", 20, 0, 6, null, 1.0]]}',
+        '{"rows": [["x", "keep-alive", 20, 0, 1, 1, 1.0]]}',
+        '{"rows": [["none", "y", 20, 0, 1, 1, 1.0]]}',
     ],
 )
 def test_what_are_no_rows_is_said_in_one_line(place: Path, tmp_path: Path, text: str) -> None:
-    from umts_proxies.real import measured
+    from umts_proxies.measured import measured
 
     copy = tmp_path / "quick"
     shutil.copytree(place, copy)
@@ -75,6 +172,129 @@ def test_what_are_no_rows_is_said_in_one_line(place: Path, tmp_path: Path, text:
     with pytest.raises(UsageError, match=r"real\.json") as error:
         measured(Data(copy))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("runs", [["none", "keep-alive", 20, 0, 1, 0, None]]),
+        ("runs", [["none", "keep-alive", 20, 0, 1, 2.0, -1]]),
+        ("pings", [[1, None]]),
+        ("pings", [["one", 2.0]]),
+        ("pings", 3),
+    ],
+)
+def test_what_are_no_runs_or_pings_is_said_too(place: Path, name: str, given: Any) -> None:
+    open_study("umts-proxies").computations  # noqa: B018 makes its packages importable
+    from umts_proxies.measured import checked
+
+    with pytest.raises(UsageError, match=rf"real\.json: {name}"):
+        checked({"rows": [], name: given}, name)
+
+
+def test_the_program_tries_once_more_what_was_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = module("measure_surf")
+    assert len(set(program.WAYS)) == len(program.WAYS)
+    tries: list[tuple[object, ...]] = []
+
+    def apart(job: tuple[object, ...]) -> dict[str, Any]:
+        tries.append(job)
+        if job == ("fails",) and tries.count(job) == 1:
+            raise subprocess.CalledProcessError(1, "surf")
+        return {"rows": [list(job)], "valid": job != ("never",) and (job != ("late",) or tries.count(job) == 2)}
+
+    monkeypatch.setattr(program, "_apart", apart)
+    late: list[Any] = []
+    found = program._all([("good",), ("late",), ("fails",), ("never",)], 2, late)
+    assert [result["rows"] for result in found] == [[["good"]], [["late"]], [["fails"]]]
+    assert late == [("never",)]
+    assert len(tries) == 7
+
+
+class Recorder:
+    """A socket that says how long its segments are, and keeps what is sent."""
+
+    def __init__(self, segment: int) -> None:
+        self.segment = segment
+        self.sent: list[bytes] = []
+
+    def getsockopt(self, *_: int) -> int:
+        return self.segment
+
+    def sendall(self, octets: bytes) -> None:
+        if octets:
+            self.sent.append(bytes(octets))
+
+
+def test_the_rule_of_rfc_896_holds_short_segments_back_until_all_is_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forwarder = module("forwarder")
+    # What is not acknowledged yet, each time it is asked.
+    waiting = iter([0, 2_000, 700, 0, 0])
+    after = {700: b"y" * 5, 0: b""}
+    ours, theirs = socket.socketpair()
+    to = Recorder(1_000)
+
+    def ioctl(*_: object) -> bytes:
+        now = next(waiting)
+        if now == 700:
+            theirs.sendall(after[700])
+        return struct.pack("i", now)
+
+    monkeypatch.setattr(forwarder.fcntl, "ioctl", ioctl)
+    theirs.sendall(b"x" * 2_500)
+    with ours, theirs:
+        copying = threading.Thread(target=forwarder.by_rfc_896, args=(ours, to))
+        copying.start()
+        while copying.is_alive() and sum(map(len, to.sent)) < 2_505:
+            copying.join(0.01)
+        theirs.sendall(b"z" * 10)
+        theirs.shutdown(socket.SHUT_WR)
+        copying.join()
+    # Two whole ones at once; the rest, and what came meanwhile, when nothing was outstanding.
+    assert to.sent[0] == b"x" * 2_000
+    assert to.sent[1] == b"x" * 500 + b"y" * 5
+    assert b"".join(to.sent) == b"x" * 2_500 + b"y" * 5 + b"z" * 10
+
+
+@pytest.mark.parametrize("words", [[], ["--no-nagle"], ["--rfc-896"]])
+def test_the_forwarder_passes_everything_on_and_the_end(words: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as free:
+        at, port = server.getsockname()[1], free.getsockname()[1]
+        free.close()
+        command = [sys.executable, str(STUDY / "forwarder.py"), *words, f"{port}=127.0.0.1:{at}"]
+        program = subprocess.Popen(command)
+        try:
+            client = connected(port)
+            server.settimeout(60)
+            onward, _ = server.accept()
+            with client, onward:
+                request, answer = b"request" * 3_001, b"answer" * 50_001
+                client.sendall(request)
+                client.shutdown(socket.SHUT_WR)
+                assert everything(onward) == request
+                onward.sendall(answer)
+                onward.shutdown(socket.SHUT_WR)
+                assert everything(client) == answer
+        finally:
+            program.kill()
+            program.wait()
+
+
+def connected(port: int) -> socket.socket:
+    """A connection, as soon as somebody listens."""
+    for _ in range(600):
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=60)
+        except ConnectionRefusedError:
+            threading.Event().wait(0.1)
+    raise AssertionError("nobody listens")
+
+
+def everything(of: socket.socket) -> bytes:
+    """All that comes until the end."""
+    return b"".join(iter(lambda: of.recv(65_536), b""))
 
 
 def test_shares_of_variance_are_those_that_were_put_in() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from umts_proxies import figures, observations, parts, real, tables
+from umts_proxies import clocks, figures, observations, parts, real, tables
 
-COMPUTE = {**observations.COMPUTE, **parts.COMPUTE, **real.COMPUTE}
-FIGURES = {**figures.FIGURES, **real.FIGURES}
-TABLES = {**tables.TABLES, **real.TABLES}
+COMPUTE = {**observations.COMPUTE, **parts.COMPUTE, **real.COMPUTE, **clocks.COMPUTE}
+FIGURES = {**figures.FIGURES, **clocks.FIGURES}
+TABLES = {**tables.TABLES, **clocks.TABLES}

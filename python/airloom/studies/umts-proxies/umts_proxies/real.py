@@ -1,168 +1,174 @@
-"""N05, N13, N18 in real time: rows that were measured with real programs, against the same pages in virtual time.
+"""What the slides observe, judged in real time: the statistics of `observations`, of times between real programs.
 
-The rows are a file `real.json` in the study's results:
-
-    {"rows": [["none", "keep-alive", 6, 1, 9.1], ...]}
-
-with the columns `proxy`, `http`, `page`, `seed`, `load_s`. `proxy` is `none`, `TCP` (a forwarder of some 60 lines
-with Nagle's rule) or `HTTP` (Squid), `http` as in the sweeps, `page` the number in the set. Without it these claims
-are not covered.
+A page under one seed is a pair, as in virtual time. Where virtual time has a number for each seed so has this, of seeds
+whose pages were all loaded in time on every way that it needs.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
-from matplotlib.figure import Figure
 
-from airloom.errors import UsageError
-from airloom.study import Data, Evidence, exact, pair
+from airloom import page_sets
+from airloom.study import Data, Evidence, NotMade, pair, value
 
-from .loads import MODES, PROXIES, rows, spearman
+from .loads import DELAYS, LOSSES, MODES, PROXIES, Numbers, spearman
+from .measured import Way, measured, of_way, side_by_side, together, varied, visited, whole_lists
+from .observations import Compute, explained, slope
 
-#: Columns of a row.
-COLUMNS = {
-    "proxy": pl.String,
-    "http": pl.String,
-    "page": pl.Int64,
-    "seed": pl.Int64,
-    "load_s": pl.Float64,
-}
+#: Where both the TCP proxy and no proxy were measured, besides T = 20 ms without loss.
+SLOPE_DELAYS = (20, 100, 200, 400)
+SLOPE_LOSSES = (0.0, 0.02, 0.05)
 
 
-def measured(data: Data) -> pl.DataFrame:
-    """The rows. Raises `UsageError`, one line, for a file that is none of them, `NotMade` without a file."""
-    return checked(data.program("real"))
+def order(first: Way, second: Way) -> Compute:
+    """Two ways, page by page."""
+
+    def compute(data: Data) -> Evidence:
+        ours, others = together(data, (first, second))
+        return pair(ours, others, "s")
+
+    return compute
 
 
-def checked(found: Any) -> pl.DataFrame:
-    """The rows of a file, if they are rows."""
-    try:
-        table = pl.DataFrame(found["rows"], schema=COLUMNS, orient="row")
-    except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        said = " ".join(str(error).split())[:160]
-        raise UsageError(f"real.json: rows are {', '.join(COLUMNS)}: {said}") from None
-    known = table["proxy"].is_in(PROXIES).all() and table["http"].is_in(MODES).all()
-    times = table["load_s"].to_list()
-    if not known or table.is_empty() or not all(t is not None and math.isfinite(t) and t > 0 for t in times):
-        raise UsageError(f"real.json: proxies are {', '.join(PROXIES)}, http is {', '.join(MODES)}, times are above 0")
-    return table
+def proxies(first: str, second: str, http: str = "keep-alive", t: int = 20, loss: float = 0.0) -> Compute:
+    """Two proxies with the same use of HTTP, at a point of the internet."""
+    return order(Way(first, http, t, loss), Way(second, http, t, loss))
 
 
-def both(data: Data) -> pl.DataFrame:
-    """Mean times of each page in each configuration, `real_s` and `virtual_s`, of pages that both have.
-
-    Virtual time has Linux's TCP here, which is that of the real programs.
-    """
-    table = measured(data)
-    visits = visited(data)
-    virtual = []
-    for proxy in PROXIES:
-        for http in MODES:
-            found = rows(data, "clocks", proxy=proxy, http=http)
-            places = [visits[(n - 1) % len(visits)] for n in found["page"]]
-            virtual.append(
-                pl.DataFrame({"page": places, "virtual_s": found["load_ns"].to_numpy() / 1e9})
-                .group_by("page")
-                .agg(pl.col("virtual_s").mean())
-                .with_columns(proxy=pl.lit(proxy), http=pl.lit(http))
-            )
-    real = table.group_by("proxy", "http", "page").agg(pl.col("load_s").mean().alias("real_s"))
-    joined = real.join(pl.concat(virtual), on=["proxy", "http", "page"]).sort("proxy", "http", "page")
-    if joined.is_empty():
-        raise UsageError("real.json: none of its pages is one that the study loads")
-    return joined
+def modes(proxy: str, first: str, second: str) -> Compute:
+    """Two uses of HTTP with the same proxy."""
+    return order(Way(proxy, first), Way(proxy, second))
 
 
-def visited(data: Data) -> list[int]:
-    """The pages of the list, by their number in the set."""
-    scenario = data.run("whole", proxy="none").manifest["scenario"]
-    found: list[int] = scenario["hosts"]["mobile"]["app"][0]["http-client"]["visit"]
-    return found
+def round_trips(data: Data) -> Evidence:
+    """N01: the mean of packets of 1,500 octets, one number per seed."""
+    found = measured(data, "pings")
+    if found.is_empty():
+        raise NotMade("no round trips were measured in time")
+    return value(found.sort("seed")["mean_s"].to_numpy(), "s")
 
 
-def means(data: Data) -> Evidence:
-    """N13: the mean of each configuration, in both clocks."""
-    found = both(data).group_by("proxy", "http", maintain_order=True).agg(pl.col("real_s", "virtual_s").mean())
-    return pair(found["real_s"].to_numpy(), found["virtual_s"].to_numpy(), "s")
+def gains(data: Data) -> Evidence:
+    """N05: what a page gains by pipelining, with Squid and without proxy."""
+    ways = [Way(proxy, http) for proxy in ("HTTP", "none") for http in ("keep-alive", "pipelining")]
+    with_squid, piped_by_squid, direct, piped = together(data, ways)
+    return pair(with_squid - piped_by_squid, direct - piped, "s")
 
 
-def ranks(data: Data) -> Evidence:
-    """N13: the order of pages, over all configurations."""
-    found = both(data).group_by("page", maintain_order=True).agg(pl.col("real_s", "virtual_s").mean())
-    return exact(spearman(found["real_s"], found["virtual_s"]), "rank correlation")
+def gain_by_objects(data: Data) -> Evidence:
+    """N10: one rank correlation per seed."""
+    kept, piped = whole_lists(data, [Way("none", "keep-alive"), Way("none", "pipelining")])
+    pages = page_sets.news().pages
+    # In the order of their numbers, as the columns are.
+    objects = [len(pages[number - 1].objects) for number in sorted(visited(data))]
+    return value([spearman(gained, objects) for gained in kept - piped], "rank correlation")
 
 
-def real_gain(data: Data, proxy: str) -> pl.DataFrame:
-    """What each page gains by pipelining."""
-    of = measured(data).filter(pl.col("proxy") == proxy).group_by("page", "http").agg(pl.col("load_s").mean())
-    first, second = (
-        of.filter(pl.col("http") == http).select("page", pl.col("load_s").alias(http))
-        for http in ("keep-alive", "pipelining")
-    )
-    return first.join(second, on="page").select("page", (pl.col("keep-alive") - pl.col("pipelining")).alias(proxy))
+def slopes(vary: str, over: Sequence[float], factor: float, unit: str) -> Compute:
+    """N11: least squares over what is varied, page by page."""
+
+    def compute(data: Data) -> Evidence:
+        ways = [varied(proxy, vary, x) for proxy in ("TCP", "none") for x in over]
+        found = together(data, ways)
+        ours, direct = (slope(tuple(over), found[n : n + len(over)]) * factor for n in (0, len(over)))
+        return pair(ours, direct, unit)
+
+    return compute
 
 
-def squid(data: Data) -> Evidence:
-    """N05 with Squid itself."""
-    found = real_gain(data, "HTTP").join(real_gain(data, "none"), on="page").sort("page")
-    return pair(found["HTTP"].to_numpy(), found["none"].to_numpy(), "s")
+def requests(data: Data) -> Evidence:
+    """N04, N25: requests of a connection of the browser with keep-alive, one pair per seed."""
+    ways = (Way("HTTP"), Way("none"))
+    to_squid, to_servers = side_by_side(measured(data, "runs"), ways, ("seed",), "requests")
+    return pair(to_squid, to_servers, "requests per connection")
 
 
-def forwarder(data: Data) -> Evidence:
-    """N18: the forwarder with Nagle's rule, between real ends, with keep-alive."""
-    of = measured(data).filter(pl.col("http") == "keep-alive").group_by("page", "proxy").agg(pl.col("load_s").mean())
-    first, second = (
-        of.filter(pl.col("proxy") == proxy).select("page", pl.col("load_s").alias(proxy)) for proxy in ("TCP", "none")
-    )
-    found = first.join(second, on="page").sort("page")
-    return pair(np.asarray(found["TCP"]), np.asarray(found["none"]), "s")
+def hits(data: Data) -> Evidence:
+    """N25: how much comes out of Squid's cache, as it says itself."""
+    found = of_way(measured(data, "runs"), Way("HTTP")).sort("seed")["hits"].drop_nulls()
+    if found.is_empty():
+        raise NotMade("Squid was not asked for its hits")
+    return value(found.to_numpy(), "share")
 
 
-def clocks(data: Data) -> tuple[list[str], list[list[str]]]:
-    """N13: means of the fifteen pages in both clocks, and in a browser of today, each page of which begins anew."""
-    data.at_default_only()
-    found = both(data).group_by("proxy", "http", maintain_order=True).agg(pl.col("real_s", "virtual_s").mean())
-    today = data.program("real").get("chromium") or []
-    cells = []
-    for row in found.iter_rows(named=True):
-        of = [r[4] for r in today if (r[0], r[1]) == (row["proxy"], row["http"])]
-        shown = f"{np.mean(of):.2f} ({len(of)} pages)" if of else "–"
-        ratio = row["real_s"] / row["virtual_s"]
-        cells.append(
-            [row["proxy"], row["http"], f"{row['virtual_s']:.2f}", f"{row['real_s']:.2f}", f"{ratio:.2f}", shown]
-        )
-    return ["proxy", "HTTP", "virtual (s)", "real (s)", "real / virtual", "Chromium (s)"], cells
+def share_of_pages(first: Way, second: Way) -> Compute:
+    """N20: the share of pages whose time is less on the first of two ways, one number per seed."""
+
+    def compute(data: Data) -> Evidence:
+        ours, others = whole_lists(data, (first, second))
+        return value((ours < others).mean(axis=1), "share")
+
+    return compute
 
 
-def scatter(data: Data) -> Figure:
-    """N13: each page of each configuration, in real time against virtual time."""
-    data.at_default_only()
-    found = both(data)
-    figure = Figure(figsize=(5.0, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for proxy, mark in zip(PROXIES, ("o", "s", "^"), strict=True):
-        of = found.filter(pl.col("proxy") == proxy)
-        said = "no proxy" if proxy == "none" else f"{proxy} proxy"
-        axes.plot(of["virtual_s"], of["real_s"], mark, markersize=4, fillstyle="none", color="black", label=said)
-    most = float(max(found["virtual_s"].max(), found["real_s"].max()))  # type: ignore[arg-type,type-var]
-    axes.plot((0, most), (0, most), linewidth=0.6, color="black")
-    axes.set_xlabel("page time in virtual time (s)")
-    axes.set_ylabel("page time in real time (s)")
-    axes.legend(fontsize=8)
-    return figure
+def nine(data: Data) -> dict[tuple[str, str], Numbers]:
+    """The configurations of the slides."""
+    ways = [Way(proxy, http) for proxy in PROXIES for http in MODES]
+    return {(way.proxy, way.http): of for way, of in zip(ways, whole_lists(data, ways), strict=True)}
 
 
-TABLES = {"Both clocks, and a browser of today (N13)": clocks}
-FIGURES = {"clocks": ("Pages in both clocks (N13)", scatter)}
+def mean_and_median(data: Data) -> Evidence:
+    """N21: do mean and median put the nine configurations into the same order? One number per seed."""
+    found = list(nine(data).values())
+    means, medians = (np.stack([of(x, axis=1) for x in found], axis=1) for of in (np.mean, np.median))
+    return value([spearman(a, b) for a, b in zip(means, medians, strict=True)], "rank correlation")
+
+
+def rises(vary: str, over: Sequence[float]) -> Compute:
+    """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
+
+    def compute(data: Data) -> Evidence:
+        found = whole_lists(data, [varied("none", vary, x) for x in over])
+        means = np.stack([of.mean(axis=1) for of in found], axis=1)
+        return value([spearman(over, row) for row in means], "rank correlation")
+
+    return compute
+
+
+def configuration(data: Data) -> Evidence:
+    """N24: one share per seed."""
+    found = nine(data)
+    seeds = len(next(iter(found.values())))
+    return value([explained({key: x[n] for key, x in found.items()})[0] for n in range(seeds)], "share")
+
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "N05.real": squid,
-    "N13.means": means,
-    "N13.ranks": ranks,
-    "N18.by-hand": forwarder,
+    "N01.real-least": round_trips,
+    "N01.real-most": round_trips,
+    "N02.real-none": modes("none", "pipelining", "keep-alive"),
+    "N02.real-tcp": modes("TCP", "pipelining", "keep-alive"),
+    "N02.real-http": modes("HTTP", "pipelining", "keep-alive"),
+    "N02.real-without": modes("none", "pipelining", "no keep-alive"),
+    "N03.real-no-keep-alive": proxies("TCP", "none", "no keep-alive"),
+    "N03.real-keep-alive": proxies("TCP", "none", "keep-alive"),
+    "N03.real-pipelining": proxies("TCP", "none", "pipelining"),
+    "N04.real-time": modes("HTTP", "keep-alive", "no keep-alive"),
+    "N04.real-requests": requests,
+    "N05.real": gains,
+    "N06.real-delay": proxies("TCP", "none", t=400),
+    "N06.real-loss": proxies("TCP", "none", loss=0.05),
+    "N07.real": proxies("HTTP", "none", "keep-alive"),
+    "N08.real": proxies("HTTP", "none", "pipelining"),
+    "N09.real-none": modes("none", "keep-alive", "no keep-alive"),
+    "N09.real-tcp": modes("TCP", "keep-alive", "no keep-alive"),
+    "N09.real-http": modes("HTTP", "keep-alive", "no keep-alive"),
+    "N10.real": gain_by_objects,
+    "N11.real-loss": slopes("loss", SLOPE_LOSSES, 0.01, "s per %"),
+    "N11.real-delay": slopes("t", SLOPE_DELAYS, 1e3, "s per s"),
+    "N18.by-hand": proxies("TCP", "none", "keep-alive"),
+    "N18.rule": proxies("TCP, RFC 896", "none", "keep-alive"),
+    "N20.real-keep-alive": share_of_pages(Way("none"), Way("none", "no keep-alive")),
+    "N20.real-proxy": share_of_pages(Way("HTTP"), Way("none", "no keep-alive")),
+    "N21.real": mean_and_median,
+    "N22.real-delay": rises("t", sorted(DELAYS)),
+    "N22.real-loss": rises("loss", LOSSES),
+    "N23.real-well": proxies("TCP", "none", "keep-alive"),
+    "N23.real-delay": proxies("TCP", "none", t=200),
+    "N23.real-loss": proxies("TCP", "none", loss=0.05),
+    "N24.real": configuration,
+    "N25.real-requests": requests,
+    "N25.real-hits": hits,
+    "N25.real-no-cache": proxies("HTTP, no cache", "none"),
 }
