@@ -130,6 +130,22 @@ def test_every_part_of_real_time_has_the_statistic_of_its_twin(place: Path, tmp_
     assert len(cells) == len(ways) - 9
     assert {len(row) for row in cells} == {len(head)}
     assert outcome.results["N13.internet"].seeds == 16
+    head, cells = study.module.TABLES["The TCP proxy less no proxy with keep-alive, in both clocks (N06, N11, N23)"](
+        data
+    )
+    assert [row[:2] for row in cells] == [
+        ["20", "0"],
+        ["100", "0"],
+        ["200", "0"],
+        ["400", "0"],
+        ["20", "2"],
+        ["20", "5"],
+    ]
+    # The rows are those of virtual time, a little more with each seed.
+    more = 1.002
+    for row in cells:
+        simulated, measured = (float(cell.split()[0]) for cell in row[3:])
+        assert measured == pytest.approx(more * simulated, abs=0.011)
     for _, draw in (study.module.FIGURES[name] for name in ("clocks", "clocks-internet")):
         assert draw(data).axes
 

@@ -1,4 +1,7 @@
-"""N13: both clocks beside each other. Virtual time has Linux's TCP here, which is that of the real programs."""
+"""N13: both clocks beside each other.
+
+Virtual time has Linux's TCP here, with the congestion control and loss detection that the scenario tells the kernels.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,18 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from airloom.analysis import mean_interval
 from airloom.errors import UsageError
 from airloom.plot.figure import LINES
 from airloom.study import Data, Evidence, NotMade, exact, pair
 
-from .loads import DELAYS, LOSSES, PROXIES, rows, spearman
-from .measured import VARIANTS, Way, measured, varied, visited
+from .loads import DELAYS, LOSSES, PROXIES, at_delay, at_loss, rows, spearman
+from .measured import VARIANTS, Way, measured, together, varied, visited
 
 #: What each clock's table is grouped by.
 _WAY = list(Way._fields)
+#: Where both clocks have the TCP proxy and none.
+_POINTS = ((20, 0.0), (100, 0.0), (200, 0.0), (400, 0.0), (20, 0.02), (20, 0.05))
 #: How real time is drawn: as the lines of virtual time, hollow and larger.
 _HOLLOW = [{**line, "linestyle": "none", "fillstyle": "none", "markersize": 8.0} for line in LINES]
 
@@ -107,6 +113,23 @@ def others(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["proxy", "HTTP", "T (ms)", "loss (%)", "virtual (s)", "real (s)", "real / virtual"], cells
 
 
+def gaps(data: Data) -> tuple[list[str], list[list[str]]]:
+    """N06, N11, N23: what a page takes longer through the TCP proxy.
+
+    Over the study's TCP with the rule of RFC 896, over Linux's with its own, and in real time.
+    """
+    data.at_default_only()
+    measured(data)
+    cells = []
+    for t, loss in _POINTS:
+        ways = Way("TCP", t=t, loss=loss), Way("none", t=t, loss=loss)
+        study = [at_loss(data, way.proxy, loss) if loss else at_delay(data, way.proxy, t) for way in ways]
+        linux = [simulated(data, way)["virtual_s"].to_numpy() for way in ways]
+        found = [mean_interval(ours - direct) for ours, direct in (study, linux, together(data, ways))]
+        cells.append([f"{t}", f"{100 * loss:g}", *(f"{f.value:+.2f} [{f.low:.2f}, {f.high:.2f}]" for f in found)])
+    return ["T (ms)", "loss (%)", "virtual, RFC's TCP (s)", "virtual, Linux's TCP (s)", "real (s)"], cells
+
+
 def _numbers(row: dict[str, float]) -> list[str]:
     return [f"{row['virtual_s']:.2f}", f"{row['real_s']:.2f}", f"{row['real_s'] / row['virtual_s']:.2f}"]
 
@@ -155,6 +178,7 @@ def internet(data: Data) -> Figure:
 
 TABLES = {
     "Both clocks, and a browser of today (N13)": base,
+    "The TCP proxy less no proxy with keep-alive, in both clocks (N06, N11, N23)": gaps,
     "Both clocks over T and loss, and proxies with other settings (N03, N06, N13, N23)": others,
 }
 FIGURES = {
