@@ -227,6 +227,39 @@ def test_the_program_tries_once_more_what_was_late(monkeypatch: pytest.MonkeyPat
     assert len(tries) == 7
 
 
+def test_the_program_prints_what_all_its_jobs_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = module("measure_surf")
+
+    def apart(job: tuple[Any, ...]) -> dict[str, Any]:
+        kind, *words = job
+        if kind == "ping":
+            return {"pings": [[*words, 1.1]], "valid": True}
+        if kind == "chromium":
+            return {"rows": [[words[0], "keep-alive", *words[1:], 7.0]], "valid": True}
+        *way, seed = words
+        return {"rows": [[*way, 6, seed, 9.0]], "runs": [[*way, seed, 10.0, None]], "valid": seed != 3}
+
+    monkeypatch.setattr(program, "_apart", apart)
+    monkeypatch.setattr(program, "can_emulate", lambda: True)
+    program.main()
+    found = json.loads(capsys.readouterr().out)
+    open_study("umts-proxies").computations  # noqa: B018 makes its packages importable
+    from umts_proxies.measured import COLUMNS, checked
+
+    heights = {name: checked(found, name).height for name in COLUMNS}
+    ways = len(program.WAYS)
+    assert heights == {"rows": 2 * ways, "runs": 2 * ways, "pings": 3}
+    assert len(found["late"]) == ways
+    assert len(found["chromium"]) in (0, 45)
+    program.main("ping")
+    assert {name: len(kept) for name, kept in json.loads(capsys.readouterr().out).items() if kept} == {"pings": 3}
+    monkeypatch.setattr(program, "can_emulate", lambda: False)
+    program.main()
+    assert set(map(len, json.loads(capsys.readouterr().out).values())) == {0}
+
+
 class Recorder:
     """A socket that says how long its segments are, and keeps what is sent."""
 
