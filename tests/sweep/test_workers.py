@@ -29,7 +29,8 @@ print([pool.submit(abs, -n).result() for n in range(4)])
 os.kill(pool.pids[0], signal.SIGKILL)
 pids = pool.pids
 pool.shutdown()
-print([os.path.exists(f"/proc/{pid}") for pid in pids])
+# One or two: the worker that died is replaced when it gets a task.
+print([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
 """
 
 
@@ -42,7 +43,7 @@ def serve(threaded: bool) -> list[str]:
 
 def test_copies_serve_as_new_interpreters_do() -> None:
     lines = serve(threaded=False)
-    assert lines == ["ZeroDivisionError", "worker process ended: with exit code 3", "[0, 1, 2, 3]", "[False, False]"]
+    assert lines == ["ZeroDivisionError", "worker process ended: with exit code 3", "[0, 1, 2, 3]", "[]"]
     assert serve(threaded=True) == lines
 
 
