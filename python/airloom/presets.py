@@ -67,7 +67,11 @@ def _preset(name: str, bearer: str, figures: dict[str, Any], about: str) -> Pres
 
 
 def _said(value: object) -> str:
-    return f"{value['downlink']} down, {value['uplink']} up" if isinstance(value, dict) else str(value)
+    if not isinstance(value, dict):
+        return str(value)
+    if value.keys() == {"downlink", "uplink"}:
+        return f"{value['downlink']} down, {value['uplink']} up"
+    return ", ".join(f"{key} {_said(part)}" for key, part in value.items())
 
 
 def _rate(kbit: float) -> str:

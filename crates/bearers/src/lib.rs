@@ -29,6 +29,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<piafs::PiafsConfig>("piafs", piafs::Piafs::build),
     Entry::new::<trace::Config>("trace", trace::build),
     Entry::new::<umts::UmtsDchConfig>("umts-dch", umts::UmtsDch::build),
+    Entry::new::<umts::UmtsHsdpaConfig>("umts-hsdpa", umts::UmtsDch::build_hsdpa),
     Entry::new::<vdeldrop::Config>("vdeldrop", vdeldrop::build),
     Entry::new::<wireline::Config>("wireline", wireline::build),
 ];

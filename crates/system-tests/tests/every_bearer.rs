@@ -121,6 +121,8 @@ fn one_seed_gives_the_same_records_octet_by_octet() {
                 "vdeldrop" => json!({ "over": { "wireline": { "loss": 0.1 } } }),
                 // Its members have them.
                 "mlppp" => json!({ "members": [{ "piafs": { "loss": 0.1 } }] }),
+                // Its downlink fades.
+                "umts-hsdpa" => json!({ "fading": {}, "snr": 3, "uplink_loss": 0.1 }),
                 _ => json!({ "loss": 0.1 }),
             };
             let mut bench = Bench::new(name, &lossy, 1, seed);

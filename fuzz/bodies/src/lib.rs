@@ -31,6 +31,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("scenario", scenario),
     ("world", world),
     ("world_umts", world_umts),
+    ("world_hsdpa", world_hsdpa),
     ("wap", wap),
     ("wap_gateway", wap_gateway),
     ("capture", capture),
@@ -259,6 +260,12 @@ pub fn world(octets: &[u8]) {
 /// The same over a radio link that loses a fifth of its blocks.
 pub fn world_umts(octets: &[u8]) {
     hostile_peer("umts-dch", &[("loss".to_owned(), "0.2".to_owned())], octets);
+}
+
+/// The same through a cell whose blocks fade.
+pub fn world_hsdpa(octets: &[u8]) {
+    let settings = [("fading".to_owned(), "{ doppler = 30 }".to_owned()), ("snr".to_owned(), "2".to_owned())];
+    hostile_peer("umts-hsdpa", &settings, octets);
 }
 
 fn hostile_peer(bearer: &str, settings: &[(String, String)], octets: &[u8]) {

@@ -5,19 +5,22 @@ use airloom_base::record::{PointKind, Summary};
 use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
 use serde_json::Value;
 
-use super::config::UmtsDchConfig;
+use super::config::{Resolved, UmtsDchConfig};
 use super::deadlines::Deadlines;
+use super::hsdpa::{Cell, MacHs, UmtsHsdpaConfig};
 use super::rlc::am::Format;
 use super::rrc::RrcConfig;
 use super::station::{Common, Mobile, Points};
 use super::summary;
 use crate::channel::BlockLoss;
 
-/// Dedicated channels of the mobiles of one cell, and the core network behind them.
+/// Channels of the mobiles of one cell, and the core network behind them.
 pub struct UmtsDch {
     common: Common,
     mobiles: Vec<Mobile>,
     deadlines: Deadlines,
+    /// The shared channel, if the downlink is one.
+    shared: Option<Box<Cell>>,
     /// Latest nominal time handled.
     clock: Instant,
 }
@@ -35,6 +38,33 @@ impl UmtsDch {
     /// From its configuration.
     pub fn new(config: UmtsDchConfig, parts: &mut Parts) -> Result<UmtsDch, ConfigError> {
         let resolved = config.resolve()?;
+        UmtsDch::assemble(config, resolved, |_, _| None, parts)
+    }
+
+    /// With HSDPA, from its table in the scenario.
+    pub fn build_hsdpa(value: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, ConfigError> {
+        let config: UmtsHsdpaConfig = config::read(value)?;
+        Ok(Box::new(UmtsDch::with_hsdpa(config, parts)?))
+    }
+
+    /// With HSDPA, from its configuration.
+    pub fn with_hsdpa(config: UmtsHsdpaConfig, parts: &mut Parts) -> Result<UmtsDch, ConfigError> {
+        let cell = Cell::new(&config, usize::from(parts.stations.max(1)))?;
+        let (dch, resolved) = config.dch(cell.rate(&config))?;
+        let shared = Some(Box::new(cell));
+        let mac_hs =
+            |parts: &Parts, station| Some(Box::new(shared.as_ref()?.mobile(&config, parts, station)));
+        let mut new = UmtsDch::assemble(dch, resolved, mac_hs, parts)?;
+        new.shared = shared;
+        Ok(new)
+    }
+
+    fn assemble(
+        config: UmtsDchConfig,
+        resolved: Resolved,
+        mac_hs: impl Fn(&Parts, Station) -> Option<Box<MacHs>>,
+        parts: &mut Parts,
+    ) -> Result<UmtsDch, ConfigError> {
         let fach = match &config.rrc {
             Some(_) => RrcConfig::formats(config.pdu_octets)?,
             None => resolved.transport,
@@ -48,30 +78,62 @@ impl UmtsDch {
                 let station = Station(number);
                 let points = Direction::BOTH.map(|d| points(parts, &common, d, station));
                 let loss = |d| BlockLoss::new(common.config.loss.of_direction(d), fate, d, station);
-                Mobile::new(station, &common, resolved.transport, Direction::BOTH.map(loss), points)
+                let losses = Direction::BOTH.map(loss);
+                Mobile::new(station, &common, resolved.transport, losses, points, mac_hs(parts, station))
             })
             .collect();
         let deadlines = Deadlines::new(mobiles.len());
-        Ok(UmtsDch { common, mobiles, deadlines, clock: Instant::ZERO })
+        Ok(UmtsDch { common, mobiles, deadlines, shared: None, clock: Instant::ZERO })
     }
 
     /// Handles everything with a deadline at `now` or before, each at its own time.
     fn catch_up(&mut self, records: &mut Outbox, now: Instant) {
-        while self.deadlines.earliest() <= now {
-            let index = self.deadlines.holder();
-            self.clock = self.clock.max(self.deadlines.earliest());
-            let mobile = &mut self.mobiles[index];
-            mobile.run(&mut self.common, records, self.clock);
-            let next = mobile.next_timeout(&self.common, self.clock);
-            self.deadlines.set(index, next);
+        loop {
+            let tti = self.next_tti();
+            let earliest = self.deadlines.earliest();
+            if earliest > now && tti > now {
+                return;
+            }
+            // What arrives when an interval begins is sent in it.
+            if earliest <= tti {
+                self.clock = self.clock.max(earliest);
+                let index = self.deadlines.holder();
+                self.mobiles[index].run(&mut self.common, records, self.clock);
+                self.settle(index, self.clock);
+            } else {
+                self.clock = self.clock.max(tti);
+                self.run_shared_channel(records);
+            }
+        }
+    }
+
+    fn next_tti(&self) -> Instant {
+        self.shared.as_ref().map_or(Instant::FAR_FUTURE, |cell| cell.next_tti())
+    }
+
+    #[cold]
+    fn run_shared_channel(&mut self, records: &mut Outbox) {
+        let Some(cell) = &mut self.shared else { return };
+        cell.run(&mut self.common, records, &mut self.mobiles, self.clock);
+        for index in 0..self.mobiles.len() {
+            self.settle(index, self.clock);
+        }
+    }
+
+    /// When this mobile is to be looked at next.
+    fn settle(&mut self, index: usize, now: Instant) {
+        let mobile = &self.mobiles[index];
+        self.deadlines.set(index, mobile.next_timeout(&self.common, now));
+        if let Some(cell) = &mut self.shared
+            && mobile.wants_shared_channel(now)
+        {
+            cell.wake(now);
         }
     }
 
     fn refresh(&mut self, index: usize, now: Instant) {
-        let mobile = &mut self.mobiles[index];
-        mobile.arm(&mut self.common, now);
-        let next = mobile.next_timeout(&self.common, now);
-        self.deadlines.set(index, next);
+        self.mobiles[index].arm(&mut self.common, now);
+        self.settle(index, now);
     }
 
     fn set_rate(
@@ -129,7 +191,7 @@ impl Bearer for UmtsDch {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let at = self.deadlines.earliest();
+        let at = self.deadlines.earliest().min(self.next_tti());
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
@@ -149,6 +211,21 @@ impl Bearer for UmtsDch {
             [one] if usize::from(*one) < self.mobiles.len() => usize::from(*one)..usize::from(*one) + 1,
             _ => return Err(NO_PART),
         };
+        if self.shared.is_some() {
+            let refused = match change {
+                Change::Rate(..) => {
+                    "the rate of a shared channel comes from `snr`, that of the uplinks stays"
+                }
+                Change::Loss(Some(Direction::Uplink), _) => "",
+                Change::Loss(..) => {
+                    "block errors of the shared channel come from `snr`: change those of the uplink"
+                }
+                _ => "",
+            };
+            if !refused.is_empty() {
+                return Err(Unsupported(refused));
+            }
+        }
         match change {
             Change::State(state) => {
                 for mobile in &mut self.mobiles[concerned] {
@@ -183,14 +260,14 @@ impl Bearer for UmtsDch {
     }
 
     fn summarise(&self, out: &mut Summary) {
-        summary::summarise(&self.common, &self.mobiles, self.clock, out);
+        summary::summarise(&self.common, &self.mobiles, self.shared.is_some(), self.clock, out);
     }
 }
 
 impl UmtsDch {
     /// What should have happened before this call happens first (in real time a timer may be handled late).
     fn catch_up_before(&mut self, cx: &mut Cx) {
-        if self.deadlines.earliest() < cx.now {
+        if self.deadlines.earliest().min(self.next_tti()) < cx.now {
             self.catch_up(cx.records, Instant::from_nanos(cx.now.as_nanos() - 1));
         }
         self.clock = self.clock.max(cx.now);

@@ -62,7 +62,7 @@ impl Default for UmtsDchConfig {
 
 impl UmtsDchConfig {
     /// What the keys come to: transport formats, block format and unit of loss; or what is wrong.
-    pub(super) fn resolve(&self) -> Result<Resolved, ConfigError> {
+    pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         if !(12..=625).contains(&self.pdu_octets) {
             return Err(ConfigError::at("pdu_octets", "a PDU has 12 to 625 octets (42 for 336-bit blocks)"));
         }
@@ -97,7 +97,7 @@ impl UmtsDchConfig {
 }
 
 /// A checked configuration.
-pub(super) struct Resolved {
+pub struct Resolved {
     pub format: Format,
     /// By direction.
     pub transport: [TransportFormat; 2],

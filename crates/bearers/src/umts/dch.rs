@@ -78,21 +78,57 @@ pub struct Flight {
     pub attempt: u8,
 }
 
-/// Blocks of one direction between sender and receiver. Blocks that will not arrive never enter.
+/// Blocks in the order in which they were sent, with their control octets.
 #[derive(Default)]
-pub struct Air {
-    sets: VecDeque<(Instant, u16)>,
+pub struct Blocks {
     flights: VecDeque<Flight>,
     control: VecDeque<u8>,
 }
 
-impl Air {
-    /// A block of the set being sent; `control` are its control octets.
+impl Blocks {
+    /// One more; `control` are its control octets.
     #[inline]
     pub fn push(&mut self, pdu: &Pdu, control: &[u8], attempt: u8) {
         self.flights.push_back(Flight { pdu: *pdu, control: control.len() as u16, attempt });
         self.control.extend(control);
     }
+    /// The next; its control octets replace those in `control`.
+    #[inline]
+    pub fn pop(&mut self, control: &mut Vec<u8>) -> Option<Flight> {
+        let flight = self.flights.pop_front()?;
+        control.clear();
+        if flight.control > 0 {
+            control.extend(self.control.drain(..usize::from(flight.control)));
+        }
+        Some(flight)
+    }
+    /// The first `count` of them, if there are so many, go to the end of `other`.
+    pub fn hand_on(&mut self, count: usize, other: &mut Blocks) {
+        let count = count.min(self.flights.len());
+        let octets: usize = self.flights.iter().take(count).map(|flight| usize::from(flight.control)).sum();
+        other.flights.extend(self.flights.drain(..count));
+        other.control.extend(self.control.drain(..octets));
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.flights.len()
+    }
+    /// There are none any more.
+    pub fn clear(&mut self) {
+        self.flights.clear();
+        self.control.clear();
+    }
+}
+
+/// Blocks of one direction between sender and receiver. Blocks that will not arrive never enter.
+#[derive(Default)]
+pub struct Air {
+    sets: VecDeque<(Instant, u16)>,
+    /// Those of all sets.
+    pub blocks: Blocks,
+}
+
+impl Air {
     /// The set is complete and arrives at `at` with its last `count` blocks pushed. Arrival times do not decrease.
     #[inline]
     pub fn launch(&mut self, at: Instant, count: u16) {
@@ -115,21 +151,10 @@ impl Air {
             count
         })
     }
-    /// The next block of the set that landed; its control octets replace those in `control`.
-    #[inline]
-    pub fn pop(&mut self, control: &mut Vec<u8>) -> Option<Flight> {
-        let flight = self.flights.pop_front()?;
-        control.clear();
-        if flight.control > 0 {
-            control.extend(self.control.drain(..usize::from(flight.control)));
-        }
-        Some(flight)
-    }
     /// Nothing arrives any more.
     pub fn clear(&mut self) {
         self.sets.clear();
-        self.flights.clear();
-        self.control.clear();
+        self.blocks.clear();
     }
 }
 
@@ -184,20 +209,20 @@ mod tests {
     fn sets_land_in_order_with_their_octets() {
         let mut air = Air::default();
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        air.push(&Pdu::default(), &[1, 2], 1);
+        air.blocks.push(&Pdu::default(), &[1, 2], 1);
         air.launch(at(40), 1);
         air.launch(at(45), 0);
-        air.push(&Pdu::new(1, 0), &[], 2);
+        air.blocks.push(&Pdu::new(1, 0), &[], 2);
         air.launch(at(30), 1);
         assert_eq!(air.next_arrival(), at(40));
         assert_eq!(air.land(at(39)), None);
         let mut control = Vec::new();
         assert_eq!(air.land(at(40)), Some(1));
-        assert_eq!(air.pop(&mut control).unwrap().attempt, 1);
+        assert_eq!(air.blocks.pop(&mut control).unwrap().attempt, 1);
         assert_eq!(control, [1, 2]);
         assert_eq!(air.next_arrival(), at(40), "a shorter delay does not overtake");
         assert_eq!(air.land(at(40)), Some(1));
-        assert_eq!(air.pop(&mut control).unwrap().attempt, 2);
+        assert_eq!(air.blocks.pop(&mut control).unwrap().attempt, 2);
         assert!(control.is_empty() && air.land(at(99)).is_none());
     }
 }

@@ -26,18 +26,20 @@
 //! | `records.rs` | what it tells about blocks, air time and radio states |
 //! | `rrc.rs` | IDLE, FACH, DCH and the switching between them |
 //! | `rlc/am/` | acknowledged mode (TS 25.322) |
+//! | `hsdpa/` | the downlink's shared channel in place of the mobiles' own |
 //!
 //! **Standards.** RLC: TS 25.322. Block sizes and TTIs: TS 34.108 6.11 (reference radio bearers of 336-bit blocks).
 //!
 //! **Left out, and why.** MAC multiplexing of several channels (one logical channel is modelled, so there is no MAC
 //! header, as in the reference bearers); power control and handover (they appear as the error process chosen); PDCP
 //! header compression (off in the networks modelled); the contention for the RACH (each mobile has its rate for itself,
-//! as if no two chose the same access slot; the FACH is shared); HSPA.
+//! as if no two chose the same access slot; the FACH is shared); HSUPA.
 
 mod bearer;
 mod config;
 mod dch;
 mod deadlines;
+mod hsdpa;
 mod records;
 pub mod rlc;
 mod rrc;
@@ -48,4 +50,5 @@ mod tests;
 
 pub use bearer::UmtsDch;
 pub use config::UmtsDchConfig;
+pub use hsdpa::UmtsHsdpaConfig;
 pub use rrc::RrcConfig;

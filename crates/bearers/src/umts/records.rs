@@ -45,6 +45,13 @@ impl Seen<'_> {
         }
     }
 
+    /// It was lost on its way, as far as the link layer below is concerned for good.
+    #[cold]
+    pub fn is_given_up(&self, records: &mut Outbox, now: Instant, point: Point) {
+        let facts = || PacketFacts { reason: Some("given up by HARQ"), ..self.facts(Event::Drop) };
+        records.packet(now, point, facts, |_| {});
+    }
+
     fn is_data(&self) -> bool {
         self.pdu.head_len() > 0
     }

@@ -6,7 +6,8 @@ use airloom_base::record::{Event, PacketFacts};
 use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
 
 use super::config::UmtsDchConfig;
-use super::dch::{Air, TransportFormat};
+use super::dch::{Air, Blocks, TransportFormat};
+use super::hsdpa::{self, MacHs};
 use super::records::Seen;
 use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
@@ -76,17 +77,18 @@ pub struct Points {
 }
 
 /// One direction of one mobile.
-struct Way {
+pub(super) struct Way {
     direction: Direction,
     /// The entity that sends in this direction (and receives in the other).
     am: Am,
     /// What it sends.
-    sdus: SduStore,
+    pub(super) sdus: SduStore,
+    /// From RLC entity to RLC entity; on a shared channel from the RNC to the Node B.
     air: Air,
-    /// Format of the dedicated channel.
+    /// Format of the dedicated channel; on a shared channel that of the Iub.
     format: TransportFormat,
     loss: BlockLoss,
-    points: Points,
+    pub(super) points: Points,
     /// The next transmission interval, if one is needed.
     next_tti: Instant,
     /// End of the last interval used.
@@ -95,13 +97,15 @@ struct Way {
     core: VecDeque<(Instant, Instant, Packet)>,
     /// A packet found no room and nobody was told yet that there is room again.
     was_full: bool,
-    burst: Burst,
+    pub(super) burst: Burst,
 }
 
 /// One mobile.
 pub struct Mobile {
-    station: Station,
-    ways: [Way; 2],
+    pub(super) station: Station,
+    pub(super) ways: [Way; 2],
+    /// Its part of the shared channel, if its downlink is one.
+    pub mac_hs: Option<Box<MacHs>>,
     rrc: Option<Rrc>,
     initial_state_told: bool,
     pub is_up: bool,
@@ -114,6 +118,7 @@ impl Mobile {
         formats: [TransportFormat; 2],
         losses: [BlockLoss; 2],
         points: [Points; 2],
+        mac_hs: Option<Box<MacHs>>,
     ) -> Self {
         let [uplink, downlink] = Direction::BOTH;
         let [f_up, f_down] = formats;
@@ -135,6 +140,7 @@ impl Mobile {
         Mobile {
             station,
             ways: [way(uplink, f_up, l_up, points[0]), way(downlink, f_down, l_down, points[1])],
+            mac_hs,
             rrc: common.config.rrc.is_some().then(Rrc::new),
             initial_state_told: false,
             is_up: true,
@@ -267,7 +273,8 @@ impl Mobile {
             w.next_tti.min(w.air.next_arrival()).min(core).min(w.am.next_timeout(rlc, &w.sdus, now))
         };
         let rrc = self.rrc.as_ref().map_or(Instant::FAR_FUTURE, Rrc::next_timeout);
-        way(a).min(way(b)).min(rrc)
+        let mac = self.mac_hs.as_ref().map_or(Instant::FAR_FUTURE, |mac| mac.next_timeout());
+        way(a).min(way(b)).min(rrc).min(mac)
     }
 
     /// Everything that happens at `now`: arrivals, the core network, timers, then the transmission intervals.
@@ -278,12 +285,19 @@ impl Mobile {
         for direction in Direction::BOTH {
             self.arrive(common, records, direction, now);
         }
+        if self.mac_hs.is_some() {
+            self.arrive_in_order(common, records, now);
+        }
         self.cross_core(common, records, now);
         self.timers(common, records, now);
         self.arm(common, now);
         for direction in Direction::BOTH {
             if self.ways[direction as usize].next_tti <= now {
-                self.transmit(common, records, direction, now);
+                if direction == Direction::Downlink && self.mac_hs.is_some() {
+                    self.submit(common, records, now);
+                } else {
+                    self.transmit(common, records, direction, now);
+                }
             }
         }
         self.arm(common, now);
@@ -291,43 +305,79 @@ impl Mobile {
 
     /// Blocks that land now.
     fn arrive(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
-        while let Some(count) = self.ways[direction as usize].air.land(now) {
-            let mut control = std::mem::take(&mut common.control);
-            let mut delivered = std::mem::take(&mut common.delivered);
-            let [up, down] = &mut self.ways;
-            let (way, back) = match direction {
-                Direction::Uplink => (up, down),
-                Direction::Downlink => (down, up),
-            };
-            for _ in 0..count {
-                let Some(flight) = way.air.pop(&mut control) else { break };
-                if records.wants(way.points.rx) {
-                    let (pdu, attempt) = (&flight.pdu, flight.attempt);
-                    let (control, sdus) = (&control[..], &way.sdus);
-                    let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
-                    seen.arrives(records, now, way.points.rx);
-                }
-                let rlc = &common.config.rlc;
-                let is_data = flight.pdu.head_len() > 0;
-                if is_data {
-                    back.am.receive_data(rlc, now, &flight.pdu, &mut way.sdus, &mut delivered);
-                }
-                if !control.is_empty() {
-                    let mut stores =
-                        Stores { own: &mut back.sdus, peers: &mut way.sdus, delivered: &mut delivered };
-                    if is_data {
-                        back.am.receive_status(rlc, &control, &mut stores);
-                    } else {
-                        back.am.receive_control(rlc, &control, &mut stores);
-                    }
-                }
+        let index = direction as usize;
+        while let Some(count) = self.ways[index].air.land(now) {
+            if direction == Direction::Downlink
+                && let Some(mac) = &mut self.mac_hs
+            {
+                mac.enqueue(&mut self.ways[index].air, count);
+                continue;
             }
-            for Delivered { packet, arrived } in delivered.drain(..) {
-                self.deliver(common, direction, packet, arrived, now);
-            }
-            (common.control, common.delivered) = (control, delivered);
+            let mut blocks = std::mem::take(&mut self.ways[index].air.blocks);
+            self.receive(common, records, direction, (&mut blocks, usize::from(count)), now);
+            self.ways[index].air.blocks = blocks;
         }
         self.after_rlc(common, records, now);
+    }
+
+    /// Blocks of the shared channel that are in order now.
+    fn arrive_in_order(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        let Some(mac) = &mut self.mac_hs else { return };
+        mac.advance(now);
+        let mut blocks = std::mem::take(&mut mac.ready);
+        let count = blocks.len();
+        if count > 0 {
+            self.receive(common, records, Direction::Downlink, (&mut blocks, count), now);
+        }
+        if let Some(mac) = &mut self.mac_hs {
+            mac.ready = blocks;
+        }
+        self.after_rlc(common, records, now);
+    }
+
+    /// The first `count` of these come to the receiving RLC entity.
+    fn receive(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        direction: Direction,
+        (blocks, count): (&mut Blocks, usize),
+        now: Instant,
+    ) {
+        let mut control = std::mem::take(&mut common.control);
+        let mut delivered = std::mem::take(&mut common.delivered);
+        let [up, down] = &mut self.ways;
+        let (way, back) = match direction {
+            Direction::Uplink => (up, down),
+            Direction::Downlink => (down, up),
+        };
+        for _ in 0..count {
+            let Some(flight) = blocks.pop(&mut control) else { break };
+            if records.wants(way.points.rx) {
+                let (pdu, attempt) = (&flight.pdu, flight.attempt);
+                let (control, sdus) = (&control[..], &way.sdus);
+                let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                seen.arrives(records, now, way.points.rx);
+            }
+            let rlc = &common.config.rlc;
+            let is_data = flight.pdu.head_len() > 0;
+            if is_data {
+                back.am.receive_data(rlc, now, &flight.pdu, &mut way.sdus, &mut delivered);
+            }
+            if !control.is_empty() {
+                let mut stores =
+                    Stores { own: &mut back.sdus, peers: &mut way.sdus, delivered: &mut delivered };
+                if is_data {
+                    back.am.receive_status(rlc, &control, &mut stores);
+                } else {
+                    back.am.receive_control(rlc, &control, &mut stores);
+                }
+            }
+        }
+        for Delivered { packet, arrived } in delivered.drain(..) {
+            self.deliver(common, direction, packet, arrived, now);
+        }
+        (common.control, common.delivered) = (control, delivered);
     }
 
     /// A packet leaves the receiving RLC entity.
@@ -380,7 +430,7 @@ impl Mobile {
     fn after_rlc(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
         if self.ways.iter().any(|w| w.am.has_failed()) {
             // ASSUMPTION: upper layers establish RLC anew at once; in a network that takes a cell update.
-            self.re_establish(common, "rlc unrecoverable error");
+            self.re_establish(common, "rlc unrecoverable error", now);
             common.events.push_back(BearerEvent::Down(self.station, "rlc unrecoverable error"));
             common.events.push_back(BearerEvent::Up(self.station));
         }
@@ -399,12 +449,15 @@ impl Mobile {
         }
     }
 
-    fn re_establish(&mut self, common: &Common, reason: &'static str) {
+    fn re_establish(&mut self, common: &Common, reason: &'static str, now: Instant) {
         for way in &mut self.ways {
             way.am.counters.failures += 1;
             way.sdus.drop_sent(reason);
             way.am.re_establish(&common.config.rlc, &mut way.sdus);
             way.air.clear();
+        }
+        if let Some(mac) = &mut self.mac_hs {
+            mac.reset(now);
         }
     }
 
@@ -425,6 +478,9 @@ impl Mobile {
             way.next_tti = Instant::FAR_FUTURE;
             common.totals[way.direction as usize].traffic.lost += way.core.len() as u64;
             way.core.clear();
+        }
+        if let Some(mac) = &mut self.mac_hs {
+            mac.reset(now);
         }
         self.after_rlc(common, records, now);
         common.events.push_back(BearerEvent::Down(self.station, "link down"));
@@ -461,7 +517,13 @@ impl Mobile {
         let can_send = self.is_up && self.rrc.as_ref().is_none_or(Rrc::can_send);
         for direction in Direction::BOTH {
             let way = &self.ways[direction as usize];
-            if way.next_tti == Instant::FAR_FUTURE && can_send && way.am.wants_to_send(&way.sdus, now) {
+            let has_credits =
+                direction == Direction::Uplink || self.mac_hs.as_ref().is_none_or(|mac| mac.credits > 0);
+            if way.next_tti == Instant::FAR_FUTURE
+                && can_send
+                && has_credits
+                && way.am.wants_to_send(&way.sdus, now)
+            {
                 let slot = self.next_interval(common, direction, now.max(way.free_from));
                 self.ways[direction as usize].next_tti = slot;
             }
@@ -483,14 +545,8 @@ impl Mobile {
             let is_lost = frame_lost || common.per == Per::Pdu && loss.loses(probability, slot, place);
             place += 1;
             let none = Pdu::default();
-            let (event, pdu, control, attempt) = match block {
-                Block::Data { pdu, attempt, again, status, .. } => {
-                    again_octets += if again { pdu_octets } else { 0 };
-                    let event = if again { Event::Retransmit } else { Event::Transmit };
-                    (event, pdu, status, attempt.min(255) as u8)
-                }
-                Block::Control(octets) => (Event::Ack, &none, octets, 0),
-            };
+            let (event, pdu, control, attempt) = contents(&block, &none);
+            again_octets += if event == Event::Retransmit { pdu_octets } else { 0 };
             if records.wants(points.tx) {
                 let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
                 seen.departs(records, now, points.tx, event, is_lost);
@@ -498,7 +554,7 @@ impl Mobile {
             if is_lost {
                 lost_blocks += 1;
             } else {
-                air.push(pdu, control, attempt);
+                air.blocks.push(pdu, control, attempt);
                 landing += 1;
             }
         });
@@ -524,6 +580,67 @@ impl Mobile {
             let octets = u64::from(place) * pdu_octets;
             let origin = Origin { link: &common.link, station: self.station, direction };
             way.burst.note(records, origin, (now, end), (octets, again_octets), more);
+        }
+    }
+
+    /// The RNC hands on to the Node B what it has credits for.
+    fn submit(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+        let Some(mac) = &mut self.mac_hs else { return };
+        let direction = Direction::Downlink;
+        let way = &mut self.ways[direction as usize];
+        let Way { am, sdus, air, points, .. } = way;
+        let mut count = 0;
+        let room = u16::try_from(mac.credits).unwrap_or(u16::MAX);
+        am.serve(&common.config.rlc, now, room, sdus, |sdus, block| {
+            count += 1;
+            let none = Pdu::default();
+            let (event, pdu, control, attempt) = contents(&block, &none);
+            if records.wants(points.tx) {
+                let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                seen.departs(records, now, points.tx, event, false);
+            }
+            air.blocks.push(pdu, control, attempt);
+        });
+        mac.credits -= u32::from(count);
+        way.air.launch(now + mac.iub_delay(), count);
+        way.next_tti = Instant::FAR_FUTURE;
+        way.free_from = now + way.format.tti;
+        if way.was_full {
+            self.room_again(common, direction);
+        }
+    }
+
+    /// Is there anything for the shared channel, in the RNC or in the Node B?
+    pub fn wants_shared_channel(&self, now: Instant) -> bool {
+        let way = &self.ways[Direction::Downlink as usize];
+        self.is_up
+            && self.mac_hs.as_ref().is_some_and(|mac| mac.is_busy() || way.am.wants_to_send(&way.sdus, now))
+    }
+
+    /// TTI `slot` of the shared channel, which begins at `now`, is its.
+    pub fn serve_shared_channel(
+        &mut self,
+        common: &mut Common,
+        records: &mut Outbox,
+        (slot, now): (u64, Instant),
+    ) {
+        let Some(mac) = &mut self.mac_hs else { return };
+        let Some(mut sent) = mac.serve(slot, now) else { return };
+        let direction = Direction::Downlink;
+        let way = &mut self.ways[direction as usize];
+        let octets = u64::from(sent.pdus) * u64::from(common.format.pdu_octets);
+        let totals = &mut common.totals[direction as usize];
+        totals.blocks += u64::from(sent.pdus);
+        totals.blocks_lost += u64::from(sent.pdus) * u64::from(sent.is_lost);
+        totals.busy += hsdpa::TTI;
+        if records.wants(way.points.tx) {
+            sent.tell(records, way.points.tx, (common.format, &way.sdus), now);
+        }
+        if records.wants_facts() {
+            let more = mac.is_busy();
+            let again = if sent.attempt > 1 { octets } else { 0 };
+            let origin = Origin { link: &common.link, station: self.station, direction };
+            way.burst.note(records, origin, (now, now + hsdpa::TTI), (octets, again), more);
         }
     }
 
@@ -553,6 +670,17 @@ impl Mobile {
         if self.rrc.is_none() {
             push_state(records, &common.link, self.station, "dch", Instant::ZERO);
         }
+    }
+}
+
+/// What a block from RLC is: what is told of it, its data PDU (or none) and its control octets, which transmission.
+fn contents<'a>(block: &Block<'a>, none: &'a Pdu) -> (Event, &'a Pdu, &'a [u8], u8) {
+    match *block {
+        Block::Data { pdu, attempt, again, status, .. } => {
+            let event = if again { Event::Retransmit } else { Event::Transmit };
+            (event, pdu, status, attempt.min(255) as u8)
+        }
+        Block::Control(octets) => (Event::Ack, none, octets, 0),
     }
 }
 

@@ -2,20 +2,26 @@
 
 use airloom_base::{Direction, Instant, Summary};
 
+use super::hsdpa::MacHs;
 use super::station::{Common, Mobile, Totals};
 
-/// Adds the values of all mobiles together: over both directions, then for each (`downlink.`, `uplink.`).
-pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut Summary) {
+/// Adds the values of all mobiles together: over both directions, then for each (`downlink.`, `uplink.`). The downlink may be
+/// a channel that they share.
+pub fn summarise(common: &Common, mobiles: &[Mobile], is_shared: bool, until: Instant, out: &mut Summary) {
     let mut all = Sums::default();
     for direction in Direction::BOTH {
         let sums = Sums::of(mobiles, direction);
         let totals = &common.totals[direction as usize];
         let prefix = direction.name();
         sums.write(out, prefix);
-        write_totals(totals, prefix, mobiles.len(), until, out);
+        let channels = if is_shared && direction == Direction::Downlink { 1 } else { mobiles.len() };
+        write_totals(totals, prefix, channels, until, out);
         all.add(&sums);
     }
     all.write(out, "");
+    if is_shared {
+        write_shared(common, mobiles, out);
+    }
     let [up, down] = &common.totals;
     out.set("queue_max_bytes", up.traffic.queue_max.max(down.traffic.queue_max) as f64);
 }
@@ -89,6 +95,27 @@ impl Sums {
 
 fn named(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}
+
+fn write_shared(common: &Common, mobiles: &[Mobile], out: &mut Summary) {
+    let sum =
+        |of: &dyn Fn(&MacHs) -> u64| mobiles.iter().filter_map(|m| m.mac_hs.as_deref()).map(of).sum::<u64>();
+    let blocks = sum(&|mac| mac.counters.blocks);
+    let resent = sum(&|mac| mac.counters.resent);
+    let queues = mobiles.iter().filter_map(|m| m.mac_hs.as_deref()).map(|mac| mac.counters.queue_max);
+    let octets = queues.max().unwrap_or_default() * u64::from(common.format.pdu_octets);
+    for (name, value) in [
+        ("mac_hs_blocks", blocks),
+        ("mac_hs_resent", resent),
+        ("mac_hs_given_up", sum(&|mac| mac.counters.given_up)),
+        ("mac_hs_reordering_timeouts", sum(&MacHs::reordering_timeouts)),
+        ("node_b_queue_max_bytes", octets),
+    ] {
+        out.set(&named("downlink", name), value as f64);
+    }
+    // Of the formats of new blocks.
+    let formats = sum(&|mac| mac.counters.formats);
+    out.set("downlink.cqi_mean", formats as f64 / (blocks - resent) as f64);
 }
 
 fn write_totals(totals: &Totals, prefix: &str, mobiles: usize, until: Instant, out: &mut Summary) {

@@ -15,16 +15,16 @@ const DOWN: Direction = Direction::Downlink;
 const UP: Direction = Direction::Uplink;
 
 /// A bearer with its clock and its records.
-struct Bench {
-    bearer: UmtsDch,
-    records: Outbox,
-    now: Instant,
+pub(super) struct Bench {
+    pub(super) bearer: UmtsDch,
+    pub(super) records: Outbox,
+    pub(super) now: Instant,
     sent: u64,
-    out: Vec<(Instant, Direction, Station, Packet)>,
-    events: Vec<BearerEvent>,
+    pub(super) out: Vec<(Instant, Direction, Station, Packet)>,
+    pub(super) events: Vec<BearerEvent>,
 }
 
-fn ms(n: u64) -> Instant {
+pub(super) fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
 
@@ -37,10 +37,15 @@ impl Bench {
         let config: UmtsDchConfig = airloom_base::config::read(&config).unwrap();
         let mut records = Outbox::default();
         let bearer = UmtsDch::new(config, &mut Parts::new(seed, "radio", stations, &mut records)).unwrap();
+        Bench::of(bearer, records)
+    }
+
+    /// Around a bearer that tells to these records.
+    pub(super) fn of(bearer: UmtsDch, records: Outbox) -> Bench {
         Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
     }
 
-    fn send_to(&mut self, direction: Direction, station: u16, octets: u32) -> u64 {
+    pub(super) fn send_to(&mut self, direction: Direction, station: u16, octets: u32) -> u64 {
         self.sent += 1;
         let mut packet = Packet::build(
             |out| {
@@ -56,11 +61,11 @@ impl Bench {
         self.sent
     }
 
-    fn send(&mut self, direction: Direction, octets: u32) -> u64 {
+    pub(super) fn send(&mut self, direction: Direction, octets: u32) -> u64 {
         self.send_to(direction, 0, octets)
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         while let Some((direction, station, packet)) = self.bearer.poll_delivery() {
             self.out.push((self.now, direction, station, packet));
         }
@@ -69,14 +74,14 @@ impl Bench {
         }
     }
 
-    fn apply(&mut self, part: &[u16], change: Change) {
+    pub(super) fn apply(&mut self, part: &[u16], change: Change) {
         let mut cx = Cx { now: self.now, records: &mut self.records };
         self.bearer.apply(&mut cx, part, &change).unwrap();
         self.drain();
     }
 
     /// Runs until nothing is left to do, or `end`; returns the number of wake-ups.
-    fn run_until(&mut self, end: Instant) -> u64 {
+    pub(super) fn run_until(&mut self, end: Instant) -> u64 {
         let mut wakes = 0;
         while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
             assert!(at >= self.now, "deadline {at} lies before {}", self.now);
@@ -100,21 +105,21 @@ impl Bench {
             .collect()
     }
 
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.run_until(Instant::FAR_FUTURE);
     }
 
-    fn ids(&self, direction: Direction) -> Vec<u64> {
+    pub(super) fn ids(&self, direction: Direction) -> Vec<u64> {
         self.out.iter().filter(|(_, d, ..)| *d == direction).map(|(.., p)| p.id()).collect()
     }
 
-    fn summary(&self) -> Summary {
+    pub(super) fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         self.bearer.summarise(&mut summary);
         summary
     }
 
-    fn value(&self, name: &str) -> f64 {
+    pub(super) fn value(&self, name: &str) -> f64 {
         self.summary().values[name]
     }
 

@@ -19,7 +19,7 @@ struct Wave {
 
 /// The fades of one carrier at one place.
 #[derive(Clone, Debug)]
-pub(super) struct Fades {
+pub struct Fades {
     waves: [Wave; PATHS],
     direct: Wave,
     /// Amplitude of the direct path, and of each scattered one.
@@ -29,7 +29,7 @@ pub(super) struct Fades {
 impl Fades {
     /// Angles of arrival and phases as `draws` gives them. The angles stand in sectors of equal width, one in each, so that no
     /// seed has all its paths from one side.
-    pub(super) fn new(fading: &Fading, draws: Fate) -> Fades {
+    pub fn new(fading: &Fading, draws: Fate) -> Fades {
         let mut waves = [Wave::default(); PATHS];
         for (n, wave) in waves.iter_mut().enumerate() {
             let angle = (n as f64 + draws.nth(2 * n as u64)) / PATHS as f64;
@@ -47,7 +47,7 @@ impl Fades {
     }
 
     /// Power at a time above the mean, dB.
-    pub(super) fn gain(&self, at: Instant) -> f64 {
+    pub fn gain(&self, at: Instant) -> f64 {
         let s = at.as_secs_f64();
         let (direct, scattered) = self.amplitudes;
         let of = |wave: &Wave, amplitude: f64| {

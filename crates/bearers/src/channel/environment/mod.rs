@@ -38,7 +38,7 @@ pub use config::{Environment, Fading, FrameErrors, Law, People, Placed, Shadowin
 use airloom_base::random::Fate;
 use airloom_base::{ConfigError, Direction, Duration, Instant, Parts};
 
-use fading::Fades;
+pub(crate) use fading::Fades;
 use people::Crossings;
 
 /// The radio of one circuit: one unit of an environment, seen by one link.
