@@ -207,7 +207,8 @@ def ping(seed: int) -> dict[str, Any]:
     lab = airloom.lab(STUDY / "scenarios" / "rtt.toml", seed=seed, real=["mobile", "gateway"], enter=False)
     with lab as laboratory:
         words = [program("ping"), "-c", str(PINGS), "-i", str(PINGS_S), "-s", "1472", "-W", "20", "gateway"]
-        done = laboratory.run(words, capture_output=True, text=True, timeout=PINGS * PINGS_S + 120)
+        limit_s = PINGS * PINGS_S + 120
+        done = laboratory.run(words, host="mobile", capture_output=True, text=True, timeout=limit_s)
     times = [float(ms) / 1e3 for ms in re.findall(r"time=([\d.]+) ms", done.stdout)]
     valid = len(times) == PINGS and bool(laboratory.summary["valid"])
     return {"pings": [[seed, sum(times) / PINGS]], "valid": valid}
