@@ -2,51 +2,18 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "support/http.rs"]
+mod http;
 mod support;
 
 use std::fs;
-use std::net::Ipv4Addr;
 
-use airloom_base::{Body, Duration, random};
-use airloom_drive::real_time::{self, Report};
-use airloom_drive::virtual_time::{Outcome, Until};
-use airloom_world::{Builder, End, HostId, World};
-use serde_json::{Value, json};
+use airloom_drive::real_time;
+use airloom_drive::virtual_time::Outcome;
+use serde_json::json;
 
+use http::{LIMIT, ORIGIN, nginx, object, serve, wire};
 use support::{Folder, laboratory};
-
-const ORIGIN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-const LIMIT: Until = Until::Done { limit: Duration::from_secs(60) };
-
-/// `mobile` and `origin` on a wire of 5 ms.
-fn wire() -> (Builder, HostId, HostId) {
-    let mut b = Builder::new(1);
-    let (mobile, origin) = (b.host("mobile"), b.host("origin"));
-    let wire = airloom_bearers::find("wireline").unwrap();
-    let config = json!({ "rate": "100Mbit/s", "delay": "5ms" });
-    let wire = (wire.build)(&config, &mut b.parts("cable", 1)).unwrap();
-    let end = |host, n| End { host, addresses: vec![Ipv4Addr::new(10, 77, 0, n).into()] };
-    b.link_with("cable", wire, vec![end(mobile, 2)], end(origin, 1)).unwrap();
-    (b, mobile, origin)
-}
-
-/// Runs `shell` on a real mobile; the origin is the simulated server.
-fn serve(config: &Value, shell: &str) -> (Report, World) {
-    let (mut b, mobile, origin) = wire();
-    b.real(mobile, None);
-    b.transport(origin, "tcp", &json!({ "profile": "linux" })).unwrap();
-    b.app(origin, "http-server", config, None).unwrap();
-    let mut world = b.build().unwrap();
-    let command = ["sh", "-c", shell].map(str::to_owned);
-    let report =
-        real_time::run(&mut world, Some(&command), LIMIT, |_, _| true).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((report.outcome, report.malformed), (Outcome::Complete, 0));
-    (report, world)
-}
-
-fn object(path: &str, len: u32) -> Vec<u8> {
-    Body::filler(random::derive(0, path) as u32, len).to_bytes().to_vec()
-}
 
 #[test]
 fn curl_gets_the_same_octets_from_the_simulated_server_in_every_mode() {
@@ -95,24 +62,6 @@ fn curl_understands_heads_errors_forms_and_refused_uploads() {
     assert_eq!(fs::read_to_string(out).unwrap(), "200 200 404 501 200 405 ");
 }
 
-/// An nginx with a site of two objects that needs nothing outside `folder`.
-fn nginx(folder: &Folder) -> Vec<String> {
-    fs::create_dir_all(folder.file("www")).unwrap();
-    fs::write(folder.file("www/page.html"), vec![b'x'; 20_000]).unwrap();
-    fs::write(folder.file("www/image.png"), vec![b'y'; 7_000]).unwrap();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|kind| format!("{kind}_temp_path {};", folder.file(kind)))
-        .concat();
-    let config = format!(
-        "daemon off; worker_processes 1; user root; pid {}; events {{}}
-        http {{ access_log off; {temporary} server {{ listen 80; root {}; }} }}",
-        folder.file("pid"),
-        folder.file("www"),
-    );
-    fs::write(folder.file("nginx.conf"), config).unwrap();
-    ["nginx", "-e", "stderr", "-c", &folder.file("nginx.conf")].map(str::to_owned).to_vec()
-}
-
 #[test]
 fn the_simulated_client_fetches_from_nginx_in_every_mode() {
     let Some(_guard) = laboratory("http_peers::nginx", &["nginx"]) else { return };
@@ -124,7 +73,7 @@ fn the_simulated_client_fetches_from_nginx_in_every_mode() {
     ] {
         let folder = Folder::new("http-nginx");
         let (mut b, mobile, origin) = wire();
-        b.real(origin, Some(nginx(&folder)));
+        b.real(origin, Some(nginx(&folder, "80", 7_000)));
         b.transport(mobile, "tcp", &json!({ "profile": "linux" })).unwrap();
         let image = json!({ "path": "/image.png", "size": "7kB" });
         let mut config = config;
