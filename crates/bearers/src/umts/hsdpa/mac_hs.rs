@@ -230,19 +230,20 @@ impl MacHs {
         is_apart && self.process_for(slot).is_some()
     }
 
-    /// The process that would send: one that repeats first.
+    /// The process that would send in TTI `slot`: the one with the oldest block to repeat, else one that is free.
     fn process_for(&self, slot: u64) -> Option<usize> {
-        let mut due = self.processes.iter().map(|process| process.free_from <= slot);
-        let failed = |index: &usize| self.processes[*index].failed.as_ref().map(|block| block.tsn);
-        let repeats = (0..self.processes.len()).filter(|i| due.next() == Some(true) && failed(i).is_some());
-        if let Some(index) = repeats.min_by_key(failed) {
+        let failed = |process: &Process| process.failed.as_ref().map(|block| block.tsn);
+        let processes = || self.processes.iter().enumerate();
+        let due = || processes().filter(|(_, process)| process.free_from <= slot);
+        let repeats = due().filter_map(|(index, process)| Some((failed(process)?, index)));
+        if let Some((_, index)) = repeats.min() {
             return Some(index);
         }
-        let oldest = (0..self.processes.len()).filter_map(|i| failed(&i)).min().unwrap_or(self.next_tsn);
-        let is_free = |process: &Process| process.free_from <= slot && process.failed.is_none();
-        (self.queue.len() > 0 && self.next_tsn < oldest + WINDOW)
-            .then(|| self.processes.iter().position(is_free))
-            .flatten()
+        let oldest = processes().filter_map(|(_, process)| failed(process)).min().unwrap_or(self.next_tsn);
+        if self.queue.len() == 0 || self.next_tsn >= oldest + WINDOW {
+            return None;
+        }
+        due().map(|(index, _)| index).next()
     }
 
     /// PDUs that a TTI would carry to it now.
