@@ -29,11 +29,10 @@ def views(at_keyboard: bool, port: int | None) -> Iterator[Callable[[Control], N
 
     wanted: list[_View] = []
     with ExitStack() as back:
-        if port is not None:
-            page = Page(port)
+        page = None if port is None else Page(port)
+        if page is not None:
             back.callback(page.close)
             wanted.append(page)
-            say(f"control page: {page.address}")
         if at_keyboard:
             wanted.append(back.enter_context(keyboard()))
 
@@ -41,5 +40,8 @@ def views(at_keyboard: bool, port: int | None) -> Iterator[Callable[[Control], N
             desk = Desk(control)
             for view in wanted:
                 view.start(desk)
+            # Said only now: a scenario that was refused has no page.
+            if page is not None:
+                say(f"control page: {page.address}")
 
         yield ready
