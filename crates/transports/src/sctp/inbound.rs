@@ -566,6 +566,12 @@ impl Inbound {
         false
     }
 
+    /// Is it this reset that is waited for?
+    pub fn awaits_reset(&self, last: u32, streams: &[u16]) -> bool {
+        let last = unwrap(self.cumulative, last);
+        self.reset.as_ref().is_some_and(|reset| reset.last == last && reset.streams == streams)
+    }
+
     /// If the reset that was waited for can be done: does it. False: what came behind it contradicts itself.
     pub fn reset_done(&mut self) -> Option<(Vec<u16>, bool)> {
         let reset = self.reset.take_if(|reset| reset.last <= self.cumulative)?;

@@ -80,8 +80,22 @@ struct Asked {
     what: Request,
     /// The peer's request that it answers.
     in_reply: Option<u32>,
-    /// Its number and what was sent, once it was.
-    sent: Option<(u32, Parameter)>,
+    /// How it was sent, once it was.
+    sent: Option<Sent>,
+}
+
+/// A request of ours on its way.
+struct Sent {
+    number: u32,
+    parameter: Parameter,
+    /// Our first TSN behind it.
+    next_tsn: u64,
+    /// The peer has said since it was sent last that it works on it: silence is no error.
+    is_in_progress: bool,
+    /// When it was sent last the peer had acknowledged everything that it could have to wait for.
+    is_overdue: bool,
+    /// It has had another number.
+    is_renumbered: bool,
 }
 
 /// Requests that wait for the one before at most.
@@ -106,8 +120,6 @@ pub(super) struct Reconfiguration {
     awaits_silence: Option<u32>,
     pub timer: Timer,
     timeout: Duration,
-    /// The peer has said that it works on it: silence is no error.
-    is_in_progress: bool,
     told: VecDeque<Reconfigured>,
 }
 
@@ -237,9 +249,9 @@ impl Association {
     /// Streams of the peer's begin anew (5.2.2).
     fn peer_resets(&mut self, reset: &Reset) -> u32 {
         let asked = self.reconfiguration.asked.as_ref();
-        let number =
+        let sent =
             asked.filter(|a| matches!(a.what, Request::ResetIncoming(_))).and_then(|a| a.sent.as_ref());
-        if number.is_some_and(|(number, _)| *number == reset.response) {
+        if sent.is_some_and(|sent| sent.number == reset.response) {
             //= RFC 6525 (5.2.2, E1): it is the answer to a request of ours.
             self.answered(Answer::Performed);
         }
@@ -247,7 +259,12 @@ impl Association {
             return result::WRONG_SSN;
         }
         if self.reconfiguration.awaits_data.is_some() {
-            return result::ALREADY_IN_PROGRESS;
+            if !self.inbound.awaits_reset(reset.last_tsn, &reset.streams) {
+                return result::ALREADY_IN_PROGRESS;
+            }
+            // The same under another number: that one is answered.
+            self.reconfiguration.awaits_data = Some(reset.request);
+            return result::IN_PROGRESS;
         }
         if self.inbound.reset(reset.last_tsn, &reset.streams) {
             self.tell(Reconfigured::IncomingReset(reset.streams.clone()));
@@ -328,14 +345,19 @@ impl Association {
 
     /// The peer answers (5.2.7).
     fn response_arrives(&mut self, cx: &mut Cx, number: u32, said: u32, next: Option<TsnReset>) {
-        let asked = self.reconfiguration.asked.as_ref();
-        if asked.and_then(|a| a.sent.as_ref()).is_none_or(|(sent, _)| *sent != number) {
-            return;
-        }
-        if said == result::IN_PROGRESS {
+        let state = &mut self.reconfiguration;
+        let sent = state.asked.as_mut().and_then(|asked| asked.sent.as_mut());
+        let Some(sent) = sent.filter(|sent| sent.number == number) else { return };
+        let is_in_progress =
+            said == result::IN_PROGRESS || (said == result::ALREADY_IN_PROGRESS && sent.is_renumbered);
+        if is_in_progress {
             //= RFC 6525 (5.2.7, H2): asked again, without an error.
-            self.reconfiguration.is_in_progress = true;
-            self.reconfiguration.timer.arm_after(cx.now, self.reconfiguration.timeout);
+            sent.is_in_progress = true;
+            if sent.is_overdue {
+                self.ask_anew(cx);
+            } else {
+                state.timer.arm_after(cx.now, state.timeout);
+            }
             return;
         }
         let mut answer = Answer::of(said);
@@ -448,46 +470,78 @@ impl Association {
         if !may_go {
             return;
         }
-        let request = state.next;
+        let number = state.next;
         let parameter = match &asked.what {
             Request::ResetOutgoing(streams) => Parameter::OutgoingReset(Reset {
-                request,
+                request: number,
                 //= RFC 6525 (4.1): otherwise the last request seen.
                 response: asked.in_reply.unwrap_or(state.expected.wrapping_sub(1)),
                 last_tsn: (self.flight.next() - 1) as u32,
                 streams: streams.clone(),
             }),
-            Request::ResetIncoming(streams) => Parameter::IncomingReset(request, streams.clone()),
-            Request::ResetAssociation => Parameter::SsnTsnReset(request),
-            Request::AddOutgoing(streams) => Parameter::AddOutgoing(request, *streams),
-            Request::AddIncoming(streams) => Parameter::AddIncoming(request, *streams),
+            Request::ResetIncoming(streams) => Parameter::IncomingReset(number, streams.clone()),
+            Request::ResetAssociation => Parameter::SsnTsnReset(number),
+            Request::AddOutgoing(streams) => Parameter::AddOutgoing(number, *streams),
+            Request::AddIncoming(streams) => Parameter::AddIncoming(number, *streams),
         };
-        asked.sent = Some((request, parameter.clone()));
-        state.next = request.wrapping_add(1);
-        state.is_in_progress = false;
+        asked.sent = Some(Sent {
+            number,
+            parameter,
+            next_tsn: self.flight.next(),
+            is_in_progress: false,
+            is_overdue: false,
+            is_renumbered: false,
+        });
+        state.next = number.wrapping_add(1);
         let path = self.data_path();
         //= RFC 6525 (5.1.1): the timer is that of data, and doubles.
         self.reconfiguration.timeout = self.paths[usize::from(path)].rto;
-        self.send_request(cx, path, parameter);
+        self.send_request(cx, path);
     }
 
-    fn send_request(&mut self, cx: &mut Cx, path: u8, parameter: Parameter) {
+    /// Sends our request, again or for the first time.
+    fn send_request(&mut self, cx: &mut Cx, path: u8) {
+        let sent = self.reconfiguration.asked.as_mut().and_then(|asked| asked.sent.as_mut());
+        let Some(sent) = sent else { return };
+        sent.is_in_progress = false;
+        let parameter = sent.parameter.clone();
         self.answer(path, Chunk::ReConfig(vec![parameter]));
         self.reconfiguration.timer.arm_after(cx.now, self.reconfiguration.timeout);
+    }
+
+    /// The peer says of our reset that it waits for data, and has acknowledged all of it: asks under a new number.
+    ///
+    /// usrsctp 0.9.5 looks for resets that it can do when DATA arrives, and not when that has filled a gap; held streams send
+    /// none. And to a number that it has seen it says what it said first, so that a lost answer is lost for good. Whatever
+    /// it has done of the reset already can be done twice: nothing was sent under the new numbers of the streams.
+    fn ask_anew(&mut self, cx: &mut Cx) {
+        let state = &mut self.reconfiguration;
+        let Some(sent) = state.asked.as_mut().and_then(|asked| asked.sent.as_mut()) else { return };
+        if let Parameter::OutgoingReset(reset) = &mut sent.parameter {
+            reset.request = state.next;
+            sent.number = state.next;
+            state.next = state.next.wrapping_add(1);
+            (sent.is_overdue, sent.is_renumbered) = (false, true);
+        }
+        let path = self.data_path();
+        self.send_request(cx, path);
     }
 
     /// No answer came in time.
     pub(super) fn reconfiguration_expired(&mut self, cx: &mut Cx) {
         let state = &mut self.reconfiguration;
-        let Some((_, parameter)) = state.asked.as_ref().and_then(|asked| asked.sent.clone()) else { return };
+        let Some(sent) = state.asked.as_mut().and_then(|asked| asked.sent.as_mut()) else { return };
+        sent.is_overdue =
+            matches!(sent.parameter, Parameter::OutgoingReset(_)) && self.flight.lowest() >= sent.next_tsn;
+        let is_in_progress = sent.is_in_progress;
         state.timeout = state.timeout.mul_ratio(2, 1).min(self.shared.config.rto_max);
         let path = self.data_path();
-        if !self.reconfiguration.is_in_progress {
+        if !is_in_progress {
             self.failed(usize::from(path));
         }
         if self.closing.is_none() {
             self.flight.resent += 1;
-            self.send_request(cx, path, parameter);
+            self.send_request(cx, path);
         }
     }
 

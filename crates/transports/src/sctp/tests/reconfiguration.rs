@@ -190,7 +190,11 @@ fn a_reset_waits_for_what_was_sent_before_it_and_holds_what_was_sent_after() {
         other => panic!("{other:?}"),
     };
     let reset = Reset { request: first, response: 0, last_tsn: first, streams: vec![2] };
-    assert_eq!(said(&inject(&mut duo, 1, vec![Parameter::OutgoingReset(reset)])), [result::IN_PROGRESS]);
+    let reset = |request| vec![Parameter::OutgoingReset(Reset { request, ..reset.clone() })];
+    assert_eq!(said(&inject(&mut duo, 1, reset(first))), [result::IN_PROGRESS]);
+    // The same under another number is no second one.
+    let next = first.wrapping_add(1);
+    assert_eq!(said(&inject(&mut duo, 1, reset(next))), [result::IN_PROGRESS]);
     let header = Header { source: 1, destination: 2, tag: duo.ends[1].local_tag() };
     let data = |duo: &mut Duo, tsn: u32, body: Body| {
         let data = Data { tsn, stream: 2, begin: true, end: true, body, ..Data::default() };
@@ -202,7 +206,63 @@ fn a_reset_waits_for_what_was_sent_before_it_and_holds_what_was_sent_after() {
     // Both have number 0 in their stream: the second one under the new numbers.
     assert!(data(&mut duo, first.wrapping_add(1), message(2, 1, 8)).is_empty(), "waits for the reset");
     assert_eq!(data(&mut duo, first, message(2, 0, 4)), [4, 8]);
+    assert_eq!(said(&inject(&mut duo, 1, reset(next))), [result::PERFORMED]);
     assert_eq!(changes(&mut duo, 1), [Reconfigured::IncomingReset(vec![2])]);
+}
+
+fn in_progress(response: u32) -> Vec<Parameter> {
+    vec![Parameter::ReconfigResponse { response, result: result::IN_PROGRESS, next: None }]
+}
+
+/// The number of the only reset that was sent.
+fn number_of(sent: &[Parameter]) -> u32 {
+    match sent {
+        [Parameter::OutgoingReset(reset)] => reset.request,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_peer_that_still_waits_for_data_that_it_has_is_asked_under_another_number() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    assert!(duo.send(0, 0, Outgoing::new(message(0, 0, 100))));
+    duo.run(Duration::from_secs(1));
+    duo.loses = Box::new(|end, _, _| end == 0);
+    assert!(ask(&mut duo, 0, Request::ResetOutgoing(vec![0])));
+    assert!(duo.send(0, 0, Outgoing::new(message(0, 1, 100))));
+    let number = number_of(&inject(&mut duo, 0, in_progress(0)));
+    assert_eq!(inject(&mut duo, 0, in_progress(number)), [], "it may not have seen the data yet");
+    // Asked again: it has now.
+    duo.run(Duration::from_millis(1500));
+    let next = number_of(&inject(&mut duo, 0, in_progress(number)));
+    assert_eq!(next, number.wrapping_add(1));
+    assert_eq!(inject(&mut duo, 0, in_progress(number)), [], "that number is over");
+    let response = |response, result| vec![Parameter::ReconfigResponse { response, result, next: None }];
+    assert_eq!(inject(&mut duo, 0, response(number, result::PERFORMED)), [], "it may do it once more");
+    assert_eq!(inject(&mut duo, 0, response(next, result::ALREADY_IN_PROGRESS)), []);
+    assert_eq!(changes(&mut duo, 0), []);
+    inject(&mut duo, 0, response(next, result::PERFORMED));
+    let answer = Reconfigured::Answered(Request::ResetOutgoing(vec![0]), Answer::Performed);
+    assert_eq!(changes(&mut duo, 0), [answer]);
+}
+
+#[test]
+fn a_peer_that_waits_for_data_on_its_way_is_asked_under_the_same_number() {
+    let mut duo = Duo::new(Config::default(), Config::default(), 1);
+    duo.loses = Box::new(|end, _, _| end == 0);
+    assert!(duo.send(0, 0, Outgoing::new(message(0, 0, 100))));
+    duo.drain(0);
+    assert!(ask(&mut duo, 0, Request::ResetOutgoing(vec![0])));
+    let number = number_of(&inject(&mut duo, 0, in_progress(0)));
+    for _ in 0..3 {
+        assert_eq!(inject(&mut duo, 0, in_progress(number)), []);
+        duo.run(Duration::from_secs(5));
+    }
+    duo.loses = Box::new(|_, _, _| false);
+    duo.run(Duration::from_secs(60));
+    let answer = Reconfigured::Answered(Request::ResetOutgoing(vec![0]), Answer::Performed);
+    assert_eq!(changes(&mut duo, 0), [answer]);
+    assert_eq!(changes(&mut duo, 1), [Reconfigured::IncomingReset(vec![0])], "done once");
 }
 
 #[test]
