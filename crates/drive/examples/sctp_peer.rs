@@ -1,14 +1,16 @@
 //! `sctp_peer`: SCTP in UDP on real sockets; echoes or counts messages, or sends them and judges what comes back.
 //!
 //!     sctp_peer serve UDP-ADDRESS PORT [echo|reset|discard]
-//!     sctp_peer send UDP-ADDRESS PEER-UDP-ADDRESS PORT [echo|reset|discard] [OCTETS] [STREAMS] [MESSAGE] [no-address-types]
+//!     sctp_peer send UDP-ADDRESS PEER-UDP-ADDRESS PORT [echo|reset|discard] [OCTETS] [STREAMS] [MESSAGE]
+//!         [no-address-types] [stay]
 //!
 //! `reset` is `echo` with changes of the streams (RFC 6525) in the middle of the transfer, all asked for by who sends: its
 //! streams begin anew while they are in use, and when everything has come back two of the peer's do, then all of both with the
 //! TSNs, and there are two more for the second half of the messages.
 //!
 //! A message begins with its stream (2 octets), its number in the stream and its length (4 each), and goes on with
-//! octets that follow from these. Who receives judges order and content. The result is one line of JSON.
+//! octets that follow from these. Who receives judges order and content. The result is one line of JSON. A client that is to
+//! `stay` goes on answering until it is killed: the last packet of the shutdown may be lost, and asked for again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -169,6 +171,8 @@ struct Transfer {
     len: usize,
     /// Does INIT say which kinds of addresses there are?
     address_types: bool,
+    /// Does it stay when all is said?
+    stays: bool,
 }
 
 /// What the serving side does with what it gets.
@@ -241,7 +245,13 @@ fn send(at: SocketAddr, to: SocketAddr, port: u16, transfer: Transfer) -> std::i
                 }
             }
             What::Transport(TransportEvent::Closed(reason)) => {
-                return Ok(tally.report("client", Some(reason)) && tally.messages == expected);
+                let is_good = tally.report("client", Some(reason)) && tally.messages == expected;
+                if transfer.stays {
+                    loop {
+                        endpoint.wait(PATIENCE)?;
+                    }
+                }
+                return Ok(is_good);
             }
             What::Streams(change) => {
                 if matches!(change, Reconfigured::Answered(Request::AddOutgoing(_), Answer::Performed)) {
@@ -282,6 +292,7 @@ fn run() -> Result<bool, Box<dyn std::error::Error>> {
         Some("reset") => Mode::Reset,
         _ => Mode::Discard,
     };
+    let is_said = |what: &str| rest.iter().skip(addresses).any(|word| *word == what);
     let number = |n: usize, usual: usize| word(n).map_or(Ok(usual), str::parse);
     Ok(match *role {
         "serve" => serve(at, port, mode != Mode::Discard)?,
@@ -293,7 +304,8 @@ fn run() -> Result<bool, Box<dyn std::error::Error>> {
                 octets: number(2, 1_000_000)?,
                 streams,
                 len: number(4, 1200)?.max(FRONT),
-                address_types: word(5) != Some("no-address-types"),
+                address_types: !is_said("no-address-types"),
+                stays: is_said("stay"),
             };
             send(at, to, port, transfer)?
         }

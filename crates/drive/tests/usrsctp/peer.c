@@ -2,7 +2,7 @@
  * The other side of `examples/sctp_peer.rs`, on usrsctp: the same messages, judged the same way, over UDP (RFC 6951).
  *
  *   peer serve ADDRESS PORT OWN-UDP PEER-UDP echo|reset|discard
- *   peer send  ADDRESS PORT OWN-UDP PEER-UDP echo|reset|discard PEER OCTETS STREAMS MESSAGE
+ *   peer send  ADDRESS PORT OWN-UDP PEER-UDP echo|reset|discard PEER OCTETS STREAMS MESSAGE [stay]
  *
  * ADDRESS is its own: usrsctp sends from there and hears nothing else, so that loopback will not do in a laboratory.
  */
@@ -77,7 +77,11 @@ static void check(int failed, const char *what)
 static int put(struct socket *to, const unsigned char *octets, unsigned len, unsigned stream)
 {
 	struct sctp_sndinfo info = { .snd_sid = (uint16_t)stream };
-	return (int)usrsctp_sendv(to, octets, len, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0);
+	int sent;
+	/* A stream that is about to begin anew takes nothing, of a socket that blocks too. */
+	while ((sent = (int)usrsctp_sendv(to, octets, len, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0)) < 0 && errno == EAGAIN)
+		usleep(1000);
+	return sent;
 }
 
 static void notified(const union sctp_notification *what)
@@ -286,9 +290,10 @@ static void quiet(const char *format, ...)
 int main(int argc, char **argv)
 {
 	int is_server = argc == 7 && !strcmp(argv[1], "serve");
-	int is_client = argc == 11 && !strcmp(argv[1], "send");
+	int stays = argc == 12 && !strcmp(argv[11], "stay");
+	int is_client = (argc == 11 || stays) && !strcmp(argv[1], "send");
 	if (!is_server && !is_client) {
-		fprintf(stderr, "usage: peer serve|send ADDRESS PORT OWN-UDP PEER-UDP echo|reset|discard [PEER OCTETS STREAMS MESSAGE]\n");
+		fprintf(stderr, "usage: peer serve|send ADDRESS PORT OWN-UDP PEER-UDP echo|reset|discard [PEER OCTETS STREAMS MESSAGE [stay]]\n");
 		return 2;
 	}
 	int port = atoi(argv[3]);
@@ -305,6 +310,8 @@ int main(int argc, char **argv)
 	usrsctp_sysctl_set_sctp_blackhole(2);
 	struct socket *own = make_socket(argv[2], is_server ? port : 0, atoi(argv[5]), is_client ? streams : STREAMS);
 	int bad = is_server ? serve(own) : talk(own, argv[7], port, strtoul(argv[8], NULL, 10), streams, len);
+	while (stays)
+		pause();
 	for (int i = 0; i < 300 && usrsctp_finish(); i++)
 		usleep(10000);
 	return bad;
