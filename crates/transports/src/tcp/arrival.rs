@@ -251,7 +251,9 @@ impl Connection {
                 return;
             }
             self.syn_acknowledged(now, h, ack);
-            self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
+            //= RFC 7323 (2.2): nor is that of the SYN-ACK that ends a simultaneous open.
+            let shift = if h.flags.has(Flags::SYN) { 0 } else { self.snd.shift };
+            self.set_window(seq, ack, u64::from(h.window) << shift);
         } else {
             //= RFC 5961 (5): an acknowledgement far in the past or of data never sent is not believed.
             if ack > self.snd.max || ack + self.snd.max_wnd < self.snd.una {

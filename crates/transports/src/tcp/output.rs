@@ -45,13 +45,30 @@ impl Connection {
             return self.transmit_probe(now);
         }
         if self.pending & pending::ACK != 0 && self.state >= State::SynReceived {
-            return Some(self.segment(now, self.snd.nxt, Flags::ACK, Body::EMPTY));
+            return Some(self.segment(now, self.acceptable_seq(), Flags::ACK, Body::EMPTY));
         }
         // What waits for the handshake waits there.
         if self.state < State::Established {
             self.pending &= pending::SYN | pending::REFUSE;
         }
         None
+    }
+
+    /// The sequence number of a segment without data: SND.NXT, unless the peer took its window back below that.
+    #[inline]
+    fn acceptable_seq(&self) -> u64 {
+        if self.snd.nxt <= self.snd.window_edge() { self.snd.nxt } else { self.seq_beyond_window() }
+    }
+
+    /// [`Connection::acceptable_seq`] where SND.NXT lies beyond the window's edge.
+    #[cold]
+    fn seq_beyond_window(&self) -> u64 {
+        //= RFC 9293 (3.10.7.4): the peer drops a segment that starts beyond its window, the acknowledgement too. If each of
+        //= two ends has sent beyond the other's window, neither hears the other any more.
+        // Linux (`tcp_acceptable_seq`): from the edge, but for what a scaled field cannot say.
+        let edge = self.snd.window_edge();
+        let handshake = self.facts.established.is_none();
+        if handshake || self.snd.nxt - edge < 1 << self.snd.shift { self.snd.nxt } else { edge }
     }
 
     #[inline(never)]
@@ -63,7 +80,7 @@ impl Connection {
         }
         if self.pending & pending::RESET != 0 {
             self.pending = 0;
-            return Some(self.bare_reset(self.snd.nxt as u32, Some(self.rcv.nxt as u32)));
+            return Some(self.bare_reset(self.acceptable_seq() as u32, Some(self.rcv.nxt as u32)));
         }
         self.pending &= !pending::SYN;
         match self.state {
