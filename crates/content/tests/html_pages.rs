@@ -2,6 +2,7 @@
 
 use airloom_content::markup;
 use airloom_content::wml::html;
+use airloom_testkit::cases;
 use proptest::prelude::*;
 
 /// The card of the deck that a page becomes, as text without its first lines.
@@ -98,7 +99,7 @@ fn the_character_set_is_the_pages_own_or_guessed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn every_page_becomes_a_deck(parts in proptest::collection::vec(proptest::sample::select(&[

@@ -4,6 +4,7 @@ use airloom_content::markup;
 use airloom_content::wbxml::{
     Attribute, Document, Element, Extension, Limits, Name, Node, Options, Piece, PublicId, Version,
 };
+use airloom_testkit::cases;
 use airloom_wire::charset::{ISO_8859_1, UTF_8, UTF_16BE};
 use proptest::prelude::*;
 
@@ -92,7 +93,7 @@ fn document() -> impl Strategy<Value = Document> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn a_document_comes_back_from_its_tokens(document in document(), string_table in any::<bool>()) {

@@ -2,7 +2,7 @@
 
 use airloom_base::random::Stream;
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet};
-use airloom_testkit::{End, LinkConfig, Pair, hash_of};
+use airloom_testkit::{End, LinkConfig, Pair, cases, hash_of};
 use airloom_transports::tcp::wire::Flags;
 use airloom_transports::tcp::{Profile, Tcp};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn with_options(head: &[u8], options: &[u8], random: &mut Stream) -> Packet {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(30))]
 
     #[test]
     fn sixty_four_kilobytes_of_options_are_survived(

@@ -3,7 +3,7 @@
 use airloom_base::random::Stream;
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, hash_of};
+use airloom_testkit::{End, Fate, LinkConfig, Pair, cases, hash_of};
 use airloom_transports::tcp::config::{AckPolicy, Congestion, Nagle, SackAfterRto};
 use airloom_transports::tcp::{Config, Profile, Tcp};
 use proptest::prelude::*;
@@ -79,7 +79,7 @@ fn trouble(seed: u64, loss: f64, bad: u64) -> airloom_testkit::LossPattern {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn both_streams_arrive_whole_and_the_agenda_runs_empty(

@@ -1,5 +1,6 @@
 //! Headers: what Kannel and its clients sent, every kind of value both ways, and anything at all.
 
+use airloom_testkit::cases;
 use airloom_transports::wsp::headers::{Encoder, Pages, Value, Version, decode, decode_content_type};
 use proptest::prelude::*;
 
@@ -291,7 +292,7 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn text_settles_after_one_round(headers in proptest::collection::vec((name(), value()), 0..6), version in 0..5usize) {

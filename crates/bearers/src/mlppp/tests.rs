@@ -5,6 +5,7 @@ use airloom_base::{
     Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts,
     Station, Summary,
 };
+use airloom_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -446,7 +447,7 @@ fn what_makes_no_sense_is_said() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48))]
 
     /// Whatever happens to the members, packets arrive whole, in order and once, and every other one is counted.
     #[test]

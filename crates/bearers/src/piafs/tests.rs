@@ -5,6 +5,7 @@ use airloom_base::{
     Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Environments, Instant, LinkState, Outbox,
     Packet, Parts, Station, Summary,
 };
+use airloom_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -389,7 +390,7 @@ fn what_makes_no_sense_is_said() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     /// Whatever happens to the circuit, packets that arrive do so in order and once, and every other one is counted.
     #[test]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use airloom_base::service::Datagram;
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, Outbox, SocketEvent, SocketId, Sockets};
+use airloom_testkit::cases;
 use proptest::prelude::*;
 
 use super::HttpCache;
@@ -670,7 +671,7 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(cases(400))]
     #[test]
     fn whatever_happens_nothing_is_left_behind(deeds in proptest::collection::vec(deed(), 1..60)) {
         let mut bench = Bench::new(Config { server_pipeline: 2, server_connections: 2, ..config() });

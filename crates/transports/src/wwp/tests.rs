@@ -3,7 +3,7 @@
 use airloom_base::random::splitmix64;
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, hash_of, lose};
+use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, cases, hash_of, lose};
 use proptest::prelude::*;
 
 use super::wire::{Header, Kind, Layout};
@@ -584,7 +584,7 @@ fn episodes() -> impl Strategy<Value = Episode> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn whatever_the_link_does_the_octets_are_whole_and_nothing_is_left(episode in episodes()) {

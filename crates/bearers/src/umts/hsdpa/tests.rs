@@ -5,6 +5,7 @@ use airloom_base::units::Rate;
 use airloom_base::{
     BearerEvent, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Parts, Station,
 };
+use airloom_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -294,7 +295,7 @@ fn wrong_values_say_what_would_be_right() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(cases(40))]
     /// Whatever the channel, packets arrive once and in order, and what is held stays bounded.
     #[test]
     fn packets_arrive_once_and_in_order(

@@ -134,6 +134,7 @@ impl BlockReader {
 
 #[cfg(test)]
 mod tests {
+    use airloom_testkit::cases;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -225,7 +226,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(cases(256))]
         #[test]
         fn what_one_library_writes_the_other_reads(
             blocks in vec(vec(("[a-z][a-z0-9-]{0,20}", vec(any::<u8>(), 0..60)), 0..8), 1..12),

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use airloom_base::{Body, Filler};
+use airloom_testkit::cases;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -546,7 +547,7 @@ fn a_long_life_of_ordinary_use_is_no_flood() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(128))]
 
     /// Whatever is asked, in whatever order and however octets are cut: every body arrives whole, once.
     #[test]

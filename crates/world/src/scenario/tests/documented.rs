@@ -1,5 +1,6 @@
 //! The examples of the reference are good scenarios, and the keys it explains are the keys there are.
 
+use airloom_testkit::cases;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ fn examples() -> Vec<&'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn mutated_examples_are_built_or_refused_by_the_real_components(

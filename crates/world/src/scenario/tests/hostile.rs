@@ -1,5 +1,6 @@
 //! No input makes the parser panic, hang, or say more than a line.
 
+use airloom_testkit::cases;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -134,7 +135,7 @@ pub(super) fn changed(text: &str, changes: &[Change]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn mutated_files_are_understood_or_refused(
