@@ -62,6 +62,8 @@ pub(super) mod pending {
     pub const REFUSE: u16 = 128;
     /// A probe of a suspended sender, or the answer to one.
     pub const PROBING: u16 = 256;
+    /// Any of the segments that ask the peer for an answer.
+    pub const PROBES: u16 = PROBE | KEEPALIVE | PROBING;
 }
 
 /// Why data waits, beside the windows: bits of [`Connection::hold`].

@@ -41,11 +41,14 @@ impl Connection {
                 self.pending &= !(pending::HEAD | pending::DATA);
             }
         }
-        if self.pending & (pending::PROBE | pending::KEEPALIVE | pending::PROBING) != 0 {
-            return self.transmit_probe(now);
-        }
-        if self.pending & pending::ACK != 0 && self.state >= State::SynReceived {
-            return Some(self.segment(now, self.acceptable_seq(), Flags::ACK, Body::EMPTY));
+        match self.pending & (pending::PROBES | pending::ACK) {
+            0 => {}
+            pending::ACK => {
+                if self.state >= State::SynReceived {
+                    return Some(self.segment(now, self.acceptable_seq(), Flags::ACK, Body::EMPTY));
+                }
+            }
+            _ => return self.transmit_probe(now),
         }
         // What waits for the handshake waits there.
         if self.state < State::Established {
