@@ -63,7 +63,7 @@ pub(super) use names::uninstall as uninstall_names;
 /// How long an answer of the laboratory may take: what takes longer will never come.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long a laboratory may take to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(15);
 
 /// All namespaces of a run, and its ports in the order in which they were asked for.
 pub(super) struct Laboratory {

@@ -24,6 +24,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid, setpgid};
 
+use super::outside::Outside;
 use super::plan::Plan;
 use super::rights::{self, Rights};
 use super::{child, keeper, messages, outside};
@@ -55,18 +56,34 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -
     // The keeper has its own copy: when it is gone the engine must see the end.
     let _ = child::close_all_but(&[engine.as_raw_fd(), ours.as_raw_fd()]);
     // Kept until the laboratory is gone. What failed the keeper was told, who ends then.
-    let outside =
+    let mut outside =
         plan.way_out.as_ref().and_then(|way| outside::make(way, ours.as_fd(), plan.patience()).ok());
     if let Ok(ended) = child::pidfd(keeper) {
-        while poll(&mut [readable(engine), readable(ended.as_fd())], PollTimeout::NONE).is_err() {}
+        watch(engine, ended.as_fd(), &mut outside);
     }
     let _ = kill(keeper, Signal::SIGKILL);
-    // A program of the way out is in the keeper's PID namespace and a child of ours: that namespace does not end before
-    // somebody has waited for it.
     drop(outside);
     // Returns when the whole PID namespace is empty.
     while waitpid(keeper, None) == Err(Errno::EINTR) {}
     0
+}
+
+/// Returns when the engine's process or the keeper has ended.
+fn watch(engine: BorrowedFd, keeper: BorrowedFd, outside: &mut Option<Outside>) {
+    loop {
+        let helper = outside.as_ref().and_then(Outside::program);
+        let mut watched = vec![readable(engine), readable(keeper)];
+        watched.extend(helper.as_ref().map(|program| readable(program.as_fd())));
+        if poll(&mut watched, PollTimeout::NONE).is_err() {
+            continue;
+        }
+        if watched[..2].iter().any(|fd| fd.any() != Some(false)) {
+            return;
+        }
+        // A program of the way out is in the keeper's PID namespace and a child of ours. A keeper that ends takes it along,
+        // and has not ended before somebody has waited for it.
+        *outside = None;
+    }
 }
 
 fn prepare(rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> io::Result<()> {

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::pipe2;
+use nix::unistd::{Pid, pipe2};
 
 use super::super::child;
 use super::forwarding::{leads_on_v4, leads_on_v6, table};
@@ -129,6 +129,11 @@ impl Helper {
                 Err(helper.failed(kind))
             }
         }
+    }
+
+    /// Readable when it has ended.
+    pub(super) fn process(&self) -> Option<OwnedFd> {
+        child::pidfd(Pid::from_raw(self.process.id().cast_signed())).ok()
     }
 
     /// Why it did not get ready, in its own words if it has any.

@@ -116,7 +116,14 @@ fn servers_in(text: &str) -> Vec<IpAddr> {
 pub(super) struct Outside {
     _tables: Vec<OwnedFd>,
     _forwarding: Option<Forwarding>,
-    _helper: Option<Helper>,
+    helper: Option<Helper>,
+}
+
+impl Outside {
+    /// Readable when the program of the way out has ended, if there is one.
+    pub(super) fn program(&self) -> Option<OwnedFd> {
+        self.helper.as_ref()?.process()
+    }
 }
 
 /// The warden's half: waits for the exit's namespace from the keeper, joins it to the network of the calling process, and
@@ -127,7 +134,7 @@ pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Res
     let made = match &way.by {
         By::Pair => join(way, &exit),
         By::Program(kind, program) => Helper::start(*kind, program, &exit, way.v4, way.v6)
-            .map(|helper| (0, Outside { _tables: Vec::new(), _forwarding: None, _helper: Some(helper) })),
+            .map(|helper| (0, Outside { _tables: Vec::new(), _forwarding: None, helper: Some(helper) })),
     };
     match made {
         Ok((number, outside)) => {
@@ -158,7 +165,7 @@ fn join(way: &Way, exit: &OwnedFd) -> io::Result<(u32, Outside)> {
         tables.push(masquerade::what_comes_from(&name, there)?);
     }
     let forwarding = Forwarding::on(&name, way.v6)?;
-    Ok((number, Outside { _tables: tables, _forwarding: Some(forwarding), _helper: None }))
+    Ok((number, Outside { _tables: tables, _forwarding: Some(forwarding), helper: None }))
 }
 
 /// How many pairs of addresses 100.64.0.0/10 has (RFC 6598: for networks between a provider and its customers, so that
