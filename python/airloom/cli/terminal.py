@@ -65,8 +65,8 @@ def _colour() -> bool:
 
 
 def print_json(value: object) -> None:
-    """The one document of `--json`."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """The document of `--json`; seen at once also where the program goes on and a pipe reads it."""
+    print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
 
 
 def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:

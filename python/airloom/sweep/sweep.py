@@ -190,6 +190,8 @@ class Sweep:
                 why = f"{place}: {error.strerror or error}; {_kept(runner)}"
                 raise RunError(f"{why}: when that is mended, the same command goes on") from None
             except KeyboardInterrupt:
+                # Between a part's last octet and our counting it, too.
+                runner.done.update(run for run, status in folder.done().items() if status != "lost")
                 raise Interrupted(f"interrupted: {_kept(runner)}, the same command goes on with them") from None
         layout.give_back(place)
         # Not before the end: a table library takes longer to import than a thousand short runs.

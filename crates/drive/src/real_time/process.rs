@@ -16,7 +16,7 @@ use super::clock::wait_readable;
 use super::lab::{ENDED, Keeper, Start};
 
 /// How long a service may take until it listens.
-const READY: Duration = Duration::from_secs(3);
+const READY: Duration = Duration::from_secs(10);
 /// How often it is asked whether it does.
 const STEP: Duration = Duration::from_millis(5);
 /// .. and after how many of these somebody is asked who may not want to wait any longer.
