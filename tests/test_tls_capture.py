@@ -105,6 +105,8 @@ def test_wireshark_reads_every_frame_of_http_2() -> None:
 # A record of OpenSSL's -msg: direction, and the five octets of its header.
 RECORD = re.compile(r"^(>>>|<<<) .*RecordHeader \[length 0005\]\n\s+((?:[0-9a-f]{2} ){4}[0-9a-f]{2})", re.MULTILINE)
 DATA = 23
+#: Records of a handshake with all that belongs to it, by direction.
+COUNT = {"1.3": {">>>": 3, "<<<": 8}, "1.2": {">>>": 4, "<<<": 7}}
 
 
 def of_openssl(folder: Path, version: str) -> dict[str, list[tuple[int, int]]]:
@@ -122,19 +124,23 @@ def of_openssl(folder: Path, version: str) -> dict[str, list[tuple[int, int]]]:
         suite = "-ciphersuites TLS_AES_128_GCM_SHA256" if version == "1.3" else "-cipher ECDHE-RSA-AES128-GCM-SHA256"
         flag = "-tls1_3" if version == "1.3" else "-tls1_2"
         ask = f"s_client -connect 127.0.0.1:{port} {flag} {suite} -groups X25519 -alpn http/1.1 -msg"
-        for _ in range(50):
-            # The tickets come behind the handshake: a little is waited for them.
+        for attempt in range(20):
+            # The tickets come behind the handshake: a little is waited for them, and longer if they were not there yet.
             client = subprocess.Popen(
                 [openssl, *ask.split()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
-            time.sleep(0.3)
-            said, _ = client.communicate(b"Q\n", timeout=20)
-            text = said.decode(errors="replace")
-            if RECORD.search(text):
-                break
+            time.sleep(0.3 * (attempt + 1))
+            said, _ = client.communicate(b"Q\n", timeout=60)
+            records = records_in(said.decode(errors="replace"))
+            if all(len(records[direction]) >= COUNT[version][direction] for direction in records):
+                return records
     finally:
         server.kill()
         server.communicate()
+    raise AssertionError(f"no whole handshake: {records}")
+
+
+def records_in(text: str) -> dict[str, list[tuple[int, int]]]:
     records: dict[str, list[tuple[int, int]]] = {">>>": [], "<<<": []}
     for direction, octets in RECORD.findall(text):
         kind, _, _, high, low = (int(octet, 16) for octet in octets.split())
@@ -161,7 +167,7 @@ def test_records_of_a_handshake_are_those_of_openssl(tmp_path: Path, version: st
         kinds = iter(listed([clear])) if not opaque else iter(listed([clear, opaque]))
         for octets in listed([length]):
             ours[">>>" if port == "443" else "<<<"].append((next(kinds, DATA), octets))
-    count = {"1.3": {">>>": 3, "<<<": 8}, "1.2": {">>>": 4, "<<<": 7}}[version]
+    count = COUNT[version]
     for direction, records in ours.items():
         of_handshake, other = records[: count[direction]], theirs[direction][: count[direction]]
         if version == "1.2" and direction == "<<<":

@@ -19,7 +19,7 @@ def airloom(*arguments: str | Path, **environment: str) -> Done:
         [sys.executable, "-m", "airloom", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         env={**os.environ, **environment},
     )

@@ -8,6 +8,14 @@ import pytest
 from tests.conftest import needs_laboratory
 from tests.emulate import rights
 
+#: How long something that ends away by and by may take.
+PATIENCE_S = 60.0
+
+#: A shell command that waits until no TCP connection of its host is open or about to close.
+ALL_CLOSED = (
+    "for n in $(seq 600); do grep -qE ' (01|04|05|08|09|0B) ' /proc/net/tcp /proc/net/tcp6 || break; sleep 0.05; done"
+)
+
 
 @pytest.fixture(scope="session")
 def copies() -> Iterator[Path]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import needs
+from tests.emulate.conftest import PATIENCE_S
 from tests.emulate.rights import User
 
 #: Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
@@ -51,6 +53,21 @@ class Machine:
         said = addresses + self.run("nft", "list", "ruleset").splitlines()
         settings = "grep . */conf/*/*forwarding */conf/*/accept_redirects ipv4/ip_forward"
         return sorted(said) + self.run("sh", "-c", f"cd /proc/sys/net && {settings}").splitlines()
+
+    def quiet(self) -> list[str]:
+        """The state in which no laboratory is left: the kernel takes devices of one that ended away by and by."""
+        end = time.monotonic() + PATIENCE_S
+        while "airloom" in (state := "\n".join(self.state())):
+            assert time.monotonic() < end, state
+            time.sleep(0.05)
+        return self.state()
+
+    def becomes(self, before: list[str]) -> bool:
+        """Is it as it was, or soon?"""
+        end = time.monotonic() + PATIENCE_S
+        while self.state() != before and time.monotonic() < end:
+            time.sleep(0.05)
+        return self.state() == before
 
     def forwards(self, key: str = "ipv4/conf/eth0/forwarding") -> bool:
         """Does its way to the server pass on what comes back?"""

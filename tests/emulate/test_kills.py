@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.emulate.conftest import PATIENCE_S
 from tests.emulate.rights import User
 
 pytestmark = pytest.mark.emulate
 
 #: Kills of each kind of user; `make nightly` sets more.
 KILLS = int(os.environ.get("AIRLOOM_KILLS", "2"))
-PATIENCE_S = 5.0
 
 #: A service that forks a daemon out of its session, and a command that leaves children behind everywhere.
 SCENARIO = """\

@@ -15,9 +15,10 @@ import pytest
 import airloom as al
 from airloom._core import DriveError
 from tests.conftest import needs
+from tests.emulate.conftest import ALL_CLOSED, PATIENCE_S
 from tests.emulate.outside import MACHINE, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
-from tests.emulate.test_kills import KILLS, PATIENCE_S, marked
+from tests.emulate.test_kills import KILLS, marked
 
 pytestmark = pytest.mark.emulate
 
@@ -53,11 +54,11 @@ def _with_only(program: str, there: User) -> User:
 
 
 def test_the_outside_is_reached_through_the_link_and_nothing_is_left(there: User, machine: Machine) -> None:
-    before = machine.state()
+    before = machine.quiet()
     result = there.folder / "result-outside"
     options: list[str | Path] = ["--outside", "--set", "delay=40ms", "--out", result]
     # When the command ends so does the run: the last acknowledgement is to be part of it.
-    done = there.airloom("emulate", "wireline", *options, "--", "sh", "-c", f"{FETCH}; sleep 0.5")
+    done = there.airloom("emulate", "wireline", *options, "--", "sh", "-c", f"{FETCH}; {ALL_CLOSED}")
     assert done.returncode == 0, done.stderr
     size, seconds = done.stdout.split()
     # A handshake and at least one more round trip of 80 ms.
@@ -66,11 +67,12 @@ def test_the_outside_is_reached_through_the_link_and_nothing_is_left(there: User
     flow = next(row for row in rows if row["dst"] == f"{SERVER}:80")
     assert (flow["proto"], flow["end"]) == ("tcp", "finished")
     assert flow["app_bytes_down"] >= OCTETS
-    assert machine.state() == before
+    assert machine.becomes(before)
 
 
 def test_without_the_option_there_is_no_way_out(there: User) -> None:
-    done = there.airloom("emulate", "wireline", "--", "sh", "-c", f"ping -n -c 1 -W 1 {SERVER}; {FETCH}")
+    hurried = FETCH.replace("-m 30", "-m 3")
+    done = there.airloom("emulate", "wireline", "--", "sh", "-c", f"ping -n -c 1 -W 1 {SERVER}; {hurried}")
     assert done.returncode != 0
     assert str(OCTETS) not in done.stdout
     assert "0 received" in done.stdout
@@ -82,14 +84,14 @@ def _can_forward_v6(there: User) -> bool:
 
 
 def test_the_outside_has_ipv6_too(there: User, machine: Machine) -> None:
-    before = machine.state()
+    before = machine.quiet()
     done = there.airloom("emulate", "wireline", "--outside", "--set", "delay=10ms", "--", "sh", "-c", FETCH_V6)
     if _can_forward_v6(there):
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[0] == str(OCTETS)
     else:
         assert done.returncode != 0
-    assert machine.state() == before
+    assert machine.becomes(before)
 
 
 @pytest.mark.parametrize("program", ["pasta", "slirp4netns"])
@@ -109,7 +111,7 @@ def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_
     if user.name != "root":
         # Others may not write down what they have changed where the next one would look for it.
         return
-    before = machine.state()
+    before = machine.quiet()
     there = machine.user(user)
     mark = 8_760_000 + random.Random("one blow").randrange(100_000)
     some = there._replace(environment={**there.environment, "AIRLOOM_TEST_MARK": str(mark)})
@@ -131,7 +133,7 @@ def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_
     assert machine.forwards(), "nobody was left to put it back"
     done = there.airloom("emulate", "wireline", "--", "true")
     assert done.returncode == 0, done.stderr
-    assert machine.state() == before
+    assert machine.becomes(before)
 
 
 def test_an_inner_laboratory_passes_through_the_outer_link(there: User) -> None:
@@ -162,7 +164,7 @@ def test_a_script_enters_a_laboratory_with_a_way_out(machine: Machine, user: Use
 def test_the_last_of_several_laboratories_puts_the_setting_back(machine: Machine, user: User) -> None:
     if user.name != "root":
         return
-    before = machine.state()
+    before = machine.quiet()
     there = machine.user(user)
     words: list[str | Path] = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; cat"]
     running: list[subprocess.Popen[str]] = []
@@ -189,7 +191,7 @@ def test_the_last_of_several_laboratories_puts_the_setting_back(machine: Machine
         for process in running:
             process.kill()
             process.communicate()
-    assert machine.state() == before
+    assert machine.becomes(before)
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
@@ -197,7 +199,7 @@ def test_nothing_of_the_way_out_is_left_after_a_kill(there: User, machine: Machi
     if there.name == "capable" and how != "SIGKILL":
         return
     rng = random.Random(f"outside {there.name} {how}")
-    before = machine.state()
+    before = machine.quiet()
     for number in range(KILLS):
         mark = 8_740_000 + rng.randrange(100_000)
         # The mark is in the environment of all that the laboratory starts: the program of the way out, too.

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
 from airloom.cli import call
 from airloom.errors import RunError
@@ -52,17 +53,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
         for process in processes:
             process.terminate()
         for process in processes:
-            process.wait(30)
+            process.wait(120)
         log.close()
 
 
 def wait_for_workers(address: str, count: int) -> None:
-    from distributed import Client
-
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
-            with Client(address.replace("dask", "tcp"), timeout=10) as client:  # type: ignore[no-untyped-call]
+            with Client(address.replace("dask", "tcp"), timeout=60) as client:  # type: ignore[no-untyped-call]
                 client.wait_for_workers(count, timeout=100)
                 return
         except OSError:
@@ -95,14 +94,15 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_changes_no_octet(
 ) -> None:
     address = cluster[0]
     wait_for_workers(address, 2)
-    sweep = fetch.with_keys({"hosts.mobile.app.http-client.pages": "[['/100kB']]"}).sweep(
+    # Long enough to meet a worker at work.
+    sweep = fetch.with_keys({"hosts.mobile.app.http-client.pages": "[['/500kB']]"}).sweep(
         {LOSS: [0, 0.02, 0.05, 0.1]}, seeds="1..700"
     )
     expected = octets(sweep.run(out="here").folder)
     # What is killed is one of three: the fixture's two stay for the other tests.
-    with another_worker(address) as extra, ThreadPoolExecutor(1) as aside:
+    with another_worker(address) as extra, ThreadPoolExecutor(1) as aside, watcher(address) as client:
         wait_for_workers(address, 3)
-        killed = aside.submit(kill_at_work, address, extra.pid, Path("there"))
+        killed = aside.submit(kill_at_work, client, extra.pid, where_is(client, extra.pid), Path("there"))
         done = sweep.run(on=address, out="there")
         killed.result()
         assert extra.wait(60) == -signal.SIGKILL
@@ -122,18 +122,25 @@ def another_worker(address: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(30)
 
 
-def kill_at_work(address: str, pid: int, out: Path) -> None:
-    """Kills the worker with this process number while it has a task, and something is finished in `out`."""
-    from distributed import Client
+def watcher(address: str) -> Client:
+    return Client(address.replace("dask", "tcp"), timeout=60, set_as_default=False)  # type: ignore[no-untyped-call]
 
-    with Client(address.replace("dask", "tcp"), timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        (where,) = [name for name, of_worker in client.run(os.getpid).items() if of_worker == pid]
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if client.processing()[where] and parts(out):
-                os.kill(pid, signal.SIGKILL)
-                return
-            time.sleep(0.01)
+
+def where_is(client: Client, pid: int) -> str:
+    """The address of the worker with this process number."""
+    found: dict[str, int] = client.run(os.getpid)
+    (where,) = [name for name, of_worker in found.items() if of_worker == pid]
+    return where
+
+
+def kill_at_work(client: Client, pid: int, where: str, out: Path) -> None:
+    """Kills the worker while it has a task, and something is finished in `out`."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if client.processing()[where] and parts(out):  # type: ignore[no-untyped-call]
+            os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.01)
     raise AssertionError("the worker never had a task")
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -66,9 +67,10 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
     whom = {"runner": 0, "worker": 0}
     most = 0
     process = start(out)
-    while sum(whom.values()) < KILLS:
+    # More of them until one has found something finished: how soon that is depends on the machine.
+    while sum(whom.values()) < KILLS or (most == 0 and sum(whom.values()) < 3 * KILLS):
         # Some kills hit it while it starts, most while its workers are at work.
-        hits_worker = whom["worker"] < KILLS / 2 and (whom["runner"] == KILLS / 2 or chance.random() < 0.5)
+        hits_worker = whom["worker"] < KILLS / 2 and (whom["runner"] >= KILLS / 2 or chance.random() < 0.5)
         if hits_worker or chance.random() < 0.8:
             while process.poll() is None and not workers(process.pid):
                 time.sleep(0.02)
@@ -83,7 +85,8 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
         victims = workers(process.pid)
         finished = parts(out)
         if hits_worker:
-            if victims:
+            # Between looking and killing the sweep may have come to its end.
+            with suppress(IndexError, ProcessLookupError):
                 os.kill(chance.choice(victims), signal.SIGKILL)
                 whom["worker"] += 1
             continue
@@ -96,7 +99,7 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
         most = max(most, len(parts(out)))
         process = start(out)
     assert process.wait() == 0
-    assert whom["runner"] == whom["worker"] == KILLS / 2
+    assert whom["worker"] == KILLS / 2 <= whom["runner"]
     assert octets(out) == expected
     assert not (out / "parts").exists()
     assert most > 0, "no kill found anything finished: all hit too early"
@@ -113,13 +116,19 @@ def gone(pids: list[int]) -> None:
             raise AssertionError(f"worker {pid} is still there")
 
 
+def patched(text: str) -> str:
+    """A folder for PYTHONPATH: every interpreter begins with this."""
+    package = Path("site/sitecustomize.py")
+    package.parent.mkdir()
+    package.write_text(text)
+    return str(package.parent.resolve())
+
+
 def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
     fetch: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The worker of seed 13 kills itself, as one that runs out of memory would be killed.
-    package = Path("site/sitecustomize.py")
-    package.parent.mkdir()
-    package.write_text(
+    package = patched(
         "import airloom._core as c, os, signal\n"
         "whole = c.simulate_part\n"
         "def some(wanted, tables, budget):\n"
@@ -127,7 +136,7 @@ def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
         "    return whole(wanted, tables, budget)\n"
         "c.simulate_part = some\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(package.parent.resolve()))
+    monkeypatch.setenv("PYTHONPATH", package)
     results = fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
     assert results.runs.height == 38
     assert (
@@ -174,8 +183,22 @@ def test_a_sweep_that_is_interrupted_keeps_what_it_has_and_leaves_no_worker(numb
     out = Path("stopped")
     words = ["sweep", "fetch.toml", "--vary", f"links.wire.loss={LOSSES}", "--seeds", SEEDS, "--out", str(out)]
     words += ["--set", "hosts.mobile.app.http-client.pages=[['/100kB']]"]
+    # Each worker comes to a run that does not end: else the sweep may be over before the signal is there.
+    package = patched(
+        "import airloom._core as c, time\n"
+        "whole, calls = c.simulate_part, []\n"
+        "def some(wanted, tables, budget):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) > 2: time.sleep(1000)\n"
+        "    return whole(wanted, tables, budget)\n"
+        "c.simulate_part = some\n"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-m", "airloom", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "airloom", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": package},
     )
     while not parts(out):
         assert process.poll() is None

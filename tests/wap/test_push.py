@@ -115,7 +115,8 @@ def test_pushes_are_taken_back_and_expire(initiator: Initiator) -> None:
     assert initiator.status("nobody's").state == "unknown"
     assert initiator.push(phone, "x", "text/plain", before=now - timedelta(hours=1)).code == 2001
     assert initiator.push(phone, "x", "text/plain", push_id=waiting).code == 2007
-    soon = initiator.push(phone, "x", "text/plain", method="confirmed", before=now + timedelta(seconds=2)).push_id
+    in_a_moment = datetime.now(UTC) + timedelta(seconds=4)
+    soon = initiator.push(phone, "x", "text/plain", method="confirmed", before=in_a_moment).push_id
     assert delivered(initiator, soon).state == "expired"
 
 

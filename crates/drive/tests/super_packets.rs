@@ -51,14 +51,28 @@ threading.Event().wait()
 
 /// Sends a stream and UDP super-packets to `origin`, by both families, and checks what comes back.
 const CLIENT: &str = r#"
-import hashlib, socket, struct, sys
+import hashlib, socket, struct, sys, time
 
 UDP_SEGMENT = 103
+
+def connected(family, address):
+    # The host is ready when one of the server's sockets is there; this one may be the last.
+    end = time.monotonic() + 30
+    while True:
+        there = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            there.connect(address)
+            return there
+        except ConnectionRefusedError:
+            there.close()
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
 payload = bytes((n * 7 + n // 251) % 256 for n in range(100_000)) * int(sys.argv[1])
 for family in (socket.AF_INET, socket.AF_INET6):
     address = socket.getaddrinfo("origin", 7, family, socket.SOCK_STREAM)[0][4]
-    there = socket.socket(family, socket.SOCK_STREAM)
-    there.connect(address)
+    there = connected(family, address)
     there.sendall(payload)
     there.shutdown(socket.SHUT_WR)
     answer = b""

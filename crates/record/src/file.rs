@@ -61,6 +61,8 @@ mod tests {
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("airloom-record-{name}-{}", std::process::id()));
+        // Another process of the same number may have failed here.
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
     }

@@ -32,6 +32,8 @@ impl Folder {
     /// An empty folder.
     pub fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("airloom-real-time-{name}-{}", std::process::id()));
+        // Another process of the same number may have been killed here.
+        let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
