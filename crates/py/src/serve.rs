@@ -137,6 +137,10 @@ pub fn serve_split_tcp(
 ) -> PyResult<()> {
     let mut options = stream_options(listen, metrics, clients, allowed, nagle, connect_s, grace_s)?;
     let mut config: split_tcp::Config = config::read(&table(&settings)?).map_err(wrong)?;
+    if !settings.iter().any(|(key, _)| key == "read_size") {
+        // What a modelled program reads at once is its own; here a read costs a system call: it takes what there is room for.
+        config.read_size = config.buffer;
+    }
     if config.connects == split_tcp::Connects::BeforeAnswering {
         return Err(wrong(
             "connects: the kernel answers clients by itself; on-accept and on-request are possible",
