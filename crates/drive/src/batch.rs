@@ -8,11 +8,12 @@
     reason = "how long a run takes is what the caller asks, no model is told"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
 use airloom_base::Instant;
+use airloom_record::sweep::Summary;
 use airloom_record::{Column, Recorder, Values};
 use airloom_world::Books;
 use airloom_world::scenario::{RecordKind, Scenario};
@@ -70,53 +71,69 @@ pub struct Batch {
 pub struct Summaries {
     /// All names that occur, sorted.
     pub names: Arc<[String]>,
-    /// Run by run the value of each name; not-a-number where a run has no such value.
-    pub values: Vec<f64>,
+    /// The values of each name; not-a-number where a run has no such value.
+    pub values: Vec<Summary>,
     runs: usize,
+    /// The values of the last runs, run by run: a run that went to the lists of all names would find none of them in the
+    /// cache.
+    waiting: Vec<f64>,
+    runs_waiting: usize,
 }
 
+/// So many runs wait.
+const SETTLED_AT_ONCE: usize = 32;
+
 impl Summaries {
-    /// A run with these values, whose names are sorted.
+    /// A run with these values, whose names are sorted. It is not among `values` before [`settle`](Self::settle).
     fn push(&mut self, names: &Arc<[String]>, values: &[f64]) {
         // Runs of one scenario have the same names: then nothing has to be looked up.
         if Arc::ptr_eq(&self.names, names) {
-            self.values.extend(values);
-        } else if self.add_names(names) {
-            self.names = Arc::clone(names);
-            self.values.extend(values);
+            self.waiting.extend_from_slice(values);
         } else {
+            self.settle();
+            self.add_names(names);
+            if self.names.len() == names.len() {
+                self.names = Arc::clone(names);
+            }
             let of = |name: &String| names.binary_search(name).ok().map_or(f64::NAN, |n| values[n]);
-            self.values.extend(self.names.iter().map(of));
+            self.waiting.extend(self.names.iter().map(of));
         }
-        self.runs += 1;
+        self.runs_waiting += 1;
+        if self.runs_waiting == SETTLED_AT_ONCE {
+            self.settle();
+        }
     }
 
-    /// Makes room for names that are new. Are these then all there are?
-    fn add_names(&mut self, more: &Arc<[String]>) -> bool {
-        if self.runs == 0 {
-            self.names = Arc::clone(more);
+    /// Puts the runs that wait where those before them are.
+    fn settle(&mut self) {
+        let names = self.names.len().max(1);
+        for (number, all) in self.values.iter_mut().enumerate() {
+            let of_runs = self.waiting.iter().skip(number).step_by(names);
+            of_runs.zip(self.runs..).for_each(|(value, runs)| all.push(*value, runs));
         }
+        self.runs += self.runs_waiting;
+        self.runs_waiting = 0;
+        self.waiting.clear();
+    }
+
+    /// Makes room for names that are new.
+    fn add_names(&mut self, more: &Arc<[String]>) {
         if more.iter().all(|name| self.names.binary_search(name).is_ok()) {
-            return self.names.len() == more.len();
+            return;
         }
-        let before = std::mem::take(&mut self.names);
-        let all: BTreeSet<&String> = before.iter().chain(more.iter()).collect();
-        self.names = all.into_iter().cloned().collect();
-        let mut values = vec![f64::NAN; self.runs * self.names.len()];
-        for (old, name) in before.iter().enumerate() {
-            let new = self.names.binary_search(name).unwrap_or_else(|_| unreachable!("it was taken over"));
-            for run in 0..self.runs {
-                values[run * self.names.len() + new] = self.values[run * before.len() + old];
-            }
-        }
-        self.values = values;
-        self.names.len() == more.len()
+        let before: BTreeMap<&String, Summary> =
+            self.names.iter().zip(std::mem::take(&mut self.values)).collect();
+        let new = more.iter().map(|name| (name, Summary::All(f64::NAN)));
+        let all: BTreeMap<&String, Summary> = new.chain(before).collect();
+        let names = all.keys().map(|name| (*name).clone()).collect();
+        self.values = all.into_values().collect();
+        self.names = names;
     }
 
     /// The summary of a run, as it was.
     pub fn of(&self, run: usize) -> BTreeMap<&str, f64> {
-        let row = self.values.iter().skip(run * self.names.len());
-        self.names.iter().map(String::as_str).zip(row.copied()).filter(|(_, v)| !v.is_nan()).collect()
+        let row = self.values.iter().map(|all| all.of(run));
+        self.names.iter().map(String::as_str).zip(row).filter(|(_, v)| !v.is_nan()).collect()
     }
 }
 
@@ -188,6 +205,7 @@ pub fn simulate<'s>(
         }
         batch.runs.push(made);
     }
+    batch.summaries.settle();
     recorder.tables.keep_only(tables);
     batch.tables = recorder.tables.into_columns_by_run();
     batch
@@ -320,9 +338,33 @@ mod tests {
             let names: Arc<[String]> = summary.iter().map(|(name, _)| (*name).to_owned()).collect();
             table.push(&names, &summary.iter().map(|(_, value)| *value).collect::<Vec<_>>());
         }
+        table.settle();
         assert_eq!(table.names[..], ["a", "b", "c"]);
         for (run, summary) in all.iter().enumerate() {
             assert_eq!(table.of(run), summary.iter().copied().collect());
+        }
+    }
+
+    #[test]
+    fn however_many_runs_wait_each_has_its_own_summary() {
+        let names: Arc<[String]> = ["always", "own"].map(str::to_owned).into();
+        let more: Arc<[String]> = ["always", "new", "own"].map(str::to_owned).into();
+        let mut table = Summaries::default();
+        for run in 0..150 {
+            match f64::from(run) {
+                own if !(70..=140).contains(&run) => table.push(&names, &[1.0, own]),
+                own => table.push(&more, &[1.0, -own, own]),
+            }
+        }
+        table.settle();
+        assert_eq!(table.values[0], Summary::All(1.0));
+        for run in 0..150 {
+            let own = run as f64;
+            let mut expected = BTreeMap::from([("always", 1.0), ("own", own)]);
+            if (70..=140).contains(&run) {
+                expected.insert("new", -own);
+            }
+            assert_eq!(table.of(run), expected);
         }
     }
 

@@ -25,6 +25,15 @@ create_exception!(
     "A WAP exchange that failed; `exit_code` is what the command line ends with, `reason` one word."
 );
 
+/// The Python exception for what the system refused: with its number, which Python knows more of than of the sentence.
+pub fn os_error(code: Option<i32>, why: &str) -> PyErr {
+    match code {
+        // The system's sentence ends with the number here: people have it from `errno`.
+        Some(code) => PyOSError::new_err((code, why.split(" (os error").next().unwrap_or(why).to_owned())),
+        None => PyOSError::new_err(why.to_owned()),
+    }
+}
+
 /// The Python exception for a scenario that cannot be used.
 pub fn scenario_error(py: Python<'_>, error: &scenario::ScenarioError) -> PyErr {
     let raised = ScenarioError::new_err(error.to_string());

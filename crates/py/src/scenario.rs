@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use airloom_base::{Instant, Outbox};
 use airloom_drive::real_time::{self, Meter};
 use airloom_drive::{run, virtual_time};
-use airloom_world::scenario::{Document, RecordKind, Registries, Scenario, Until};
+use airloom_world::scenario::{Document, Identity, RecordKind, Registries, Scenario, Until};
 use pyo3::prelude::*;
 
 use crate::control::PyControl;
@@ -20,7 +21,24 @@ pub(crate) const PATIENCE: u32 = 64;
 
 /// A scenario as understood: every name resolved, every default filled in.
 #[pyclass(name = "Scenario", module = "airloom._core", frozen)]
-pub struct PyScenario(pub(crate) Scenario);
+pub struct PyScenario {
+    pub(crate) scenario: Scenario,
+    /// Of its runs in virtual time, once somebody asked.
+    identity: OnceLock<Identity>,
+}
+
+impl From<Scenario> for PyScenario {
+    fn from(scenario: Scenario) -> Self {
+        PyScenario { scenario, identity: OnceLock::new() }
+    }
+}
+
+impl PyScenario {
+    /// What the identities of its runs in virtual time follow from.
+    pub(crate) fn in_virtual_time(&self) -> &Identity {
+        self.identity.get_or_init(|| self.scenario.identity("virtual", env!("CARGO_PKG_VERSION")))
+    }
+}
 
 #[pymethods]
 impl PyScenario {
@@ -50,7 +68,7 @@ impl PyScenario {
             }
             document.check()
         };
-        read().map(PyScenario).map_err(|e| scenario_error(py, &e))
+        read().map(PyScenario::from).map_err(|e| scenario_error(py, &e))
     }
 
     /// A real host behind a link with this bearer and these of its settings, and a simulated server.
@@ -70,37 +88,37 @@ impl PyScenario {
             }
             document.check()
         };
-        read().map(PyScenario).map_err(|e| scenario_error(py, &e))
+        read().map(PyScenario::from).map_err(|e| scenario_error(py, &e))
     }
 
     /// What it is about, one line.
     #[getter]
     fn title(&self) -> &str {
-        &self.0.title
+        &self.scenario.title
     }
 
     /// The seed of its runs.
     #[getter]
     fn seed(&self) -> u64 {
-        self.0.run.seed
+        self.scenario.run.seed
     }
 
     /// The same scenario with another seed.
     fn with_seed(&self, seed: u64) -> Self {
-        let mut scenario = self.0.clone();
+        let mut scenario = self.scenario.clone();
         scenario.run.seed = seed;
-        PyScenario(scenario)
+        scenario.into()
     }
 
     /// As JSON that can be read back.
     #[getter]
     fn understood(&self) -> String {
-        self.0.to_json().to_string()
+        self.scenario.to_json().to_string()
     }
 
     /// Ten hexadecimal digits that follow from the scenario, its seed, the version and the clock.
     fn run_id(&self, clock: &str) -> String {
-        self.0.run_id(clock, env!("CARGO_PKG_VERSION"))
+        self.scenario.run_id(clock, env!("CARGO_PKG_VERSION"))
     }
 
     /// Runs it in virtual time. `capture` is written if the scenario asks for one. `progress` is called now and then
@@ -116,7 +134,7 @@ impl PyScenario {
         let capture = self.capture(capture);
         let run_id = self.run_id("virtual");
         let results =
-            py.detach(|| run::simulate(&self.0, &run_id, capture.as_deref(), |now| watch.look(now)));
+            py.detach(|| run::simulate(&self.scenario, &run_id, capture.as_deref(), |now| watch.look(now)));
         if let Some(raised) = watch.raised {
             return Err(raised);
         }
@@ -138,8 +156,8 @@ impl PyScenario {
         ready: Option<Py<PyAny>>,
     ) -> PyResult<PyResults> {
         let mut reading = Meter::default();
-        let until = match self.0.run.until {
-            Until::Done => virtual_time::Until::Done { limit: self.0.run.limit },
+        let until = match self.scenario.run.until {
+            Until::Done => virtual_time::Until::Done { limit: self.scenario.run.limit },
             Until::After(time) => virtual_time::Until::Elapsed(time),
         };
         let mut watch = Watch::new(progress, 1);
@@ -161,8 +179,15 @@ impl PyScenario {
             };
             let command = command.as_deref();
             let tell = |_, control| tell(control);
-            let results =
-                real_time::emulate_and_tell(&self.0, command, until, &run_id, capture.as_deref(), tell, look);
+            let results = real_time::emulate_and_tell(
+                &self.scenario,
+                command,
+                until,
+                &run_id,
+                capture.as_deref(),
+                tell,
+                look,
+            );
             (results, not_ready.into_inner())
         });
         if let Some(raised) = watch.raised.or(not_ready) {
@@ -176,7 +201,7 @@ impl PyScenario {
 impl PyScenario {
     /// The scenario.
     pub fn inner(&self) -> &Scenario {
-        &self.0
+        &self.scenario
     }
 
     /// What `run_id` says.
@@ -186,6 +211,6 @@ impl PyScenario {
 
     /// Where the capture goes, if the scenario asks for one.
     pub fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
-        path.filter(|_| self.0.run.records(RecordKind::Pcapng))
+        path.filter(|_| self.scenario.run.records(RecordKind::Pcapng))
     }
 }

@@ -4,15 +4,28 @@
 //! in which groups the runs were made. A run that is there twice (the process was killed between writing a table and
 //! dropping the parts) counts once: the first part that has it is taken, and what was lost with its worker gives way.
 
+mod made;
 mod part;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
 
+pub use made::{Made, Summary};
 use parquet::errors::ParquetError;
-pub use part::{Made, part};
-use part::{Number, Part, PartColumn, PartValues, Summaries};
+use part::{Number, Part, PartColumn, PartValues, Summaries, number_at};
 
-use crate::parquet_file::{self, Cells, Field, on_all_cores};
+use crate::parquet_file::{self, Cells, Field, File, Filled, Kind, on_all_cores};
+
+/// Where a part lies.
+pub enum Source<'a> {
+    /// In memory.
+    Octets(&'a [u8]),
+    /// In a file.
+    File(&'a Path),
+}
 
 /// What an axis calls each point, by the point's number.
 pub enum Labels {
@@ -34,46 +47,57 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// The file of one of the parts cannot be read.
+    Unread {
+        /// Its place among the parts.
+        number: usize,
+        /// The system's number of the error, if it is one of the system.
+        code: Option<i32>,
+        /// What it says.
+        why: String,
+    },
     /// A table does not fit into a file.
     File(String),
-}
-
-impl From<ParquetError> for Error {
-    fn from(error: ParquetError) -> Error {
-        Error::File(error.to_string())
-    }
 }
 
 /// The octets of the Parquet files of `tables`, by name: `runs`, `rate`, and tables that runs have. A table that no part
 /// has anything of is left out. `axes` are names with the labels of the points.
 pub fn tables(
-    parts: &[&[u8]],
+    parts: &[Source<'_>],
     axes: &[(String, Labels)],
     tables: &[String],
 ) -> Result<BTreeMap<String, Vec<u8>>, Error> {
-    let mut read = Vec::with_capacity(parts.len());
-    for (number, part) in on_all_cores(parts.iter(), |octets| Part::read(octets)).into_iter().enumerate() {
-        let part = part.map_err(|why| Error::BadPart { number, why })?;
-        if part
-            .runs
-            .iter()
-            .any(|(point, _)| usize::try_from(*point).is_err() || !are_named(axes, *point as usize))
-        {
-            return Err(Error::BadPart {
-                number,
-                why: "it has runs of points that the sweep has not".to_owned(),
-            });
+    let octets = on_all_cores(parts.len(), |number| match parts[number] {
+        Source::Octets(octets) => Ok(Cow::Borrowed(octets)),
+        Source::File(path) => fs::read(path).map(Cow::Owned).map_err(|error| unread(number, &error)),
+    });
+    let octets = octets.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let read = on_all_cores(octets.len(), |number| {
+        let part = Part::read(&octets[number]).map_err(|why| Error::BadPart { number, why })?;
+        let is_named =
+            |(point, _): &Key| usize::try_from(*point).is_ok_and(|_| are_named(axes, *point as usize));
+        if !part.runs.iter().all(is_named) {
+            let why = "it has runs of points that the sweep has not".to_owned();
+            return Err(Error::BadPart { number, why });
         }
-        read.push(part);
-    }
-    let sweep = Sweep { parts: &read, axes };
-    let fields = |name: &str| match name {
+        Ok(part)
+    });
+    let read = read.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let sweep = Sweep::new(&read, axes);
+    let file = |name: &str| match name {
         "runs" => (!read.is_empty()).then(|| sweep.runs()),
         "rate" => sweep.rate(),
         other => sweep.table(other),
     };
-    let found = tables.iter().filter_map(|name| Some((name, fields(name)?)));
-    found.map(|(name, fields)| Ok((name.clone(), parquet_file::file(&fields)?))).collect()
+    let (names, files): (Vec<&String>, Vec<File<'_>>) =
+        tables.iter().filter_map(|name| Some((name, file(name)?))).unzip();
+    let octets =
+        parquet_file::octets(&files).map_err(|error: ParquetError| Error::File(error.to_string()))?;
+    Ok(names.into_iter().cloned().zip(octets).collect())
+}
+
+fn unread(number: usize, error: &io::Error) -> Error {
+    Error::Unread { number, code: error.raw_os_error(), why: error.to_string() }
 }
 
 fn are_named(axes: &[(String, Labels)], point: usize) -> bool {
@@ -90,55 +114,70 @@ type Key = (i64, u64);
 /// A run by its part and its number there.
 type Place = (usize, usize);
 
+/// Rows of a table: the run of each.
+type Rows = Arc<[(Key, Place)]>;
+
 struct Sweep<'a> {
     parts: &'a [Part<'a>],
     axes: &'a [(String, Labels)],
+    /// Each run as often as it is there, in the order of the tables; what was lost behind what was made.
+    all: Vec<(Key, Place)>,
 }
 
 impl<'a> Sweep<'a> {
-    /// Each run, in the order of the tables. `has` says whether a part has anything of it: the first that has is taken.
-    fn places(&self, has: impl Fn(usize, usize) -> bool) -> BTreeMap<Key, Place> {
-        let mut found = BTreeMap::new();
-        for (number, part) in self.parts.iter().enumerate() {
-            for (run, key) in part.runs.iter().enumerate().filter(|(run, _)| has(number, *run)) {
-                found.entry(*key).or_insert((number, run));
-            }
-        }
+    fn new(parts: &'a [Part<'a>], axes: &'a [(String, Labels)]) -> Sweep<'a> {
+        let of_part = |(number, part): (usize, &'a Part<'a>)| {
+            part.runs.iter().enumerate().map(move |(run, key)| (*key, (number, run)))
+        };
+        let mut all: Vec<(Key, Place)> = parts.iter().enumerate().flat_map(of_part).collect();
+        // Parts are in order in themselves: this costs little.
+        all.sort_by_key(|(key, (part, _))| (*key, parts[*part].is_lost));
+        Sweep { parts, axes, all }
+    }
+
+    /// Each run once. `has` says whether a part has anything of it: the first that has is taken.
+    fn places(&self, has: impl Fn(Place) -> bool) -> Vec<(Key, Place)> {
+        let mut found: Vec<(Key, Place)> =
+            self.all.iter().filter(|(_, place)| has(*place)).copied().collect();
+        found.dedup_by_key(|(key, _)| *key);
         found
     }
 
     /// One row per run.
-    fn runs(&self) -> Vec<Field<'a>> {
-        let mut places = self.places(|number, _| self.parts[number].is_lost);
-        places.extend(self.places(|number, _| !self.parts[number].is_lost));
-        let rows: Vec<(Key, Place)> = places.into_iter().collect();
+    fn runs(&self) -> File<'a> {
+        let (rows, parts): (Rows, _) = (self.places(|_| true).into(), self.parts);
         let mut fields = self.head(&rows);
-        let text = |of: &dyn Fn(&'a Part<'a>, usize) -> &'a str| {
-            Cells::Text(rows.iter().map(|(_, (part, run))| of(&self.parts[*part], *run)).collect())
-        };
-        fields.push(full("status", text(&|part, run| part.status(run))));
-        fields.push(Field {
-            name: "error",
-            cells: text(&|part, run| part.errors[run].as_deref().unwrap_or("")),
-            valid: Some(
-                rows.iter().map(|(_, (part, run))| self.parts[*part].errors[*run].is_some()).collect(),
-            ),
-        });
+        fields.push(of_rows("status", Kind::Text, &rows, move |rows| {
+            Cells::Text(rows.iter().map(|(_, (part, run))| parts[*part].status(*run)).collect())
+        }));
+        let error = move |(part, run): Place| parts[part].errors[run].as_deref();
+        let of_error = Arc::clone(&rows);
+        fields.push(field("error", Kind::Text, move || Filled {
+            cells: Cells::Text(of_error.iter().map(|(_, place)| error(*place).unwrap_or("")).collect()),
+            valid: Some(of_error.iter().map(|(_, place)| error(*place).is_some()).collect()),
+        }));
         // The summary's names in alphabetical order.
-        let mut keys: BTreeMap<&str, Vec<Summaries<'_>>> = BTreeMap::new();
-        for (number, part) in self.parts.iter().enumerate() {
+        let mut keys: BTreeMap<&'a str, Vec<Summaries<'a>>> = BTreeMap::new();
+        for (number, part) in parts.iter().enumerate() {
             for (key, name) in part.keys.iter().enumerate() {
-                let of_part =
-                    keys.entry(name).or_insert_with(|| vec![Summaries::All(f64::NAN); self.parts.len()]);
+                let of_part = keys.entry(name).or_insert_with(|| vec![Summaries::All(f64::NAN); parts.len()]);
                 of_part[number] = part.summary(key);
             }
         }
-        fields.extend(on_all_cores(keys.into_iter(), |(name, of_part)| summaries(name, &of_part, &rows)));
-        fields
+        let mut seen: BTreeMap<Vec<(u64, usize)>, usize> = BTreeMap::new();
+        for (name, of_part) in keys {
+            let sameness = of_part.iter().map(|summaries| summaries.sameness()).collect();
+            let number = fields.len();
+            let first = *seen.entry(sameness).or_insert(number);
+            let of_rows = Arc::clone(&rows);
+            let own = field(name, Kind::F64, move || summaries(&of_part, &of_rows));
+            fields.push(Field { same_as: (first < number).then_some(first), ..own });
+        }
+        File { fields, rows: rows.len() }
     }
 
     /// The rows that runs have in their table of this name; the columns as they come from a run.
-    fn table(&self, name: &str) -> Option<Vec<Field<'a>>> {
+    fn table(&self, name: &str) -> Option<File<'a>> {
         let of_part: Vec<Option<&'a [PartColumn<'a>]>> =
             self.parts.iter().map(|part| part.tables.get(name).map(Vec::as_slice)).collect();
         let mut names: Vec<&'a str> = Vec::new();
@@ -151,80 +190,98 @@ impl<'a> Sweep<'a> {
             return None;
         }
 
-        let rows_of: Vec<Vec<Vec<usize>>> = (of_part.iter().zip(self.parts))
-            .map(|(columns, part)| rows_by_run(columns.as_ref().map(|c| &c[0]), part.runs.len()))
+        let by_run: Vec<ByRun> = (of_part.iter().zip(self.parts))
+            .map(|(columns, part)| ByRun::new(columns.map(|c| &c[0]), part.runs.len()))
             .collect();
-        let places = self.places(|part, run| !rows_of[part][run].is_empty());
         let time = sorted_by(name);
         let mut rows: Vec<(Key, Place)> = Vec::new();
-        let mut cells: Vec<(usize, usize)> = Vec::new();
-        for (key, (part, run)) in places {
-            let mut of_run = rows_of[part][run].clone();
-            let columns = of_part[part].expect("it has rows");
-            if let Some(time) = columns.iter().find(|c| Some(c.name.as_str()) == time) {
-                of_run.sort_by_key(|row| time.number(*row) as i64);
+        let mut cells: Vec<Place> = Vec::new();
+        for (key, (part, run)) in self.places(|(part, run)| !by_run[part].rows(run).is_empty()) {
+            let begin = cells.len();
+            for row in by_run[part].rows(run) {
+                rows.push((key, (part, run)));
+                cells.push((part, *row));
             }
-            rows.extend(of_run.iter().map(|_| (key, (part, run))));
-            cells.extend(of_run.iter().map(|row| (part, *row)));
+            if let Some(time) = of_part[part].and_then(|c| c.iter().find(|c| Some(c.name.as_str()) == time)) {
+                cells[begin..].sort_by_key(|(_, row)| time.number(*row) as i64);
+            }
         }
+        let (rows, cells): (Rows, Arc<[Place]>) = (rows.into(), cells.into());
         let mut fields = self.head(&rows);
-        fields.extend(on_all_cores(names.into_iter(), |column| gathered(column, &of_part, &cells)));
-        Some(fields)
+        fields.extend(names.into_iter().map(|name| gathered(name, &of_part, &cells)));
+        Some(File { fields, rows: rows.len() })
     }
 
     /// Octets received over time: a row per span.
-    fn rate(&self) -> Option<Vec<Field<'a>>> {
-        let rate = |(part, run): Place| self.parts[part].rates[run].as_ref();
-        let places = self.places(|part, run| rate((part, run)).is_some());
+    fn rate(&self) -> Option<File<'a>> {
+        let parts = self.parts;
+        let rate = move |(part, run): Place| parts[part].rates[run].as_ref();
+        let places = self.places(|place| rate(place).is_some());
         if places.is_empty() {
             return None;
         }
-        let mut rows = Vec::new();
-        let (mut t_ns, mut span_ns, mut octets, mut seen_at) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (key, place) in places {
-            let (point, span, received) = rate(place).expect("it has one");
-            let span = i64::try_from(*span).unwrap_or(i64::MAX);
-            for (number, received) in (0..).zip(received) {
-                rows.push((key, place));
-                t_ns.push(span.saturating_mul(number));
-                span_ns.push(span);
-                octets.push(*received);
-                seen_at.push(point.as_str());
-            }
-        }
+        let spans = |(key, place): &(Key, Place)| {
+            let spans = rate(*place).map_or(0, |(_, _, received)| received.len());
+            (0..spans).map(|number| ((*key, *place), number)).collect::<Vec<_>>()
+        };
+        let (rows, numbers): (Vec<(Key, Place)>, Vec<usize>) = places.iter().flat_map(spans).unzip();
+        let (rows, numbers): (Rows, Arc<[usize]>) = (rows.into(), numbers.into());
+        let of = move |place| rate(place).expect("it has one");
+        let span = move |place| i64::try_from(of(place).1).unwrap_or(i64::MAX);
         let mut fields = self.head(&rows);
-        fields.push(full("t_ns", Cells::I64(t_ns)));
-        fields.push(full("span_ns", Cells::I64(span_ns)));
-        fields.push(full("octets", Cells::U64(octets)));
-        fields.push(full("seen_at", Cells::Text(seen_at)));
-        Some(fields)
+        let number = Arc::clone(&numbers);
+        fields.push(of_rows("t_ns", Kind::I64, &rows, move |rows| {
+            let times = rows.iter().zip(number.iter());
+            Cells::I64(times.map(|((_, place), n)| span(*place).saturating_mul(*n as i64)).collect())
+        }));
+        fields.push(of_rows("span_ns", Kind::I64, &rows, move |rows| {
+            Cells::I64(rows.iter().map(|(_, place)| span(*place)).collect())
+        }));
+        fields.push(of_rows("octets", Kind::U64, &rows, move |rows| {
+            Cells::U64(rows.iter().zip(numbers.iter()).map(|((_, place), n)| of(*place).2[*n]).collect())
+        }));
+        fields.push(of_rows("seen_at", Kind::Text, &rows, move |rows| {
+            Cells::Text(rows.iter().map(|(_, place)| of(*place).0.as_str()).collect())
+        }));
+        Some(File { fields, rows: rows.len() })
     }
 
     /// The columns that every table begins with.
-    fn head(&self, rows: &[(Key, Place)]) -> Vec<Field<'a>> {
-        let mut fields = vec![full("point", Cells::I64(rows.iter().map(|((point, _), _)| *point).collect()))];
+    fn head(&self, rows: &Rows) -> Vec<Field<'a>> {
+        let parts = self.parts;
+        let mut fields = vec![of_rows("point", Kind::I64, rows, |rows| {
+            Cells::I64(rows.iter().map(|((point, _), _)| *point).collect())
+        })];
         for (name, labels) in self.axes {
-            let points = rows.iter().map(|((point, _), _)| *point as usize);
-            let cells = match labels {
-                Labels::Whole(of_points) => Cells::I64(points.map(|p| of_points[p]).collect()),
-                Labels::Real(of_points) => Cells::F64(points.map(|p| of_points[p]).collect()),
-                Labels::Text(of_points) => Cells::Text(points.map(|p| of_points[p].as_str()).collect()),
+            let kind = match labels {
+                Labels::Whole(_) => Kind::I64,
+                Labels::Real(_) => Kind::F64,
+                Labels::Text(_) => Kind::Text,
             };
-            fields.push(full(name, cells));
+            fields.push(of_rows(name, kind, rows, move |rows| {
+                let points = rows.iter().map(|((point, _), _)| *point as usize);
+                match labels {
+                    Labels::Whole(of_points) => Cells::I64(points.map(|p| of_points[p]).collect()),
+                    Labels::Real(of_points) => Cells::F64(points.map(|p| of_points[p]).collect()),
+                    Labels::Text(of_points) => Cells::Text(points.map(|p| of_points[p].as_str()).collect()),
+                }
+            }));
         }
-        fields.push(full("seed", Cells::U64(rows.iter().map(|((_, seed), _)| *seed).collect())));
-        let ids = rows.iter().map(|(_, (part, run))| self.parts[*part].run_ids[*run].as_str());
-        fields.push(full("run_id", Cells::Text(ids.collect())));
+        fields.push(of_rows("seed", Kind::U64, rows, |rows| {
+            Cells::U64(rows.iter().map(|((_, seed), _)| *seed).collect())
+        }));
+        fields.push(of_rows("run_id", Kind::Text, rows, move |rows| {
+            Cells::Text(rows.iter().map(|(_, (part, run))| parts[*part].run_ids[*run].as_str()).collect())
+        }));
         fields
     }
 }
 
 /// What the runs in these rows have for a key of the summary.
-fn summaries<'a>(name: &'a str, of_part: &[Summaries<'_>], rows: &[(Key, Place)]) -> Field<'a> {
+fn summaries<'a>(of_part: &[Summaries<'_>], rows: &Rows) -> Filled<'a> {
     let values: Vec<f64> = rows.iter().map(|(_, (part, run))| of_part[*part].of(*run)).collect();
     let valid = values.iter().any(|v| v.is_nan()).then(|| values.iter().map(|v| !v.is_nan()).collect());
-    Field { name, cells: Cells::F64(values), valid }
+    Filled { cells: Cells::F64(values), valid }
 }
 
 /// The column of times that the rows of one run are sorted by.
@@ -238,49 +295,110 @@ fn sorted_by(table: &str) -> Option<&'static str> {
     }
 }
 
-/// The numbers of the rows of each run, by the column that says of which run a row is.
-fn rows_by_run(run: Option<&PartColumn<'_>>, runs: usize) -> Vec<Vec<usize>> {
-    let mut found = vec![Vec::new(); runs];
-    if let Some(run) = run {
-        (0..run.rows()).for_each(|row| found[run.number(row) as usize].push(row));
+/// Which rows of a table are of which run of its part.
+struct ByRun {
+    /// The numbers of the rows, run by run.
+    order: Vec<usize>,
+    /// Where in `order` the rows of each run begin, and where the last ones end.
+    begins: Vec<usize>,
+}
+
+impl ByRun {
+    /// By the column that says of which run a row is.
+    fn new(run: Option<&PartColumn<'_>>, runs: usize) -> ByRun {
+        let of_row: Vec<usize> =
+            run.map_or_else(Vec::new, |run| (0..run.rows()).map(|row| run.number(row) as usize).collect());
+        let mut order: Vec<usize> = (0..of_row.len()).collect();
+        order.sort_by_key(|row| of_row[*row]);
+        let mut begins = vec![0; runs + 1];
+        of_row.iter().for_each(|run| begins[run + 1] += 1);
+        (0..runs).for_each(|run| begins[run + 1] += begins[run]);
+        ByRun { order, begins }
     }
-    found
+
+    fn rows(&self, run: usize) -> &[usize] {
+        &self.order[self.begins[run]..self.begins[run + 1]]
+    }
 }
 
 /// One column: the cells of some rows, each by its part and its number there.
-fn gathered<'a>(
-    name: &'a str,
-    of_part: &[Option<&'a [PartColumn<'a>]>],
-    cells: &[(usize, usize)],
-) -> Field<'a> {
+fn gathered<'a>(name: &'a str, of_part: &[Option<&'a [PartColumn<'a>]>], cells: &Arc<[Place]>) -> Field<'a> {
     let columns: Vec<Option<&'a PartColumn<'a>>> =
         of_part.iter().map(|columns| columns.and_then(|c| c.iter().find(|c| c.name == name))).collect();
-    let valid: Vec<bool> =
-        cells.iter().map(|(part, row)| columns[*part].is_some_and(|c| c.is_there(*row))).collect();
-    let kinds: Vec<Number> = (columns.iter().flatten())
-        .filter_map(|column| match column.values {
-            PartValues::Numbers(kind, _) => Some(kind),
-            PartValues::Texts(_) | PartValues::Category(..) => None,
-        })
-        .collect();
-    let numbers = || cells.iter().map(|(part, row)| columns[*part].map_or(0, |c| c.number(*row)));
-    let cells = match kinds.first() {
-        Some(Number::I64) => Cells::I64(numbers().map(|n| n as i64).collect()),
-        Some(Number::U64) => Cells::U64(numbers().collect()),
-        Some(Number::U32) => Cells::U32(numbers().map(|n| n as u32).collect()),
-        Some(Number::U16) => Cells::U16(numbers().map(|n| n as u16).collect()),
-        Some(Number::U8) => Cells::U8(numbers().map(|n| n as u8).collect()),
-        Some(Number::F64) => Cells::F64(numbers().map(f64::from_bits).collect()),
-        None => {
-            Cells::Text(cells.iter().map(|(part, row)| columns[*part].map_or("", |c| c.text(*row))).collect())
-        }
-    };
-    Field { name, cells, valid: valid.contains(&false).then_some(valid) }
+    let number = columns.iter().flatten().find_map(|column| match column.values {
+        PartValues::Numbers(kind, _) => Some(kind),
+        PartValues::Texts(_) | PartValues::Category(..) => None,
+    });
+    let kind = number.map_or(Kind::Text, |number| match number {
+        Number::I64 => Kind::I64,
+        Number::U64 => Kind::U64,
+        Number::U32 => Kind::U32,
+        Number::U16 => Kind::U16,
+        Number::U8 => Kind::U8,
+        Number::F64 => Kind::F64,
+    });
+    let rows = Arc::clone(cells);
+    field(name, kind, move || {
+        let valid: Vec<bool> =
+            rows.iter().map(|(part, row)| columns[*part].is_some_and(|c| c.is_there(*row))).collect();
+        let cells = match number {
+            Some(number @ Number::I64) => {
+                Cells::I64(numbers(&columns, &rows, number, i64::from_le_bytes, |n| n as i64))
+            }
+            Some(number @ Number::U64) => {
+                Cells::U64(numbers(&columns, &rows, number, u64::from_le_bytes, |n| n))
+            }
+            Some(number @ Number::U32) => {
+                Cells::U32(numbers(&columns, &rows, number, u32::from_le_bytes, |n| n as u32))
+            }
+            Some(number @ Number::U16) => {
+                Cells::U16(numbers(&columns, &rows, number, u16::from_le_bytes, |n| n as u16))
+            }
+            Some(number @ Number::U8) => {
+                Cells::U8(numbers(&columns, &rows, number, u8::from_le_bytes, |n| n as u8))
+            }
+            Some(number @ Number::F64) => {
+                Cells::F64(numbers(&columns, &rows, number, f64::from_le_bytes, f64::from_bits))
+            }
+            None => Cells::Text(
+                rows.iter().map(|(part, row)| columns[*part].map_or("", |c| c.text(*row))).collect(),
+            ),
+        };
+        Filled { cells, valid: valid.contains(&false).then_some(valid) }
+    })
 }
 
-/// A column that has a value in each row.
-fn full<'a>(name: &'a str, cells: Cells<'a>) -> Field<'a> {
-    Field { name, cells, valid: None }
+/// The numbers in some rows: of columns of this kind as they lie there, of others, should there be any, by their bits.
+fn numbers<const WIDTH: usize, N>(
+    columns: &[Option<&PartColumn<'_>>],
+    rows: &[Place],
+    kind: Number,
+    read: impl Fn([u8; WIDTH]) -> N,
+    from_bits: impl Fn(u64) -> N,
+) -> Vec<N> {
+    let octets: Vec<Option<&[u8]>> =
+        columns.iter().map(|column| column.and_then(|c| c.numbers(kind))).collect();
+    let number = |(part, row): &Place| match octets[*part] {
+        Some(octets) => read(number_at(octets, *row)),
+        None => from_bits(columns[*part].map_or(0, |c| c.number(*row))),
+    };
+    rows.iter().map(number).collect()
+}
+
+/// A column.
+fn field<'a>(name: &'a str, kind: Kind, fill: impl Fn() -> Filled<'a> + Sync + 'a) -> Field<'a> {
+    Field { name, kind, fill: Box::new(fill), same_as: None }
+}
+
+/// A column that has a value in each of these rows.
+fn of_rows<'a>(
+    name: &'a str,
+    kind: Kind,
+    rows: &Rows,
+    cells: impl Fn(&[(Key, Place)]) -> Cells<'a> + Sync + 'a,
+) -> Field<'a> {
+    let rows = Arc::clone(rows);
+    field(name, kind, move || Filled { cells: cells(&rows), valid: None })
 }
 
 #[cfg(test)]
@@ -311,7 +429,8 @@ mod tests {
     }
 
     fn all(parts: &[&[u8]]) -> Result<BTreeMap<String, Vec<u8>>, Error> {
-        tables(parts, &axes(), &["runs", "flows", "pages", "rate"].map(str::to_owned))
+        let parts: Vec<Source<'_>> = parts.iter().map(|octets| Source::Octets(octets)).collect();
+        tables(&parts, &axes(), &["runs", "flows", "pages", "rate"].map(str::to_owned))
     }
 
     #[test]

@@ -1,16 +1,13 @@
-//! What a group of runs gave, as it lies in a file: a line of JSON, then blobs. `python/airloom/sweep/parts.py` reads and
-//! writes the same.
+//! Parts that are read: a line of JSON, then blobs. `python/airloom/sweep/parts.py` reads and writes the same.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use crate::columns::{Column, Values};
+use serde::Deserialize;
 
 /// Place and length of a blob behind the line.
-type Place = (usize, usize);
+pub(super) type Place = (usize, usize);
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct Head {
     /// Point and seed.
     runs: Vec<(i64, u64)>,
@@ -28,7 +25,7 @@ struct Head {
 /// Name, kind, values, the texts that values count, validity.
 type HeadColumn = (String, String, HeadValues, Option<Vec<String>>, Option<Place>);
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum HeadValues {
     Place(Place),
@@ -169,100 +166,20 @@ pub(super) enum Summaries<'a> {
 }
 
 impl Summaries<'_> {
+    /// What is the same only for values that are: either the number that all have, or where the numbers lie.
+    pub(super) fn sameness(self) -> (u64, usize) {
+        match self {
+            Summaries::All(value) => (value.to_bits(), 0),
+            Summaries::Each(octets) => (octets.as_ptr() as u64, octets.len()),
+        }
+    }
+
     pub(super) fn of(self, run: usize) -> f64 {
         match self {
             Summaries::All(value) => value,
-            Summaries::Each(octets) => f64::from_bits(number(octets, 8, run)),
+            Summaries::Each(octets) => f64::from_le_bytes(number_at(octets, run)),
         }
     }
-}
-
-/// What a group of runs gave, before it is a part.
-pub struct Made {
-    /// Point and seed of each run.
-    pub runs: Vec<(i64, u64)>,
-    /// How each run ended; `None` if there is an error.
-    pub outcomes: Vec<Option<&'static str>>,
-    /// Why there is no result.
-    pub errors: Vec<Option<String>>,
-    /// Identities of the runs.
-    pub run_ids: Vec<String>,
-    /// Observation point, nanoseconds of a span, octets in each span.
-    pub rates: Vec<Option<(String, u64, Vec<u64>)>>,
-    /// Names in the summaries.
-    pub keys: Vec<String>,
-    /// Run by run the value of each key; not-a-number where a run has no such value.
-    pub values: Vec<f64>,
-    /// Tables, whose first column is the number of the run.
-    pub tables: BTreeMap<&'static str, Vec<Column>>,
-}
-
-/// The octets of a part.
-pub fn part(made: Made) -> Vec<u8> {
-    let mut blobs = Vec::new();
-    let count = made.runs.len();
-    let values = (0..made.keys.len())
-        .map(|key| {
-            let own = made.values.iter().skip(key).step_by(made.keys.len().max(1)).take(count);
-            let first = own.clone().next().map_or(0, |v| v.to_bits());
-            if own.clone().all(|v| v.to_bits() == first) {
-                blob(&mut blobs, [first.to_le_bytes()])
-            } else {
-                blob(&mut blobs, own.map(|v| v.to_le_bytes()))
-            }
-        })
-        .collect();
-    let mut tables = BTreeMap::new();
-    for (name, columns) in made.tables {
-        let columns = columns.into_iter().map(|column| head_column(column, &mut blobs)).collect();
-        tables.insert(name.to_owned(), columns);
-    }
-    let head = Head {
-        runs: made.runs,
-        lost: false,
-        outcome: made.outcomes.into_iter().map(|o| o.map(str::to_owned)).collect(),
-        error: made.errors,
-        run_id: made.run_ids,
-        rate: made.rates,
-        keys: made.keys,
-        values,
-        tables,
-    };
-    let mut octets = serde_json::to_vec(&head).expect("texts and whole numbers are always JSON");
-    octets.push(b'\n');
-    octets.extend(blobs);
-    octets
-}
-
-/// Appends numbers; where they lie.
-fn blob<const WIDTH: usize>(blobs: &mut Vec<u8>, numbers: impl IntoIterator<Item = [u8; WIDTH]>) -> Place {
-    let at = blobs.len();
-    numbers.into_iter().for_each(|number| blobs.extend_from_slice(&number));
-    (at, blobs.len() - at)
-}
-
-fn head_column(column: Column, blobs: &mut Vec<u8>) -> HeadColumn {
-    let mut names = None;
-    macro_rules! numbers {
-        ($kind:expr, $values:expr) => {
-            ($kind, HeadValues::Place(blob(blobs, $values.into_iter().map(|n| n.to_le_bytes()))))
-        };
-    }
-    let (kind, values) = match column.values {
-        Values::I64(v) => numbers!("<i8", v),
-        Values::U64(v) => numbers!("<u8", v),
-        Values::U32(v) => numbers!("<u4", v),
-        Values::U16(v) => numbers!("<u2", v),
-        Values::U8(v) => numbers!("u1", v),
-        Values::F64(v) => numbers!("<f8", v),
-        Values::Category { codes, names: texts } => {
-            names = Some(texts);
-            numbers!("<u2", codes)
-        }
-        Values::Text(v) => ("text", HeadValues::Texts(v)),
-    };
-    let valid = column.valid.map(|valid| blob(blobs, valid.into_iter().map(|v| [u8::from(v)])));
-    (column.name.to_owned(), kind.to_owned(), values, names, valid)
 }
 
 /// All columns of a table are as long as its first, `run`, which names runs of the part.
@@ -313,6 +230,14 @@ impl<'a> PartColumn<'a> {
         self.valid.is_none_or(|valid| valid[row] != 0)
     }
 
+    /// The octets of the numbers, if they are of this kind.
+    pub(super) fn numbers(&self, kind: Number) -> Option<&'a [u8]> {
+        match &self.values {
+            PartValues::Numbers(own, octets) if *own == kind => Some(octets),
+            _ => None,
+        }
+    }
+
     /// The bits of a number; 0 for a text.
     pub(super) fn number(&self, row: usize) -> u64 {
         match &self.values {
@@ -332,6 +257,12 @@ impl<'a> PartColumn<'a> {
             PartValues::Numbers(..) => "",
         }
     }
+}
+
+/// The octets of the number with this index among numbers of that width.
+pub(super) fn number_at<const WIDTH: usize>(octets: &[u8], index: usize) -> [u8; WIDTH] {
+    let (numbers, _) = octets.as_chunks();
+    numbers[index]
 }
 
 /// The number in `width` octets at the place with this index.

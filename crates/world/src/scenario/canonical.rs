@@ -16,6 +16,24 @@ use super::schema::{Component, Destination, Host, Link, Run, Scenario, TimelineE
 /// Addresses of larger links are written only if they are not those of the rule.
 const ADDRESSES_SHOWN: usize = 16;
 
+/// All that makes two runs the same but for their seeds.
+pub struct Identity {
+    /// What stands before the seed, hashed.
+    begun: Sha256,
+    /// What stands between the two places of the seed.
+    between: String,
+    end: String,
+}
+
+impl Identity {
+    /// The [`run_id`](Scenario::run_id) with this seed.
+    pub fn run_id(&self, seed: u64) -> String {
+        let seed = seed.to_string();
+        let hash = self.begun.clone().chain_update(&seed).chain_update(&self.between).chain_update(&seed);
+        hash.chain_update(&self.end).finalize().iter().take(5).map(|octet| format!("{octet:02x}")).collect()
+    }
+}
+
 impl Scenario {
     /// The scenario as understood, as JSON that [`Document::read`](super::Document::read) reads back to an equal
     /// scenario. The same file, options and version always give the same text.
@@ -47,11 +65,11 @@ impl Scenario {
     /// Ten hexadecimal digits that follow from the scenario as understood, its seed, the version of the package and
     /// the clock (`virtual` or `real`): the same inputs are visibly the same.
     pub fn run_id(&self, clock: &str, version: &str) -> String {
-        self.run_ids(&[self.run.seed], clock, version).concat()
+        self.identity(clock, version).run_id(self.run.seed)
     }
 
-    /// The [`run_id`](Self::run_id) that the scenario would have with each of these seeds.
-    pub fn run_ids(&self, seeds: &[u64], clock: &str, version: &str) -> Vec<String> {
+    /// What the [`run_id`](Self::run_id) of this scenario follows from with any seed.
+    pub fn identity(&self, clock: &str, version: &str) -> Identity {
         // Only the seed differs: what stands before it is hashed once. No text of a scenario has a NUL character.
         const HERE: &str = "\0";
         let mut inputs = json!([self.to_json(), HERE, version, clock]);
@@ -61,12 +79,7 @@ impl Scenario {
         let (before, behind) = text.split_once(&mark).expect("the scenario has a seed");
         let (between, end) = behind.split_once(&mark).expect("and it stands beside the scenario again");
         let begun = Sha256::new().chain_update(before);
-        let id = |seed: &u64| {
-            let seed = seed.to_string();
-            let hash = begun.clone().chain_update(&seed).chain_update(between).chain_update(&seed);
-            hash.chain_update(end).finalize().iter().take(5).map(|octet| format!("{octet:02x}")).collect()
-        };
-        seeds.iter().map(id).collect()
+        Identity { begun, between: between.to_owned(), end: end.to_owned() }
     }
 
     fn host(&self, members: &[Host]) -> Value {

@@ -45,6 +45,7 @@ mod tests;
 mod timeline;
 mod tree;
 
+pub use canonical::Identity;
 pub use document::Document;
 pub use errors::ScenarioError;
 pub use json_schema::scenario_schema;
