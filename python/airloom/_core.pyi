@@ -173,7 +173,7 @@ def simulate_part(
     wanted: list[tuple[int, Scenario, list[int], int | None]], tables: list[str], budget_s: float
 ) -> Part: ...
 def sweep_tables(
-    parts: Sequence[bytes], axes: Sequence[tuple[str, Sequence[Any]]], tables: Sequence[str]
+    parts: Sequence[bytes | Path], axes: Sequence[tuple[str, Sequence[Any]]], tables: Sequence[str]
 ) -> dict[str, bytes]: ...
 def browse(settings: list[tuple[str, str]], seed: int, nagle: bool, timeout_s: float) -> str: ...
 def serve_http_cache(
@@ -215,11 +215,12 @@ def serve_wap_gateway(
 class Part:
     """What the runs of a task gave."""
 
-    octets: bytes
     runs: int
     failed: int
-    names: list[str]
     simulating_ns: int
+    def names(self) -> set[str]: ...
+    def octets(self) -> bytes: ...
+    def write(self, path: str) -> None: ...
 
 class WwpSession:
     """A connection of WWP over UDP."""

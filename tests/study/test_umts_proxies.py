@@ -178,6 +178,7 @@ def test_what_was_not_in_time_is_left_out(place: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_are_no_rows_is_said_in_one_line(place: Path, tmp_path: Path, text: str) -> None:
+    open_study("umts-proxies").computations  # noqa: B018 makes its packages importable
     from umts_proxies.measured import measured
 
     copy = tmp_path / "quick"

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from airloom._core import sweep_tables
+import airloom as al
+from airloom._core import simulate_part, sweep_tables
 from airloom.errors import UsageError
 from airloom.sweep import kept, parts
 from airloom.sweep.parts import Part
@@ -136,6 +137,44 @@ def test_finished_tables_taken_up_as_parts_give_the_same_octets(tmp_path: Path) 
         (tmp_path / f"{name}.parquet").write_bytes(file)
     again = kept.as_parts(tmp_path, names[1:], ["loss"])
     assert sweep_tables(again, [("loss", [0.5, 1.0])], names) == files
+
+
+def test_columns_that_lie_in_the_same_place_are_read_as_columns_of_their_own() -> None:
+    values = [1.0, float("nan"), 3.0]
+    one = made(1, ["again", "one", "other"], {})
+    head = parts.encode(one)[:-48].replace(b"[[0,16],[16,16],[32,16]]", b"[[0,16],[0,16],[16,16]]")
+    both = head + struct.pack("<4d", *values[:2], *values[1:])
+    rows = tables([both, parts.encode(made(5, ["one"], {}))], ("runs",))["runs"]
+    nothing = [None, None]
+    assert rows["again"].to_list() == [1.0, None, *nothing]
+    assert rows["one"].to_list() == [1.0, None, 0.0, 1.0]
+    assert rows["other"].to_list() == [None, 3.0, *nothing]
+
+
+def test_a_part_in_a_file_is_the_part_that_is_sent(tmp_path: Path) -> None:
+    scenario = al.load("umts-page")
+    done = simulate_part([(0, scenario._core, [1, 2, 3], 1)], ["pages", "flows"], 60.0)
+    parts.keep(str(tmp_path), done.write)
+    (path,) = tmp_path.iterdir()
+    assert path.read_bytes() == done.octets()
+    assert sweep_tables([path], [], ["runs", "rate"]) == sweep_tables([done.octets()], [], ["runs", "rate"])
+    back = parts.decode(done.octets())
+    assert back.names == done.names()
+    assert back.runs == [(0, 1), (0, 2), (0, 3)]
+    with pytest.raises(OSError, match="No such file or directory") as error:
+        sweep_tables([done.octets(), tmp_path / "none"], [], ["runs"])
+    assert error.value.filename == tmp_path / "none"
+
+
+def test_what_could_not_be_written_leaves_no_file(tmp_path: Path) -> None:
+    def half(path: str) -> None:
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left on device") as error:
+        parts.keep(str(tmp_path), half)
+    assert error.value.filename.startswith(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_part_that_cannot_become_rows_is_named() -> None:

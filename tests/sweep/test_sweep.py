@@ -153,8 +153,10 @@ def test_a_failed_run_keeps_its_error_and_its_seed(fetch: Scenario) -> None:
 @pytest.mark.parametrize("name", ["page_load_s", "bytes", "proto"])
 def test_an_axis_cannot_be_called_as_something_that_runs_measure(fetch: Scenario, name: str) -> None:
     said = f"^an axis cannot be called '{name}': runs measure something of that name; rename the axis$"
-    with pytest.raises(UsageError, match=said):
-        fetch.sweep({name: [{"label": 1, "set": {}}]}, seeds=[1]).run(out="s")
+    for _ in range(2):  # what the first one made is not taken for results by the second
+        with pytest.raises(UsageError, match=said):
+            fetch.sweep({name: [{"label": 1, "set": {}}]}, seeds=[1]).run(out="s")
+        assert list(Path("s/parts").iterdir()) == []
 
 
 def test_with_folders_each_run_can_be_opened_and_the_tables_are_the_same(

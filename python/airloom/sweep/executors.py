@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from airloom.errors import RunError, Unsupported, UsageError
@@ -26,11 +27,17 @@ class Place(NamedTuple):
     slots: Callable[[], int]
     #: For people: `2 processes`.
     name: str
+    #: After how many seconds the first tasks end: nobody knows yet how long a run takes.
+    first_s: float = 0.5
     #: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
     shortest_s: float = 0.5
     longest_s: float = 2.0
     #: What the very last tasks take at least, seconds.
     last_s: float = 0.5
+    #: Do the tasks find our files under the same names, so that they can write there?
+    shares_files: bool = False
+    #: Stops the tasks at once.
+    stop: Callable[[], None] = lambda: None
     #: Does each worker have a task waiting beside it? Else one waits for whoever is free first.
     queues: bool = False
 
@@ -43,12 +50,20 @@ def processes(workers: int | None, *, pinned: bool = False) -> Iterator[Place]:
     if pinned and count > cores:
         raise UsageError(f"{count} workers, but emulated runs never share a core and there are {cores}")
     pool = Processes(count, pinned=pinned)
+    stop = partial(pool.shutdown, cancel_futures=True)
     try:
-        # A task costs a process here less than a millisecond.
-        yield Place(pool, lambda: count, "1 process" if count == 1 else f"{count} processes", last_s=0.015)
+        yield Place(
+            pool,
+            lambda: count,
+            "1 process" if count == 1 else f"{count} processes",
+            first_s=0.02,
+            last_s=0.005,  # a task costs a process here less than a millisecond
+            shares_files=not pinned,
+            stop=stop,
+        )
     finally:
         # After a good end nothing is left to cancel; after Ctrl-C or an error nothing is to be waited for.
-        pool.shutdown(cancel_futures=True)
+        stop()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ Only where this process has one thread: a copy has that one alone, and locks tha
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import traceback
@@ -52,6 +53,15 @@ class Forked:
             if pid:
                 self._code = os.waitstatus_to_exitcode(status)
         return self._code
+
+
+def copies(count: int) -> list[Forked]:
+    """So many copies. Their garbage collectors leave alone what is there now: a page that is written to is copied."""
+    gc.freeze()
+    try:
+        return [Forked() for _ in range(count)]
+    finally:
+        gc.unfreeze()
 
 
 def can_fork() -> bool:

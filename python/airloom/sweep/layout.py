@@ -21,7 +21,6 @@ import fcntl
 import json
 import os
 import shutil
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -79,9 +78,8 @@ class SweepFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"{self.place}: another process is at this sweep; wait for it, or end it") from None
-            for left in (*self.place.glob("*.part"), *self.place.glob("parts/*.partial")):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-            (self.place / "parts").mkdir(exist_ok=True)
+            self.tidy()
+            self.parts.mkdir(exist_ok=True)
             self.write_json(MANIFEST, manifest)
             if manifest["folders"] or manifest["clock"] == "real":
                 # Here, not by the workers: a run that fails takes the folders it made away again, also from under
@@ -114,17 +112,19 @@ class SweepFolder:
         temporary.write_text(_readable(value), encoding="utf-8")
         temporary.rename(self.place / name)
 
+    @property
+    def parts(self) -> Path:
+        """Where the results of groups lie (`parts.keep`)."""
+        return self.place / "parts"
+
     def write_part(self, octets: bytes) -> None:
-        """Keeps what a group of runs gave (`parts`): a file that has its name once everything in it is written."""
-        name = uuid.uuid4().hex
-        partial = self.place / "parts" / f"{name}.partial"
-        try:
-            partial.write_bytes(octets)
-        except OSError as error:
-            error.filename = str(partial)  # `write` does not know it
-            partial.unlink(missing_ok=True)
-            raise
-        partial.rename(self.place / "parts" / name)
+        """Keeps what a group of runs gave."""
+        parts.keep(str(self.parts), lambda path: Path(path).write_bytes(octets))
+
+    def tidy(self) -> None:
+        """Takes away what was not written to its end. Nobody else may be writing."""
+        for left in (*self.place.glob("*.part"), *self.parts.glob(f"*{parts.PARTIAL}")):
+            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
     def done(self) -> dict[tuple[int, int], str]:
         """Status of each (point, seed) that is there already, from the finished table and from parts."""
@@ -135,9 +135,9 @@ class SweepFolder:
 
             rows = tables.read(table, ["point", "seed", "status"])
             found.update({(point, seed): status for point, seed, status in rows.iter_rows()})
-        for path, octets in self._parts().items():
+        for path in self._parts():
             try:
-                part = parts.decode(octets)
+                part = parts.decode(path.read_bytes())
             except UsageError as error:
                 raise UsageError(f"{path}: {error}; without this file its runs are made again") from None
             for run, status in zip(part.runs, part.statuses, strict=True):
@@ -164,10 +164,10 @@ class SweepFolder:
                 error.filename = str(temporary)  # `write` does not know it
                 raise
             temporary.rename(self.place / f"{name}.parquet")
-        shutil.rmtree(self.place / "parts")
+        shutil.rmtree(self.parts)
 
-    def _parts(self) -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in sorted(self.place.glob("parts/*"))}
+    def _parts(self) -> list[Path]:
+        return sorted(path for path in self.parts.glob("*") if path.suffix != parts.PARTIAL)
 
     def _gather(
         self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]
@@ -184,10 +184,10 @@ class SweepFolder:
             before = kept.as_parts(self.place, [name for name in names if name != "runs"], [a.key for a in axes])
         labels = [(axis.key, _labels(axis, [of_point[n] for of_point in points])) for n, axis in enumerate(axes)]
         try:
-            made = sweep_tables([*before, *found.values()], labels, names)
+            made = sweep_tables([*before, *found], labels, names)
         except ValueError as error:
             number, why = error.args
-            raise _unreadable([self.place / "runs.parquet"] * len(before) + list(found), number, why) from None
+            raise _unreadable([self.place / "runs.parquet"] * len(before) + found, number, why) from None
         return {name: made[name] for name in names if name in made}
 
 

@@ -6,15 +6,20 @@ writes such files, too, and makes the tables of them (`crates/record/src/sweep`)
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
 
 #: What is said of a file that is none.
 CANNOT = "a part cannot be read"
+
+#: How the names of files end that are not written yet.
+PARTIAL = ".partial"
 
 #: Lists with an entry per run.
 _LISTS = ("outcome", "error", "run_id", "rate")
@@ -105,6 +110,20 @@ def encode(one: Part) -> bytes:
     }
     text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
     return b"".join((text, b"\n", *blobs))
+
+
+def keep(folder: str, write: Callable[[str], object]) -> None:
+    """Keeps a part in a folder: `write` makes a file, which gets its name once everything in it is written."""
+    path = os.path.join(folder, os.urandom(16).hex())
+    partial = f"{path}{PARTIAL}"
+    try:
+        write(partial)
+    except OSError as error:
+        error.filename = partial  # `write` does not know it
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial)
+        raise
+    os.rename(partial, path)
 
 
 def decode(octets: bytes) -> Part:

@@ -20,7 +20,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
-from airloom.sweep.forked import Forked, can_fork
+from airloom.sweep.forked import Forked, can_fork, copies
 from airloom.sweep.worker import receive, send
 
 
@@ -37,7 +37,7 @@ class Processes(Executor):
         self._closed = False
         cores = sorted(os.sched_getaffinity(0)) if pinned else []
         # All copies are made before the first thread is. Emulated runs change much in a process: theirs are new ones.
-        forked = [Forked() if can_fork() and not pinned else None for _ in range(workers)]
+        forked = copies(workers) if can_fork() and not pinned else [None] * workers
         self._workers = [
             _Worker(self._tasks, cores[n % len(cores)] if cores else None, process) for n, process in enumerate(forked)
         ]

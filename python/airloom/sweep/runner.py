@@ -1,9 +1,9 @@
 """Carries out the runs of a sweep that are still missing: groups go out, parts come in, then the tables are made.
 
-A group is so large that it takes about `longest_s` of its place (`executors.Place`), by the measured time of the runs
-before it, and a worker begins no run long after that; towards the end groups are equal shares of what is left, of
-`shortest_s` or more, and the last ones get smaller and smaller, down to `last_s`, so that all workers end together.
-What a group left over goes out again.
+The first groups end after `first_s` of their place (`executors.Place`), however many runs that are. From then on a
+group is so large that it takes about `longest_s`, by the measured time of the runs before it, and a worker begins no
+run long after that; towards the end groups are equal shares of what is left, of `shortest_s` or more, and the last ones
+get smaller and smaller, down to `last_s`, so that all workers end together. What a group left over goes out again.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from airloom.sweep import parts
 from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.processes import WorkerDied
-from airloom.sweep.work import Group, Job, Made, Stale, work
+from airloom.sweep.work import Group, Job, Made, NameTaken, Stale, work
 
 if TYPE_CHECKING:
     import polars as pl
 
     from airloom.sweep.sweep import Sweep
 
-#: Runs of the first groups, whose time is not known yet.
-_FIRST = 8
+#: Runs of the first groups at most.
+_MOST_FIRST = 1000
+
+#: By what a group is smaller than a worker's share of all that is left, towards the end: 1 is a whole share, which a
+#: slow core makes too large; with 2 there are half as many groups again.
+_GUIDED = 1.5
 
 #: How often a run may take its worker with it before it counts as lost.
 _TRIES = 2
@@ -103,6 +107,7 @@ class Runner:
         self._sweep = sweep
         self._folder = folder
         self._place = place
+        self._keep_in = str(folder.parts.resolve()) if place.shares_files else None
         self._max_failures = max_failures
         self._progress = progress
         self._tries: dict[Key, int] = {}
@@ -152,16 +157,15 @@ class Runner:
             self._submit([alone.popleft()], flying)
         # More groups than there are workers: nobody waits for us.
         while todo and len(flying) < slots + (slots if self._place.queues else 1):
-            busy = sum(len(group.runs) > _FIRST for group in flying.values())
-            size = min(self._size(len(todo), slots, busy), len(todo))
+            size = min(self._size(len(todo), slots, len(flying)), len(todo))
             self._submit([todo.popleft() for _ in range(size)], flying)
 
     def _size(self, left: int, slots: int, flying: int) -> int:
-        """How many runs the next group has, with `flying` groups of more than the first ones' size under way."""
+        """How many runs the next group has, with `flying` groups under way."""
         if self._sweep.real_time:
             return 1
-        if self.times.runs == 0:
-            return _FIRST
+        if self.times.runs == 0:  # as many as there may be time for
+            return min(math.ceil(left / (2 * slots)), _MOST_FIRST)
         one = max(self.times.in_tasks / self.times.runs, 1e-6)
         if left * one > 2 * slots * self._place.longest_s:
             return max(round(self._place.longest_s / one), 1)
@@ -169,9 +173,9 @@ class Runner:
         groups = int(left * one / self._place.shortest_s)
         if groups > 2 * slots:
             return max(math.ceil(left / (groups - (groups + flying) % slots)), 1)
-        # The last ones: equal groups would not end together, since no two cores are equally fast for long. Each takes
-        # its share of half of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987).
-        return max(math.ceil(left / (2 * slots)), math.ceil(self._place.last_s / one), 1)
+        # The last ones: equal groups would not end together, since no two cores are equally fast for long. Each is
+        # somewhat smaller than its share of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987).
+        return max(math.ceil(left / (_GUIDED * slots)), math.ceil(self._place.last_s / one), 1)
 
     def _submit(self, keys: list[Key], flying: dict[Future[Made], Group]) -> None:
         seeds: dict[int, list[int]] = {}
@@ -185,7 +189,9 @@ class Runner:
             sweep.tables,
             sweep.seeds[0],
             # Half as much again as is aimed at: a guess that is far off costs no more than that.
-            budget_s=1.5 * self._place.longest_s,
+            budget_s=1.5 * self._place.longest_s if self.times.runs else self._place.first_s,
+            axes=tuple(axis.key for axis in sweep.axes),
+            keep_in=self._keep_in,
             folders=str(self._folder.place.resolve()) if sweep.folders or sweep.real_time else None,
             real_time=sweep.real_time,
             command=sweep.command,
@@ -198,6 +204,8 @@ class Runner:
         """Keeps what a group gave; the runs that are still to be made."""
         try:
             made = future.result()
+        except NameTaken as error:
+            raise UsageError(str(error)) from None
         except (Stale, AirloomError) as error:
             raise RunError(str(error)) from None
         except OSError:
@@ -206,11 +214,8 @@ class Runner:
             if not _worker_ended(error):
                 raise
             return self._blame(group, str(error) or type(error).__name__, alone)
-        if taken := {axis.key for axis in self._sweep.axes}.intersection(made.names):
-            raise UsageError(
-                f"an axis cannot be called {min(taken)!r}: runs measure something of that name; rename the axis"
-            )
-        self._folder.write_part(made.octets)
+        if made.octets is not None:
+            self._folder.write_part(made.octets)
         self._in_vain = 0
         self.times.take(made)
         runs = group.runs

@@ -183,16 +183,16 @@ class Sweep:
                     self._until(runner, until_ci, measure)
                 self._finish(folder, runner, where.name)
             except TooManyFailures:
+                where.stop()
                 self._finish(folder, runner, where.name)
                 raise
             except OSError as error:
                 # Parts that were written stay; only what was under way is made again.
-                why = f"{place}: {error.strerror or error}; {_kept(runner)}"
+                why = f"{place}: {error.strerror or error}; {_kept(runner, folder, where)}"
                 raise RunError(f"{why}: when that is mended, the same command goes on") from None
             except KeyboardInterrupt:
-                # Between a part's last octet and our counting it, too.
-                runner.done.update(run for run, status in folder.done().items() if status != "lost")
-                raise Interrupted(f"interrupted: {_kept(runner)}, the same command goes on with them") from None
+                kept = _kept(runner, folder, where)
+                raise Interrupted(f"interrupted: {kept}, the same command goes on with them") from None
         layout.give_back(place)
         # Not before the end: a table library takes longer to import than a thousand short runs.
         from airloom.sweep.results import SweepResults
@@ -237,5 +237,9 @@ class Sweep:
         return f"Sweep({self.name!r}, {len(self.points)} points x {len(self.seeds)} seeds)"
 
 
-def _kept(runner: Runner) -> str:
+def _kept(runner: Runner, folder: SweepFolder, where: executors.Place) -> str:
+    """How many runs a session leaves that is over: also those that were written, and not counted yet."""
+    where.stop()
+    folder.tidy()
+    runner.done.update(run for run, status in folder.done().items() if status != "lost")
     return f"{len(runner.done)} of {runner.total} runs are kept"

@@ -61,7 +61,7 @@ def _into(place: Path, one: Scenario) -> tuple[Results | None, str | None, int]:
 def _rate(variant: Variant, seed: int) -> Any:
     """The rate over time needs packets, which the folder need not keep: the first seed of a point is made once more."""
     one = simulate_part([(0, scenario(variant), [seed], seed)], [], float("inf"))
-    return parts.decode(one.octets).done["rate"][0]
+    return parts.decode(one.octets()).done["rate"][0]
 
 
 def _whole(variant: Variant) -> Scenario:

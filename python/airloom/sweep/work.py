@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,6 +39,10 @@ class Group(NamedTuple):
     rate_seed: int | None
     #: Seconds after which no further run is begun.
     budget_s: float
+    #: What the axes are called: nothing that runs measure may be called so.
+    axes: tuple[str, ...] = ()
+    #: Where the worker keeps the part itself, should it share our files; else it sends its octets.
+    keep_in: str | None = None
     #: Folder for whole run folders, if those are wanted.
     folders: str | None = None
     #: Run in real time, with this command in the first real host (or none).
@@ -53,14 +58,12 @@ class Group(NamedTuple):
 class Made(NamedTuple):
     """What the runs of a task gave."""
 
-    #: The part as it is kept (`parts`).
-    octets: bytes
+    #: The part as it is kept (`parts`); `None` if the worker kept it itself.
+    octets: bytes | None
     #: How many runs were made: the first ones of the group.
     runs: int
     #: How many of them did not come to their end.
     failed: int
-    #: Everything that they measure: columns of the tables.
-    names: list[str]
     #: Nanoseconds inside simulations, and of the whole task.
     simulating_ns: int
     task_ns: int
@@ -68,6 +71,10 @@ class Made(NamedTuple):
 
 class Stale(Exception):
     """The worker has another version of airloom."""
+
+
+class NameTaken(Exception):
+    """Runs measure something that is called as an axis is."""
 
 
 @lru_cache(maxsize=64)
@@ -90,14 +97,30 @@ def work(group: Group) -> Made:
 
         made = made_of(group, simulate_whole(group))
     else:
-        wanted = [(job.point, scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
-        part = simulate_part(wanted, list(group.tables), group.budget_s)
-        made = Made(part.octets, part.runs, part.failed, part.names, part.simulating_ns, 0)
+        made = _simulate(group)
     return made._replace(task_ns=time.perf_counter_ns() - start)
+
+
+def _simulate(group: Group) -> Made:
+    wanted = [(job.point, scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
+    part = simulate_part(wanted, list(group.tables), group.budget_s)
+    if group.axes:
+        _refuse_names(group, part.names())
+    if group.keep_in is not None:
+        parts.keep(group.keep_in, part.write)
+    octets = part.octets() if group.keep_in is None else None
+    return Made(octets, part.runs, part.failed, part.simulating_ns, 0)
 
 
 def made_of(group: Group, done: dict[str, Any]) -> Made:
     """What runs gave that were made one by one: the plain data of a part, and their `took_ns`."""
     part = parts.part(group.runs, done)
+    _refuse_names(group, part.names)
     failed = part.statuses.count("failed")
-    return Made(parts.encode(part), len(part.runs), failed, sorted(part.names), sum(done["took_ns"]), 0)
+    return Made(parts.encode(part), len(part.runs), failed, sum(done["took_ns"]), 0)
+
+
+def _refuse_names(group: Group, measured: Iterable[str]) -> None:
+    if taken := set(group.axes).intersection(measured):
+        name = min(taken)
+        raise NameTaken(f"an axis cannot be called {name!r}: runs measure something of that name; rename the axis")
