@@ -88,6 +88,7 @@ class _Worker(threading.Thread):
         self._tasks = tasks
         self._core = core
         self._killed = False
+        self._over = False
         self.process = process
         self.start()
 
@@ -95,10 +96,14 @@ class _Worker(threading.Thread):
         if self.process is None:
             with contextlib.suppress(OSError):  # the first task tries again, and says what is wrong
                 self.process = self._spawn()
-        while (task := self._tasks.get()) is not None:
-            future, call = task
-            if future.set_running_or_notify_cancel():
-                self._serve(future, call)
+        task = self._begin_next(wait=True)
+        while task is not None:
+            future, failure = task
+            answer = failure or self._answer()
+            # The process goes on before anybody hears of what it gave: people take their time.
+            task = self._begin_next(wait=False)
+            _settle(future, answer)
+            task = task or self._begin_next(wait=True)
         if self.process is not None:
             assert self.process.stdin is not None
             self.process.stdin.close()
@@ -109,7 +114,20 @@ class _Worker(threading.Thread):
         if self.process is not None:
             self.process.kill()
 
-    def _serve(self, future: Future[Any], call: bytes) -> None:
+    def _begin_next(self, *, wait: bool) -> tuple[Future[Any], WorkerDied | None] | None:
+        """Begins the next task: its future, and why it failed, if it did already. `None` if there is none."""
+        while not self._over:
+            try:
+                task = self._tasks.get(block=wait)
+            except queue.Empty:
+                break
+            if task is None:
+                self._over = True
+            elif task[0].set_running_or_notify_cancel():
+                return task[0], self._begin(task[1])
+        return None
+
+    def _begin(self, call: bytes) -> WorkerDied | None:
         try:
             # A process that died while idle harmed no task: it is replaced, and its end is not this task's.
             if self.process is not None and self.process.poll() is not None:
@@ -119,18 +137,21 @@ class _Worker(threading.Thread):
             if self.process is None:
                 self.process = self._spawn()
             assert self.process.stdin is not None
-            assert self.process.stdout is not None
             send(self.process.stdin, call)
-            is_good, value = pickle.loads(receive(self.process.stdout))
-        except (EOFError, OSError, WorkerDied) as error:
-            future.set_exception(WorkerDied(f"worker process ended: {self._reap() or error}"))
-        except BaseException as error:  # what a task returned could not be read: the task's failure, not ours
-            future.set_exception(error)
-        else:
-            if is_good:
-                future.set_result(value)
-            else:
-                future.set_exception(value)
+        except (OSError, WorkerDied) as error:
+            return self._died(error)
+        return None
+
+    def _answer(self) -> bytes | WorkerDied:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        try:
+            return receive(self.process.stdout)
+        except (EOFError, OSError) as error:
+            return self._died(error)
+
+    def _died(self, error: Exception) -> WorkerDied:
+        return WorkerDied(f"worker process ended: {self._reap() or error}")
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).parent.parent.parent)
@@ -153,3 +174,18 @@ class _Worker(threading.Thread):
                     pipe.close()
         code = process.wait()
         return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def _settle(future: Future[Any], answer: bytes | WorkerDied) -> None:
+    if isinstance(answer, WorkerDied):
+        future.set_exception(answer)
+        return
+    try:
+        is_good, value = pickle.loads(answer)
+    except BaseException as error:  # what a task returned could not be read: the task's failure, not ours
+        future.set_exception(error)
+        return
+    if is_good:
+        future.set_result(value)
+    else:
+        future.set_exception(value)

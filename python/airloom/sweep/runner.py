@@ -155,8 +155,10 @@ class Runner:
         self.times.slots = max(self.times.slots, slots)
         while alone and len(flying) < slots:
             self._submit([alone.popleft()], flying)
-        # More groups than there are workers: nobody waits for us.
-        while todo and len(flying) < slots + (slots if self._place.queues else 1):
+        # More groups than there are workers: nobody waits for us. But for the first ones: of those nobody knows how
+        # large they should be.
+        waiting = slots if self._place.queues else min(self.times.groups, 1)
+        while todo and len(flying) < slots + waiting:
             size = min(self._size(len(todo), slots, len(flying)), len(todo))
             self._submit([todo.popleft() for _ in range(size)], flying)
 

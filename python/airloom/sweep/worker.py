@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import struct
 import threading
-from queue import SimpleQueue
 from typing import IO
 
 _LENGTH = struct.Struct("<Q")
@@ -39,22 +39,15 @@ def serve() -> None:
     """The worker's side: calls what comes in on stdin and answers on stdout, until stdin closes."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a task prints is no answer
-    calls: SimpleQueue[bytes] = SimpleQueue()
-
-    def read() -> None:
-        asked = os.fdopen(0, "rb", closefd=False)  # not `sys.stdin`: a copy of a process has that one's buffer
-        try:
-            while True:
-                calls.put(receive(asked))
-        except EOFError:
-            # Nobody waits for the answer any more, also in the middle of a task.
-            os._exit(0)
-
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=_end_with_the_other_side, daemon=True).start()
     import airloom.sweep.work  # noqa: F401  # ready before the first call is there
 
+    calls = os.fdopen(0, "rb", closefd=False)  # not `sys.stdin`: a copy of a process has that one's buffer
     while True:
-        call = calls.get()
+        try:
+            call = receive(calls)
+        except EOFError:
+            os._exit(0)
         try:
             fn, args, kwargs = pickle.loads(call)
             answer = pickle.dumps((True, fn(*args, **kwargs)), protocol=5)
@@ -64,3 +57,11 @@ def serve() -> None:
             send(answers, answer)
         except OSError:
             os._exit(0)
+
+
+def _end_with_the_other_side() -> None:
+    """Ends this process once nobody can write to stdin any more, also in the middle of a task: nobody waits for it."""
+    poll = select.poll()
+    poll.register(0, 0)  # tells of a hang-up alone
+    poll.poll()
+    os._exit(0)
