@@ -149,8 +149,7 @@ fn again((octets, closed): &Chunk, column: &ColumnDescPtr) -> Result<Chunk> {
         .set_total_uncompressed_size(was.uncompressed_size())
         .set_num_values(was.num_values())
         .set_data_page_offset(was.data_page_offset())
-        .set_dictionary_page_offset(was.dictionary_page_offset())
-        .set_definition_level_histogram(was.definition_level_histogram().cloned());
+        .set_dictionary_page_offset(was.dictionary_page_offset());
     if let Some(pages) = was.page_encoding_stats() {
         metadata = metadata.set_page_encoding_stats(pages.clone());
     }

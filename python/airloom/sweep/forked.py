@@ -49,19 +49,26 @@ class Forked:
 
     def _look(self, how: int) -> int | None:
         if self._code is None:
-            pid, status = os.waitpid(self.pid, how)
-            if pid:
-                self._code = os.waitstatus_to_exitcode(status)
+            try:
+                pid, status = os.waitpid(self.pid, how)
+            except ChildProcessError:  # the program we are part of has no interest in its children (SIGCHLD)
+                self._code = 255
+            else:
+                if pid:
+                    self._code = os.waitstatus_to_exitcode(status)
         return self._code
 
 
 def copies(count: int) -> list[Forked]:
     """So many copies. Their garbage collectors leave alone what is there now: a page that is written to is copied."""
-    gc.freeze()
+    is_ours = gc.get_freeze_count() == 0
+    if is_ours:
+        gc.freeze()
     try:
         return [Forked() for _ in range(count)]
     finally:
-        gc.unfreeze()
+        if is_ours:
+            gc.unfreeze()
 
 
 def can_fork() -> bool:

@@ -138,9 +138,10 @@ class SweepFolder:
         for path in self._parts():
             try:
                 part = parts.decode(path.read_bytes())
-            except UsageError as error:
+                statuses = list(zip(part.runs, part.statuses, strict=True))
+            except (UsageError, ValueError) as error:
                 raise UsageError(f"{path}: {error}; without this file its runs are made again") from None
-            for run, status in zip(part.runs, part.statuses, strict=True):
+            for run, status in statuses:
                 if found.get(run, "lost") == "lost":
                     found[run] = status
         return found

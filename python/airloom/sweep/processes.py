@@ -100,9 +100,11 @@ class _Worker(threading.Thread):
         while task is not None:
             future, failure = task
             answer = failure or self._answer()
-            # The process goes on before anybody hears of what it gave: people take their time.
-            task = self._begin_next(wait=False)
-            _settle(future, answer)
+            try:
+                # The process goes on before anybody hears of what it gave: people take their time.
+                task = self._begin_next(wait=False)
+            finally:
+                _settle(future, answer)
             task = task or self._begin_next(wait=True)
         if self.process is not None:
             assert self.process.stdin is not None
@@ -111,8 +113,11 @@ class _Worker(threading.Thread):
 
     def kill(self) -> None:
         self._killed = True
-        if self.process is not None:
-            self.process.kill()
+        self.kill_process()
+
+    def kill_process(self) -> None:
+        if (process := self.process) is not None:
+            process.kill()
 
     def _begin_next(self, *, wait: bool) -> tuple[Future[Any], WorkerDied | None] | None:
         """Begins the next task: its future, and why it failed, if it did already. `None` if there is none."""
@@ -136,9 +141,11 @@ class _Worker(threading.Thread):
                 raise WorkerDied("stopped")
             if self.process is None:
                 self.process = self._spawn()
+                if self._killed:
+                    raise WorkerDied("stopped")
             assert self.process.stdin is not None
             send(self.process.stdin, call)
-        except (OSError, WorkerDied) as error:
+        except Exception as error:
             return self._died(error)
         return None
 
@@ -147,10 +154,12 @@ class _Worker(threading.Thread):
         assert self.process.stdout is not None
         try:
             return receive(self.process.stdout)
-        except (EOFError, OSError) as error:
+        except Exception as error:  # also an answer that our memory has no room for
             return self._died(error)
 
     def _died(self, error: Exception) -> WorkerDied:
+        if not isinstance(error, EOFError | OSError):
+            self.kill_process()
         return WorkerDied(f"worker process ended: {self._reap() or error}")
 
     def _spawn(self) -> subprocess.Popen[bytes]:

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airloom._core import __version__
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
     from airloom.sweep.sweep import Sweep
 
-#: Runs of the first groups at most.
+#: Runs of the first groups at most, and their points.
 _MOST_FIRST = 1000
+_MOST_FIRST_POINTS = 8
 
 #: By what a group is smaller than a worker's share of all that is left, towards the end: 1 is a whole share, which a
 #: slow core makes too large; with 2 there are half as many groups again.
@@ -67,7 +69,6 @@ class Times:
         """Starts the clock."""
         self.start = time.perf_counter()
         self.begun: float | None = None
-        self.ended = 0.0
         self.runs = 0
         self.groups = 0
         self.simulating = 0.0
@@ -80,7 +81,6 @@ class Times:
         self.groups += 1
         self.simulating += made.simulating_ns / 1e9
         self.in_tasks += made.task_ns / 1e9
-        self.ended = time.perf_counter()
 
     def entry(self) -> dict[str, Any]:
         """For `sessions.json`."""
@@ -160,7 +160,14 @@ class Runner:
         waiting = slots if self._place.queues else min(self.times.groups, 1)
         while todo and len(flying) < slots + waiting:
             size = min(self._size(len(todo), slots, len(flying)), len(todo))
-            self._submit([todo.popleft() for _ in range(size)], flying)
+            self._submit(self._taken(todo, size), flying)
+
+    def _taken(self, todo: deque[Key], size: int) -> list[Key]:
+        """The next runs. The first groups are of few points: reading a scenario may take as long as many runs."""
+        if self.times.runs:
+            return [todo.popleft() for _ in range(size)]
+        points = list(dict.fromkeys(point for point, _ in islice(todo, size)))[:_MOST_FIRST_POINTS]
+        return [todo.popleft() for _ in range(sum(point in points for point, _ in islice(todo, size)))]
 
     def _size(self, left: int, slots: int, flying: int) -> int:
         """How many runs the next group has, with `flying` groups under way."""

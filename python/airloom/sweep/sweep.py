@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -193,6 +193,9 @@ class Sweep:
             except KeyboardInterrupt:
                 kept = _kept(runner, folder, where)
                 raise Interrupted(f"interrupted: {kept}, the same command goes on with them") from None
+            except BaseException:
+                where.stop()  # nobody is to write into a folder that is not ours any more
+                raise
         layout.give_back(place)
         # Not before the end: a table library takes longer to import than a thousand short runs.
         from airloom.sweep.results import SweepResults
@@ -240,6 +243,7 @@ class Sweep:
 def _kept(runner: Runner, folder: SweepFolder, where: executors.Place) -> str:
     """How many runs a session leaves that is over: also those that were written, and not counted yet."""
     where.stop()
-    folder.tidy()
-    runner.done.update(run for run, status in folder.done().items() if status != "lost")
+    with suppress(OSError, UsageError):  # those that were counted stay true
+        folder.tidy()
+        runner.done.update(run for run, status in folder.done().items() if status != "lost")
     return f"{len(runner.done)} of {runner.total} runs are kept"

@@ -41,7 +41,7 @@ class Group(NamedTuple):
     budget_s: float
     #: What the axes are called: nothing that runs measure may be called so.
     axes: tuple[str, ...] = ()
-    #: Where the worker keeps the part itself, should it share our files; else it sends its octets.
+    #: Where the worker keeps the part itself, should it share our files; else, and with folders, it sends its octets.
     keep_in: str | None = None
     #: Folder for whole run folders, if those are wanted.
     folders: str | None = None

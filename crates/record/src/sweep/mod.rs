@@ -360,8 +360,15 @@ fn gathered<'a>(name: &'a str, of_part: &[Option<&'a [PartColumn<'a>]>], cells: 
             Some(number @ Number::F64) => {
                 Cells::F64(numbers(&columns, &rows, number, f64::from_le_bytes, f64::from_bits))
             }
+            // What stands where nothing is there differs from part to part.
             None => Cells::Text(
-                rows.iter().map(|(part, row)| columns[*part].map_or("", |c| c.text(*row))).collect(),
+                rows.iter()
+                    .zip(&valid)
+                    .map(|((part, row), is_there)| match columns[*part] {
+                        Some(column) if *is_there => column.text(*row),
+                        _ => "",
+                    })
+                    .collect(),
             ),
         };
         Filled { cells, valid: valid.contains(&false).then_some(valid) }
@@ -452,6 +459,34 @@ mod tests {
         assert_eq!(all(&[&other, &one]), expected);
         assert_eq!(all(&[&one, &one, &other]), expected, "what is there twice counts once");
         assert_ne!(all(&[&one]), expected);
+    }
+
+    #[test]
+    fn what_stands_where_nothing_is_does_not_show() {
+        // Rows of which each second says nothing: with the code of the first name, of another one, or of none.
+        let with = |names: &str, code: u8| {
+            let line = r#"{"runs":RUNS,"lost":false,"outcome":LIST,"error":LIST,"run_id":IDS,"rate":LIST,"keys":[],
+                "values":[],"tables":{"flows":[["run","<u4",[0,40],null,null],
+                ["proto","<u2",[40,20],NAMES,[60,10]]]}}"#;
+            let each = |one: &dyn Fn(usize) -> String| {
+                format!("[{}]", (0..10).map(one).collect::<Vec<_>>().join(","))
+            };
+            let line = line.replace("RUNS", &each(&|n| format!("[0,{n}]"))).replace("NAMES", names);
+            let line = line
+                .replace("LIST", &each(&|_| "null".to_owned()))
+                .replace("IDS", &each(&|_| "\"i\"".to_owned()));
+            let mut octets = line.replace("\n                ", "").into_bytes();
+            octets.push(b'\n');
+            (0..10u32).for_each(|run| octets.extend_from_slice(&run.to_le_bytes()));
+            (0..10u16).for_each(|n| {
+                octets.extend_from_slice(&[if n % 2 == 0 { u8::from(n > 5) } else { code }, 0])
+            });
+            octets.extend((0..10).map(|n| u8::from(n % 2 == 0)));
+            all(&[&octets]).unwrap()["flows"].clone()
+        };
+        let expected = with(r#"["a","b"]"#, 0);
+        assert_eq!(with(r#"["a","b","c"]"#, 2), expected);
+        assert_eq!(with(r#"["a","b"]"#, 9), expected);
     }
 
     #[test]
