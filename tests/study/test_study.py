@@ -16,6 +16,7 @@ from airloom.errors import UsageError
 from airloom.study import execute, names, open_study, outcome, text
 from airloom.study.outcome import Outcome, evaluate
 from airloom.sweep import parts
+from airloom.sweep.share import Share
 from airloom.sweep.work import Group, Made, made_of
 from tests.cli.shell import airloom
 from tests.report.browser import opened
@@ -276,7 +277,9 @@ def test_runs_in_real_time_that_were_too_late_do_not_count(
             "run_id": ["x"],
             "rate": [None],
         }
-        return made_of(group, {**done, **parts.summaries([{"simulated_s": float(seed)}]), "tables": {}})
+        share = Share(group)
+        assert [seeds for _, seeds in share.jobs()] == [(seed,)]
+        return made_of(group, share, {**done, **parts.summaries([{"simulated_s": float(seed)}]), "tables": {}})
 
     study = open_study(with_second_clock)
     sweeps = execute.planned(study, "full")

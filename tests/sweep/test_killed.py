@@ -130,11 +130,13 @@ def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
     # The worker of seed 13 kills itself, as one that runs out of memory would be killed.
     package = patched(
         "import airloom._core as c, os, signal\n"
-        "whole = c.simulate_part\n"
-        "def some(wanted, tables, budget):\n"
-        "    if any(13 in seeds for _, _, seeds, _ in wanted): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return whole(wanted, tables, budget)\n"
-        "c.simulate_part = some\n"
+        "class Some:\n"
+        "    def __init__(self, *how, whole=c.Series): self.whole = whole(*how)\n"
+        "    def part(self): return self.whole.part()\n"
+        "    def simulate(self, point, scenario, seeds, rate):\n"
+        "        if 13 in seeds: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return self.whole.simulate(point, scenario, seeds, rate)\n"
+        "c.Series = Some\n"
     )
     monkeypatch.setenv("PYTHONPATH", package)
     results = fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
@@ -183,15 +185,18 @@ def test_a_sweep_that_is_interrupted_keeps_what_it_has_and_leaves_no_worker(numb
     out = Path("stopped")
     words = ["sweep", "fetch.toml", "--vary", f"links.wire.loss={LOSSES}", "--seeds", SEEDS, "--out", str(out)]
     words += ["--set", "hosts.mobile.app.http-client.pages=[['/100kB']]"]
-    # Each worker comes to a run that does not end: else the sweep may be over before the signal is there.
+    # A task is over its time with its first run, and then each worker comes to a run that does not end: else the sweep
+    # may be over before the signal is there.
     package = patched(
         "import airloom._core as c, time\n"
-        "whole, calls = c.simulate_part, []\n"
-        "def some(wanted, tables, budget):\n"
-        "    calls.append(1)\n"
-        "    if len(calls) > 2: time.sleep(1000)\n"
-        "    return whole(wanted, tables, budget)\n"
-        "c.simulate_part = some\n"
+        "class Some:\n"
+        "    tasks = 0\n"
+        "    def __init__(self, *how, whole=c.Series): self.whole, Some.tasks = whole(*how), Some.tasks + 1\n"
+        "    def part(self): return self.whole.part()\n"
+        "    def simulate(self, *what):\n"
+        "        time.sleep(0.6 if Some.tasks == 1 else 1000)\n"
+        "        return self.whole.simulate(*what)\n"
+        "c.Series = Some\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "airloom", *words],

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import airloom as al
-from airloom._core import simulate_part, sweep_tables
+from airloom._core import Series, sweep_tables
 from airloom.errors import UsageError
 from airloom.sweep import kept, parts
 from airloom.sweep.parts import Part
@@ -153,7 +153,10 @@ def test_columns_that_lie_in_the_same_place_are_read_as_columns_of_their_own() -
 
 def test_a_part_in_a_file_is_the_part_that_is_sent(tmp_path: Path) -> None:
     scenario = al.load("umts-page")
-    done = simulate_part([(0, scenario._core, [1, 2, 3], 1)], ["pages", "flows"], 60.0)
+    series = Series(["pages", "flows"], 60.0)
+    assert series.simulate(0, scenario._core, [1, 2], 1)
+    assert series.simulate(0, scenario._core, [3], 1)
+    done = series.part()
     parts.keep(str(tmp_path), done.write)
     (path,) = tmp_path.iterdir()
     assert path.read_bytes() == done.octets()

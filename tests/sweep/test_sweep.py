@@ -190,18 +190,24 @@ def parquet(folder: Path) -> list[tuple[str, Path]]:
 def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     from airloom import _core
     from airloom.sweep import whole
+    from airloom.sweep.share import Share
     from airloom.sweep.work import Group, Job
 
     made: list[int] = []
 
-    def counted(wanted: list[tuple[int, _core.Scenario, list[int], int | None]], *rest: Any) -> _core.Part:
-        made.extend(seed for _, _, seeds, _ in wanted for seed in seeds)
-        return _core.simulate_part(wanted, *rest)
+    class Counted:
+        def __init__(self, *how: Any) -> None:
+            self.series = _core.Series(*how)
+            self.part = self.series.part
 
-    monkeypatch.setattr(whole, "simulate_part", counted)
+        def simulate(self, point: int, scenario: _core.Scenario, seeds: list[int], rate: int | None) -> bool:
+            made.extend(seeds)
+            return self.series.simulate(point, scenario, seeds, rate)
+
+    monkeypatch.setattr(whole, "Series", Counted)
     job = Job(0, fetch.sweep(seeds="1..4").variant(0), (1, 2, 3, 4))
     group = Group(al.__version__, (job,), ("pages",), 1, 60.0, folders=str(Path("s").resolve()))
-    assert whole.simulate_whole(group)["outcome"] == ["complete"] * 4
+    assert whole.simulate_whole(group, Share(group))["outcome"] == ["complete"] * 4
     assert made == [1], "only the first seed's rate over time takes packets, which the folder does not keep"
     assert sorted(p.name for p in Path("s/runs").iterdir()) == [f"point-0-seed-{n}" for n in (1, 2, 3, 4)]
 

@@ -39,7 +39,7 @@ import json, os, sys, time, types
 from pathlib import Path
 sys.modules["airloom.sweep.results"] = types.SimpleNamespace(SweepResults=Path)
 import airloom as al
-from airloom._core import simulate_part
+from airloom._core import Series
 scenario = al.load("fetch.toml")
 sweep = scenario.sweep(seeds=f"1..{sys.argv[1]}")
 before = os.times()
@@ -47,9 +47,10 @@ place = sweep.run(workers=2, out=sys.argv[2])
 after = os.times()
 session = json.loads((place / "sessions.json").read_text())[-1]
 spent, start = time.process_time(), time.perf_counter()
-done = simulate_part([(0, scenario._core, list(sweep.seeds), None)], [], float("inf"))
+series = Series([], float("inf"))
+series.simulate(0, scenario._core, sweep.seeds, None)
 spent, took = time.process_time() - spent, time.perf_counter() - start
-simulation = spent * done.simulating_ns / 1e9 / took
+simulation = spent * series.part().simulating_ns / 1e9 / took
 print(json.dumps({**session, "cpu_s": sum(after[:4]) - sum(before[:4]), "simulation_cpu_s": simulation}))
 """
 

@@ -24,16 +24,6 @@ use crate::virtual_time::Outcome;
 /// Into how many equal spans of time a rate over time is divided.
 const SPANS: usize = 24;
 
-/// One run that is wanted.
-pub struct Wanted<'s> {
-    /// The scenario; its own seed does not count.
-    pub scenario: &'s Scenario,
-    /// The seed of the run.
-    pub seed: u64,
-    /// Is its rate over time wanted too? Its packets are then recorded while it runs.
-    pub rate: bool,
-}
-
 /// One run that was made.
 pub struct Made {
     /// How it ended; or the sentence that says why there is no result.
@@ -137,48 +127,63 @@ impl Summaries {
     }
 }
 
-/// Makes the runs one after the other in virtual time and keeps those of their tables that are in `tables`. Neither
-/// captures nor packets tables are made, whatever the scenarios ask for. After `budget` of the wall clock no further run
-/// is begun, though the first one always is. `look` is called now and then and says whether to go on; a run that was
-/// stopped is not among the results.
-pub fn simulate<'s>(
-    wanted: impl IntoIterator<Item = Wanted<'s>>,
-    tables: &[&str],
+/// Makes runs one after the other in virtual time and keeps those of their tables that it was told to. Neither captures
+/// nor packets tables are made, whatever the scenarios ask for.
+pub struct Series {
+    begin: Clock,
     budget: Duration,
-    mut look: impl FnMut(Instant) -> bool,
-) -> Batch {
-    let begin = Clock::now();
-    let with_packets: Vec<&str> = tables.iter().copied().chain(["packets"]).collect();
-    let mut batch = Batch::default();
-    let mut recorder = Recorder::default();
-    let mut own: Option<(&Scenario, Scenario, Books)> = None;
-    // The last look of a run comes too late to stop it: the next one is then not begun.
-    let mut go_on = true;
-    for (number, one) in wanted.into_iter().enumerate() {
-        if !go_on || (number > 0 && begin.elapsed() >= budget) {
-            break;
-        }
-        // Most runs differ from the one before in their seed only.
-        let (_, scenario, books) = match &mut own {
-            Some(own) if std::ptr::eq(own.0, one.scenario) && !one.rate => own,
-            _ => {
-                run::name(one.scenario, &mut recorder.tables);
-                recorder.tables.keep_only(if one.rate { &with_packets } else { tables });
-                own.insert((one.scenario, one.scenario.clone(), Books::default()))
-            }
-        };
-        scenario.run.seed = one.seed;
+    tables: Vec<String>,
+    recorder: Recorder,
+    batch: Batch,
+    /// The scenario that runs are made of, and what they share.
+    of: Option<(Scenario, Books)>,
+    /// Is nobody against another run?
+    go_on: bool,
+}
+
+impl Series {
+    /// A series without runs so far that keeps these tables. After `budget` of the wall clock it begins no further run,
+    /// though the first one always.
+    pub fn new(tables: Vec<String>, budget: Duration) -> Series {
+        let (recorder, batch) = (Recorder::default(), Batch::default());
+        Series { begin: Clock::now(), budget, tables, recorder, batch, of: None, go_on: true }
+    }
+
+    /// From now on its runs are of this scenario, whose own seed does not count.
+    pub fn of(&mut self, scenario: &Scenario) {
+        let (mut scenario, tables) = (scenario.clone(), &self.tables);
         scenario.run.record.retain(|kind| {
-            matches!(kind, RecordKind::Congestion | RecordKind::Objects) && tables.contains(&kind.name())
+            matches!(kind, RecordKind::Congestion | RecordKind::Objects)
+                && tables.iter().any(|t| t == kind.name())
         });
-        if one.rate {
-            scenario.run.record.push(RecordKind::Packets);
-            scenario.run.points = Some(vec!["*.ip".to_owned()]);
+        run::name(&scenario, &mut self.recorder.tables);
+        keep_only(&mut self.recorder, tables, None);
+        self.of = Some((scenario, Books::default()));
+    }
+
+    /// Makes a run of the scenario, with its rate over time if that is wanted; says whether it did. `look` is called now
+    /// and then and says whether to go on; a run that was stopped is not among the results.
+    pub fn run(&mut self, seed: u64, rate: bool, mut look: impl FnMut(Instant) -> bool) -> bool {
+        if !self.go_on || (!self.batch.runs.is_empty() && self.begin.elapsed() >= self.budget) {
+            return false;
         }
+        let Some((scenario, books)) = &mut self.of else { return false };
+        let mut with_packets;
+        let scenario = if rate {
+            with_packets = scenario.clone();
+            with_packets.run.record.push(RecordKind::Packets);
+            with_packets.run.points = Some(vec!["*.ip".to_owned()]);
+            keep_only(&mut self.recorder, &self.tables, Some("packets"));
+            &mut with_packets
+        } else {
+            scenario
+        };
+        scenario.run.seed = seed;
         let start = Clock::now();
-        let outcome = run::carry_out(scenario, &mut recorder, |now| {
-            go_on = look(now);
-            go_on
+        // The last look of a run comes too late to stop it: the next one is then not begun.
+        let outcome = run::carry_out(scenario, &mut self.recorder, |now| {
+            self.go_on = look(now);
+            self.go_on
         });
         let outcome = outcome.map(|(outcome, world)| {
             world.summarise(books);
@@ -187,28 +192,38 @@ pub fn simulate<'s>(
         let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut made = Made { outcome: Err(String::new()), took_ns, rate: None };
         match outcome {
-            Ok(Outcome::Stopped) => break,
+            Ok(Outcome::Stopped) => return false,
             Ok(outcome) => {
                 made.outcome = Ok(outcome);
-                batch.summaries.push(books.names(), books.values());
-                recorder.tables.end_run(Some(number as u32));
+                self.batch.summaries.push(books.names(), books.values());
+                self.recorder.tables.end_run(Some(self.batch.runs.len() as u32));
             }
             Err(error) => {
                 made.outcome = Err(error.to_string());
-                batch.summaries.push(&Arc::default(), &[]);
-                recorder.tables.end_run(None);
+                self.batch.summaries.push(&Arc::default(), &[]);
+                self.recorder.tables.end_run(None);
             }
         }
-        if one.rate {
-            made.rate = rate(&recorder.tables.take_packets()).filter(|_| made.outcome.is_ok());
-            own = None;
+        if rate {
+            made.rate = self::rate(&self.recorder.tables.take_packets()).filter(|_| made.outcome.is_ok());
+            keep_only(&mut self.recorder, &self.tables, None);
         }
-        batch.runs.push(made);
+        self.batch.runs.push(made);
+        true
     }
-    batch.summaries.settle();
-    recorder.tables.keep_only(tables);
-    batch.tables = recorder.tables.into_columns_by_run();
-    batch
+
+    /// What its runs gave.
+    pub fn finish(mut self) -> Batch {
+        self.batch.summaries.settle();
+        keep_only(&mut self.recorder, &self.tables, None);
+        self.batch.tables = self.recorder.tables.into_columns_by_run();
+        self.batch
+    }
+}
+
+fn keep_only(recorder: &mut Recorder, tables: &[String], another: Option<&str>) {
+    let all: Vec<&str> = tables.iter().map(String::as_str).chain(another).collect();
+    recorder.tables.keep_only(&all);
 }
 
 /// The rate over time at the point that received most octets; `None` if nothing was received.
@@ -251,6 +266,23 @@ mod tests {
 
     use super::*;
 
+    /// A run for each seed, the first one with its rate over time.
+    fn series<'s>(
+        wanted: impl IntoIterator<Item = (&'s Scenario, u64)>,
+        tables: &[&str],
+        budget: Duration,
+        mut look: impl FnMut() -> bool,
+    ) -> Batch {
+        let mut series = Series::new(tables.iter().map(|name| (*name).to_owned()).collect(), budget);
+        for (number, (scenario, seed)) in wanted.into_iter().enumerate() {
+            series.of(scenario);
+            if !series.run(seed, number == 0, |_| look()) {
+                break;
+            }
+        }
+        series.finish()
+    }
+
     fn wire(extra: &str) -> Scenario {
         let text = format!(
             "path = [\"a\", \"wire\", \"b\"]\n\
@@ -263,8 +295,7 @@ mod tests {
     #[test]
     fn a_run_of_a_batch_gives_what_the_run_alone_gives() {
         let scenario = wire("loss = 0.05");
-        let wanted = (1..6).map(|seed| Wanted { scenario: &scenario, seed, rate: seed == 1 });
-        let batch = simulate(wanted, &["flows"], Duration::MAX, |_| true);
+        let batch = series((1..6).map(|seed| (&scenario, seed)), &["flows"], Duration::MAX, || true);
         assert_eq!(batch.runs.len(), 5);
         let mut flows = Vec::new();
         for ((seed, made), run) in (1..6).zip(&batch.runs).zip(0..) {
@@ -305,8 +336,7 @@ mod tests {
     #[test]
     fn the_rate_over_time_is_that_of_the_host_that_received_most() {
         let scenario = wire("");
-        let batch =
-            simulate([Wanted { scenario: &scenario, seed: 1, rate: true }], &[], Duration::MAX, |_| true);
+        let batch = series([(&scenario, 1)], &[], Duration::MAX, || true);
         let rate = batch.runs[0].rate.as_ref().unwrap();
         assert_eq!(rate.point, "a.wire.ip");
         assert_eq!(rate.octets.len(), SPANS);
@@ -320,8 +350,7 @@ mod tests {
         let mut late = wire("");
         late.run.limit = airloom_base::Duration::from_millis(1);
         let good = wire("");
-        let wanted = [&late, &good].map(|scenario| Wanted { scenario, seed: 1, rate: false });
-        let outcomes: Vec<_> = simulate(wanted, &[], Duration::MAX, |_| true)
+        let outcomes: Vec<_> = series([(&late, 1), (&good, 1)], &[], Duration::MAX, || true)
             .runs
             .into_iter()
             .map(|r| r.outcome.unwrap())
@@ -371,16 +400,16 @@ mod tests {
     #[test]
     fn without_any_time_one_run_is_made() {
         let scenario = wire("");
-        let wanted = (0..5).map(|seed| Wanted { scenario: &scenario, seed, rate: false });
-        assert_eq!(simulate(wanted, &[], Duration::ZERO, |_| true).runs.len(), 1);
+        let wanted = (0..5).map(|seed| (&scenario, seed));
+        assert_eq!(series(wanted, &[], Duration::ZERO, || true).runs.len(), 1);
     }
 
     #[test]
     fn a_batch_that_is_stopped_keeps_the_runs_it_finished() {
         let scenario = wire("");
         let mut looks = 0;
-        let wanted = (0..5).map(|_| Wanted { scenario: &scenario, seed: 1, rate: false });
-        let batch = simulate(wanted, &["flows"], Duration::MAX, |_| {
+        let wanted = (0..5).map(|_| (&scenario, 1));
+        let batch = series(wanted, &["flows"], Duration::MAX, || {
             looks += 1;
             looks < 3
         });

@@ -1,4 +1,4 @@
-//! `simulate_part`: many runs in one call, for the tasks of a sweep.
+//! `Series`: many runs one after the other, for the tasks of a sweep.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -6,10 +6,9 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use airloom_drive::batch::{self, Wanted};
+use airloom_drive::batch;
 use airloom_drive::virtual_time::Outcome;
 use airloom_record::sweep;
-use airloom_world::scenario::Identity;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -57,44 +56,70 @@ impl PyPart {
     }
 }
 
-/// The number of a point, its scenario, seeds, and the seed, if any, whose rate over time is wanted too.
-type Job = (i64, Py<PyScenario>, Vec<u64>, Option<u64>);
+/// Runs that are made one after the other, for one part.
+#[pyclass(name = "Series", module = "airloom._core")]
+pub struct PySeries {
+    series: batch::Series,
+    /// The scenario that the last runs were made of.
+    scenario: Option<Py<PyScenario>>,
+    runs: Vec<(i64, u64)>,
+    run_ids: Vec<String>,
+}
 
-/// Simulates each of `wanted`, one after the other: the number of a point, its scenario with seeds, and the seed, if any,
-/// whose rate over time is wanted too. After `budget_s` no further run is begun. `tables` names the tables to keep.
-#[pyfunction]
-pub fn simulate_part(
-    py: Python<'_>,
-    wanted: Vec<Job>,
-    tables: Vec<String>,
-    budget_s: f64,
-) -> PyResult<PyPart> {
-    let tables: Vec<&str> = tables.iter().map(String::as_str).collect();
-    let budget = Duration::try_from_secs_f64(budget_s).unwrap_or(Duration::MAX);
-    let mut watch = Watch::new(None, PATIENCE);
-    let made = py.detach(|| {
-        let each = wanted.iter().flat_map(|(_, scenario, seeds, rate)| {
-            let scenario = &scenario.get().scenario;
-            seeds.iter().map(move |seed| Wanted { scenario, seed: *seed, rate: *rate == Some(*seed) })
-        });
-        let made = batch::simulate(each, &tables, budget, |now| watch.look(now));
-        let runs = wanted.iter().flat_map(|(point, scenario, seeds, _)| {
-            seeds.iter().map(|seed| (*point, *seed, scenario.get().in_virtual_time()))
-        });
-        PyPart::new(made, runs)
-    });
-    if let Some(raised) = watch.raised {
-        return Err(raised);
+#[pymethods]
+impl PySeries {
+    /// A series without runs so far. `tables` names the tables to keep; after `budget_s` no further run is begun, though
+    /// the first one always is.
+    #[new]
+    fn new(tables: Vec<String>, budget_s: f64) -> PySeries {
+        let budget = Duration::try_from_secs_f64(budget_s).unwrap_or(Duration::MAX);
+        let series = batch::Series::new(tables, budget);
+        PySeries { series, scenario: None, runs: Vec::new(), run_ids: Vec::new() }
     }
-    Ok(made)
+
+    /// Simulates the scenario of the point with this number once with each of these seeds, as far as there is time;
+    /// says whether all runs were made. `rate_seed` is the seed, if any, whose rate over time is wanted too.
+    fn simulate(
+        &mut self,
+        py: Python<'_>,
+        point: i64,
+        scenario: Py<PyScenario>,
+        seeds: Vec<u64>,
+        rate_seed: Option<u64>,
+    ) -> PyResult<bool> {
+        let mut watch = Watch::new(None, PATIENCE);
+        let is_same = self.scenario.as_ref().is_some_and(|last| last.is(&scenario));
+        let all = py.detach(|| {
+            let of = scenario.get();
+            if !is_same {
+                self.series.of(&of.scenario);
+            }
+            let mut run =
+                |seed: &u64| self.series.run(*seed, rate_seed == Some(*seed), |now| watch.look(now));
+            let made = seeds.iter().position(|seed| !run(seed)).unwrap_or(seeds.len());
+            let identity = of.in_virtual_time();
+            self.runs.extend(seeds[..made].iter().map(|seed| (point, *seed)));
+            self.run_ids.extend(seeds[..made].iter().map(|seed| identity.run_id(*seed)));
+            made == seeds.len()
+        });
+        self.scenario = Some(scenario);
+        watch.raised.map_or(Ok(all), Err)
+    }
+
+    /// What its runs gave; it has none afterwards.
+    fn part(&mut self, py: Python<'_>) -> PyPart {
+        let over = batch::Series::new(Vec::new(), Duration::ZERO);
+        let series = std::mem::replace(&mut self.series, over);
+        let (runs, run_ids) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.run_ids));
+        self.scenario = None;
+        py.detach(|| PyPart::new(series.finish(), runs, run_ids))
+    }
 }
 
 impl PyPart {
-    /// The part of a batch: `runs` are all that were wanted, by point, seed and what else their identities follow from.
-    fn new<'a>(batch: batch::Batch, runs: impl Iterator<Item = (i64, u64, &'a Identity)>) -> PyPart {
+    /// The part of a batch: its runs by point and seed, and their identities.
+    fn new(batch: batch::Batch, runs: Vec<(i64, u64)>, run_ids: Vec<String>) -> PyPart {
         let count = batch.runs.len();
-        let (runs, run_ids) =
-            runs.take(count).map(|(point, seed, identity)| ((point, seed), identity.run_id(seed))).unzip();
         let simulating_ns = batch.runs.iter().map(|run| run.took_ns).sum();
         let failed = batch.runs.iter().filter(|run| run.outcome != Ok(Outcome::Complete)).count();
         let mut made = sweep::Made {

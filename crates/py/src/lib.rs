@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use crate::analyze::analyze_capture;
     #[pymodule_export]
-    use crate::batch::{PyPart, simulate_part};
+    use crate::batch::{PyPart, PySeries};
     #[pymodule_export]
     use crate::browse::browse;
     #[pymodule_export]

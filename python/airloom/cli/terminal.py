@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from airloom.sweep.runner import State
+    from airloom.sweep.times import State
 
 #: A progress bar appears only for what takes longer than this.
 _PATIENCE_S = 1.0

@@ -10,7 +10,7 @@ from airloom._core import capabilities
 from airloom.study import programs
 from airloom.study.folder import Study
 from airloom.sweep import Sweep
-from airloom.sweep.runner import State
+from airloom.sweep.times import State
 
 #: Told now and then how many runs of all are done.
 Progress = Callable[[int], None]

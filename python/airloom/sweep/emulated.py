@@ -17,26 +17,26 @@ from typing import Any
 from airloom._core import Scenario
 from airloom.sweep import parts
 from airloom.sweep.layout import run_folder
+from airloom.sweep.share import Share
 from airloom.sweep.work import Group, Variant
 
 
-def emulate_all(group: Group) -> dict[str, Any]:
-    """Emulates the runs of a group; the plain data of a part and `took_ns`, without tables of flows and the like."""
+def emulate_all(group: Group, share: Share) -> dict[str, Any]:
+    """Emulates runs of a group; the plain data of a part and `took_ns`, without tables of flows and the like."""
     done: dict[str, Any] = {name: [] for name in ("outcome", "error", "took_ns", "run_id", "rate")}
     summaries: list[dict[str, float]] = []
-    for job in group.jobs:
-        for seed in job.seeds:
-            assert group.folders is not None, "an emulated run has a folder"
-            with _core_alone():
-                start = time.perf_counter_ns()
-                error, summary = _emulate(job.variant, job.point, seed, group.command, Path(group.folders))
-                took = time.perf_counter_ns() - start
-            done["outcome"].append(None if error else "complete")
-            done["error"].append(error)
-            done["took_ns"].append(took)
-            done["run_id"].append(_run_id(job.variant, seed))
-            done["rate"].append(None)
-            summaries.append(summary)
+    for job, seed in share.runs():
+        assert group.folders is not None, "an emulated run has a folder"
+        with _core_alone():
+            start = time.perf_counter_ns()
+            error, summary = _emulate(job.variant, job.point, seed, group.command, Path(group.folders))
+            took = time.perf_counter_ns() - start
+        done["outcome"].append(None if error else "complete")
+        done["error"].append(error)
+        done["took_ns"].append(took)
+        done["run_id"].append(_run_id(job.variant, seed))
+        done["rate"].append(None)
+        summaries.append(summary)
     return {**done, **parts.summaries(summaries), "tables": {}}
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from airloom.errors import RunError, Unsupported, UsageError
+from airloom.sweep.claims import Claims
 from airloom.sweep.processes import Processes
 
 #: How long a Dask scheduler may take to answer, seconds.
@@ -27,15 +28,11 @@ class Place(NamedTuple):
     slots: Callable[[], int]
     #: For people: `2 processes`.
     name: str
-    #: After how many seconds the first tasks end: nobody knows yet how long a run takes.
-    first_s: float = 0.5
     #: What a task should take at least, unless nothing more is left to do, and at most, in seconds.
     shortest_s: float = 0.5
     longest_s: float = 2.0
-    #: What the very last tasks take at least, seconds.
-    last_s: float = 0.5
-    #: Do the tasks find our files under the same names, so that they can write there?
-    shares_files: bool = False
+    #: Where the tasks take runs themselves, if they are of this machine; they find our files too, then.
+    claims: Claims | None = None
     #: Stops the tasks at once.
     stop: Callable[[], None] = lambda: None
     #: Does each worker have a task waiting beside it? Else one waits for whoever is free first.
@@ -56,9 +53,7 @@ def processes(workers: int | None, *, pinned: bool = False) -> Iterator[Place]:
             pool,
             lambda: count,
             "1 process" if count == 1 else f"{count} processes",
-            first_s=0.02,
-            last_s=0.005,  # a task costs a process here less than a millisecond
-            shares_files=not pinned,
+            claims=pool.claims,
             stop=stop,
         )
     finally:
@@ -88,7 +83,7 @@ def on(address: str) -> Iterator[Place]:
         # A task costs Dask some milliseconds, and a way to the scheduler and back: longer tasks keep the one below a
         # hundredth, and a task that is there already when its worker is free hides the other.
         executor = client.get_executor(pure=False)
-        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, last_s=1.0, queues=True)
+        yield Place(executor, lambda: sum(client.nthreads().values()), address, shortest_s=1.0, queues=True)
     finally:
         client.close(timeout=2)
 

@@ -19,13 +19,13 @@ from airloom.sweep.worker import serve
 class Forked:
     """As much of `subprocess.Popen` as `Processes` needs."""
 
-    def __init__(self) -> None:
-        """Makes the copy; it serves until its pipe closes and never comes back from here."""
+    def __init__(self, keep: int) -> None:
+        """Makes the copy; it serves until its pipe closes and never comes back from here. It has descriptor `keep`."""
         calls, ours = os.pipe()
         theirs, answers = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _be_a_worker(calls, answers)
+            _be_a_worker(calls, answers, keep)
         os.close(calls)
         os.close(answers)
         self.stdin: IO[bytes] = os.fdopen(ours, "wb")
@@ -59,13 +59,16 @@ class Forked:
         return self._code
 
 
-def copies(count: int) -> list[Forked]:
-    """So many copies. Their garbage collectors leave alone what is there now: a page that is written to is copied."""
+def copies(count: int, keep: int) -> list[Forked]:
+    """So many copies that have descriptor `keep`.
+
+    Their garbage collectors leave alone what is there now: a page that is written to is copied.
+    """
     is_ours = gc.get_freeze_count() == 0
     if is_ours:
         gc.freeze()
     try:
-        return [Forked() for _ in range(count)]
+        return [Forked(keep) for _ in range(count)]
     finally:
         if is_ours:
             gc.unfreeze()
@@ -79,7 +82,7 @@ def can_fork() -> bool:
         return False
 
 
-def _be_a_worker(calls: int, answers: int) -> NoReturn:
+def _be_a_worker(calls: int, answers: int, keep: int) -> NoReturn:
     try:
         os.setsid()
         # As in a new process, which has no handlers yet.
@@ -88,7 +91,8 @@ def _be_a_worker(calls: int, answers: int) -> NoReturn:
         os.dup2(calls, 0)
         os.dup2(answers, 1)
         # Also those of other workers: as long as one copy is open, nobody sees that this process has ended.
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(3, keep)
+        os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))
         serve()
     except BaseException:
         traceback.print_exc()

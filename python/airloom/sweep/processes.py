@@ -20,6 +20,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
+from airloom.sweep.claims import Claims
 from airloom.sweep.forked import Forked, can_fork, copies
 from airloom.sweep.worker import receive, send
 
@@ -35,11 +36,14 @@ class Processes(Executor):
         """The processes start at once, and get ready while the caller does too. `pinned`: each to a core of its own."""
         self._tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
         self._closed = False
+        #: What the workers take runs from.
+        self.claims = Claims()
         cores = sorted(os.sched_getaffinity(0)) if pinned else []
         # All copies are made before the first thread is. Emulated runs change much in a process: theirs are new ones.
-        forked = copies(workers) if can_fork() and not pinned else [None] * workers
+        forked = copies(workers, self.claims.fd) if can_fork() and not pinned else [None] * workers
         self._workers = [
-            _Worker(self._tasks, cores[n % len(cores)] if cores else None, process) for n, process in enumerate(forked)
+            _Worker(self._tasks, self.claims.fd, cores[n % len(cores)] if cores else None, process)
+            for n, process in enumerate(forked)
         ]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -81,11 +85,13 @@ class _Worker(threading.Thread):
     def __init__(
         self,
         tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None],
+        keep: int,
         core: int | None,
         process: subprocess.Popen[bytes] | Forked | None,
     ) -> None:
         super().__init__(name="airloom-worker", daemon=True)
         self._tasks = tasks
+        self._keep = keep
         self._core = core
         self._killed = False
         self._over = False
@@ -166,7 +172,11 @@ class _Worker(threading.Thread):
         package = str(Path(__file__).parent.parent.parent)
         code = f"import sys; sys.path.insert(0, {package!r}); from airloom.sweep.worker import serve; serve()"
         process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=[self._keep],
         )
         if self._core is not None:
             os.sched_setaffinity(process.pid, {self._core})

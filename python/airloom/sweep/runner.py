@@ -1,27 +1,34 @@
 """Carries out the runs of a sweep that are still missing: groups go out, parts come in, then the tables are made.
 
-The first groups end after `first_s` of their place (`executors.Place`), however many runs that are. From then on a
-group is so large that it takes about `longest_s`, by the measured time of the runs before it, and a worker begins no
-run long after that; towards the end groups are equal shares of what is left, of `shortest_s` or more, and the last ones
-get smaller and smaller, down to `last_s`, so that all workers end together. What a group left over goes out again.
+Where the workers are of this machine, they share all runs and take them themselves (`claims`); a task ends after about
+`longest_s` of its place (`executors.Place`), so that what it made is kept.
+
+Elsewhere each task has a group of its own. The first ones end after half a second, however many runs that are. From
+then on a group is so large that it takes about `longest_s`, by the measured time of the runs before it, and a worker
+begins no run long after that; towards the end groups get smaller, down to `shortest_s`, so that all workers end
+together.
+
+What a task left over goes out again.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from airloom._core import __version__
 from airloom.errors import AirloomError, RunError, UsageError
 from airloom.sweep import parts
+from airloom.sweep.claims import Claims
 from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.processes import WorkerDied
+from airloom.sweep.share import Key, Shared, taken
+from airloom.sweep.times import Progress, State, Times
 from airloom.sweep.work import Group, Job, Made, NameTaken, Stale, work
 
 if TYPE_CHECKING:
@@ -29,72 +36,42 @@ if TYPE_CHECKING:
 
     from airloom.sweep.sweep import Sweep
 
-#: Runs of the first groups at most, and their points.
+#: Runs and points that workers share at once, at most: each task is told of all of them.
+_MOST_SHARED = 100_000
+_MOST_SHARED_POINTS = 1000
+
+#: Runs of the first groups at most, and their points: reading a scenario may take as long as many runs.
 _MOST_FIRST = 1000
 _MOST_FIRST_POINTS = 8
+
+#: After how many seconds the first tasks end: what they made is kept, and one knows how long a run takes.
+_FIRST_S = 0.5
 
 #: By what a group is smaller than a worker's share of all that is left, towards the end: 1 is a whole share, which a
 #: slow core makes too large; with 2 there are half as many groups again.
 _GUIDED = 1.5
 
-#: How often a run may take its worker with it before it counts as lost.
-_TRIES = 2
+#: How often a run may be under way when its worker dies, before it goes out alone, and before it counts as lost.
+_DEATHS_TOGETHER = 1
+_DEATHS = 4
 
 #: After so many tasks without a result one after the other, nothing is to be hoped for any more.
 _PATIENCE = 20
 
-#: (point, seed)
-Key = tuple[int, int]
+
+class _Pool:
+    """Runs that went out together, to one task or to several that share them."""
+
+    def __init__(self, group: Group, runs: list[Key]) -> None:
+        self.group = group
+        self.runs = runs
+        #: Tasks that are at them now.
+        self.tasks = 0
 
 
-class State(NamedTuple):
-    """How far a sweep is."""
-
-    done: int
-    total: int
-    failed: int
-    #: Runs per second of this session so far, and seconds until all are done at this rate; 0 if not known.
-    rate: float
-    left_s: float
-
-
-#: Called after every group.
-Progress = Callable[[State], None]
-
-
-class Times:
-    """What a session spent, in seconds; `share` is how much of the workers' time was inside simulations."""
-
-    def __init__(self) -> None:
-        """Starts the clock."""
-        self.start = time.perf_counter()
-        self.begun: float | None = None
-        self.runs = 0
-        self.groups = 0
-        self.simulating = 0.0
-        self.in_tasks = 0.0
-        self.slots = 1
-
-    def take(self, made: Made) -> None:
-        """Counts what a group took."""
-        self.runs += made.runs
-        self.groups += 1
-        self.simulating += made.simulating_ns / 1e9
-        self.in_tasks += made.task_ns / 1e9
-
-    def entry(self) -> dict[str, Any]:
-        """For `sessions.json`."""
-        wall = time.perf_counter() - self.start
-        return {
-            "runs": self.runs,
-            "groups": self.groups,
-            "workers": self.slots,
-            "wall_s": round(wall, 3),
-            "in_tasks_s": round(self.in_tasks, 3),
-            "simulating_s": round(self.simulating, 3),
-            "share_of_tasks": round(self.simulating / self.in_tasks, 4) if self.in_tasks else None,
-            "share_of_workers": round(self.simulating / (wall * self.slots), 4) if self.runs else None,
-        }
+class _Task(NamedTuple):
+    pool: _Pool
+    shared: Shared | None
 
 
 class Runner:
@@ -107,13 +84,17 @@ class Runner:
         self._sweep = sweep
         self._folder = folder
         self._place = place
-        self._keep_in = str(folder.parts.resolve()) if place.shares_files else None
+        self._keep_in = str(folder.parts.resolve()) if place.claims is not None else None
         self._max_failures = max_failures
         self._progress = progress
-        self._tries: dict[Key, int] = {}
-        #: First runs of groups whose worker died once. That says nothing of the run itself.
-        self._blamed: set[Key] = set()
+        #: How often a run was under way when its worker died: killed from outside, most likely, if it was once.
+        self._deaths: Counter[Key] = Counter()
         self._in_vain = 0
+        #: Runs that go out one by one, and all that did.
+        self._alone: deque[Key] = deque()
+        self._were_alone: set[Key] = set()
+        #: What the workers share now.
+        self._shared: _Pool | None = None
         self.total = 0
         self.done: set[Key] = set()
         self.failed = 0
@@ -127,16 +108,16 @@ class Runner:
         keys = [(point.number, seed) for point in self._sweep.points for seed in seeds]
         todo = deque(key for key in keys if key not in self.done)
         self.total = max(self.total, len(self.done) + len(todo))
-        alone: deque[Key] = deque()  # runs that ended their worker: they go out one by one
-        flying: dict[Future[Made], Group] = {}
+        flying: dict[Future[Made], _Task] = {}
         self._say()
         try:
-            while todo or alone or flying:
-                self._refill(todo, alone, flying)
+            while todo or self._alone or flying:
+                self._refill(todo, flying)
                 finished, _ = wait(flying, timeout=5, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    group = flying.pop(future)
-                    todo.extendleft(reversed(self._take(future, group, alone)))
+                    task = flying.pop(future)
+                    self._take(future, task)
+                    todo.extendleft(reversed(self._left_over(task.pool)))
                 self._say()
                 self._give_up_if_too_many_failed()
         finally:
@@ -150,24 +131,29 @@ class Runner:
         found = self._folder.runs(self._sweep.axes, self._sweep.labels)
         return found.filter((pl.col("status") == "ok") & pl.col("seed").is_in(list(seeds)))
 
-    def _refill(self, todo: deque[Key], alone: deque[Key], flying: dict[Future[Made], Group]) -> None:
+    def _refill(self, todo: deque[Key], flying: dict[Future[Made], _Task]) -> None:
         slots = max(self._place.slots(), 1)
         self.times.slots = max(self.times.slots, slots)
-        while alone and len(flying) < slots:
-            self._submit([alone.popleft()], flying)
+        while self._alone and len(flying) < slots:
+            self._submit(self._pool([self._alone.popleft()]), flying)
+        if self._place.claims is not None:
+            self._share(self._place.claims, todo, slots, flying)
+            return
         # More groups than there are workers: nobody waits for us. But for the first ones: of those nobody knows how
         # large they should be.
         waiting = slots if self._place.queues else min(self.times.groups, 1)
         while todo and len(flying) < slots + waiting:
             size = min(self._size(len(todo), slots, len(flying)), len(todo))
-            self._submit(self._taken(todo, size), flying)
+            most_points = size if self.times.runs else _MOST_FIRST_POINTS
+            self._submit(self._pool(_next(todo, size, most_points)), flying)
 
-    def _taken(self, todo: deque[Key], size: int) -> list[Key]:
-        """The next runs. The first groups are of few points: reading a scenario may take as long as many runs."""
-        if self.times.runs:
-            return [todo.popleft() for _ in range(size)]
-        points = list(dict.fromkeys(point for point, _ in islice(todo, size)))[:_MOST_FIRST_POINTS]
-        return [todo.popleft() for _ in range(sum(point in points for point, _ in islice(todo, size)))]
+    def _share(self, claims: Claims, todo: deque[Key], slots: int, flying: dict[Future[Made], _Task]) -> None:
+        if self._shared is None and todo:
+            claims.clear()
+            self._shared = self._pool(_next(todo, _MOST_SHARED, _MOST_SHARED_POINTS))
+        while self._shared is not None and len(claims) < len(self._shared.runs) and len(flying) < slots:
+            number = self.times.tasks
+            self._submit(self._shared, flying, Shared(claims.fd, number, slots))
 
     def _size(self, left: int, slots: int, flying: int) -> int:
         """How many runs the next group has, with `flying` groups under way."""
@@ -184,33 +170,46 @@ class Runner:
             return max(math.ceil(left / (groups - (groups + flying) % slots)), 1)
         # The last ones: equal groups would not end together, since no two cores are equally fast for long. Each is
         # somewhat smaller than its share of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987).
-        return max(math.ceil(left / (_GUIDED * slots)), math.ceil(self._place.last_s / one), 1)
+        return max(math.ceil(left / (_GUIDED * slots)), math.ceil(self._place.shortest_s / one), 1)
 
-    def _submit(self, keys: list[Key], flying: dict[Future[Made], Group]) -> None:
+    def _pool(self, runs: list[Key]) -> _Pool:
         seeds: dict[int, list[int]] = {}
-        for point, seed in keys:
+        for point, seed in runs:
             seeds.setdefault(point, []).append(seed)
         sweep = self._sweep
-        jobs = tuple(Job(point, sweep.variant(point), tuple(of_point)) for point, of_point in seeds.items())
         group = Group(
             __version__,
-            jobs,
+            tuple(Job(point, sweep.variant(point), tuple(of_point)) for point, of_point in seeds.items()),
             sweep.tables,
             sweep.seeds[0],
-            # Half as much again as is aimed at: a guess that is far off costs no more than that.
-            budget_s=1.5 * self._place.longest_s if self.times.runs else self._place.first_s,
+            budget_s=0,
             axes=tuple(axis.key for axis in sweep.axes),
             keep_in=self._keep_in,
             folders=str(self._folder.place.resolve()) if sweep.folders or sweep.real_time else None,
             real_time=sweep.real_time,
             command=sweep.command,
         )
+        return _Pool(group, group.runs)
+
+    def _submit(self, pool: _Pool, flying: dict[Future[Made], _Task], shared: Shared | None = None) -> None:
+        group = pool.group._replace(budget_s=self._budget_s(shared is not None), shared=shared)
         if self.times.begun is None:
             self.times.begun = time.perf_counter()
-        flying[self._place.executor.submit(work, group)] = group
+        flying[self._place.executor.submit(work, group)] = _Task(pool, shared)
+        self.times.tasks += 1
+        pool.tasks += 1
 
-    def _take(self, future: Future[Made], group: Group, alone: deque[Key]) -> list[Key]:
-        """Keeps what a group gave; the runs that are still to be made."""
+    def _budget_s(self, is_shared: bool) -> float:
+        if self._sweep.real_time:
+            return 0
+        if self.times.tasks < self.times.slots:
+            return _FIRST_S
+        # A group of its own: half as much again as is aimed at. A guess that is far off costs no more than that.
+        return self._place.longest_s * (1 if is_shared else 1.5)
+
+    def _take(self, future: Future[Made], task: _Task) -> None:
+        """Keeps what a task gave."""
+        task.pool.tasks -= 1
         try:
             made = future.result()
         except NameTaken as error:
@@ -222,36 +221,44 @@ class Runner:
         except Exception as error:
             if not _worker_ended(error):
                 raise
-            return self._blame(group, str(error) or type(error).__name__, alone)
+            self._blame(task, str(error) or type(error).__name__)
+            return
         if made.octets is not None:
             self._folder.write_part(made.octets)
         self._in_vain = 0
         self.times.take(made)
-        runs = group.runs
-        self.done.update(runs[: made.runs])
+        self.done.update(taken(task.pool.runs, made.taken)[: made.runs])
         self.failed += made.failed
-        return runs[made.runs :]
 
-    def _blame(self, group: Group, why: str, alone: deque[Key]) -> list[Key]:
-        """A group whose worker died: its runs go out again one by one, and one that does it again is lost."""
+    def _left_over(self, pool: _Pool) -> list[Key]:
+        """The runs of a pool that are to go out again, once nobody is at them any more."""
+        if pool.tasks > 0:
+            return []
+        if pool is self._shared:
+            assert self._place.claims is not None
+            if len(self._place.claims) < len(pool.runs):
+                return []
+            self._shared = None
+        return [run for run in pool.runs if run not in self.done and run not in self._were_alone]
+
+    def _blame(self, task: _Task, why: str) -> None:
+        """A task whose worker died: the runs that may be the reason go out one by one if it happens again."""
         self._in_vain += 1
         if self._in_vain > _PATIENCE + self.times.slots:
             raise RunError(f"task after task failed, the last one so: {why}; {len(self.done)} runs are kept")
-        if len(group.runs) > 1:
-            if group.runs[0] not in self._blamed:  # killed from outside, most likely
-                self._blamed.add(group.runs[0])
-                return group.runs
-            alone.extend(group.runs)
-            return []
-        key = group.runs[0]
-        self._tries[key] = self._tries.get(key, 0) + 1
-        if self._tries[key] <= _TRIES:
-            alone.append(key)
-            return []
-        self._folder.write_part(parts.encode(parts.lost(group.runs, why)))
-        self.done.add(key)
-        self.failed += 1
-        return []
+        runs = task.pool.runs
+        if task.shared is not None:
+            assert self._place.claims is not None
+            runs = [runs[n] for n in self._place.claims.last_of(task.shared.task) if n < len(runs)]
+        for run in runs:
+            self._deaths[run] += 1
+            if self._deaths[run] > _DEATHS and runs == [run]:
+                self._folder.write_part(parts.encode(parts.lost(runs, why)))
+                self.done.add(run)
+                self.failed += 1
+            elif self._deaths[run] > _DEATHS_TOGETHER:
+                self._alone.append(run)
+                self._were_alone.add(run)
 
     def _give_up_if_too_many_failed(self) -> None:
         if self._max_failures is not None and self.failed > self._max_failures:
@@ -273,6 +280,18 @@ def _worker_ended(error: Exception) -> bool:
     if isinstance(error, WorkerDied | BrokenExecutor | CancelledError):
         return True
     return type(error).__name__ in ("KilledWorker", "FutureCancelledError")  # Dask's, which may not be installed
+
+
+def _next(todo: deque[Key], most: int, most_points: int) -> list[Key]:
+    """Takes out the next runs, and no more than `most`, of no more than so many points."""
+    points: set[int] = set()
+    found: list[Key] = []
+    while todo and len(found) < most:
+        points.add(todo[0][0])
+        if len(points) > most_points:
+            break
+        found.append(todo.popleft())
+    return found
 
 
 class TooManyFailures(RunError):

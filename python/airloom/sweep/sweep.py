@@ -24,7 +24,8 @@ from airloom.sweep.work import Variant
 
 if TYPE_CHECKING:
     from airloom.sweep.results import SweepResults
-    from airloom.sweep.runner import Progress, Runner
+    from airloom.sweep.runner import Runner
+    from airloom.sweep.times import Progress
 
 #: Tables that can be kept of every run besides the summary; packets are too many: ask for folders.
 TABLES = ("pages", "objects", "flows", "states", "congestion")

@@ -8,38 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from airloom._core import Column, DriveError, Results, simulate_part
+from airloom._core import Column, DriveError, Results, Series
 from airloom.folder import Folder
 from airloom.run import save
 from airloom.scenario import Scenario
 from airloom.sweep import parts
 from airloom.sweep.layout import run_folder
+from airloom.sweep.share import Share
 from airloom.sweep.work import Group, Variant, scenario
 
 
-def simulate_whole(group: Group) -> dict[str, Any]:
-    """Makes the runs of a group, each with its folder. The plain data of a part, and `took_ns`."""
+def simulate_whole(group: Group, share: Share) -> dict[str, Any]:
+    """Makes runs of a group, each with its folder. The plain data of a part, and `took_ns`."""
     assert group.folders is not None, "asked for folders"
     done: dict[str, Any] = {name: [] for name in ("outcome", "error", "took_ns", "run_id", "rate")}
     summaries: list[dict[str, float]] = []
     piles: dict[str, list[tuple[int, list[Column]]]] = {name: [] for name in group.tables}
-    begin = time.perf_counter()
-    for job in group.jobs:
-        understood = _whole(job.variant)
-        for seed in job.seeds:
-            if summaries and time.perf_counter() - begin >= group.budget_s:
-                break
-            one = understood.with_seed(seed)
-            results, error, took_ns = _into(run_folder(Path(group.folders), job.point, seed), one)
-            done["took_ns"].append(took_ns)
-            done["outcome"].append(results.outcome if results else None)
-            done["error"].append(error)
-            done["run_id"].append(one.run_id("virtual"))
-            done["rate"].append(_rate(job.variant, seed) if results and seed == group.rate_seed else None)
-            for name, pile in piles.items():
-                if results and name in results.tables:
-                    pile.append((len(summaries), results.tables[name]))
-            summaries.append(results.summary if results else {})
+    for job, seed in share.runs():
+        one = _whole(job.variant).with_seed(seed)
+        results, error, took_ns = _into(run_folder(Path(group.folders), job.point, seed), one)
+        done["took_ns"].append(took_ns)
+        done["outcome"].append(results.outcome if results else None)
+        done["error"].append(error)
+        done["run_id"].append(one.run_id("virtual"))
+        done["rate"].append(_rate(job.variant, seed) if results and seed == group.rate_seed else None)
+        for name, pile in piles.items():
+            if results and name in results.tables:
+                pile.append((len(summaries), results.tables[name]))
+        summaries.append(results.summary if results else {})
     tables = {name: _piled(pile) for name, pile in piles.items() if pile}
     return {**done, **parts.summaries(summaries), "tables": tables}
 
@@ -60,8 +56,9 @@ def _into(place: Path, one: Scenario) -> tuple[Results | None, str | None, int]:
 
 def _rate(variant: Variant, seed: int) -> Any:
     """The rate over time needs packets, which the folder need not keep: the first seed of a point is made once more."""
-    one = simulate_part([(0, scenario(variant), [seed], seed)], [], float("inf"))
-    return parts.decode(one.octets()).done["rate"][0]
+    series = Series([], 0)
+    series.simulate(0, scenario(variant), [seed], seed)
+    return parts.decode(series.part().octets()).done["rate"][0]
 
 
 def _whole(variant: Variant) -> Scenario:

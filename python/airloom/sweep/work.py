@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from airloom._core import Scenario, __version__, simulate_part
+from airloom._core import Scenario, Series, __version__
 from airloom.sweep import parts
+from airloom.sweep.share import Key, Share, Shared
 
 
 class Variant(NamedTuple):
@@ -29,7 +30,7 @@ class Job(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The runs of one task."""
+    """Runs for a task, or for several that share them."""
 
     version: str
     jobs: tuple[Job, ...]
@@ -37,8 +38,10 @@ class Group(NamedTuple):
     tables: tuple[str, ...]
     #: The seed whose rate over time is wanted.
     rate_seed: int | None
-    #: Seconds after which no further run is begun.
+    #: Seconds after which a task begins no further run.
     budget_s: float
+    #: How several tasks share these runs; `None`: they are one task's.
+    shared: Shared | None = None
     #: What the axes are called: nothing that runs measure may be called so.
     axes: tuple[str, ...] = ()
     #: Where the worker keeps the part itself, should it share our files; else, and with folders, it sends its octets.
@@ -50,7 +53,7 @@ class Group(NamedTuple):
     command: tuple[str, ...] | None = None
 
     @property
-    def runs(self) -> list[tuple[int, int]]:
+    def runs(self) -> list[Key]:
         """(point, seed) of each run, in order."""
         return [(job.point, seed) for job in self.jobs for seed in job.seeds]
 
@@ -60,7 +63,9 @@ class Made(NamedTuple):
 
     #: The part as it is kept (`parts`); `None` if the worker kept it itself.
     octets: bytes | None
-    #: How many runs were made: the first ones of the group.
+    #: First run and number of those of the group that are the task's, in its order.
+    taken: list[tuple[int, int]]
+    #: How many of them were made: the first ones.
     runs: int
     #: How many of them did not come to their end.
     failed: int
@@ -88,36 +93,41 @@ def work(group: Group) -> Made:
     if group.version != __version__:
         raise Stale(f"a worker has airloom {__version__}, this is {group.version}: install the same version there")
     start = time.perf_counter_ns()
+    share = Share(group)
     if group.real_time:
         from airloom.sweep.emulated import emulate_all
 
-        made = made_of(group, emulate_all(group))
+        made = made_of(group, share, emulate_all(group, share))
     elif group.folders is not None:
         from airloom.sweep.whole import simulate_whole
 
-        made = made_of(group, simulate_whole(group))
+        made = made_of(group, share, simulate_whole(group, share))
     else:
-        made = _simulate(group)
+        made = _simulate(group, share)
     return made._replace(task_ns=time.perf_counter_ns() - start)
 
 
-def _simulate(group: Group) -> Made:
-    wanted = [(job.point, scenario(job.variant), list(job.seeds), group.rate_seed) for job in group.jobs]
-    part = simulate_part(wanted, list(group.tables), group.budget_s)
+def _simulate(group: Group, share: Share) -> Made:
+    series = Series(group.tables, group.budget_s)
+    for job, seeds in share.jobs():
+        if not series.simulate(job.point, scenario(job.variant), seeds, group.rate_seed):
+            break
+    part = series.part()
     if group.axes:
         _refuse_names(group, part.names())
-    if group.keep_in is not None:
+    if group.keep_in is not None and part.runs:
         parts.keep(group.keep_in, part.write)
     octets = part.octets() if group.keep_in is None else None
-    return Made(octets, part.runs, part.failed, part.simulating_ns, 0)
+    return Made(octets, share.taken, part.runs, part.failed, part.simulating_ns, 0)
 
 
-def made_of(group: Group, done: dict[str, Any]) -> Made:
+def made_of(group: Group, share: Share, done: dict[str, Any]) -> Made:
     """What runs gave that were made one by one: the plain data of a part, and their `took_ns`."""
-    part = parts.part(group.runs, done)
+    part = parts.part(share.keys(), done)
     _refuse_names(group, part.names)
     failed = part.statuses.count("failed")
-    return Made(parts.encode(part), len(part.runs), failed, sum(done["took_ns"]), 0)
+    octets = parts.encode(part) if part.runs else None
+    return Made(octets, share.taken, len(part.runs), failed, sum(done["took_ns"]), 0)
 
 
 def _refuse_names(group: Group, measured: Iterable[str]) -> None:
