@@ -98,8 +98,7 @@ impl Summaries {
     fn settle(&mut self) {
         let names = self.names.len().max(1);
         for (number, all) in self.values.iter_mut().enumerate() {
-            let of_runs = self.waiting.iter().skip(number).step_by(names);
-            of_runs.zip(self.runs..).for_each(|(value, runs)| all.push(*value, runs));
+            all.extend(self.waiting.iter().skip(number).step_by(names).copied(), self.runs);
         }
         self.runs += self.runs_waiting;
         self.runs_waiting = 0;

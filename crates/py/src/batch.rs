@@ -12,7 +12,7 @@ use airloom_record::sweep;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::os_error;
+use crate::errors::raised;
 use crate::results;
 use crate::scenario::{PATIENCE, PyScenario};
 use crate::watch::Watch;
@@ -47,12 +47,12 @@ impl PyPart {
 
     /// Writes these octets into a new file.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let write = || {
+        let write = || -> io::Result<()> {
             let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
             self.made.write(&mut file)?;
             file.flush()
         };
-        py.detach(write).map_err(|error: io::Error| os_error(error.raw_os_error(), &error.to_string()))
+        py.detach(write).map_err(raised)
     }
 }
 

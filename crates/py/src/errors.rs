@@ -1,5 +1,7 @@
 //! Exceptions.
 
+use std::io;
+
 use airloom_world::scenario;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
@@ -97,4 +99,10 @@ pub fn wap_failure(py: Python<'_>, message: String, code: i32, reason: &str) -> 
         Ok(()) => raised,
         Err(e) => e,
     }
+}
+
+/// The `OSError` of an error of reading or writing.
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
+pub fn raised(error: io::Error) -> PyErr {
+    os_error(error.raw_os_error(), &error.to_string())
 }

@@ -1,14 +1,16 @@
 //! `sweep_tables`: the parts of a sweep become its Parquet files.
 
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::PathBuf;
 
 use airloom_record::sweep;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 
-use crate::errors::os_error;
+use crate::errors::{os_error, raised};
 
 /// The labels of the points on one axis.
 #[derive(FromPyObject)]
@@ -25,15 +27,33 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// The octets of the files of `tables`, by name, from parts; `axes` are names with a label for each point. Raises
+/// A table of a sweep, ready to be written as a Parquet file.
+#[pyclass(name = "Table", module = "airloom._core", frozen)]
+pub struct PyTable(sweep::Table);
+
+#[pymethods]
+impl PyTable {
+    /// The octets of the file.
+    fn octets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let octets = py.detach(|| self.0.write(Vec::new())).map_err(raised)?;
+        Ok(PyBytes::new(py, &octets))
+    }
+
+    /// Writes these octets into a new file.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.write(File::create(path)?).map(drop)).map_err(raised)
+    }
+}
+
+/// The tables with these names, from parts; `axes` are names with a label for each point. Raises
 /// `ValueError(number, why)` if a part cannot be read, `OSError` if its file cannot.
 #[pyfunction]
-pub fn sweep_tables<'py>(
-    py: Python<'py>,
+pub fn sweep_tables(
+    py: Python<'_>,
     parts: Vec<Source>,
     axes: Vec<(String, Labels)>,
     tables: Vec<String>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<BTreeMap<String, PyTable>> {
     let axes: Vec<(String, sweep::Labels)> = (axes.into_iter())
         .map(|(name, labels)| match labels {
             Labels::Whole(of_points) => (name, sweep::Labels::Whole(of_points)),
@@ -48,7 +68,7 @@ pub fn sweep_tables<'py>(
         });
         sweep::tables(&sources.collect::<Vec<_>>(), &axes, &tables)
     });
-    let files = made.map_err(|error| match error {
+    let tables = made.map_err(|error| match error {
         sweep::Error::BadPart { number, why } => PyValueError::new_err((number, why)),
         sweep::Error::Unread { number, code, why } => {
             let error = os_error(code, &why);
@@ -59,9 +79,5 @@ pub fn sweep_tables<'py>(
         }
         sweep::Error::File(why) => PyRuntimeError::new_err(why),
     })?;
-    let all = PyDict::new(py);
-    for (name, octets) in files {
-        all.set_item(name, PyBytes::new(py, &octets))?;
-    }
-    Ok(all)
+    Ok(tables.into_iter().map(|(name, table)| (name, PyTable(table))).collect())
 }

@@ -5,6 +5,7 @@
 //! columns of a sweep hold few different values.
 
 use std::hash::Hash;
+use std::io::Write;
 use std::iter;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -96,11 +97,18 @@ const GROUP: usize = 1_000_000;
 /// A column in a group of rows, as it is written.
 type Chunk = (Bytes, ColumnCloseResult);
 
-/// The octets of files.
+/// A file whose columns are encoded.
+pub struct Encoded {
+    schema: TypePtr,
+    rows: usize,
+    columns: Vec<Vec<Chunk>>,
+}
+
+/// Encodes the columns of files.
 ///
 /// # Errors
 /// Columns of other lengths or kinds than was said.
-pub fn octets(files: &[File<'_>]) -> Result<Vec<Vec<u8>>> {
+pub fn encode(files: &[File<'_>]) -> Result<Vec<Encoded>> {
     let (plain, dictionary) = (properties(false), properties(true));
     let schemas = files.iter().map(schema).collect::<Result<Vec<_>>>()?;
     let descriptors: Vec<SchemaDescriptor> = schemas.iter().cloned().map(SchemaDescriptor::new).collect();
@@ -113,7 +121,7 @@ pub fn octets(files: &[File<'_>]) -> Result<Vec<Vec<u8>>> {
         .collect();
     let mut encoded = on_all_cores(columns.len(), |number| {
         let (rows, field, column) = columns[number];
-        encode(field, rows, column, &plain, &dictionary)
+        encode_column(field, rows, column, &plain, &dictionary)
     })
     .into_iter();
     let mut made = Vec::with_capacity(files.len());
@@ -125,18 +133,27 @@ pub fn octets(files: &[File<'_>]) -> Result<Vec<Vec<u8>>> {
                 None => encoded.next().ok_or_else(|| wrong(field, "is the same as none"))??,
             });
         }
-        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
-        let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(&dictionary))?;
-        for _ in (0..file.rows).step_by(GROUP) {
+        made.push(Encoded { schema, rows: file.rows, columns });
+    }
+    Ok(made)
+}
+
+impl Encoded {
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write<W: Write + Send>(&self, out: W) -> Result<W> {
+        let mut writer = SerializedFileWriter::new(out, Arc::clone(&self.schema), properties(true))?;
+        for number in 0..self.rows.div_ceil(GROUP) {
             let mut group = writer.next_row_group()?;
-            for (octets, closed) in columns.iter_mut().filter_map(Iterator::next) {
-                group.append_column(&octets, closed)?;
+            for (octets, closed) in self.columns.iter().filter_map(|chunks| chunks.get(number)) {
+                group.append_column(octets, closed.clone())?;
             }
             group.close()?;
         }
-        made.push(writer.into_inner()?);
+        writer.into_inner()
     }
-    Ok(made)
 }
 
 /// The same chunk for another column.
@@ -175,7 +192,7 @@ fn schema(file: &File<'_>) -> Result<TypePtr> {
 }
 
 /// The octets of a column in each group of rows.
-fn encode(
+fn encode_column(
     field: &Field<'_>,
     rows: usize,
     column: &ColumnDescPtr,

@@ -29,7 +29,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom._core import sweep_tables
+from airloom._core import Table, sweep_tables
 from airloom.errors import UsageError
 from airloom.sweep import parts
 
@@ -153,14 +153,14 @@ class SweepFolder:
         from airloom import tables
 
         made = self._gather(["runs"], axes, points)
-        return pl.read_parquet(BytesIO(made["runs"])) if made else tables.read(self.place / "runs.parquet")
+        return pl.read_parquet(BytesIO(made["runs"].octets())) if made else tables.read(self.place / "runs.parquet")
 
     def finish(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> None:
         """Puts the tables together and drops the parts."""
-        for name, octets in self._gather(names, axes, points).items():
+        for name, table in self._gather(names, axes, points).items():
             temporary = self.place / f"{name}.parquet.part"
             try:
-                temporary.write_bytes(octets)
+                table.write(str(temporary))
             except OSError as error:
                 error.filename = str(temporary)  # `write` does not know it
                 raise
@@ -172,8 +172,8 @@ class SweepFolder:
 
     def _gather(
         self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]
-    ) -> dict[str, bytes]:
-        """The octets of each table with the rows from everywhere, each run once; nothing if no run is new."""
+    ) -> dict[str, Table]:
+        """Each table with the rows from everywhere, each run once; nothing if no run is new."""
         found = self._parts()
         if not found:
             return {}

@@ -18,6 +18,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from itertools import groupby, islice, product, takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from airloom._core import __version__
@@ -105,8 +107,9 @@ class Runner:
 
     def run(self, seeds: Sequence[int]) -> None:
         """Makes the runs of all points with these seeds that are not there yet."""
-        keys = [(point.number, seed) for point in self._sweep.points for seed in seeds]
-        todo = deque(key for key in keys if key not in self.done)
+        todo = deque(product([point.number for point in self._sweep.points], seeds))
+        if self.done:
+            todo = deque(key for key in todo if key not in self.done)
         self.total = max(self.total, len(self.done) + len(todo))
         flying: dict[Future[Made], _Task] = {}
         self._say()
@@ -173,13 +176,12 @@ class Runner:
         return max(math.ceil(left / (_GUIDED * slots)), math.ceil(self._place.shortest_s / one), 1)
 
     def _pool(self, runs: list[Key]) -> _Pool:
-        seeds: dict[int, list[int]] = {}
-        for point, seed in runs:
-            seeds.setdefault(point, []).append(seed)
+        runs.sort(key=itemgetter(0))
+        seeds = [(point, [seed for _, seed in of_point]) for point, of_point in groupby(runs, key=itemgetter(0))]
         sweep = self._sweep
         group = Group(
             __version__,
-            tuple(Job(point, sweep.variant(point), tuple(of_point)) for point, of_point in seeds.items()),
+            tuple(Job(point, sweep.variant(point), tuple(of_point)) for point, of_point in seeds),
             sweep.tables,
             sweep.seeds[0],
             budget_s=0,
@@ -189,7 +191,7 @@ class Runner:
             real_time=sweep.real_time,
             command=sweep.command,
         )
-        return _Pool(group, group.runs)
+        return _Pool(group, runs)
 
     def _submit(self, pool: _Pool, flying: dict[Future[Made], _Task], shared: Shared | None = None) -> None:
         group = pool.group._replace(budget_s=self._budget_s(shared is not None), shared=shared)
@@ -284,13 +286,13 @@ def _worker_ended(error: Exception) -> bool:
 
 def _next(todo: deque[Key], most: int, most_points: int) -> list[Key]:
     """Takes out the next runs, and no more than `most`, of no more than so many points."""
-    points: set[int] = set()
-    found: list[Key] = []
-    while todo and len(found) < most:
-        points.add(todo[0][0])
-        if len(points) > most_points:
-            break
-        found.append(todo.popleft())
+    found = list(islice(todo, most))
+    points = list(dict.fromkeys(map(itemgetter(0), found)))
+    if len(points) > most_points:
+        others = set(points[most_points:])
+        found = list(takewhile(lambda run: run[0] not in others, found))
+    for _ in found:
+        todo.popleft()
     return found
 
 

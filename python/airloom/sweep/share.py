@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 #: (point, seed) of a run.
 Key = tuple[int, int]
 
-#: Seconds that what is taken at once should take, and what it takes at least: to take it costs some microseconds.
-_LONGEST_S = 0.02
-_SHORTEST_S = 0.0005
+#: Seconds that what is taken at once should take at most and at least: to take it costs less than a tenth of a
+#: millisecond.
+_LONGEST_S = 0.1
+_SHORTEST_S = 0.001
 
 #: What is taken towards the end is smaller than a worker's share of what is left by this factor: so all end together,
 #: though no two cores are equally fast for long (guided self-scheduling, Polychronopoulos and Kuck 1987).

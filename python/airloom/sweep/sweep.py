@@ -21,6 +21,7 @@ from airloom.sweep import executors, layout
 from airloom.sweep.axes import Axis, Label, Point
 from airloom.sweep.layout import SweepFolder
 from airloom.sweep.work import Variant
+from airloom.sweep.work import scenario as scenario_at
 
 if TYPE_CHECKING:
     from airloom.sweep.results import SweepResults
@@ -71,7 +72,7 @@ class Sweep:
         if "run.seed" in point.settings:
             raise UsageError("run.seed is not varied: say which seeds with seeds (--seeds 1..20)")
         try:
-            self.scenario.with_keys(point.settings)
+            scenario_at(self.variant(point.number))  # workers that are copies of this process have it then
         except ScenarioError as error:
             raise UsageError(str(error).replace("--set ", "--vary ", 1)) from None
 

@@ -39,20 +39,22 @@ pub enum Summary {
 }
 
 impl Summary {
-    /// Adds the value of the next run after those of `runs`.
-    pub fn push(&mut self, value: f64, runs: usize) {
-        match self {
-            Summary::Each(values) => values.push(value),
-            Summary::All(_) if runs == 0 => *self = Summary::All(value),
-            Summary::All(one) if one.to_bits() == value.to_bits() => {}
-            Summary::All(one) => {
-                // As much room as most groups need: few columns are copied to a larger place then.
-                let mut values = Vec::with_capacity((runs + 1).max(256));
-                values.resize(runs, *one);
-                values.push(value);
-                *self = Summary::Each(values);
-            }
+    /// Adds the values of the next runs, which come behind so many `runs`.
+    pub fn extend(&mut self, values: impl ExactSizeIterator<Item = f64> + Clone, runs: usize) {
+        let one = match self {
+            Summary::Each(all) => return all.extend(values),
+            Summary::All(_) if runs == 0 => values.clone().next().unwrap_or(f64::NAN),
+            Summary::All(one) => *one,
+        };
+        if values.clone().all(|value| value.to_bits() == one.to_bits()) {
+            *self = Summary::All(one);
+            return;
         }
+        // As much room as most tasks need: few columns are copied to a larger place then.
+        let mut all = Vec::with_capacity((runs + values.len()).max(1024));
+        all.resize(runs, one);
+        all.extend(values);
+        *self = Summary::Each(all);
     }
 
     /// The value of a run.

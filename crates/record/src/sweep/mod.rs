@@ -7,17 +7,17 @@
 mod made;
 mod part;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::{fs, io};
+use std::sync::{Arc, OnceLock};
 
 pub use made::{Made, Summary};
 use parquet::errors::ParquetError;
 use part::{Number, Part, PartColumn, PartValues, Summaries, number_at};
 
-use crate::parquet_file::{self, Cells, Field, File, Filled, Kind, on_all_cores};
+use crate::parquet_file::{self, Cells, Encoded, Field, File, Filled, Kind, on_all_cores};
 
 /// Where a part lies.
 pub enum Source<'a> {
@@ -60,20 +60,42 @@ pub enum Error {
     File(String),
 }
 
-/// The octets of the Parquet files of `tables`, by name: `runs`, `rate`, and tables that runs have. A table that no part
-/// has anything of is left out. `axes` are names with the labels of the points.
+/// A table, ready to be written.
+pub struct Table(Encoded);
+
+impl Table {
+    /// Writes it as a Parquet file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write<W: Write + Send>(&self, out: W) -> io::Result<W> {
+        self.0.write(out).map_err(|error| match error {
+            ParquetError::External(inner) => match inner.downcast() {
+                Ok(inner) => *inner,
+                Err(other) => io::Error::other(other),
+            },
+            other => io::Error::other(other),
+        })
+    }
+}
+
+/// The tables with these names: `runs`, `rate`, and those that runs have. One that no part has anything of is left out.
+/// `axes` are names with the labels of the points.
 pub fn tables(
     parts: &[Source<'_>],
     axes: &[(String, Labels)],
     tables: &[String],
-) -> Result<BTreeMap<String, Vec<u8>>, Error> {
-    let octets = on_all_cores(parts.len(), |number| match parts[number] {
-        Source::Octets(octets) => Ok(Cow::Borrowed(octets)),
-        Source::File(path) => fs::read(path).map(Cow::Owned).map_err(|error| unread(number, &error)),
-    });
-    let octets = octets.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let read = on_all_cores(octets.len(), |number| {
-        let part = Part::read(&octets[number]).map_err(|why| Error::BadPart { number, why })?;
+) -> Result<BTreeMap<String, Table>, Error> {
+    let files: Vec<OnceLock<Vec<u8>>> = parts.iter().map(|_| OnceLock::new()).collect();
+    let read = on_all_cores(parts.len(), |number| {
+        let octets = match parts[number] {
+            Source::Octets(octets) => octets,
+            Source::File(path) => {
+                let octets = fs::read(path).map_err(|error| unread(number, &error))?;
+                files[number].get_or_init(|| octets)
+            }
+        };
+        let part = Part::read(octets).map_err(|why| Error::BadPart { number, why })?;
         let is_named =
             |(point, _): &Key| usize::try_from(*point).is_ok_and(|_| are_named(axes, *point as usize));
         if !part.runs.iter().all(is_named) {
@@ -91,9 +113,8 @@ pub fn tables(
     };
     let (names, files): (Vec<&String>, Vec<File<'_>>) =
         tables.iter().filter_map(|name| Some((name, file(name)?))).unzip();
-    let octets =
-        parquet_file::octets(&files).map_err(|error: ParquetError| Error::File(error.to_string()))?;
-    Ok(names.into_iter().cloned().zip(octets).collect())
+    let encoded = parquet_file::encode(&files).map_err(|error| Error::File(error.to_string()))?;
+    Ok(names.into_iter().cloned().zip(encoded.into_iter().map(Table)).collect())
 }
 
 fn unread(number: usize, error: &io::Error) -> Error {
@@ -437,7 +458,8 @@ mod tests {
 
     fn all(parts: &[&[u8]]) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let parts: Vec<Source<'_>> = parts.iter().map(|octets| Source::Octets(octets)).collect();
-        tables(&parts, &axes(), &["runs", "flows", "pages", "rate"].map(str::to_owned))
+        let made = tables(&parts, &axes(), &["runs", "flows", "pages", "rate"].map(str::to_owned))?;
+        Ok(made.into_iter().map(|(name, table)| (name, table.write(Vec::new()).unwrap())).collect())
     }
 
     #[test]

@@ -30,7 +30,9 @@ impl Identity {
     pub fn run_id(&self, seed: u64) -> String {
         let seed = seed.to_string();
         let hash = self.begun.clone().chain_update(&seed).chain_update(&self.between).chain_update(&seed);
-        hash.chain_update(&self.end).finalize().iter().take(5).map(|octet| format!("{octet:02x}")).collect()
+        let digits = hash.chain_update(&self.end).finalize();
+        let digits = digits.iter().take(5).flat_map(|octet| [octet >> 4, octet & 15]);
+        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
     }
 }
 
