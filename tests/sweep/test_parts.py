@@ -69,8 +69,13 @@ def test_parts_with_other_names_and_categories_become_one_table() -> None:
 
 def tables(octets: list[bytes], names: tuple[str, ...] = ("runs", "flows", "rate")) -> dict[str, pl.DataFrame]:
     """The tables that the compiled module writes, as another program reads them."""
-    files = sweep_tables(octets, [("loss", [0.5, 1.0])], names)
+    files = files_of(octets, names)
     return {name: pl.read_parquet(BytesIO(file)) for name, file in files.items()}
+
+
+def files_of(octets: list[bytes], names: tuple[str, ...]) -> dict[str, bytes]:
+    made = sweep_tables(octets, [("loss", [0.5, 1.0])], names)
+    return {name: made.octets(name) for name in made.names()}
 
 
 KINDS: list[tuple[str, str, pl.DataType]] = [
@@ -132,11 +137,11 @@ def test_finished_tables_taken_up_as_parts_give_the_same_octets(tmp_path: Path) 
     octets = [parts.encode(made(1, ["x_s", "y"], {"flows": [*FLOWS, *kinds]}))]
     octets.append(parts.encode(parts.lost([(1, 4)], "gone")))
     names = ("runs", "flows", "rate")
-    files = sweep_tables(octets, [("loss", [0.5, 1.0])], names)
+    files = files_of(octets, names)
     for name, file in files.items():
         (tmp_path / f"{name}.parquet").write_bytes(file)
     again = kept.as_parts(tmp_path, names[1:], ["loss"])
-    assert sweep_tables(again, [("loss", [0.5, 1.0])], names) == files
+    assert files_of(again, names) == files
 
 
 def test_columns_that_lie_in_the_same_place_are_read_as_columns_of_their_own() -> None:
@@ -160,13 +165,29 @@ def test_a_part_in_a_file_is_the_part_that_is_sent(tmp_path: Path) -> None:
     parts.keep(str(tmp_path), done.write)
     (path,) = tmp_path.iterdir()
     assert path.read_bytes() == done.octets()
-    assert sweep_tables([path], [], ["runs", "rate"]) == sweep_tables([done.octets()], [], ["runs", "rate"])
+    sent, kept_here = (sweep_tables([source], [], ["runs", "rate"]) for source in (done.octets(), path))
+    assert sent.names() == kept_here.names() == ["rate", "runs"]
+    kept_here.write([(name, str(tmp_path / name)) for name in ("runs", "rate")])
+    for name in sent.names():
+        assert (tmp_path / name).read_bytes() == kept_here.octets(name) == sent.octets(name)
     back = parts.decode(done.octets())
     assert back.names == done.names()
     assert back.runs == [(0, 1), (0, 2), (0, 3)]
     with pytest.raises(OSError, match="No such file or directory") as error:
         sweep_tables([done.octets(), tmp_path / "none"], [], ["runs"])
     assert error.value.filename == tmp_path / "none"
+
+
+def test_a_table_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    table = sweep_tables([parts.encode(made(1, ["x_s"], {}))], [], ["runs"])
+    path = str(tmp_path / "none" / "runs.parquet")
+    with pytest.raises(FileNotFoundError, match="No such file or directory") as error:
+        table.write([("runs", path)])
+    assert str(error.value.filename) == path
+    with pytest.raises(OSError, match="No space left on device"):
+        table.write([("runs", "/dev/full")])
+    with pytest.raises(KeyError, match="flows"):
+        table.octets("flows")
 
 
 def test_what_could_not_be_written_leaves_no_file(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::serve::{serve_http_cache, serve_split_tcp, serve_wap_gateway};
     #[pymodule_export]
-    use crate::sweep::{PyTable, sweep_tables};
+    use crate::sweep::{PyTables, sweep_tables};
     #[pymodule_export]
     use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_initiation, wap_parse};
     #[pymodule_export]

@@ -1,11 +1,10 @@
 //! `sweep_tables`: the parts of a sweep become its Parquet files.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::PathBuf;
 
 use airloom_record::sweep;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -27,21 +26,39 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// A table of a sweep, ready to be written as a Parquet file.
-#[pyclass(name = "Table", module = "airloom._core", frozen)]
-pub struct PyTable(sweep::Table);
+/// Tables of a sweep, ready to be written as Parquet files.
+#[pyclass(name = "Tables", module = "airloom._core", frozen)]
+pub struct PyTables(BTreeMap<String, sweep::Table>);
 
 #[pymethods]
-impl PyTable {
-    /// The octets of the file.
-    fn octets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let octets = py.detach(|| self.0.write(Vec::new())).map_err(raised)?;
+impl PyTables {
+    /// What they are called.
+    fn names(&self) -> Vec<&str> {
+        self.0.keys().map(String::as_str).collect()
+    }
+
+    /// The octets of the file of one.
+    fn octets<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let octets = py.detach(|| self.named(name)?.write(Vec::new()).map_err(raised))?;
         Ok(PyBytes::new(py, &octets))
     }
 
-    /// Writes these octets into a new file.
-    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.write(File::create(path)?).map(drop)).map_err(raised)
+    /// Writes tables into new files: names and paths.
+    fn write(&self, py: Python<'_>, files: Vec<(String, PathBuf)>) -> PyResult<()> {
+        let files = (files.iter())
+            .map(|(name, path)| Ok((self.named(name)?, path.as_path())))
+            .collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| sweep::write(&files)).map_err(|(number, error)| {
+            let error = raised(error);
+            let _ = error.value(py).setattr("filename", files[number].1);
+            error
+        })
+    }
+}
+
+impl PyTables {
+    fn named(&self, name: &str) -> PyResult<&sweep::Table> {
+        self.0.get(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 }
 
@@ -53,7 +70,7 @@ pub fn sweep_tables(
     parts: Vec<Source>,
     axes: Vec<(String, Labels)>,
     tables: Vec<String>,
-) -> PyResult<BTreeMap<String, PyTable>> {
+) -> PyResult<PyTables> {
     let axes: Vec<(String, sweep::Labels)> = (axes.into_iter())
         .map(|(name, labels)| match labels {
             Labels::Whole(of_points) => (name, sweep::Labels::Whole(of_points)),
@@ -68,7 +85,7 @@ pub fn sweep_tables(
         });
         sweep::tables(&sources.collect::<Vec<_>>(), &axes, &tables)
     });
-    let tables = made.map_err(|error| match error {
+    made.map(PyTables).map_err(|error| match error {
         sweep::Error::BadPart { number, why } => PyValueError::new_err((number, why)),
         sweep::Error::Unread { number, code, why } => {
             let error = os_error(code, &why);
@@ -78,6 +95,5 @@ pub fn sweep_tables(
             error
         }
         sweep::Error::File(why) => PyRuntimeError::new_err(why),
-    })?;
-    Ok(tables.into_iter().map(|(name, table)| (name, PyTable(table))).collect())
+    })
 }

@@ -29,7 +29,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom._core import Table, sweep_tables
+from airloom._core import Tables, sweep_tables
 from airloom.errors import UsageError
 from airloom.sweep import parts
 
@@ -153,30 +153,31 @@ class SweepFolder:
         from airloom import tables
 
         made = self._gather(["runs"], axes, points)
-        return pl.read_parquet(BytesIO(made["runs"].octets())) if made else tables.read(self.place / "runs.parquet")
+        if made is None:
+            return tables.read(self.place / "runs.parquet")
+        return pl.read_parquet(BytesIO(made.octets("runs")))
 
     def finish(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> None:
         """Puts the tables together and drops the parts."""
-        for name, table in self._gather(names, axes, points).items():
-            temporary = self.place / f"{name}.parquet.part"
-            try:
-                table.write(str(temporary))
-            except OSError as error:
-                error.filename = str(temporary)  # `write` does not know it
-                raise
-            temporary.rename(self.place / f"{name}.parquet")
+        made = self._gather(names, axes, points)
+        if made is not None:
+            files = {name: str(self.place / f"{name}.parquet") for name in names if name in made.names()}
+            made.write([(name, f"{file}.part") for name, file in files.items()])
+            for file in files.values():
+                os.rename(f"{file}.part", file)
         shutil.rmtree(self.parts)
 
     def _parts(self) -> list[Path]:
-        return sorted(path for path in self.parts.glob("*") if path.suffix != parts.PARTIAL)
+        names = sorted(name for name in os.listdir(self.parts) if not name.endswith(parts.PARTIAL))
+        return [self.parts / name for name in names]
 
     def _gather(
         self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]
-    ) -> dict[str, Table]:
-        """Each table with the rows from everywhere, each run once; nothing if no run is new."""
+    ) -> Tables | None:
+        """The tables with the rows from everywhere, each run once; `None` if no run is new."""
         found = self._parts()
         if not found:
-            return {}
+            return None
         before: list[bytes] = []
         if (self.place / "runs.parquet").exists():
             # Here, not above: only this needs a table library.
@@ -185,11 +186,10 @@ class SweepFolder:
             before = kept.as_parts(self.place, [name for name in names if name != "runs"], [a.key for a in axes])
         labels = [(axis.key, _labels(axis, [of_point[n] for of_point in points])) for n, axis in enumerate(axes)]
         try:
-            made = sweep_tables([*before, *found], labels, names)
+            return sweep_tables([*before, *found], labels, names)
         except ValueError as error:
             number, why = error.args
             raise _unreadable([self.place / "runs.parquet"] * len(before) + found, number, why) from None
-        return {name: made[name] for name in names if name in made}
 
 
 def _readable(value: object) -> str:

@@ -67,6 +67,8 @@ class _Pool:
     def __init__(self, group: Group, runs: list[Key]) -> None:
         self.group = group
         self.runs = runs
+        #: How many of them are not made yet.
+        self.left = len(runs)
         #: Tasks that are at them now.
         self.tasks = 0
 
@@ -229,6 +231,7 @@ class Runner:
             self._folder.write_part(made.octets)
         self._in_vain = 0
         self.times.take(made)
+        task.pool.left -= made.runs
         self.done.update(taken(task.pool.runs, made.taken)[: made.runs])
         self.failed += made.failed
 
@@ -241,6 +244,8 @@ class Runner:
             if len(self._place.claims) < len(pool.runs):
                 return []
             self._shared = None
+        if pool.left == 0:
+            return []
         return [run for run in pool.runs if run not in self.done and run not in self._were_alone]
 
     def _blame(self, task: _Task, why: str) -> None:

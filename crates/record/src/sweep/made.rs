@@ -121,7 +121,7 @@ struct Head<'a> {
 }
 
 /// Name, kind, values, the texts that values count, validity.
-type HeadColumn<'a> = (&'static str, &'static str, HeadValues<'a>, Option<&'a [String]>, Option<Place>);
+type HeadColumn<'a> = (&'static str, &'static str, HeadValues<'a>, Option<Vec<&'a str>>, Option<Place>);
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -150,6 +150,7 @@ enum Blob<'a> {
     U8(&'a [u8]),
     F64(&'a [f64]),
     Bool(&'a [bool]),
+    Codes(Vec<u16>),
 }
 
 impl<'a> Blobs<'a> {
@@ -188,10 +189,16 @@ impl<'a> Blobs<'a> {
             Values::U8(v) => place("u1", Blob::U8(v)),
             Values::F64(v) => place("<f8", Blob::F64(v)),
             Values::Category { codes, names: texts } => {
-                names = Some(texts.as_slice());
+                names = Some(texts.iter().map(String::as_str).collect());
                 place("<u2", Blob::U16(codes))
             }
-            Values::Text(v) => ("text", HeadValues::Texts(v)),
+            Values::Text(v) => match counted(v) {
+                Some((codes, texts)) => {
+                    names = Some(texts);
+                    place("<u2", Blob::Codes(codes))
+                }
+                None => ("text", HeadValues::Texts(v)),
+            },
         };
         let valid = column.valid.as_ref().map(|valid| self.add(Blob::Bool(valid)));
         (column.name, kind, values, names, valid)
@@ -208,6 +215,7 @@ impl Blob<'_> {
             Blob::U8(v) => v.len(),
             Blob::F64(v) => size_of_val(*v),
             Blob::Bool(v) => v.len(),
+            Blob::Codes(v) => size_of_val(v.as_slice()),
         }
     }
 
@@ -220,8 +228,28 @@ impl Blob<'_> {
             Blob::U8(v) => out.write_all(v),
             Blob::F64(v) => numbers(out, v, |n| n.to_le_bytes()),
             Blob::Bool(v) => numbers(out, v, |n| [u8::from(n)]),
+            Blob::Codes(v) => numbers(out, v, |n| n.to_le_bytes()),
         }
     }
+}
+
+/// How many different texts a column may have that is written as numbers of its texts.
+const FEW: usize = 16;
+
+/// For each text its number among the different ones, and those; `None` if they are not few.
+fn counted(texts: &[String]) -> Option<(Vec<u16>, Vec<&str>)> {
+    let (mut codes, mut different): (Vec<u16>, Vec<&str>) = (Vec::with_capacity(texts.len()), Vec::new());
+    for text in texts {
+        let number = different.iter().position(|other| other == text).unwrap_or_else(|| {
+            different.push(text);
+            different.len() - 1
+        });
+        if number == FEW {
+            return None;
+        }
+        codes.push(number as u16);
+    }
+    Some((codes, different))
 }
 
 /// Writes numbers, a piece of some hundred at a time.

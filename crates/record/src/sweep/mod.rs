@@ -79,6 +79,15 @@ impl Table {
     }
 }
 
+/// Writes tables into new files, on all cores. The error comes with the number of its table.
+pub fn write(tables: &[(&Table, &Path)]) -> Result<(), (usize, io::Error)> {
+    let written = on_all_cores(tables.len(), |number| {
+        let (table, path) = tables[number];
+        fs::File::create(path).and_then(|file| table.write(file)).map_err(|error| (number, error))
+    });
+    written.into_iter().try_for_each(|file| file.map(drop))
+}
+
 /// The tables with these names: `runs`, `rate`, and those that runs have. One that no part has anything of is left out.
 /// `axes` are names with the labels of the points.
 pub fn tables(
@@ -292,7 +301,7 @@ impl<'a> Sweep<'a> {
             Cells::U64(rows.iter().map(|((_, seed), _)| *seed).collect())
         }));
         fields.push(of_rows("run_id", Kind::Text, rows, move |rows| {
-            Cells::Text(rows.iter().map(|(_, (part, run))| parts[*part].run_ids[*run].as_str()).collect())
+            Cells::Text(rows.iter().map(|(_, (part, run))| parts[*part].run_ids[*run]).collect())
         }));
         fields
     }

@@ -8,13 +8,15 @@ use serde::Deserialize;
 pub(super) type Place = (usize, usize);
 
 #[derive(Deserialize)]
-struct Head {
+struct Head<'a> {
     /// Point and seed.
     runs: Vec<(i64, u64)>,
     lost: bool,
-    outcome: Vec<Option<String>>,
+    #[serde(borrow)]
+    outcome: Vec<Option<&'a str>>,
     error: Vec<Option<String>>,
-    run_id: Vec<String>,
+    #[serde(borrow)]
+    run_id: Vec<&'a str>,
     rate: Vec<Option<(String, u64, Vec<u64>)>>,
     keys: Vec<String>,
     /// For each key the numbers of all runs, or one number that all runs have.
@@ -40,7 +42,7 @@ pub(super) struct Part<'a> {
     pub(super) is_lost: bool,
     /// Why a run has no result; `None` if it has.
     pub(super) errors: Vec<Option<String>>,
-    pub(super) run_ids: Vec<String>,
+    pub(super) run_ids: Vec<&'a str>,
     /// Observation point, nanoseconds of a span, octets in each span.
     pub(super) rates: Vec<Option<(String, u64, Vec<u64>)>>,
     /// Names in the summaries.
@@ -104,7 +106,7 @@ impl<'a> Part<'a> {
     pub(super) fn read(octets: &'a [u8]) -> Result<Part<'a>, String> {
         let end = octets.iter().position(|o| *o == b'\n').ok_or("it has no first line")?;
         let (line, blobs) = (&octets[..end], &octets[end + 1..]);
-        let head: Head = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let head: Head<'a> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let blob = |(at, length): Place| -> Result<&'a [u8], String> {
             let end = at.checked_add(length).ok_or("a blob is too long")?;
             blobs.get(at..end).ok_or_else(|| "it is shorter than it says".to_owned())
@@ -273,11 +275,11 @@ fn number(octets: &[u8], width: usize, index: usize) -> u64 {
 }
 
 /// Why a run has no result; `None` if it has.
-fn why(error: Option<String>, outcome: Option<String>) -> Option<String> {
+fn why(error: Option<String>, outcome: Option<&str>) -> Option<String> {
     if error.is_some() {
         return error;
     }
-    match outcome.as_deref() {
+    match outcome {
         Some("complete") => None,
         Some("limit-reached") => Some("not done within run.limit".to_owned()),
         Some("stuck") => Some("nothing more could happen, and not everything was done".to_owned()),
