@@ -1,10 +1,14 @@
 """`airloom sweep` as a person types it; but for the first test within this process, which is quicker."""
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import airloom as al
 from airloom.cli import call
 from tests.cli.shell import Done, airloom
 from tests.sweep.conftest import FETCH
@@ -188,3 +192,11 @@ def test_seeds_are_taken_until_the_mean_is_known_well_enough(
     assert (found["high"] - found["low"]) / 2 <= 0.15 * found["mean"]
     fewer = al.SweepResults(json.loads(done.out)["folder"]).runs.head(30)["page_load_s"]
     assert 1.96 * float(fewer.std()) / 30**0.5 > 0.15 * float(fewer.mean())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_without_standard_files_a_sweep_is_made_all_the_same(fetch_file: Path, closed: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m airloom sweep {fetch_file} --seeds 1..5 --out s {closed}"
+    done = subprocess.run(["sh", "-c", command], check=False)
+    assert done.returncode == 0
+    assert al.SweepResults("s").runs.height == 5

@@ -187,6 +187,20 @@ def parquet(folder: Path) -> list[tuple[str, Path]]:
     return [(path.stem, path) for path in sorted(folder.glob("*.parquet"))]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("folders", [False, True])
+def test_tasks_whose_time_is_over_leave_the_rest_to_others(
+    fetch: Scenario, workers: int, folders: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch.sweep({LOSS: [0, 0.1]}, seeds="1..10").run(out="plain", workers=2)
+    monkeypatch.setattr("airloom.sweep.runner.Runner._budget_s", lambda *_: 0.0)
+    results = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..10", folders=folders).run(out="s", workers=workers)
+    (session,) = json.loads((results.folder / "sessions.json").read_text())
+    assert session["runs"] == 20
+    assert session["groups"] >= 20, "each task makes one run"
+    assert octets(results.folder) == octets(Path("plain"))
+
+
 def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     from airloom import _core
     from airloom.sweep import whole

@@ -39,7 +39,8 @@ impl PyTables {
 
     /// The octets of the file of one.
     fn octets<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let octets = py.detach(|| self.named(name)?.write(Vec::new()).map_err(raised))?;
+        let mut octets = Vec::new();
+        py.detach(|| self.named(name)?.write(&mut octets).map_err(raised))?;
         Ok(PyBytes::new(py, &octets))
     }
 

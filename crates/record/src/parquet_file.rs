@@ -143,7 +143,7 @@ impl Encoded {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write<W: Write + Send>(&self, out: W) -> Result<W> {
+    pub fn write(&self, out: &mut (impl Write + Send)) -> Result<()> {
         let mut writer = SerializedFileWriter::new(out, Arc::clone(&self.schema), properties(true))?;
         for number in 0..self.rows.div_ceil(GROUP) {
             let mut group = writer.next_row_group()?;
@@ -152,7 +152,7 @@ impl Encoded {
             }
             group.close()?;
         }
-        writer.into_inner()
+        writer.close().map(drop)
     }
 }
 

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import typer
 
+from airloom import standard_files
 from airloom._core import DriveError, ScenarioError, __version__
 from airloom.cli import (
     analyze,
@@ -93,6 +94,7 @@ _WrongUse: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs a command line and ends the process with the documented exit code."""
+    standard_files.open_missing()
     signals.install()
     try:
         code = call(arguments)

@@ -171,9 +171,7 @@ class SweepFolder:
         names = sorted(name for name in os.listdir(self.parts) if not name.endswith(parts.PARTIAL))
         return [self.parts / name for name in names]
 
-    def _gather(
-        self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]
-    ) -> Tables | None:
+    def _gather(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> Tables | None:
         """The tables with the rows from everywhere, each run once; `None` if no run is new."""
         found = self._parts()
         if not found:

@@ -20,6 +20,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
+from airloom import standard_files
 from airloom.sweep.claims import Claims
 from airloom.sweep.forked import Forked, can_fork, copies
 from airloom.sweep.worker import receive, send
@@ -36,6 +37,7 @@ class Processes(Executor):
         """The processes start at once, and get ready while the caller does too. `pinned`: each to a core of its own."""
         self._tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
         self._closed = False
+        standard_files.open_missing()  # before pipes get their numbers
         #: What the workers take runs from.
         self.claims = Claims()
         cores = sorted(os.sched_getaffinity(0)) if pinned else []

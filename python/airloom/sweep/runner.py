@@ -116,7 +116,7 @@ class Runner:
         flying: dict[Future[Made], _Task] = {}
         self._say()
         try:
-            while todo or self._alone or flying:
+            while todo or self._alone or self._shared or flying:
                 self._refill(todo, flying)
                 finished, _ = wait(flying, timeout=5, return_when=FIRST_COMPLETED)
                 for future in finished:
@@ -128,6 +128,7 @@ class Runner:
         finally:
             for future in flying:
                 future.cancel()
+        assert len(self.done) == self.total, "no run is forgotten"
 
     def finished(self, seeds: Sequence[int]) -> pl.DataFrame:
         """The runs with these seeds that came to their end."""

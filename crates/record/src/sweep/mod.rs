@@ -68,7 +68,7 @@ impl Table {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write<W: Write + Send>(&self, out: W) -> io::Result<W> {
+    pub fn write(&self, out: &mut (impl Write + Send)) -> io::Result<()> {
         self.0.write(out).map_err(|error| match error {
             ParquetError::External(inner) => match inner.downcast() {
                 Ok(inner) => *inner,
@@ -83,9 +83,9 @@ impl Table {
 pub fn write(tables: &[(&Table, &Path)]) -> Result<(), (usize, io::Error)> {
     let written = on_all_cores(tables.len(), |number| {
         let (table, path) = tables[number];
-        fs::File::create(path).and_then(|file| table.write(file)).map_err(|error| (number, error))
+        fs::File::create(path).and_then(|mut file| table.write(&mut file)).map_err(|error| (number, error))
     });
-    written.into_iter().try_for_each(|file| file.map(drop))
+    written.into_iter().collect()
 }
 
 /// The tables with these names: `runs`, `rate`, and those that runs have. One that no part has anything of is left out.
@@ -468,7 +468,12 @@ mod tests {
     fn all(parts: &[&[u8]]) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let parts: Vec<Source<'_>> = parts.iter().map(|octets| Source::Octets(octets)).collect();
         let made = tables(&parts, &axes(), &["runs", "flows", "pages", "rate"].map(str::to_owned))?;
-        Ok(made.into_iter().map(|(name, table)| (name, table.write(Vec::new()).unwrap())).collect())
+        let octets = |table: Table| {
+            let mut octets = Vec::new();
+            table.write(&mut octets).unwrap();
+            octets
+        };
+        Ok(made.into_iter().map(|(name, table)| (name, octets(table))).collect())
     }
 
     #[test]
