@@ -29,6 +29,8 @@ print([pool.submit(abs, -n).result() for n in range(4)])
 os.kill(pool.pids[0], signal.SIGKILL)
 pids = pool.pids
 pool.shutdown()
+pool.shutdown(cancel_futures=True)
+assert not [name for name in os.listdir("/proc/self/fd") if "airloom" in os.path.realpath(f"/proc/self/fd/{name}")]
 # One or two: the worker that died is replaced when it gets a task.
 print([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
 """

@@ -38,8 +38,10 @@ class Claims:
         return [run for run, entry in enumerate(entries) if entry == (task, last)]
 
     def close(self) -> None:
-        """Nobody takes anything more."""
-        os.close(self.fd)
+        """Nobody takes anything more. To close it again does nothing."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 class Taker:

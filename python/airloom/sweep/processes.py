@@ -74,6 +74,7 @@ class Processes(Executor):
         if wait:
             for worker in self._workers:
                 worker.join()
+            self.claims.close()
 
     @property
     def pids(self) -> list[int]:
