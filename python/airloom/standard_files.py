@@ -12,7 +12,15 @@ def open_missing() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            # Gets the lowest number that is free. Processes that are started have it, too, as they would another.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def give_missing() -> None:
+    """`sys.stdin` and its kin, for a program of our own, are files and never `None`."""
+    open_missing()
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, closefd=False)
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", closefd=False)
     if sys.stderr is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from airloom.errors import RunError
 from airloom.scenario import Scenario
 from airloom.sweep.parts import decode
 from tests.conftest import needs
@@ -124,21 +125,38 @@ def patched(text: str) -> str:
     return str(package.parent.resolve())
 
 
+#: A worker that kills itself, as one that runs out of memory would be killed: when it has a run, or makes its part, and
+#: some condition is true of the seeds so far.
+DYING = """
+import airloom._core as c, os, signal
+class Some:
+    def __init__(self, *how, whole=c.Series):
+        self.whole, self.seeds = whole(*how), []
+    def simulate(self, point, scenario, seeds, rate):
+        self.seeds += seeds
+        self.perhaps("simulate")
+        return self.whole.simulate(point, scenario, seeds, rate)
+    def part(self):
+        self.perhaps("part")
+        return self.whole.part()
+    def perhaps(self, where):
+        seeds = self.seeds
+        if where == WHERE and (CONDITION):
+            os.kill(os.getpid(), signal.SIGKILL)
+c.Series = Some
+"""
+
+
+def dying(where: str, condition: str) -> str:
+    """A folder for PYTHONPATH with such workers."""
+    return patched(DYING.replace("WHERE", repr(where)).replace("CONDITION", condition))
+
+
+@pytest.mark.parametrize("where", ["simulate", "part"])
 def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
-    fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+    where: str, fetch: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The worker of seed 13 kills itself, as one that runs out of memory would be killed.
-    package = patched(
-        "import airloom._core as c, os, signal\n"
-        "class Some:\n"
-        "    def __init__(self, *how, whole=c.Series): self.whole = whole(*how)\n"
-        "    def part(self): return self.whole.part()\n"
-        "    def simulate(self, point, scenario, seeds, rate):\n"
-        "        if 13 in seeds: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "        return self.whole.simulate(point, scenario, seeds, rate)\n"
-        "c.Series = Some\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", package)
+    monkeypatch.setenv("PYTHONPATH", dying(where, "13 in seeds"))
     results = fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
     assert results.runs.height == 38
     assert (
@@ -150,6 +168,35 @@ def test_a_run_that_ends_its_worker_each_time_is_lost_and_the_others_are_not(
     fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="s", workers=2)
     fetch.sweep({"links.wire.loss": [0, 0.1]}, seeds="1..20").run(out="fresh", workers=2)
     assert octets(Path("s")) == octets(Path("fresh"))
+
+
+def test_many_runs_that_end_their_workers_are_lost_and_no_other_is(
+    fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", dying("simulate", "any(seed % 7 == 0 for seed in seeds)"))
+    results = fetch.sweep(seeds="1..210").run(out="s", workers=2)
+    assert set(results.failures["status"]) == {"lost"}
+    assert results.failures["seed"].to_list() == list(range(7, 211, 7))
+    assert results.runs.height == 180
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tasks_that_die_of_their_size_get_smaller(
+    workers: int, fetch: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", dying("part", "len(seeds) > 20"))
+    results = fetch.sweep(seeds="1..600").run(out="s", workers=workers)
+    assert results.failures.is_empty()
+    monkeypatch.delenv("PYTHONPATH")
+    fetch.sweep(seeds="1..600").run(out="fresh", workers=2)
+    assert octets(Path("s")) == octets(Path("fresh"))
+
+
+@pytest.mark.parametrize("where", ["simulate", "part"])
+def test_where_every_worker_dies_a_sweep_gives_up(where: str, fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", dying(where, "True"))
+    with pytest.raises(RunError, match=r"task after task failed, .* by signal 9; 0 runs are kept"):
+        fetch.sweep(seeds="1..600").run(out="s", workers=2)
 
 
 def test_a_full_disk_is_one_line_and_what_was_finished_stays(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import airloom as al
-from airloom.sweep.claims import Claims, Taker
+from airloom.sweep.ledger import Ledger, Taker
 from airloom.sweep.share import Share, Shared
 from airloom.sweep.work import Group, Job, Variant
 
@@ -31,9 +31,9 @@ class Clock:
 
 
 def test_processes_that_take_runs_at_once_take_each_run_once() -> None:
-    shared = Claims()
+    shared = Ledger()
     code = (
-        "import sys; from airloom.sweep.claims import Taker\n"
+        "import sys; from airloom.sweep.ledger import Taker\n"
         "taker = Taker(*map(int, sys.argv[1:]))\n"
         "for n in range(2000): print(taker.take(1 + n % 3), 1 + n % 3)"
     )
@@ -49,8 +49,8 @@ def test_processes_that_take_runs_at_once_take_each_run_once() -> None:
     assert runs == list(range(len(shared))) == list(range(4 * 3999))
     for task, of_task in enumerate(found):
         first, count = of_task[-1]
-        assert shared.last_of(task) == list(range(first, first + count))
-    assert shared.last_of(9) == []
+        assert shared.last_of(task, len(runs)) == list(range(first, first + count))
+    assert shared.last_of(9, len(runs)) == []
     shared.clear()
     assert len(shared) == 0
     shared.close()
@@ -64,7 +64,7 @@ def test_a_group_of_its_own_is_made_from_first_to_last() -> None:
 
 
 def test_tasks_take_more_the_shorter_runs_are_and_less_towards_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, both = Clock(monkeypatch), Claims()
+    clock, both = Clock(monkeypatch), Ledger()
     points = [300] * 10
     one, other = (Share(group(points, Shared(both.fd, task, 2))) for task in (0, 1))
     made: list[tuple[int, int]] = []
@@ -89,7 +89,7 @@ def test_tasks_take_more_the_shorter_runs_are_and_less_towards_the_end(monkeypat
 
 
 def test_runs_that_take_long_are_taken_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, own = Clock(monkeypatch), Claims()
+    clock, own = Clock(monkeypatch), Ledger()
     slow = Share(group([4], Shared(own.fd, 0, 2)))
     for _ in slow.runs():
         clock.now += 1.0
@@ -99,7 +99,7 @@ def test_runs_that_take_long_are_taken_one_by_one(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_after_its_time_a_task_begins_no_run_but_the_first(is_shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, own = Clock(monkeypatch), Claims()
+    clock, own = Clock(monkeypatch), Ledger()
     shared = Shared(own.fd, 0, 1) if is_shared else None
     for budget_s, count in ((0.0, 1), (2.5, 3)):
         own.clear()
@@ -114,7 +114,7 @@ def test_after_its_time_a_task_begins_no_run_but_the_first(is_shared: bool, monk
 
 
 def test_what_a_task_took_stays_known_when_its_process_dies() -> None:
-    own = Claims()
+    own = Ledger()
     pid = os.fork()
     if pid == 0:
         taker = Taker(own.fd, 7)
@@ -126,6 +126,12 @@ def test_what_a_task_took_stays_known_when_its_process_dies() -> None:
         assert taker.left(10) == 5
         assert taker.take(1) == 5
         assert taker.left(5) == 0
-    assert own.last_of(7) == [3, 4]
-    assert own.last_of(8) == [5]
+    assert own.last_of(7, of=10) == [3, 4]
+    assert own.last_of(8, of=10) == [5]
+    # Two runs of the seven there are, then what is beyond the last one.
+    with Taker(own.fd, 9) as taker:
+        assert taker.take(1) == 6
+        assert taker.take(1) == 7
+    assert own.last_of(9, of=7) == [6]
+    assert own.last_of(9, of=6) == []
     own.close()

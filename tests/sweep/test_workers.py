@@ -1,8 +1,11 @@
 """Worker processes: copies of this process where that is safe, new interpreters elsewhere."""
 
+import shlex
 import subprocess
 import sys
 import time
+
+import pytest
 
 from tests.sweep.conftest import is_running
 
@@ -47,6 +50,26 @@ def test_copies_serve_as_new_interpreters_do() -> None:
     lines = serve(threaded=False)
     assert lines == ["ZeroDivisionError", "worker process ended: with exit code 3", "[0, 1, 2, 3]", "[]"]
     assert serve(threaded=True) == lines
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_program_without_standard_files_has_workers_too(closed: str, threaded: bool) -> None:
+    # What a worker prints goes to its stderr; that must not be the pipe or file that happens to have this number.
+    code = """
+import os, threading
+if THREADED:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+from airloom.sweep.processes import Processes
+pool = Processes(2)
+good = pool.submit(os.path.realpath, "/proc/self/fd/2").result() == os.path.realpath("/proc/self/fd/2")
+good = good and pool.submit(os.system, "echo noise; echo noise >&2").result() == 0
+pool.shutdown()
+os._exit(0 if good else 1)
+"""
+    words = shlex.join([sys.executable, "-c", code.replace("THREADED", str(threaded))])
+    done = subprocess.run(["sh", "-c", f"{words} {closed}"], check=False, timeout=120)
+    assert done.returncode == 0
 
 
 def test_a_copy_ends_with_the_process_it_was_made_from() -> None:

@@ -94,7 +94,7 @@ _WrongUse: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs a command line and ends the process with the documented exit code."""
-    standard_files.open_missing()
+    standard_files.give_missing()
     signals.install()
     try:
         code = call(arguments)

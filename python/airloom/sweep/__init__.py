@@ -3,9 +3,11 @@
 ```
 Scenario.sweep(vary, seeds) -> Sweep          axes.py      what is varied: Axis, Level, Point; seeds
 Sweep.run(workers | on | executor, out)       sweep.py     the sweep as understood, its identity
-  -> groups of runs -> Executor               runner.py    grouping, retrying, progress, giving up
-     -> work(group) in a worker               work.py      what a worker does; emulated.py for real time
+  -> groups of runs -> Executor               runner.py    grouping, retrying, giving up; times.py: how far it is
         executors.py: processes.py, Dask
+     -> work(group) in a worker               work.py      what a worker does; emulated.py for real time, whole.py with
+                                                           run folders; parts.py: what it gives
+        -> runs of a group                    share.py     all of them, or what a task takes of a group (ledger.py)
   -> parts -> tables                          layout.py    the folder; kept.py: tables -> parts again
   -> SweepResults                             results.py   tables and questions
 ```

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from airloom.errors import RunError, Unsupported, UsageError
-from airloom.sweep.claims import Claims
+from airloom.sweep.ledger import Ledger
 from airloom.sweep.processes import Processes
 
 #: How long a Dask scheduler may take to answer, seconds.
@@ -32,7 +32,7 @@ class Place(NamedTuple):
     shortest_s: float = 0.5
     longest_s: float = 2.0
     #: Where the tasks take runs themselves, if they are of this machine; they find our files too, then.
-    claims: Claims | None = None
+    ledger: Ledger | None = None
     #: Stops the tasks at once.
     stop: Callable[[], None] = lambda: None
     #: Does each worker have a task waiting beside it? Else one waits for whoever is free first.
@@ -53,7 +53,7 @@ def processes(workers: int | None, *, pinned: bool = False) -> Iterator[Place]:
             pool,
             lambda: count,
             "1 process" if count == 1 else f"{count} processes",
-            claims=pool.claims,
+            ledger=pool.ledger,
             stop=stop,
         )
     finally:

@@ -23,13 +23,15 @@ class Forked:
         """Makes the copy; it serves until its pipe closes and never comes back from here. It has descriptor `keep`."""
         calls, ours = os.pipe()
         theirs, answers = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _be_a_worker(calls, answers, keep)
-        os.close(calls)
-        os.close(answers)
         self.stdin: IO[bytes] = os.fdopen(ours, "wb")
         self.stdout: IO[bytes] = os.fdopen(theirs, "rb")
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _be_a_worker(calls, answers, keep)
+        finally:
+            os.close(calls)
+            os.close(answers)
         self._code: int | None = None
 
     def poll(self) -> int | None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from airloom import standard_files
-from airloom.sweep.claims import Claims
 from airloom.sweep.forked import Forked, can_fork, copies
+from airloom.sweep.ledger import Ledger
 from airloom.sweep.worker import receive, send
 
 
@@ -38,13 +38,13 @@ class Processes(Executor):
         self._tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
         self._closed = False
         standard_files.open_missing()  # before pipes get their numbers
-        #: What the workers take runs from.
-        self.claims = Claims()
+        #: Where the workers take runs.
+        self.ledger = Ledger()
         cores = sorted(os.sched_getaffinity(0)) if pinned else []
         # All copies are made before the first thread is. Emulated runs change much in a process: theirs are new ones.
-        forked = copies(workers, self.claims.fd) if can_fork() and not pinned else [None] * workers
+        forked = copies(workers, self.ledger.fd) if can_fork() and not pinned else [None] * workers
         self._workers = [
-            _Worker(self._tasks, self.claims.fd, cores[n % len(cores)] if cores else None, process)
+            _Worker(self._tasks, self.ledger, cores[n % len(cores)] if cores else None, process)
             for n, process in enumerate(forked)
         ]
 
@@ -74,7 +74,7 @@ class Processes(Executor):
         if wait:
             for worker in self._workers:
                 worker.join()
-            self.claims.close()
+            self.ledger.close()
 
     @property
     def pids(self) -> list[int]:
@@ -88,13 +88,13 @@ class _Worker(threading.Thread):
     def __init__(
         self,
         tasks: queue.SimpleQueue[tuple[Future[Any], bytes] | None],
-        keep: int,
+        ledger: Ledger,
         core: int | None,
         process: subprocess.Popen[bytes] | Forked | None,
     ) -> None:
         super().__init__(name="airloom-worker", daemon=True)
         self._tasks = tasks
-        self._keep = keep
+        self._ledger = ledger
         self._core = core
         self._killed = False
         self._over = False
@@ -179,7 +179,7 @@ class _Worker(threading.Thread):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=[self._keep],
+            pass_fds=[self._ledger.fd],
         )
         if self._core is not None:
             os.sched_setaffinity(process.pid, {self._core})

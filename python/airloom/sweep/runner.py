@@ -1,14 +1,15 @@
 """Carries out the runs of a sweep that are still missing: groups go out, parts come in, then the tables are made.
 
-Where the workers are of this machine, they share all runs and take them themselves (`claims`); a task ends after about
-`longest_s` of its place (`executors.Place`), so that what it made is kept.
+Where the workers are of this machine, they share all runs and take them themselves (`share`, `ledger`); a task ends
+after about `longest_s` of its place (`executors.Place`), so that what it made is kept.
 
 Elsewhere each task has a group of its own. The first ones end after half a second, however many runs that are. From
 then on a group is so large that it takes about `longest_s`, by the measured time of the runs before it, and a worker
 begins no run long after that; towards the end groups get smaller, down to `shortest_s`, so that all workers end
 together.
 
-What a task left over goes out again.
+What a task left over goes out again. A task whose worker dies may have become too large: each makes the next ones
+shorter, down to one run, until some end well. What was under way goes out again, alone if a worker died of it twice.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from airloom._core import __version__
 from airloom.errors import AirloomError, RunError, UsageError
 from airloom.sweep import parts
-from airloom.sweep.claims import Claims
 from airloom.sweep.executors import Place
 from airloom.sweep.layout import SweepFolder
+from airloom.sweep.ledger import Ledger
 from airloom.sweep.processes import WorkerDied
 from airloom.sweep.share import Key, Shared, taken
 from airloom.sweep.times import Progress, State, Times
@@ -57,8 +58,14 @@ _GUIDED = 1.5
 _DEATHS_TOGETHER = 1
 _DEATHS = 4
 
-#: After so many tasks without a result one after the other, nothing is to be hoped for any more.
+#: After so many deaths one after the other that tell nothing more of a suspect, nothing is to be hoped for any more.
 _PATIENCE = 20
+
+#: How short tasks get when workers die, seconds: less than any run.
+_LEAST_S = 1e-6
+
+#: By what tasks get longer again with each that ends well, after workers died.
+_REGAIN = 1.1
 
 
 class _Pool:
@@ -88,12 +95,14 @@ class Runner:
         self._sweep = sweep
         self._folder = folder
         self._place = place
-        self._keep_in = str(folder.parts.resolve()) if place.claims is not None else None
+        self._keep_in = str(folder.parts.resolve()) if place.ledger is not None else None
         self._max_failures = max_failures
         self._progress = progress
         #: How often a run was under way when its worker died: killed from outside, most likely, if it was once.
         self._deaths: Counter[Key] = Counter()
         self._in_vain = 0
+        #: How long a task may take now.
+        self._longest_s = place.longest_s
         #: Runs that go out one by one, and all that did.
         self._alone: deque[Key] = deque()
         self._were_alone: set[Key] = set()
@@ -102,10 +111,17 @@ class Runner:
         self.total = 0
         self.done: set[Key] = set()
         self.failed = 0
+        #: Of the failed ones those that ended with their workers, in this session: they are made again in the next.
+        self._lost = 0
         self.times = Times()
         found = folder.done()
         self.done.update(run for run, status in found.items() if status != "lost")
         self.failed = sum(status == "failed" for status in found.values())
+
+    @property
+    def kept(self) -> int:
+        """How many runs need not be made again."""
+        return len(self.done) - self._lost
 
     def run(self, seeds: Sequence[int]) -> None:
         """Makes the runs of all points with these seeds that are not there yet."""
@@ -142,8 +158,8 @@ class Runner:
         self.times.slots = max(self.times.slots, slots)
         while self._alone and len(flying) < slots:
             self._submit(self._pool([self._alone.popleft()]), flying)
-        if self._place.claims is not None:
-            self._share(self._place.claims, todo, slots, flying)
+        if self._place.ledger is not None:
+            self._share(self._place.ledger, todo, slots, flying)
             return
         # More groups than there are workers: nobody waits for us. But for the first ones: of those nobody knows how
         # large they should be.
@@ -153,13 +169,13 @@ class Runner:
             most_points = size if self.times.runs else _MOST_FIRST_POINTS
             self._submit(self._pool(_next(todo, size, most_points)), flying)
 
-    def _share(self, claims: Claims, todo: deque[Key], slots: int, flying: dict[Future[Made], _Task]) -> None:
+    def _share(self, ledger: Ledger, todo: deque[Key], slots: int, flying: dict[Future[Made], _Task]) -> None:
         if self._shared is None and todo:
-            claims.clear()
+            ledger.clear()
             self._shared = self._pool(_next(todo, _MOST_SHARED, _MOST_SHARED_POINTS))
-        while self._shared is not None and len(claims) < len(self._shared.runs) and len(flying) < slots:
+        while self._shared is not None and len(ledger) < len(self._shared.runs) and len(flying) < slots:
             number = self.times.tasks
-            self._submit(self._shared, flying, Shared(claims.fd, number, slots))
+            self._submit(self._shared, flying, Shared(ledger.fd, number, slots))
 
     def _size(self, left: int, slots: int, flying: int) -> int:
         """How many runs the next group has, with `flying` groups under way."""
@@ -168,15 +184,16 @@ class Runner:
         if self.times.runs == 0:  # as many as there may be time for
             return min(math.ceil(left / (2 * slots)), _MOST_FIRST)
         one = max(self.times.in_tasks / self.times.runs, 1e-6)
-        if left * one > 2 * slots * self._place.longest_s:
-            return max(round(self._place.longest_s / one), 1)
+        if left * one > 2 * slots * self._longest_s:
+            return max(round(self._longest_s / one), 1)
         # Towards the end: as many equal groups as are long enough, together with those under way some for each worker.
-        groups = int(left * one / self._place.shortest_s)
+        shortest_s = min(self._place.shortest_s, self._longest_s)
+        groups = int(left * one / shortest_s)
         if groups > 2 * slots:
             return max(math.ceil(left / (groups - (groups + flying) % slots)), 1)
         # The last ones: equal groups would not end together, since no two cores are equally fast for long. Each is
         # somewhat smaller than its share of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987).
-        return max(math.ceil(left / (_GUIDED * slots)), math.ceil(self._place.shortest_s / one), 1)
+        return max(math.ceil(left / (_GUIDED * slots)), math.ceil(shortest_s / one), 1)
 
     def _pool(self, runs: list[Key]) -> _Pool:
         runs.sort(key=itemgetter(0))
@@ -207,10 +224,10 @@ class Runner:
     def _budget_s(self, is_shared: bool) -> float:
         if self._sweep.real_time:
             return 0
-        if self.times.tasks < self.times.slots:
-            return _FIRST_S
+        if self.times.tasks < self.times.slots if is_shared else self.times.runs == 0:
+            return min(_FIRST_S, self._longest_s)
         # A group of its own: half as much again as is aimed at. A guess that is far off costs no more than that.
-        return self._place.longest_s * (1 if is_shared else 1.5)
+        return self._longest_s * (1 if is_shared else 1.5)
 
     def _take(self, future: Future[Made], task: _Task) -> None:
         """Keeps what a task gave."""
@@ -230,7 +247,9 @@ class Runner:
             return
         if made.octets is not None:
             self._folder.write_part(made.octets)
-        self._in_vain = 0
+        if made.runs > 0:  # else others had taken the last ones already, which says nothing
+            self._in_vain = 0
+            self._longest_s = min(self._longest_s * _REGAIN, self._place.longest_s)
         self.times.take(made)
         task.pool.left -= made.runs
         self.done.update(taken(task.pool.runs, made.taken)[: made.runs])
@@ -241,8 +260,8 @@ class Runner:
         if pool.tasks > 0:
             return []
         if pool is self._shared:
-            assert self._place.claims is not None
-            if len(self._place.claims) < len(pool.runs):
+            assert self._place.ledger is not None
+            if len(self._place.ledger) < len(pool.runs):
                 return []
             self._shared = None
         if pool.left == 0:
@@ -251,20 +270,28 @@ class Runner:
 
     def _blame(self, task: _Task, why: str) -> None:
         """A task whose worker died: the runs that may be the reason go out one by one if it happens again."""
-        self._in_vain += 1
-        if self._in_vain > _PATIENCE + self.times.slots:
-            raise RunError(f"task after task failed, the last one so: {why}; {len(self.done)} runs are kept")
         runs = task.pool.runs
+        if len(runs) > 1:
+            self._longest_s = max(self._longest_s / 2, _LEAST_S)
         if task.shared is not None:
-            assert self._place.claims is not None
-            runs = [runs[n] for n in self._place.claims.last_of(task.shared.task) if n < len(runs)]
-        for run in runs:
-            self._deaths[run] += 1
+            assert self._place.ledger is not None
+            runs = [runs[n] for n in self._place.ledger.last_of(task.shared.task, len(runs))]
+        self._deaths.update(runs)
+        suspects = [run for run in runs if self._deaths[run] > _DEATHS_TOGETHER]
+        # A few more deaths settle what becomes of a suspect; but where no run was ever made, it is not the runs.
+        if not suspects or self.times.runs == 0:
+            self._in_vain += 1
+        if self._in_vain > _PATIENCE + self.times.slots:
+            raise RunError(f"task after task failed, the last one so: {why}; {self.kept} runs are kept")
+        for run in suspects:
             if self._deaths[run] > _DEATHS and runs == [run]:
                 self._folder.write_part(parts.encode(parts.lost(runs, why)))
                 self.done.add(run)
                 self.failed += 1
-            elif self._deaths[run] > _DEATHS_TOGETHER:
+                self._lost += 1
+            elif run in self._were_alone:
+                self._alone.appendleft(run)  # settled before the next one
+            else:
                 self._alone.append(run)
                 self._were_alone.add(run)
 

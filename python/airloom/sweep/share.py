@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from airloom.sweep.claims import Taker
+from airloom.sweep.ledger import Taker
 
 if TYPE_CHECKING:
     from airloom.sweep.work import Group, Job
@@ -29,8 +29,8 @@ _GUIDED = 2
 class Shared(NamedTuple):
     """How the workers share a group."""
 
-    #: The descriptor of the entries (`claims`).
-    claims: int
+    #: The descriptor of the entries (`ledger`).
+    ledger: int
     #: The number of the task.
     task: int
     #: How many workers there are.

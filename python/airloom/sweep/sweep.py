@@ -72,7 +72,7 @@ class Sweep:
         if "run.seed" in point.settings:
             raise UsageError("run.seed is not varied: say which seeds with seeds (--seeds 1..20)")
         try:
-            scenario_at(self.variant(point.number))  # workers that are copies of this process have it then
+            scenario_at(self.variant(point.number))  # and workers that are copies of this process have the last ones
         except ScenarioError as error:
             raise UsageError(str(error).replace("--set ", "--vary ", 1)) from None
 
@@ -248,4 +248,4 @@ def _kept(runner: Runner, folder: SweepFolder, where: executors.Place) -> str:
     with suppress(OSError, UsageError):  # those that were counted stay true
         folder.tidy()
         runner.done.update(run for run, status in folder.done().items() if status != "lost")
-    return f"{len(runner.done)} of {runner.total} runs are kept"
+    return f"{runner.kept} of {runner.total} runs are kept"

@@ -20,7 +20,7 @@ class State(NamedTuple):
     left_s: float
 
 
-#: Called after every group.
+#: Called after every task, and every five seconds while none ends.
 Progress = Callable[[State], None]
 
 

@@ -8,6 +8,7 @@ written if it dies.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from typing import Self
@@ -16,12 +17,13 @@ from typing import Self
 _ENTRY = struct.Struct("<II")
 
 
-class Claims:
+class Ledger:
     """The entries, as the runner sees them."""
 
     def __init__(self) -> None:
         """No run is taken. Worker processes get the descriptor `fd` under the same number."""
-        self.fd = os.memfd_create("airloom-claims")
+        self.fd = -1
+        self.fd = os.memfd_create("airloom-ledger")
 
     def __len__(self) -> int:
         """How many runs were taken, and wanted beyond the last one."""
@@ -31,9 +33,11 @@ class Claims:
         """Forgets all entries: other runs are numbered from now on."""
         os.ftruncate(self.fd, 0)
 
-    def last_of(self, task: int) -> list[int]:
-        """The runs that a task took last; those before them it had made by then."""
-        entries = list(_ENTRY.iter_unpack(os.pread(self.fd, len(self) * _ENTRY.size, 0)))
+    def last_of(self, task: int, of: int) -> list[int]:
+        """The runs that a task took last, of `of` that there are; those before them it had made by then."""
+        # Nobody knows beforehand whether there are any left: entries beyond the last run are nobody's.
+        count = min(len(self), of)
+        entries = list(_ENTRY.iter_unpack(os.pread(self.fd, count * _ENTRY.size, 0)))
         last = max((piece for of, piece in entries if of == task), default=None)
         return [run for run, entry in enumerate(entries) if entry == (task, last)]
 
@@ -42,6 +46,10 @@ class Claims:
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
+
+    def __del__(self) -> None:
+        """Once nobody has it any more."""
+        self.close()
 
 
 class Taker:
@@ -60,7 +68,10 @@ class Taker:
 
     def take(self, count: int) -> int:
         """Takes so many runs; the number of the first one. There may be fewer than that left, or none."""
-        written = os.write(self._file, _ENTRY.pack(self._task, self._pieces) * count)
+        entries = _ENTRY.pack(self._task, self._pieces) * count
+        written = os.write(self._file, entries)
+        if written < len(entries):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "memory")
         self._pieces += 1
         return (os.lseek(self._file, 0, os.SEEK_CUR) - written) // _ENTRY.size
 
