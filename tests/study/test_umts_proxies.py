@@ -24,6 +24,12 @@ from airloom.study.rules import Result
 from tests.cli.shell import airloom
 
 
+@pytest.fixture(scope="module", autouse=True)
+def package() -> None:
+    """What lies beside `study.py` can be imported once that is."""
+    assert open_study("umts-proxies").module
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("umts-proxies")
@@ -178,7 +184,6 @@ def test_what_was_not_in_time_is_left_out(place: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_are_no_rows_is_said_in_one_line(place: Path, tmp_path: Path, text: str) -> None:
-    open_study("umts-proxies").computations  # noqa: B018 makes its packages importable
     from umts_proxies.measured import measured
 
     copy = tmp_path / "quick"
@@ -202,7 +207,6 @@ def test_what_are_no_rows_is_said_in_one_line(place: Path, tmp_path: Path, text:
     ],
 )
 def test_what_are_no_runs_or_pings_is_said_too(place: Path, name: str, given: Any) -> None:
-    open_study("umts-proxies").computations  # noqa: B018 makes its packages importable
     from umts_proxies.measured import checked
 
     with pytest.raises(UsageError, match=rf"real\.json: {name}"):
@@ -246,7 +250,6 @@ def test_the_program_prints_what_all_its_jobs_found(
     monkeypatch.setattr(program, "can_emulate", lambda: True)
     program.main()
     found = json.loads(capsys.readouterr().out)
-    open_study("umts-proxies").computations  # noqa: B018 makes its packages importable
     from umts_proxies.measured import COLUMNS, checked
 
     heights = {name: checked(found, name).height for name in COLUMNS}
@@ -348,7 +351,6 @@ def everything(of: socket.socket) -> bytes:
 
 
 def test_shares_of_variance_are_those_that_were_put_in() -> None:
-    open_study("umts-proxies")
     from umts_proxies.observations import explained
 
     pages = np.exp(np.array([0.0, 1.0, 3.0, 0.5]))
