@@ -10,7 +10,7 @@ import pytest
 from tests.sweep.conftest import is_running
 
 CODE = """
-import os, signal, threading
+import os, signal, threading, time
 from airloom.sweep.forked import Forked
 from airloom.sweep.processes import Processes, WorkerDied
 
@@ -19,6 +19,16 @@ if THREADED:
 pool = Processes(2)
 assert all(isinstance(worker.process, Forked) != THREADED for worker in pool._workers)
 assert [pool.submit(divmod, n, 3).result() for n in (7, 8)] == [(2, 1), (2, 2)]
+many = [pool.submit(pow, n, 2) for n in range(50)]
+assert [task.result() for task in many] == [n * n for n in range(50)]
+# More than a pipe takes at once, for workers that wait and for those that are busy.
+large = [pool.submit(len, bytes(300_000 + n)) for n in range(4)]
+assert [task.result() for task in large] == list(range(300_000, 300_004))
+assert all(os.sched_getaffinity(pid) == os.sched_getaffinity(0) for pid in pool.pids), "it may go where it likes"
+busy = [pool.submit(time.sleep, 0.2) for _ in range(2)]
+waiting = pool.submit(abs, -1)
+assert waiting.cancel() or waiting.done()
+assert [task.result() for task in busy] == [None, None]
 try:
     pool.submit(divmod, 1, 0).result()
 except ZeroDivisionError as error:
@@ -33,6 +43,12 @@ os.kill(pool.pids[0], signal.SIGKILL)
 pids = pool.pids
 pool.shutdown()
 pool.shutdown(cancel_futures=True)
+try:
+    pool.submit(abs, -1)
+except RuntimeError as error:
+    assert "shut down" in str(error)
+else:
+    raise AssertionError("a pool that was shut down takes no task")
 assert not [name for name in os.listdir("/proc/self/fd") if "airloom" in os.path.realpath(f"/proc/self/fd/{name}")]
 # One or two: the worker that died is replaced when it gets a task.
 print([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
