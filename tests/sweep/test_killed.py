@@ -26,11 +26,14 @@ from tests.sweep.test_sweep import octets
 KILLS = 20
 
 SEEDS = "1..700"
+
+#: How long the whole sweep that is killed should take at least, seconds: what is finished is kept every half second.
+LONG_S = 2
 LOSSES = "0,0.02,0.05,0.1"
 
 
-def start(out: Path) -> subprocess.Popen[bytes]:
-    words = ["sweep", "fetch.toml", "--vary", f"links.wire.loss={LOSSES}", "--seeds", SEEDS, "--out", str(out)]
+def start(out: Path, seeds: str = SEEDS) -> subprocess.Popen[bytes]:
+    words = ["sweep", "fetch.toml", "--vary", f"links.wire.loss={LOSSES}", "--seeds", seeds, "--out", str(out)]
     words += ["--set", "hosts.mobile.app.http-client.pages=[['/100kB']]"]
     quiet = subprocess.DEVNULL
     return subprocess.Popen([sys.executable, "-m", "airloom", *words], stdout=quiet, stderr=quiet)
@@ -56,18 +59,22 @@ def parts(out: Path) -> set[str]:
 @pytest.mark.parametrize("seed", [1])
 def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None:
     Path("fetch.toml").write_text(FETCH)
-    began = time.monotonic()
-    assert start(Path("undisturbed")).wait() == 0
-    # How long it takes here and now: kills that come later meet nobody.
-    took = time.monotonic() - began
+    count, took = 700, 0.0
+    while took < LONG_S:
+        shutil.rmtree("undisturbed", ignore_errors=True)
+        seeds, began = f"1..{count}", time.monotonic()
+        assert start(Path("undisturbed"), seeds).wait() == 0
+        # How long it takes here and now: kills that come later meet nobody.
+        took = time.monotonic() - began
+        assert pl.read_parquet("undisturbed/runs.parquet").height == 4 * count
+        count = int(count * max(LONG_S / took, 1.2))
     expected = octets(Path("undisturbed"))
-    assert pl.read_parquet("undisturbed/runs.parquet").height == 2800
 
     chance = random.Random(seed)
     out = Path("killed")
     whom = {"runner": 0, "worker": 0}
     most = 0
-    process = start(out)
+    process = start(out, seeds)
     # More of them until one has found something finished: how soon that is depends on the machine.
     while sum(whom.values()) < KILLS or (most == 0 and sum(whom.values()) < 3 * KILLS):
         # Some kills hit it while it starts, most while its workers are at work.
@@ -81,7 +88,7 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
             assert process.returncode == 0
             assert octets(out) == expected
             shutil.rmtree(out)
-            process = start(out)
+            process = start(out, seeds)
             continue
         victims = workers(process.pid)
         finished = parts(out)
@@ -98,7 +105,7 @@ def test_twenty_random_kills_lose_nothing_and_change_no_octet(seed: int) -> None
         if not list(out.glob("*.parquet")):  # while tables are put together parts go
             assert finished <= parts(out)
         most = max(most, len(parts(out)))
-        process = start(out)
+        process = start(out, seeds)
     assert process.wait() == 0
     assert whom["worker"] == KILLS / 2 <= whom["runner"]
     assert octets(out) == expected
