@@ -58,6 +58,10 @@ class Group(NamedTuple):
         return [(job.point, seed) for job in self.jobs for seed in job.seeds]
 
 
+#: No runs.
+NOTHING = Group(__version__, (), (), None, 0)
+
+
 class Made(NamedTuple):
     """What the runs of a task gave."""
 

@@ -40,8 +40,11 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a task prints is no answer
     threading.Thread(target=_end_with_the_other_side, daemon=True).start()
-    import airloom.sweep.work  # noqa: F401  # ready before the first call is there
+    from airloom.sweep.work import NOTHING, work
 
+    # Ready before the first call is there: what is touched for the first time takes longest.
+    pickle.loads(pickle.dumps((work, (NOTHING,), {}), protocol=5))
+    pickle.dumps((True, work(NOTHING)), protocol=5)
     calls = os.fdopen(0, "rb", closefd=False)  # not `sys.stdin`: a copy of a process has that one's buffer
     while True:
         try:
