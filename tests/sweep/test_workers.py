@@ -41,6 +41,8 @@ except WorkerDied as error:
 print([pool.submit(abs, -n).result() for n in range(4)])
 os.kill(pool.pids[0], signal.SIGKILL)
 pids = pool.pids
+alive = next(worker.process for worker in pool._workers if worker.process is not None)
+alive.stdin.write(b"half a task, when Ctrl-C came")
 pool.shutdown()
 pool.shutdown(cancel_futures=True)
 try:
@@ -59,6 +61,7 @@ def serve(threaded: bool) -> list[str]:
     code = CODE.replace("THREADED", str(threaded))
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
     return ended.stdout.splitlines()
 
 

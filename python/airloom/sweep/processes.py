@@ -161,10 +161,7 @@ class _Worker(threading.Thread):
             finally:
                 _settle(future, answer)
             task = task or self._wait()
-        if self.process is not None:
-            assert self.process.stdin is not None
-            self.process.stdin.close()
-            self._reap()
+        self._reap()
 
     def give(self, call: _Call | None) -> None:
         """A task that nobody knows of yet for a worker that waits for one; or `None`, there will be no more."""
@@ -257,7 +254,7 @@ class _Worker(threading.Thread):
         return process
 
     def _reap(self) -> str:
-        """Waits for the process to be gone; how it ended."""
+        """Closes its pipes, which ends it, and waits until it is gone; how it ended."""
         if self.process is None:
             return ""
         process, self.process = self.process, None
@@ -270,9 +267,12 @@ class _Worker(threading.Thread):
 
 
 def _own_core() -> int:
-    """Where this thread runs now (proc(5), `processor`)."""
-    with open("/proc/thread-self/stat", "rb") as stat:
-        return int(stat.read().rpartition(b")")[2].split()[36])
+    """Where this thread runs now (proc(5), `processor`); -1 if nobody says."""
+    try:
+        with open("/proc/thread-self/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[36])
+    except OSError:
+        return -1
 
 
 def _settle(future: Future[Any], answer: bytes | WorkerDied) -> None:
