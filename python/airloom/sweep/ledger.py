@@ -38,7 +38,7 @@ class Ledger:
         # Nobody knows beforehand whether there are any left: entries beyond the last run are nobody's.
         count = min(len(self), of)
         entries = list(_ENTRY.iter_unpack(os.pread(self.fd, count * _ENTRY.size, 0)))
-        last = max((piece for of, piece in entries if of == task), default=None)
+        last = max((piece for by, piece in entries if by == task), default=None)
         return [run for run, entry in enumerate(entries) if entry == (task, last)]
 
     def close(self) -> None:
