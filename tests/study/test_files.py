@@ -9,6 +9,7 @@ import pytest
 from airloom.errors import UsageError
 from airloom.study import assumptions, claims, programs
 
+PAPER: dict[str, Any] = {"authors": ["N. Obody"], "title": "On links", "year": 2001, "summary": "Done. With. Out."}
 GOOD: dict[str, Any] = {"id": "X1", "kind": "v", "where": "2", "says": "so", "paper": 3, "unit": "s", "tolerance": 0.1}
 
 
@@ -26,24 +27,43 @@ GOOD: dict[str, Any] = {"id": "X1", "kind": "v", "where": "2", "says": "so", "pa
         ({"at_least": "x"}, "at_least is a number"),
         ({"part": [{"id": "Y1", "says": "s"}], "tolerance": None}, "begins with that of its claim"),
         ({"part": [{"id": "X1.a", "says": "s"}]}, "has parts"),
+        ({"tied_to": ["X2"]}, "tied to 'X2', which is no other claim"),
+        ({"tied_to": ["X1"]}, "tied to 'X1', which is no other claim"),
     ],
 )
 def test_a_wrong_claim_is_named_with_what_is_wrong(change: dict[str, Any], message: str) -> None:
     entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     with pytest.raises(UsageError, match=message) as caught:
-        claims.parse({"claim": [entry]})
+        claims.parse({"paper": PAPER, "claim": [entry]})
     assert "X1" in str(caught.value) or "Y1" in str(caught.value)
 
 
 def test_ids_are_there_once() -> None:
     with pytest.raises(UsageError, match="X1 is there twice"):
-        claims.parse({"claim": [GOOD, GOOD]})
+        claims.parse({"paper": PAPER, "claim": [GOOD, GOOD]})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"authors": []}, "authors is a list"),
+        ({"authors": "N. Obody"}, "authors is a list"),
+        ({"year": "2001"}, "year is a number"),
+        ({"title": None}, "no 'title'"),
+        ({"summary": None}, "no 'summary'"),
+        ({"journal": "x"}, "unknown key 'journal'"),
+    ],
+)
+def test_a_wrong_paper_is_named_with_what_is_wrong(change: dict[str, Any], message: str) -> None:
+    entry = {key: value for key, value in {**PAPER, **change}.items() if value is not None}
+    with pytest.raises(UsageError, match=message):
+        claims.parse({"paper": entry, "claim": [GOOD]})
 
 
 def test_parts_take_over_what_they_do_not_say() -> None:
     whole = {key: value for key, value in GOOD.items() if key not in ("paper", "tolerance", "unit")}
     part = {"id": "X1.a", "paper": 4, "tolerance": "5%"}
-    (claim,) = claims.parse({"claim": [{**whole, "assumptions": ["a"], "part": [part]}]}).claims
+    (claim,) = claims.parse({"paper": PAPER, "claim": [{**whole, "assumptions": ["a"], "part": [part]}]}).claims
     (found,) = claim.parts
     assert (found.kind, found.where, found.says, found.assumptions) == ("v", "2", "so", ("a",))
     assert found.band == pytest.approx((3.8, 4.2))

@@ -9,11 +9,12 @@ from airloom.errors import UsageError
 from airloom.study import claims, exact, pair, rules, value
 from airloom.study.claims import Claim
 from airloom.study.rules import Evidence, Result, Setting
+from tests.study.test_files import PAPER
 
 
 def claim(**keys: Any) -> Claim:
     entry = {"id": "X1", "where": "here", "says": "so", **keys}
-    return claims.parse({"claim": [entry]}).claims[0]
+    return claims.parse({"paper": PAPER, "claim": [entry]}).claims[0]
 
 
 def judged(one: Claim, evidence: Evidence | None) -> Result:
@@ -53,6 +54,24 @@ def test_few_runs_of_the_paper_make_a_deviation_compatible_and_never_hold() -> N
     assert judged(claim(**VALUE, runs=1000), measured).verdict == "differs"
     # And what holds, holds.
     assert judged(claim(**VALUE, runs=3), value(around(10.0, 0.5, 200), "s")).verdict == "holds"
+
+
+def test_what_cannot_fail_is_given_and_what_fails_all_the_same_differs() -> None:
+    given = claim(kind="given", paper=10, unit="s", tolerance="10%")
+    assert judged(given, exact(10.5, "s")).verdict == "given"
+    assert judged(given, exact(12.0, "s")).verdict == "differs"
+    assert judged(given, Setting(10.0)).verdict == "given"
+    # A definition has nothing to compute.
+    assert judged(claim(kind="given"), None).verdict == "given"
+
+
+def test_what_is_given_decides_nothing_of_a_whole() -> None:
+    holds, differs, given = (rules.nothing()._replace(verdict=v) for v in ("holds", "differs", "given"))
+    assert [rules.whole(parts).verdict for parts in ([given, holds], [given, differs], [given, given])] == [
+        "holds",
+        "differs",
+        "given",
+    ]
 
 
 def test_exact_numbers_need_no_seeds() -> None:

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser
 
 from airloom.errors import UsageError
 from airloom.study import execute, names, open_study, outcome, text
+from airloom.study.data import IN_REAL_TIME
 from airloom.study.outcome import Outcome, evaluate
 from airloom.sweep import parts
 from airloom.sweep.share import Share
@@ -34,7 +35,11 @@ wire = { bearer = "wireline", rate = "1Mbit/s", delay = "20ms", loss = 0.02 }
 """
 
 CLAIMS = """\
-paper = "Nobody: On small objects"
+[paper]
+authors = ["N. Obody", "S. Mall"]
+title = "On small objects"
+year = 2001
+summary = "Objects are fetched. Over a wire. Some are slow."
 
 [[claim]]
 id = "X1"
@@ -128,7 +133,7 @@ speed = [
 """
 
 STUDY = """\
-from airloom.study import Data, exact, pair
+from airloom.study import Data, StudyFigure, exact, pair
 from airloom.study.rules import Setting
 
 
@@ -157,7 +162,7 @@ def times(data):
     return figure
 
 
-FIGURES = {"times": ("Load times", times)}
+FIGURES = {"times": StudyFigure("Load times", times)}
 """
 
 
@@ -231,24 +236,22 @@ def test_a_claim_by_the_second_clock_is_not_covered_where_there_is_none(
     with_second_clock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = open_study(with_second_clock)
-    sweeps = execute.planned(study, "full")
-    assert "real" not in execute.planned(study, "quick")
+    sweeps = execute.planned(study, "full", real=True)
+    assert "real" not in execute.planned(study, "full")
+    assert execute.planned(study, "quick", real=True) == {}
     assert sweeps["real"].real_time
     assert sweeps["real"].command == (sys.executable, f"{with_second_clock}/client.py", "http://origin")
     assert sweeps["real"].scenario.real == ("mobile",)
     monkeypatch.setattr(execute, "can_emulate", lambda: False)
-    execute.run(sweeps, tmp_path / "full", workers=1)
+    with pytest.raises(UsageError, match="allows no laboratories"):
+        execute.check_real_time(study)
+    execute.run(execute.planned(study, "full"), tmp_path / "full", workers=1)
     found = evaluate(study, tmp_path / "full", "full").results["X4"]
-    assert (found.verdict, found.why) == (
-        "not-covered",
-        "made in real time, by the full study, on a machine that allows it",
-    )
+    assert (found.verdict, found.why) == ("not-covered", IN_REAL_TIME)
 
 
-@pytest.mark.parametrize(("depth", "verdict"), [("quick", "holds"), ("full", "not-covered")])
-def test_a_quick_run_judges_a_whole_without_what_only_full_ones_measure(
-    folder: Path, tmp_path: Path, depth: str, verdict: str
-) -> None:
+@pytest.mark.parametrize("depth", ["quick", "full"])
+def test_a_whole_is_judged_without_what_was_not_made_here(folder: Path, tmp_path: Path, depth: str) -> None:
     copy = tmp_path / "with-a-program"
     shutil.copytree(folder, copy)
     compute = '"X3.missing": lambda data: pair(data.program("real")["a"], data.program("real")["b"], "s"),'
@@ -256,8 +259,8 @@ def test_a_quick_run_judges_a_whole_without_what_only_full_ones_measure(
     study = open_study(copy)
     execute.run(execute.planned(study, depth), tmp_path / depth, workers=1)
     found = evaluate(study, tmp_path / depth, depth).results
-    assert (found["X3.missing"].verdict, found["X3"].verdict) == ("not-covered", verdict)
-    assert found["X3"].why.endswith("; 1 more in full studies only") == (depth == "quick")
+    assert (found["X3.missing"].verdict, found["X3"].verdict) == ("not-covered", "holds")
+    assert found["X3"].why.endswith("; 1 more not made here")
     (tmp_path / depth / "real.json").write_text('{"a": [1, 2, 3], "b": [2, 3, 4]}')
     assert evaluate(study, tmp_path / depth, depth).results["X3"].verdict == "differs"
 
@@ -282,9 +285,8 @@ def test_runs_in_real_time_that_were_too_late_do_not_count(
         return made_of(group, share, {**done, **parts.summaries([{"simulated_s": float(seed)}]), "tables": {}})
 
     study = open_study(with_second_clock)
-    sweeps = execute.planned(study, "full")
-    real = sweeps.pop("real")
-    execute.run(sweeps, tmp_path / "full", workers=1)
+    (real,) = execute.planned(study, "full", real=True).values()
+    execute.run(execute.planned(study, "full"), tmp_path / "full", workers=1)
     monkeypatch.setattr("airloom.sweep.runner.work", made)
     with ThreadPoolExecutor(1) as executor:
         real.run(executor=executor, out=tmp_path / "full" / "real")
@@ -294,6 +296,25 @@ def test_runs_in_real_time_that_were_too_late_do_not_count(
         assert found.seeds == 3
     else:
         assert found.why == "3 of 4 runs in real time failed: not valid: packets left too late"
+
+
+def test_what_is_tied_to_a_fitted_claim_is_fitted(folder: Path, tmp_path: Path, place: Path, found: Outcome) -> None:
+    assert found.results["X1"].verdict == "holds"
+    copy = changed(folder, tmp_path, "claims.toml", 'id = "X1"', 'id = "X1"\ntied_to = ["X3.done"]')
+    content = (copy / "claims.toml").read_text()
+    (copy / "claims.toml").write_text(content.replace('id = "X3.done"', 'id = "X3.done"\ntied_to = ["X2"]'))
+    shutil.copytree(place, tmp_path / "results")
+    again = evaluate(open_study(copy), tmp_path / "results", "quick").results
+    assert (again["X3.done"].verdict, again["X1"].verdict, again["X5"].verdict) == ("fitted", "fitted", "holds")
+
+
+def test_a_reading_of_one_seed_is_in_no_map(folder: Path, tmp_path: Path) -> None:
+    copy = changed(folder, tmp_path, "sweep.toml", 'reading_seeds = { quick = "1..8"', 'reading_seeds = { quick = "1"')
+    study = open_study(copy)
+    execute.run(execute.planned(study, "quick"), tmp_path / "quick", workers=1)
+    made = evaluate(study, tmp_path / "quick", "quick")
+    assert {row.claim for row in made.map} == {"X2", "X5"}
+    assert made.null_compared == 5
 
 
 def test_score_counts_claims_apart_from_parts_and_procedures(found: Outcome) -> None:

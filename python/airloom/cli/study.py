@@ -15,6 +15,7 @@ HELP = "Replicate a paper: make its sweeps, hold every claim against them."
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 _OUT_HELP = "Where the study's sweeps are kept. Default: runs/studies/NAME."
+_REAL_HELP = "What the full study makes in real time with real programs, in place of what it simulates."
 _QUICK_HELP = "Few seeds, one assumption at a time: seconds instead of many minutes."
 
 Name = Annotated[
@@ -71,6 +72,7 @@ def run(
     quick: Annotated[bool, typer.Option("--quick", help=_QUICK_HELP)] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
     on: Annotated[str | None, typer.Option(metavar="WHERE", help="A Dask cluster, as for airloom sweep.")] = None,
+    real: Annotated[bool, typer.Option("--real", help=_REAL_HELP)] = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -81,11 +83,13 @@ def run(
 
     study, depth = open_study(name), "quick" if quick else "full"
     place = (out or execute.default_place(study.name)) / depth
-    sweeps = execute.planned(study, depth)
+    if real:
+        execute.check_real_time(study)
+    sweeps = execute.planned(study, depth, real=real)
     total = execute.size(sweeps)
     with interruptible(), steps(study.name, total) as told:
         execute.run(sweeps, place, workers=workers, on=on, progress=told)
-        execute.run_programs(study, place, depth)
+        execute.run_programs(study, place, depth, real=real)
     outcome = evaluate(study, place, depth)
     if as_json:
         print_json(document(outcome))

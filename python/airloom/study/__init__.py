@@ -2,18 +2,20 @@
 
 ```
 studies/<name>/                         the data: no protocol code, no typed verdict
-  claims.toml       claims.py           what the paper states, and what would be near enough
+  claims.toml       claims.py paper.py  the paper, what it states, and what would be near enough
   assumptions.toml  assumptions.py      what it leaves open; readings are combinations of its levels
   sweep.toml        plan.py             which sweeps are made, with which seeds
   study.py          folder.py           what the files cannot say: from tables to evidence for a claim
                     execute.py          makes the sweeps, resumable
                     rules.py            evidence + claim -> verdict, with the tests of statistics.py
                     outcome.py          all verdicts, those at every other reading (the map), the controls
+                    drawing.py          figures and tables, and the marks that all studies share
                     text.py page.py     the report: terminal, JSON, HTML with figures
 ```
 """
 
 from airloom.study.data import Data, NotMade, NotSwept
+from airloom.study.drawing import StudyFigure, StudyTable
 from airloom.study.folder import Study, names, open_study
 from airloom.study.rules import Evidence, Pair, Setting, Value, exact, pair, value
 
@@ -25,6 +27,8 @@ __all__ = [
     "Pair",
     "Setting",
     "Study",
+    "StudyFigure",
+    "StudyTable",
     "Value",
     "exact",
     "names",

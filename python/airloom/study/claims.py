@@ -1,4 +1,4 @@
-"""`claims.toml`: what a paper states, one entry per number, ratio, ordering, shape, and part or procedure.
+"""`claims.toml`: the paper, and what it states: one entry per number, ratio, ordering, shape, and part or procedure.
 
 An entry says what the paper says and what would be near enough, fixed before any result. What is computed for it is in
 the study's `study.py`; what follows from both, the verdict, is in `rules`.
@@ -12,9 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
+from airloom.study import paper
+from airloom.study.paper import Paper
+
+#: What cannot fail: arithmetic on the paper's own numbers, definitions, settings read back. Listed, never scored.
+GIVEN = "given"
 
 #: v value, r ratio, o ordering, s shape, p part or procedure.
-KINDS = ("v", "r", "o", "s", "p")
+KINDS = ("v", "r", "o", "s", "p", GIVEN)
 
 #: Kinds that the score counts; the others are counted apart.
 SCORED = ("v", "r", "o", "s")
@@ -26,8 +31,12 @@ _CRITERIA: dict[str, tuple[str, ...]] = {
     "o": ("order", "equal", "size"),
     "s": ("at_least", "at_most", "between"),
     "p": ("equals", "tolerance"),
+    GIVEN: ("equals", "tolerance", "at_least", "at_most", "between", "order", "equal", "size"),
 }
-_EVERY = {"id", "kind", "where", "says", "paper", "unit", "runs", "assumptions", "note", "part", "statistic", "ours"}
+_EVERY = {
+    "id", "kind", "where", "says", "paper", "unit", "runs", "assumptions", "note", "part", "statistic", "ours",
+    "tied_to", "because",
+}  # fmt: skip
 
 
 class Claim(NamedTuple):
@@ -59,8 +68,12 @@ class Claim(NamedTuple):
     #: Name of the statistic of a shape.
     statistic: str
     assumptions: tuple[str, ...]
+    #: Claims that this one is made of or follows from: where one of them is fitted, this one predicts nothing either.
+    tied_to: tuple[str, ...]
     #: Remark on a trap: a slip, gap or contradiction in the paper.
     note: str
+    #: Why ours differs, written after the result; shown where it does.
+    because: str
     #: A question that the paper raises and does not answer.
     is_ours: bool
     parts: tuple[Claim, ...]
@@ -92,7 +105,7 @@ class Claim(NamedTuple):
 class Claims(NamedTuple):
     """The statements of a paper, and the study's controls of itself, which have the same form."""
 
-    paper: str
+    paper: Paper
     claims: tuple[Claim, ...]
     controls: tuple[Claim, ...]
 
@@ -114,9 +127,9 @@ def read(path: Path) -> Claims:
 def parse(table: Mapping[str, Any], file: str = "claims.toml") -> Claims:
     """The claims of a table as TOML gives it.
 
-    >>> table = {"paper": "P", "claim": [{"id": "X1", "kind": "v", "where": "2", "says": "s", "paper": 3, "unit": "s",
-    ...          "tolerance": "10%"}]}
-    >>> parse(table).claims[0].band
+    >>> claim = {"id": "X1", "kind": "v", "where": "2", "says": "s", "paper": 3, "unit": "s", "tolerance": "10%"}
+    >>> paper = {"authors": ["N. Obody"], "title": "On links", "year": 2001, "summary": "Done. With. Out."}
+    >>> parse({"paper": paper, "claim": [claim]}).claims[0].band
     (2.7, 3.3)
     """
     unknown = set(table) - {"paper", "claim", "control"}
@@ -132,7 +145,12 @@ def parse(table: Mapping[str, Any], file: str = "claims.toml") -> Claims:
             if each.id in seen:
                 raise UsageError(f"{file}: {each.id} is there twice")
             seen.add(each.id)
-    return Claims(str(table.get("paper", "")), claims, controls)
+    for claim in (*claims, *controls):
+        for each in (claim, *claim.parts):
+            for other in each.tied_to:
+                if other not in seen or other == each.id:
+                    raise UsageError(f"{file}: {each.id} is tied to {other!r}, which is no other claim")
+    return Claims(paper.parse(table.get("paper"), file), claims, controls)
 
 
 def _claim(entry: Mapping[str, Any], file: str, whole: Claim | None) -> Claim:
@@ -154,9 +172,9 @@ def _claim(entry: Mapping[str, Any], file: str, whole: Claim | None) -> Claim:
     for key in ("where", "says"):
         if not isinstance(entry.get(key, getattr(whole, key) if whole else None), str):
             raise UsageError(f"{where}: no {key!r}")
-    paper = entry.get("paper")
     tolerance, is_share = _tolerance(entry.get("tolerance"), where)
-    if tolerance is not None and not isinstance(paper, int | float):
+    said = entry.get("paper")
+    if tolerance is not None and not isinstance(said, int | float):
         raise UsageError(f"{where}: a tolerance needs a number in `paper`")
     order = entry.get("order")
     if order not in (None, "<", ">"):
@@ -166,7 +184,7 @@ def _claim(entry: Mapping[str, Any], file: str, whole: Claim | None) -> Claim:
         kind=kind,
         where=str(entry.get("where", whole.where if whole else "")),
         says=str(entry.get("says", whole.says if whole else "")),
-        paper=float(paper) if isinstance(paper, int | float) and not isinstance(paper, bool) else paper,
+        paper=float(said) if isinstance(said, int | float) and not isinstance(said, bool) else said,
         unit=str(entry.get("unit", "")),
         tolerance=tolerance,
         is_share=is_share,
@@ -180,7 +198,9 @@ def _claim(entry: Mapping[str, Any], file: str, whole: Claim | None) -> Claim:
         runs=entry.get("runs"),
         statistic=str(entry.get("statistic", "")),
         assumptions=tuple(entry.get("assumptions", whole.assumptions if whole else ())),
+        tied_to=tuple(entry.get("tied_to", whole.tied_to if whole else ())),
         note=str(entry.get("note", "")),
+        because=str(entry.get("because", "")),
         is_ours=bool(entry.get("ours", False)),
         parts=(),
     )

@@ -18,6 +18,9 @@ from airloom.study.assumptions import DEFAULT
 from airloom.study.plan import READING
 from airloom.sweep import SweepResults
 
+#: Why there is nothing by the second clock.
+IN_REAL_TIME = "made in real time, on a machine that allows it: airloom study run NAME --real"
+
 
 class NotSwept(Exception):
     """A claim needs a sweep that was not made at this reading."""
@@ -40,9 +43,9 @@ class Data:
     ) -> None:
         """`place` holds one folder per sweep; without `reading`, the sweeps that were made at the default only.
 
-        `real_time` names the sweeps by the second clock, which need not be there. `same_as` says, by sweep and reading,
-        which reading's runs stand for it: those of a scenario in which both set the same. `read` holds tables that
-        were read already, at any reading; give all readings the same one, and each table is read once.
+        `real_time` names the sweeps and programs by the second clock, which need not be there. `same_as` says, by sweep
+        and reading, which reading's runs stand for it: those of a scenario in which both set the same. `read` holds
+        tables that were read already, at any reading; give all readings the same one, and each table is read once.
         """
         self._place = place
         self._real_time = real_time
@@ -72,15 +75,18 @@ class Data:
         self.at_default_only()
         file = self._place / f"{name}.json"
         if not file.is_file():
-            raise NotMade("measured by the full study")
+            raise NotMade(self._not_made(name))
         return json.loads(file.read_text(encoding="utf-8"))
+
+    def _not_made(self, program: str) -> str:
+        return IN_REAL_TIME if program in self._real_time else "measured by the full study"
 
     def results(self, sweep: str) -> SweepResults:
         """The sweep itself."""
         folder = self._place / (sweep if self._reading is None else f"{sweep}-readings")
         if not folder.is_dir():
             if sweep in self._real_time:
-                raise NotMade("made in real time, by the full study, on a machine that allows it")
+                raise NotMade(IN_REAL_TIME)
             raise NotSwept(f"{sweep} was not made at {self.reading}")
         return SweepResults(folder)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from airloom._core import capabilities
+from airloom.errors import UsageError
 from airloom.study import programs
 from airloom.study.folder import Study
 from airloom.sweep import Sweep
@@ -21,12 +22,12 @@ def default_place(name: str) -> Path:
     return Path("runs") / "studies" / name
 
 
-def planned(study: Study, depth: str) -> dict[str, Sweep]:
-    """All sweeps of a study, by the name of the folder that each has."""
+def planned(study: Study, depth: str, *, real: bool = False) -> dict[str, Sweep]:
+    """All sweeps of a study, by the name of the folder that each has: those in virtual time, or those in real time."""
     readings = study.readings(depth)
     found = {}
     for plan in study.plans.values():
-        if depth not in plan.seeds:
+        if depth not in plan.seeds or plan.is_real_time != real:
             continue
         found[plan.name] = plan.sweep(study.folder, readings[0], depth)
         if plan.reading_seeds is not None and depth in plan.reading_seeds:
@@ -47,26 +48,30 @@ def run(
     on: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Makes the runs that are not there yet, in `place`, one folder per sweep.
-
-    Runs in real time are left out on a machine that allows none: their claims are then not covered, and say so. They
-    are made here also when all others go to a cluster.
-    """
+    """Makes the runs that are not there yet, in `place`, one folder per sweep. Real time does not go to a cluster."""
     before = 0
     for name, sweep in sweeps.items():
         if not sweep.real_time:
             sweep.run(out=place / name, workers=workers, on=on, progress=_after(before, progress))
-        elif can_emulate():
+        else:
             cores = len(os.sched_getaffinity(0))
             sweep.run(out=place / name, workers=min(workers or cores, cores), progress=_after(before, progress))
         before += size({name: sweep})
 
 
-def run_programs(study: Study, place: Path, depth: str) -> None:
+def run_programs(study: Study, place: Path, depth: str, *, real: bool = False) -> None:
     """Runs the study's own programs whose results are not there yet. Not beside the sweeps: some measure time."""
     for program in study.programs.values():
-        if depth in program.depths:
+        if depth in program.depths and program.is_real_time == real:
             programs.run(program, study.folder, place)
+
+
+def check_real_time(study: Study) -> None:
+    """Raises `UsageError` where `study` has nothing in real time, or this machine allows no laboratories."""
+    if not study.real_time:
+        raise UsageError(f"{study.name} has nothing in real time")
+    if not can_emulate():
+        raise UsageError("this machine allows no laboratories: airloom doctor says why")
 
 
 def can_emulate() -> bool:

@@ -78,8 +78,9 @@ class Study:
 
     @property
     def real_time(self) -> frozenset[str]:
-        """Names of the sweeps that are made by the second clock."""
-        return frozenset(name for name, plan in self.plans.items() if plan.is_real_time)
+        """Names of the sweeps and programs that belong to the second clock."""
+        made = (self.plans, self.programs)
+        return frozenset(name for each in made for name, entry in each.items() if entry.is_real_time)
 
     def same_as(self, depth: str) -> dict[str, dict[str, str]]:
         """By sweep and reading: the reading whose runs stand for it."""

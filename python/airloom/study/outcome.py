@@ -18,7 +18,7 @@ from airloom.study.assumptions import DEFAULT, NULL, Assumption
 from airloom.study.claims import SCORED, Claim
 from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.folder import Study
-from airloom.study.rules import DIFFERS, FITTED, HOLDS, NOT_COVERED, VERDICTS, Evidence, Pair, Result
+from airloom.study.rules import DIFFERS, FITTED, HOLDS, NOT_COVERED, VERDICTS, Evidence, Pair, Result, Value
 
 #: The file with a study's last results.
 RESULT = "result.json"
@@ -86,8 +86,7 @@ def evaluate(study: Study, place: Path, depth: str) -> Outcome:
         raise UsageError(f"{place} holds no results of {study.name}: airloom study run {study.name}{flag}")
     data = Data(place, None, study.real_time)
     evidence, missing = _evidence(study, data)
-    # What belongs to full studies alone is left out of a quick one's wholes; a full one has to have it.
-    results = _results(study, evidence, missing, left_out=depth == "quick")
+    results = _results(study, evidence, missing)
     rows, null, compared = _map(study, place, depth)
     outcome = Outcome(
         study=study,
@@ -119,15 +118,13 @@ def _evidence(study: Study, data: Data, *, whole: bool = True) -> tuple[dict[str
     return found, missing
 
 
-def _results(
-    study: Study, evidence: dict[str, Evidence], missing: dict[str, str], *, left_out: bool = False
-) -> dict[str, Result]:
+def _results(study: Study, evidence: dict[str, Evidence], missing: dict[str, str]) -> dict[str, Result]:
     """Claims and controls are corrected for their number apart: a control is no claim of the paper.
 
-    With `left_out` a claim is judged without the parts that are `missing`, unless all of them are.
+    A claim is judged without the parts that are `missing`, unless all of them are.
     """
     found: dict[str, Result] = {}
-    calibrated = {claim for a in study.assumptions for claim in a.fitted_to}
+    calibrated = _calibrated(study)
     for group in (study.claims.claims, study.claims.controls):
         leaves = [leaf for claim in group for leaf in (claim.parts or (claim,))]
         judged = rules.judge(leaves, [evidence.get(leaf.id) for leaf in leaves])
@@ -137,12 +134,24 @@ def _results(
             found[leaf.id] = rules.fitted(result) if leaf.id in calibrated else result
         for claim in group:
             if claim.parts:
-                made = [part.id for part in claim.parts if not (left_out and part.id in missing)]
+                made = [part.id for part in claim.parts if part.id not in missing]
                 whole = rules.whole([found[part] for part in made or (part.id for part in claim.parts)])
                 if made and len(made) < len(claim.parts):
-                    whole = whole._replace(why=f"{whole.why}; {len(claim.parts) - len(made)} more in full studies only")
+                    whole = whole._replace(why=f"{whole.why}; {len(claim.parts) - len(made)} more not made here")
                 found[claim.id] = rules.fitted(whole) if claim.id in calibrated else whole
     return found
+
+
+def _calibrated(study: Study) -> frozenset[str]:
+    """Claims that predict nothing: those that a setting was fitted to, and what is tied to one of them."""
+    found = {claim for a in study.assumptions for claim in a.fitted_to}
+    for claim in study.claims.claims:
+        if claim.id in found:
+            found.update(part.id for part in claim.parts)
+    every = [each for claim in (*study.claims.claims, *study.claims.controls) for each in (claim, *claim.parts)]
+    while more := {each.id for each in every if each.id not in found and found.intersection(each.tied_to)}:
+        found |= more
+    return frozenset(found)
 
 
 def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[str, ...], int]:
@@ -157,11 +166,18 @@ def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[
     changes = {r.name: len(r.changed) for r in readings}
     rows = []
     for leaf in (leaf for claim in study.claims.claims for leaf in (claim.parts or (claim,))):
-        of_claim = {name: results[leaf.id].verdict for name, results in verdicts.items() if leaf.id in at[name]}
-        if DEFAULT not in of_claim:
+        if _is_single(at[DEFAULT].get(leaf.id)):
             continue
+        of_claim = {name: results[leaf.id].verdict for name, results in verdicts.items() if leaf.id in at[name]}
         rows.append(Row(leaf.id, of_claim, _flips(of_claim, changes)))
     return tuple(rows), differences, compared
+
+
+def _is_single(found: Evidence | None) -> bool:
+    """Is there nothing at a reading, or one seed, which says nothing of any other?"""
+    if isinstance(found, Pair):
+        return len(found.a) < 2
+    return found is None or (isinstance(found, Value) and not found.is_exact and len(found.samples) < 2)
 
 
 def _flips(verdicts: dict[str, str], changes: dict[str, int]) -> tuple[Flip, ...]:

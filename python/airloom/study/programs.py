@@ -29,6 +29,8 @@ class Program(NamedTuple):
     depths: tuple[str, ...]
     #: Seconds after which it is given up.
     limit_s: float
+    #: Does it make laboratories, in real time?
+    is_real_time: bool = False
 
 
 def read(path: Path) -> dict[str, Program]:
@@ -43,13 +45,17 @@ def read(path: Path) -> dict[str, Program]:
 
 
 def _program(name: str, entry: Any, where: str) -> Program:
-    if not isinstance(entry, Mapping) or set(entry) - {"command", "depths", "limit_s"} or not entry.get("command"):
-        raise UsageError(f"{where}: a program is command = [..], and depths = [..], limit_s = .. where wanted")
+    known = {"command", "depths", "real", "limit_s"}
+    if not isinstance(entry, Mapping) or set(entry) - known or not entry.get("command"):
+        raise UsageError(
+            f"{where}: a program is command = [..], and depths = [..], real = true, limit_s = .. if wanted"
+        )
     depths = tuple(entry.get("depths", ("full",)))
     for depth in depths:
         if depth not in DEPTHS:
             raise UsageError(f"{where}: depth {depth!r}; valid: {', '.join(DEPTHS)}")
-    return Program(name, tuple(map(str, entry["command"])), depths, float(entry.get("limit_s", 600)))
+    words, limit_s = tuple(map(str, entry["command"])), float(entry.get("limit_s", 600))
+    return Program(name, words, depths, limit_s, bool(entry.get("real", False)))
 
 
 def run(program: Program, study: Path, place: Path) -> None:

@@ -7,6 +7,7 @@
 | `differs` | the whole interval lies elsewhere |
 | `fitted` | it holds, but a setting was fitted to it: not a prediction |
 | `unclear` | the interval lies on both sides: more seeds are needed |
+| `given` | it cannot fail: arithmetic on the paper's numbers, a definition, a setting; never scored |
 | `not-covered` | nothing is computed for it |
 """
 
@@ -21,14 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from airloom.errors import UsageError
 from airloom.study import statistics
-from airloom.study.claims import Claim
+from airloom.study.claims import GIVEN, Claim
 from airloom.study.statistics import ALPHA
 
 HOLDS, COMPATIBLE, DIFFERS = "holds", "compatible", "differs"
 FITTED, UNCLEAR, NOT_COVERED = "fitted", "unclear", "not-covered"
 
 #: All verdicts, in the order in which a report shows them: deviations first.
-VERDICTS = (DIFFERS, UNCLEAR, COMPATIBLE, FITTED, HOLDS, NOT_COVERED)
+VERDICTS = (DIFFERS, UNCLEAR, COMPATIBLE, FITTED, HOLDS, GIVEN, NOT_COVERED)
 
 #: What a whole has when its parts differ: the first of these that any part has.
 _WHOLE = (DIFFERS, NOT_COVERED, UNCLEAR, COMPATIBLE, FITTED, HOLDS)
@@ -108,13 +109,28 @@ def nothing(why: str = NO_COMPUTATION) -> Result:
 
 def judge(claims: Sequence[Claim], evidence: Sequence[Evidence | None]) -> list[Result]:
     """A result for each claim. Orderings are corrected together for their number (Holm)."""
-    ordered = [n for n, c in enumerate(claims) if c.order is not None and isinstance(evidence[n], Pair)]
+    ordered = [
+        n for n, c in enumerate(claims) if c.order is not None and c.kind != GIVEN and isinstance(evidence[n], Pair)
+    ]
     raw = [statistics.paired_difference(evidence[n].a, evidence[n].b).p for n in ordered]  # type: ignore[union-attr]
     corrected = dict(zip(ordered, statistics.holm(raw), strict=True))
-    return [
-        nothing() if found is None else _one(claim, found, corrected.get(n))
-        for n, (claim, found) in enumerate(zip(claims, evidence, strict=True))
-    ]
+    return [_any(claim, found, corrected.get(n)) for n, (claim, found) in enumerate(zip(claims, evidence, strict=True))]
+
+
+def _any(claim: Claim, found: Evidence | None, p: float | None) -> Result:
+    if claim.kind == GIVEN:
+        return _given(claim, found)
+    return nothing() if found is None else _one(claim, found, p)
+
+
+def _given(claim: Claim, found: Evidence | None) -> Result:
+    """What cannot fail is listed with its number; one that fails all the same shows an error of the study."""
+    if found is None:
+        return Result(GIVEN, None, None, None, "", 0, "a definition: nothing is measured")
+    result = _one(claim, found, None)
+    if result.verdict == HOLDS:
+        return result._replace(verdict=GIVEN, why=f"no result; {result.why}")
+    return result
 
 
 def _one(claim: Claim, found: Evidence, p: float | None) -> Result:
@@ -134,8 +150,8 @@ def _one(claim: Claim, found: Evidence, p: float | None) -> Result:
 
 
 def _setting(claim: Claim, found: Setting) -> Result:
-    if claim.kind != "p":
-        raise UsageError(f"{claim.id}: a setting read back is for claims of kind p, not {claim.kind}")
+    if claim.kind not in ("p", GIVEN):
+        raise UsageError(f"{claim.id}: a setting read back is for claims of kind p or given, not {claim.kind}")
     wanted = claim.equals if claim.equals is not None else claim.paper
     if isinstance(found.value, int | float) and claim.tolerance is not None:
         low, high = claim.band
@@ -248,9 +264,9 @@ def _size(claim: Claim, found: Pair) -> Result:
 
 
 def whole(parts: Sequence[Result]) -> Result:
-    """The result of a claim that has parts: it holds when all of them hold."""
+    """The result of a claim that has parts: it holds when all of them hold. What is given decides nothing."""
     found = {part.verdict for part in parts}
-    verdict = next(v for v in _WHOLE if v in found)
+    verdict = next((v for v in _WHOLE if v in found), GIVEN)
     counted = [f"{sum(p.verdict == v for p in parts)} {v}" for v in VERDICTS if v in found]
     return Result(verdict, None, None, None, "", 0, f"of {len(parts)} parts: {', '.join(counted)}")
 

@@ -93,12 +93,12 @@ def of_study(study: Study, data: Data) -> list[Table]:
     One that needs what was not made at this depth is left out.
     """
     found = []
-    for title, make in getattr(study.module, "TABLES", {}).items():
+    for entry in getattr(study.module, "TABLES", {}).values():
         try:
-            columns, rows = make(data)
+            columns, rows = entry.make(data)
         except NotSwept:
             continue
-        found.append(Table(title, list(columns), [[number(cell) for cell in row] for row in rows]))
+        found.append(Table(entry.title, list(columns), [[number(cell) for cell in row] for row in rows]))
     return found
 
 

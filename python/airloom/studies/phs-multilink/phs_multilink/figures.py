@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from airloom.study import Data
+from airloom.study import Data, StudyFigure, StudyTable
 
 from .bursts import LENGTHS, expired, five, member, seen
 from .monitor import frames, sequence
@@ -138,17 +138,17 @@ def members(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["frames of one circuit in error", "rate (kbit/s)", "in that of the five others alone"], rows
 
 
-FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
-    "circuits": ("Throughput over the number of circuits (Fig. 7)", series),
-    "get-by-field": ("Get by field strength (Fig. 3)", fields("get")),
-    "put-by-field": ("Put by field strength (Fig. 4)", fields("put")),
-    "beside": ("TCP's sequence beside the PIAFS monitor (Figs. 2, 6)", beside),
-    "bursts": ("Bursts that TCP sees, by their length", thresholds),
+FIGURES = {
+    "circuits": StudyFigure("Throughput over the number of circuits (Fig. 7)", series),
+    "get-by-field": StudyFigure("Get by field strength (Fig. 3)", fields("get")),
+    "put-by-field": StudyFigure("Put by field strength (Fig. 4)", fields("put")),
+    "beside": StudyFigure("TCP's sequence beside the PIAFS monitor (Figs. 2, 6)", beside),
+    "bursts": StudyFigure("Bursts that TCP sees, by their length", thresholds),
 }
 
-TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
-    "Table 1, ours and the paper's": table_1,
-    "Table 2, ours and the paper's": table_2,
-    "Ours: one bad circuit in six": members,
-    "Ours: what would have helped": remedies,
+TABLES = {
+    "table-1": StudyTable("Table 1, ours and the paper's", table_1),
+    "table-2": StudyTable("Table 2, ours and the paper's", table_2),
+    "members": StudyTable("Ours: one bad circuit in six", members),
+    "remedies": StudyTable("Ours: what would have helped", remedies),
 }

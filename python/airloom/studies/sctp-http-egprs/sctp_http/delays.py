@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
-from airloom.study import Data
+from airloom.study import Data, StudyFigure, StudyTable
 
 from .pages import ERRORS, THREE, Numbers, page_time
 
@@ -83,8 +83,8 @@ def streams_table(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["streams", *(f"{what[0]}, {error}" for error in THREE for what in (_PAGE, _EACH))], rows
 
 
-FIGURES = {"objects": ("Ours: Fig. 5 by objects", objects_figure)}
+FIGURES = {"objects": StudyFigure("Ours: Fig. 5 by objects", objects_figure)}
 TABLES = {
-    "Objects in place of pages (mean s)": objects_table,
-    "One to eight streams (mean s, by block error rate)": streams_table,
+    "objects": StudyTable("Objects in place of pages (mean s)", objects_table),
+    "streams": StudyTable("One to eight streams (mean s, by block error rate)", streams_table),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
-from airloom.study import Data
+from airloom.study import Data, StudyFigure, StudyTable
 
 from .pages import ERRORS, THREE, Numbers, gain, new_blocks, page_time, sctp, tcp
 
@@ -124,13 +123,13 @@ def load_figure(data: Data) -> Figure:
     return figure
 
 
-FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
-    "fig-4-5": ("Figs. 4 and 5: one mobile", fig_4_5),
-    "gap": ("Fig. 5, the gap", gap_figure),
-    "fig-6": ("Figs. 6 and 7: four mobiles", fig_6),
-    "fig-8-9": ("Figs. 8 and 9: RLC blocks", fig_8_9),
-    "streams": ("Ours: one to eight streams", streams_figure),
-    "load": ("Ours: the advantage by the load of the cell", load_figure),
+FIGURES = {
+    "fig-4-5": StudyFigure("Figs. 4 and 5: one mobile", fig_4_5),
+    "gap": StudyFigure("Fig. 5, the gap", gap_figure),
+    "fig-6": StudyFigure("Figs. 6 and 7: four mobiles", fig_6),
+    "fig-8-9": StudyFigure("Figs. 8 and 9: RLC blocks", fig_8_9),
+    "streams": StudyFigure("Ours: one to eight streams", streams_figure),
+    "load": StudyFigure("Ours: the advantage by the load of the cell", load_figure),
 }
 
 
@@ -196,9 +195,9 @@ def shares(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["", "TCP, kbit/s while loading", "rivals, kbit/s", "share of the TCP mobiles"], rows
 
 
-TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
-    "Page times, one mobile": spread,
-    "Ways to ask for the objects of a page (mean s)": requests,
-    "What losses on Gi do": without_losses_on_gi,
-    "Fairness in a cell of four": shares,
+TABLES = {
+    "page-times": StudyTable("Page times, one mobile", spread),
+    "ways": StudyTable("Ways to ask for the objects of a page (mean s)", requests),
+    "clean-gi": StudyTable("What losses on Gi do", without_losses_on_gi),
+    "fairness": StudyTable("Fairness in a cell of four", shares),
 }

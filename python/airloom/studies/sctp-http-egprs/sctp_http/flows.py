@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
-from airloom.study import Data, Evidence, pair, value
+from airloom.study import Data, Evidence, StudyFigure, StudyTable, pair, value
 
 from .pages import THREE, Numbers, page_time
 from .units import done, transfer
@@ -129,8 +129,8 @@ def flows_pages(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["error", "goes first", "page, s", "each object, s", "sent again"], rows
 
 
-FIGURES = {"flows": ("Ours: streams in RLC flows of different priority (A19)", flows_figure)}
+FIGURES = {"flows": StudyFigure("Ours: streams in RLC flows of different priority (A19)", flows_figure)}
 TABLES = {
-    "Streams of different priority in RLC: three objects of 60 kB": flows_table,
-    "Streams of different priority in RLC: the paper's pages, Gb of 512 kbit/s": flows_pages,
+    "flows": StudyTable("Streams of different priority in RLC: three objects of 60 kB", flows_table),
+    "flows-pages": StudyTable("Streams of different priority in RLC: the paper's pages, Gb of 512 kbit/s", flows_pages),
 }

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
-from airloom.study import Data
+from airloom.study import Data, StudyFigure, StudyTable
 
 from .pages import Numbers, page_time
 
@@ -64,5 +64,5 @@ def radios_table(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["page time, s; gone for", *(f"{gone} s" for gone in GONE)], rows
 
 
-FIGURES = {"radios": ("Ours: two radios", radios_figure)}
-TABLES = {"The first radio is gone 1.5 s after the page began": radios_table}
+FIGURES = {"radios": StudyFigure("Ours: two radios", radios_figure)}
+TABLES = {"radios": StudyTable("The first radio is gone 1.5 s after the page began", radios_table)}

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from airloom.analysis import mean_interval
-from airloom.study import Data
+from airloom.study import Data, StudyTable
 from airloom.study.assumptions import NULL, distinct, read, readings
 
 from .pages import Numbers
@@ -67,4 +67,4 @@ def gaps_table(data: Data) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-TABLES = {"The published gaps at every reading: TCP less SCTP on three streams": gaps_table}
+TABLES = {"gaps": StudyTable("The published gaps at every reading: TCP less SCTP on three streams", gaps_table)}

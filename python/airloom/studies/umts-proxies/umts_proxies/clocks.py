@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from airloom.analysis import mean_interval
 from airloom.errors import UsageError
 from airloom.plot.figure import LINES
-from airloom.study import Data, Evidence, NotMade, exact, pair
+from airloom.study import Data, Evidence, NotMade, StudyFigure, StudyTable, exact, pair
 
 from .loads import DELAYS, LOSSES, PROXIES, at_delay, at_loss, rows, spearman
 from .measured import VARIANTS, Way, measured, together, varied, visited
@@ -177,13 +177,15 @@ def internet(data: Data) -> Figure:
 
 
 TABLES = {
-    "Both clocks, and a browser of today (N13)": base,
-    "The TCP proxy less no proxy with keep-alive, in both clocks (N06, N11, N23)": gaps,
-    "Both clocks over T and loss, and proxies with other settings (N03, N06, N13, N23)": others,
+    "clocks": StudyTable("Both clocks, and a browser of today (N13)", base),
+    "clocks-tcp-proxy": StudyTable("The TCP proxy less no proxy with keep-alive, in both clocks (N06, N11, N23)", gaps),
+    "clocks-internet": StudyTable(
+        "Both clocks over T and loss, and proxies with other settings (N03, N06, N13, N23)", others
+    ),
 }
 FIGURES = {
-    "clocks": ("Pages in both clocks (N13)", scatter),
-    "clocks-internet": ("Over T and loss in both clocks, Linux's TCP (N06, N11, N22, N23)", internet),
+    "clocks": StudyFigure("Pages in both clocks (N13)", scatter),
+    "clocks-internet": StudyFigure("Over T and loss in both clocks, Linux's TCP (N06, N11, N22, N23)", internet),
 }
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {

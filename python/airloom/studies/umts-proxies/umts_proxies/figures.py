@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from airloom import page_sets
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
-from airloom.study import Data
+from airloom.study import Data, StudyFigure
 
 from .loads import (
     DELAYS,
@@ -139,11 +139,13 @@ def nagle(data: Data) -> Figure:
     return figure
 
 
-FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
-    "histograms": ("The page set (N12; the slides' histograms are lost)", histograms),
-    "per-page": ("Page time by page (N20)", per_page),
-    "bars": ("Mean and median (N21)", mean_and_median),
-    "delay": ("Over the delay of the internet (N22)", _over(at_delay, tuple(sorted(DELAYS)), "T (ms)", "delay")),
-    "loss": ("Over the loss of the internet (N22)", _over(at_loss, LOSSES, "loss (%)", "loss")),
-    "nagle": ("One object through a TCP proxy (N03)", nagle),
+FIGURES = {
+    "histograms": StudyFigure("The page set (N12; the slides' histograms are lost)", histograms),
+    "per-page": StudyFigure("Page time by page (N20)", per_page),
+    "bars": StudyFigure("Mean and median (N21)", mean_and_median),
+    "delay": StudyFigure(
+        "Over the delay of the internet (N22)", _over(at_delay, tuple(sorted(DELAYS)), "T (ms)", "delay")
+    ),
+    "loss": StudyFigure("Over the loss of the internet (N22)", _over(at_loss, LOSSES, "loss (%)", "loss")),
+    "nagle": StudyFigure("One object through a TCP proxy (N03)", nagle),
 }

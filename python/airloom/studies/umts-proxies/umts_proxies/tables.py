@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from airloom.analysis import mean_interval
-from airloom.study import Data
+from airloom.study import Data, StudyTable
 
 from .loads import DELAYS, H2_PROXIES, LOSSES, MODES, PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
 from .observations import explained
@@ -128,14 +127,14 @@ def whole_list(data: Data) -> Table:
     return ["proxy", *(f"{h}: mean / median (s)" for h in MODES)], found
 
 
-TABLES: dict[str, Callable[[Data], Table]] = {
-    "Means and medians of nine configurations (N21)": means_and_medians,
-    "What the HTTP proxy answers itself (N25)": hit_rates,
-    "One object through a TCP proxy less the same without, ms (N03)": nagle_map,
-    "What explains the spread (N24)": shares,
-    "Connections of the browser (N24)": connection_shares,
-    "The HTTP proxy with other settings (N05, N25)": squid_variants,
-    "HTTP/2 in place of pipelining": http2,
-    "An optimised stack towards the radio (N14)": optimised,
-    "All 135 pages": whole_list,
+TABLES = {
+    "bars": StudyTable("Means and medians of nine configurations (N21)", means_and_medians),
+    "hits": StudyTable("What the HTTP proxy answers itself (N25)", hit_rates),
+    "nagle": StudyTable("One object through a TCP proxy less the same without, ms (N03)", nagle_map),
+    "spread": StudyTable("What explains the spread (N24)", shares),
+    "connections": StudyTable("Connections of the browser (N24)", connection_shares),
+    "squid": StudyTable("The HTTP proxy with other settings (N05, N25)", squid_variants),
+    "http2": StudyTable("HTTP/2 in place of pipelining", http2),
+    "optimised": StudyTable("An optimised stack towards the radio (N14)", optimised),
+    "pages": StudyTable("All 135 pages", whole_list),
 }

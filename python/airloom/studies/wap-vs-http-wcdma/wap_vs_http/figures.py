@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 from airloom.analysis import mean_interval
 from airloom.plot.figure import ACK, DATA, FAINT, LINES
 from airloom.plot.sequence_chart import draw_sequence
-from airloom.study import Data
+from airloom.study import Data, StudyFigure, StudyTable
 from airloom.study.data import NotSwept
 from airloom.study.statistics import paired_difference
 
@@ -279,16 +279,18 @@ def window_figure(data: Data) -> Figure:
 
 
 FIGURES = {
-    "fig-4": ("Fig. 4: what the encodings save", fig_4),
-    "break-even": ("4.1: below which bearer speed encoding pays, times measured on this machine", break_even_speed),
-    "fig-5": ("Fig. 5: the sequence of both, from captures", fig_5),
-    "fig-6": ("Fig. 6: response time against content size", fig_6),
-    "fig-7": ("Fig. 7: the gateway waits for the acknowledgement of a group", fig_7),
-    "verdict-map": ("5.3: the orderings at every combination of the decisive readings", verdict_map),
-    "gateway-time": ("5.3: 1 kB, by the gateway's own time", gateway_time),
-    "several": ("5.1: several requests", several),
-    "bearers": ("6: slow and fast bearers", heat_map),
-    "window": ("5.2: the receive window and the bandwidth-delay product", window_figure),
+    "fig-4": StudyFigure("Fig. 4: what the encodings save", fig_4),
+    "break-even": StudyFigure(
+        "4.1: below which bearer speed encoding pays, times measured on this machine", break_even_speed
+    ),
+    "fig-5": StudyFigure("Fig. 5: the sequence of both, from captures", fig_5),
+    "fig-6": StudyFigure("Fig. 6: response time against content size", fig_6),
+    "fig-7": StudyFigure("Fig. 7: the gateway waits for the acknowledgement of a group", fig_7),
+    "verdict-map": StudyFigure("5.3: the orderings at every combination of the decisive readings", verdict_map),
+    "gateway-time": StudyFigure("5.3: 1 kB, by the gateway's own time", gateway_time),
+    "several": StudyFigure("5.1: several requests", several),
+    "bearers": StudyFigure("6: slow and fast bearers", heat_map),
+    "window": StudyFigure("5.2: the receive window and the bandwidth-delay product", window_figure),
 }
 
 
@@ -329,7 +331,9 @@ def applications_table(data: Data) -> tuple[list[str], list[list[Any]]]:
 
 
 TABLES = {
-    "Table 2: the applications, between client, gateway daemon and a server on this machine": applications_table,
-    "5.3: response times, means with 95 % intervals": times_table,
-    "2.1: capacity of the gateway on this machine": capacity_table,
+    "table-2": StudyTable(
+        "Table 2: the applications, between client, gateway daemon and a server on this machine", applications_table
+    ),
+    "times-5-3": StudyTable("5.3: response times, means with 95 % intervals", times_table),
+    "capacity": StudyTable("2.1: capacity of the gateway on this machine", capacity_table),
 }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from airloom.study import Data
+from airloom.study import Data, StudyFigure, StudyTable
 
 from .bursts import costs
 from .further import locked, radio, real, rivals, sensitivity, shared
@@ -124,23 +123,23 @@ def around(data: Data) -> Figure:
     return around(data)
 
 
-FIGURES: dict[str, tuple[str, Callable[[Data], Figure]]] = {
-    "times": ("Table 1: connection times", times),
-    "phases": ("Time against the length of phases, 33 % dropped", phase_lengths),
-    "lengths": ("The same from each beginning: what explains Table 1", lengths),
-    "around": ("Around one on-phase, 33 % dropped", around),
+FIGURES = {
+    "times": StudyFigure("Table 1: connection times", times),
+    "phases": StudyFigure("Time against the length of phases, 33 % dropped", phase_lengths),
+    "lengths": StudyFigure("The same from each beginning: what explains Table 1", lengths),
+    "around": StudyFigure("Around one on-phase, 33 % dropped", around),
 }
 
-TABLES: dict[str, Callable[[Data], tuple[list[str], list[list[str]]]]] = {
-    "Table 1, ours and the paper's": table_1,
-    "Table 2, phases of 4 to 10 s": table_2,
-    "What is made of the phases": recoveries,
-    "Decisions after probe cycles, by what there was": confusion,
-    "A burst that is over at once": costs,
-    "Lengths of phases, and the timer that locks to them": locked,
-    "The second clock: real transfers beside the simulated one": real,
-    "Ours: rivals behind the same element": rivals,
-    "Ours: choices in WWP, each changed alone": sensitivity,
-    "Ours: radio links behind the element": radio,
-    "Ours: two transfers on one bottleneck": shared,
+TABLES = {
+    "table-1": StudyTable("Table 1, ours and the paper's", table_1),
+    "table-2": StudyTable("Table 2, phases of 4 to 10 s", table_2),
+    "recoveries": StudyTable("What is made of the phases", recoveries),
+    "decisions": StudyTable("Decisions after probe cycles, by what there was", confusion),
+    "burst": StudyTable("A burst that is over at once", costs),
+    "lengths": StudyTable("Lengths of phases, and the timer that locks to them", locked),
+    "second-clock": StudyTable("The second clock: real transfers beside the simulated one", real),
+    "rivals": StudyTable("Ours: rivals behind the same element", rivals),
+    "choices": StudyTable("Ours: choices in WWP, each changed alone", sensitivity),
+    "radio": StudyTable("Ours: radio links behind the element", radio),
+    "shared": StudyTable("Ours: two transfers on one bottleneck", shared),
 }
