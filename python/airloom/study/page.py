@@ -21,9 +21,9 @@ def figures(outcome: Outcome, place: Path) -> dict[str, tuple[str, Figure]]:
     found = getattr(outcome.study.module, "FIGURES", {})
     drawn = {}
     with style():
-        for name, (title, draw) in found.items():
+        for name, made in found.items():
             try:
-                drawn[name] = (title, draw(data))
+                drawn[name] = (made.title, made.draw(data))
             except NotSwept:  # it needs what was not made at this depth
                 continue
     return drawn
