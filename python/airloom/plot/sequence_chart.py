@@ -49,7 +49,8 @@ def draw_sequence(axes: Axes, left: str, right: str, arrows: Sequence[Arrow], ti
         axes.plot([place, place], [0, last - first], color=FAINT, linewidth=1.2)
         axes.text(place, -0.02 * (last - first), name, ha="center", va="bottom", fontsize=9, fontweight="bold")
     axes.set_xlim(-1.35, 2.25)
-    axes.set_ylim(last - first, -0.08 * (last - first))
+    lowest = max(last, *used.values()) + room / 2  # labels that were moved down may end below the last arrival
+    axes.set_ylim(lowest - first, -0.08 * (last - first))
     axes.set_xticks([])
     axes.set_ylabel("time (s)")
     axes.set_title(title, loc="left", fontsize=9, pad=14)
