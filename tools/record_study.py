@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from airloom.study import execute, open_study
-from airloom.study.outcome import evaluate, rows
+from airloom.study.outcome import evaluate
 
 
 def main(name: str) -> None:
@@ -21,9 +21,10 @@ def main(name: str) -> None:
         execute.run(execute.planned(study, "quick"), Path(place))
         execute.run_programs(study, Path(place), "quick")
         outcome = evaluate(study, Path(place), "quick")
+    controls = {each.id for claim in study.claims.controls for each in (claim, *claim.parts)}
     expected = study.folder / "expected"
     expected.mkdir(exist_ok=True)
-    verdicts = {row["id"]: row["verdict"] for row in rows(outcome)}
+    verdicts = {leaf: result.verdict for leaf, result in outcome.results.items() if leaf not in controls}
     defaults = {a.id: a.default.label for a in study.assumptions}
     for file, content in (("quick.json", {"claims": verdicts}), ("defaults.json", defaults)):
         (expected / file).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

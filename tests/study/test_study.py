@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from airloom.errors import UsageError
-from airloom.study import execute, names, open_study, outcome, text
+from airloom.study import document, execute, names, open_study, outcome, text
 from airloom.study.data import IN_REAL_TIME
 from airloom.study.outcome import Outcome, evaluate
 from airloom.sweep import parts
@@ -317,10 +317,10 @@ def test_a_reading_of_one_seed_is_in_no_map(folder: Path, tmp_path: Path) -> Non
     assert made.null_compared == 5
 
 
-def test_score_counts_claims_apart_from_parts_and_procedures(found: Outcome) -> None:
+def test_score_counts_claims_apart_from_parts_and_procedures(found: Outcome, place: Path) -> None:
     assert found.score() == {"fitted": 1, "holds": 1, "not-covered": 2}
     assert found.score(("p",)) == {"holds": 1}
-    assert "of 4 claims 2 computed: 1 holds, 1 fitted, 2 not-covered" in text.headline(found)
+    assert "of 4 claims 2 computed: 1 holds, 1 fitted, 2 not-covered" in text.headline(document.of(found, place))
 
 
 def test_map_says_which_assumption_turns_a_claim(found: Outcome) -> None:
@@ -344,12 +344,13 @@ def test_pairing_is_held_against_independent_seeds(found: Outcome) -> None:
     assert pairings["itself"].paired.mean == 0
 
 
-def test_json_has_the_promised_shape(found: Outcome) -> None:
-    said = outcome.document(found)
-    assert set(said) == {"study", "version", "seeds", "claims"}
+def test_json_has_the_promised_shape(found: Outcome, place: Path) -> None:
+    said = document.of(found, place)
+    assert {"study", "version", "depth", "seeds", "paper", "score", "claims", "tables", "figures"} <= set(said)
     assert said["seeds"] == 8
-    wanted = {"id", "where", "kind", "paper", "ours", "low", "high", "unit", "verdict", "assumptions"}
-    assert all(set(claim) == wanted for claim in said["claims"])
+    assert said["paper"]["name"] == "obody-2001"
+    wanted = {"id", "where", "kind", "says", "paper", "ours", "low", "high", "unit", "verdict", "why", "because"}
+    assert all(wanted <= set(claim) for claim in said["claims"])
     assert [claim["id"] for claim in said["claims"]] == ["X1", "X2", "X3", "X3.done", "X3.missing", "X4", "X5"]
     json.dumps(said, allow_nan=False)
 
@@ -429,10 +430,11 @@ def test_the_score_of_the_last_run_is_listed() -> None:
     for when, (depth, holds) in enumerate([("quick", 3), ("full", 5)]):
         place = Path("runs") / "studies" / name / depth
         place.mkdir(parents=True)
-        kept = {"depth": depth, "seeds": 7, "score": {"holds": holds, "differs": 1}, "score_parts": {"holds": 2}}
+        score = {"holds": holds, "differs": 1}
+        kept = {"depth": depth, "seeds": 7, "score": score, "score_parts": {"holds": 2}, "claims": []}
         (place / "result.json").write_text(json.dumps(kept))
         os.utime(place / "result.json", (when, when))
-    (line,) = [line for line in airloom("study", "list").out.splitlines() if line.startswith(name)]
+    (line,) = [line for line in airloom("study", "list").out.splitlines() if line.startswith(f"{name} ")]
     assert re.split(r"  +", line)[2:] == ["full", "7", "5 holds, 1 differs", "2 holds"]
     (entry,) = [each for each in json.loads(airloom("study", "list", "--json").out) if each["study"] == name]
     assert entry["score"] == {"holds": 5, "differs": 1}
@@ -475,7 +477,7 @@ def test_shipped_study_runs_quick_and_turns_no_recorded_verdict_round(name: str,
 def test_report_of_a_study_opens_in_a_browser(found: Outcome, place: Path, tmp_path: Path, browser: Browser) -> None:
     from airloom.study.page import build
 
-    made = build(found, place, tmp_path / "study.html")
+    made = build(found.study, document.of(found, place), place, tmp_path / "study.html")
     for width, scheme in ((1280, "light"), (390, "dark")):
         with opened(browser, made, width=width, scheme=scheme) as seen:
             page = seen.page

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from airloom.cli import common
 from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps
 
+if TYPE_CHECKING:
+    from airloom.study.document import Document
+    from airloom.study.folder import Study
+
 HELP = "Replicate a paper: make its sweeps, hold every claim against them."
 
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 _OUT_HELP = "Where the study's sweeps are kept. Default: runs/studies/NAME."
-_REAL_HELP = "What the full study makes in real time with real programs, in place of what it simulates."
 _QUICK_HELP = "Few seeds, one assumption at a time: seconds instead of many minutes."
+_REAL_HELP = "Make what the full study has in real time, with real programs, in place of what it simulates."
+_READING_HELP = "Another level of an assumption; words of its name are enough. May be given several times."
+_SET_HELP = "Another value for a key of the study's scenarios. May be given several times."
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="A study (airloom study list), or a folder with claims.toml.")
+    str,
+    typer.Argument(
+        metavar="NAME", help="A study (airloom study list), its first author, or a folder with claims.toml."
+    ),
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help=_OUT_HELP)]
 Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
@@ -27,30 +36,39 @@ Json = Annotated[bool, typer.Option("--json", help=common.JSON_HELP)]
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the studies, each with the score of its last run in this folder."""
+    """List the studies: the paper, the score of the full run that ships, and that of the last run in this folder."""
+    from airloom.study import document
     from airloom.study.execute import default_place
     from airloom.study.folder import names, open_study
-    from airloom.study.outcome import last
 
     found: list[dict[str, Any]] = []
     for name in names():
         study = open_study(name)
-        kept = last(default_place(study.name)) or {}
+        paper = study.claims.paper
+        kept = document.last(default_place(study.name)) or {}
         found.append(
             {
                 "study": name,
-                "title": study.title,
+                "author": paper.author,
+                "authors": list(paper.authors),
+                "year": paper.year,
+                "title": paper.title,
                 "claims": len(study.claims.claims),
+                "shipped": (document.shipped(study) or {}).get("score"),
                 **{key: kept.get(key) for key in ("depth", "seeds", "score", "score_parts")},
             }
         )
     if as_json:
         print_json(found)
         return
+    for each in found:
+        print(f"{each['study']}, or {each['author']}: {', '.join(each['authors'])} ({each['year']}): {each['title']}")
+    print()
+    columns = ["study", "full run that ships", "last run here", "seeds", "score", "parts and procedures"]
     rows = [
         [
             each["study"],
-            str(each["claims"]),
+            _score(each["shipped"]) or "–",
             each["depth"] or "–",
             str(each["seeds"] or "–"),
             _score(each["score"]) or "not run here",
@@ -58,8 +76,8 @@ def list_(as_json: Json = False) -> None:
         ]
         for each in found
     ]
-    print_table(["study", "claims", "last run", "seeds", "score", "parts and procedures"], rows)
-    say("next: airloom study run NAME --quick")
+    print_table(columns, rows)
+    say("next: airloom study report NAME shows the run that ships; airloom study run NAME --quick makes one")
 
 
 def _score(counts: dict[str, int] | None) -> str:
@@ -70,62 +88,209 @@ def _score(counts: dict[str, int] | None) -> str:
 def run(
     name: Name,
     quick: Annotated[bool, typer.Option("--quick", help=_QUICK_HELP)] = False,
+    real: Annotated[bool, typer.Option("--real", help=_REAL_HELP)] = False,
+    reading: Annotated[list[str] | None, typer.Option(metavar="A=LEVEL", help=_READING_HELP)] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=_SET_HELP)] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
     on: Annotated[str | None, typer.Option(metavar="WHERE", help="A Dask cluster, as for airloom sweep.")] = None,
-    real: Annotated[bool, typer.Option("--real", help=_REAL_HELP)] = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Make the runs of a study that are not there yet, and judge its claims."""
+    from airloom.errors import UsageError
     from airloom.study import execute, text
     from airloom.study.folder import open_study
-    from airloom.study.outcome import document, evaluate
+    from airloom.study.varied import beside, vary
 
     study, depth = open_study(name), "quick" if quick else "full"
-    place = (out or execute.default_place(study.name)) / depth
+    home = out or execute.default_place(study.name)
+    flag = " --quick" if quick else ""
+    if not reading and not settings:
+        made = _made(study, home / depth, depth, real=real, workers=workers, on=on)
+        if as_json:
+            print_json(made)
+            return
+        print(text.headline(made))
+        say(f"results in {quoted(home / depth)}   next: airloom study report {quoted(name)}{flag}")
+        return
+    if real:
+        raise UsageError("what is made in real time is made at the default alone: without --reading and --set")
+    varied = vary(study, reading or [], common.overrides(settings or []))
+    for line in varied.says:
+        say(line)
+    default = _default(study, home, depth)
+    if default is None:
+        say("the default, to compare with, was not run here yet:")
+        default = _made(study, home / depth, depth, workers=workers, on=on)
+    made = _made(varied.study, home / f"{depth}-{varied.name}", depth, workers=workers, on=on)
+    if as_json:
+        print_json(made)
+        return
+    print(text.headline(made))
+    print(f"default, {default['depth']}: {text.counts(default['score'])}\n")
+    print_table(*beside(made, default))
+    say(f"results in {quoted(home / f'{depth}-{varied.name}')}")
+
+
+def _default(study: Study, home: Path, depth: str) -> Document | None:
+    """What the default gave: here at this depth, or in the full run that ships."""
+    from airloom.study import document
+
+    kept = home / depth / document.NAME
+    if kept.is_file():
+        return document.read(kept)
+    return document.shipped(study) if depth == "full" else None
+
+
+def _made(
+    study: Study,
+    place: Path,
+    depth: str,
+    *,
+    real: bool = False,
+    workers: int | None = None,
+    on: str | None = None,
+) -> Document:
+    """Makes the runs that are missing, says beforehand how long that may take, and judges."""
+    from airloom.study import document, execute
+    from airloom.study.outcome import evaluate
+
     if real:
         execute.check_real_time(study)
     sweeps = execute.planned(study, depth, real=real)
     total = execute.size(sweeps)
+    expected = "" if real else execute.expected(document.shipped(study), total, workers)
+    say(f"{study.name}, {depth}: {total} runs{' in real time' if real else ''}{expected}; those made before are kept")
     with interruptible(), steps(study.name, total) as told:
         execute.run(sweeps, place, workers=workers, on=on, progress=told)
         execute.run_programs(study, place, depth, real=real)
-    outcome = evaluate(study, place, depth)
-    if as_json:
-        print_json(document(outcome))
-        return
-    print(text.headline(outcome))
-    flag = " --quick" if quick else ""
-    say(f"{total} runs in {quoted(place)}   next: airloom study report {quoted(name)}{flag}")
+    return _judged(evaluate(study, place, depth), place)
+
+
+def _judged(outcome: Any, place: Path) -> Document:
+    from airloom.study import document
+
+    made = document.of(outcome, place)
+    document.save(made, place / document.NAME)
+    return made
 
 
 @app.command("report")
 def report(
     name: Name,
+    figure: Annotated[
+        str | None, typer.Option(metavar="KEY", help="One figure as a file: its key (fig-7), or the paper's number.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="KEY", help="One table: its key (table-1), or the paper's number.")
+    ] = None,
+    claim: Annotated[str | None, typer.Option(metavar="ID", help="One claim with its parts.")] = None,
+    png: Annotated[bool, typer.Option("--png", help="The figure as PNG (default: SVG).")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="The figure as PDF.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The last quick run, even if there is a full one.")] = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Print claim by claim: the paper, ours with its interval, and the verdict; deviations first."""
-    from airloom.study import Data, execute, text
-    from airloom.study.folder import open_study
-    from airloom.study.outcome import document, evaluate
+    """Print claim by claim: the paper, ours with its interval, and the verdict; deviations first.
 
+    What was not run here is shown from the full run that ships with the package.
+    """
+    from airloom.errors import UsageError
+    from airloom.study import document, execute, pictures, text
+    from airloom.study.folder import open_study
+    from airloom.study.outcome import evaluate
+
+    if (png or pdf) and figure is None:
+        raise UsageError("--png and --pdf go with --figure KEY")
     study = open_study(name)
     home = out or execute.default_place(study.name)
     depth = "quick" if quick or not any((home / "full").glob("*/runs.parquet")) else "full"
-    outcome = evaluate(study, home / depth, depth)
-    if as_json:
-        print_json(document(outcome))
+    place = home / depth
+    was_run = any(place.glob("*/runs.parquet"))
+    shipped = None if quick or was_run else document.shipped(study)
+    if shipped is not None:
+        say(f"the full run that ships, of airloom {shipped['version']}; yours: airloom study run {quoted(name)}")
+    if figure is not None:
+        # Without judging first: a figure needs its own tables alone.
+        listed = shipped or {
+            "study": study.name,
+            "depth": depth,
+            "figures": [{"key": key} for key in study.figures],
+        }
+        key, kind = (
+            document.entry(listed, "figures", figure)["key"],
+            "pdf" if pdf else "png" if png or shipped else "svg",
+        )
+        if shipped is not None:
+            print(pictures.from_shipped(study, home / document.SHIPPED, key, kind))
+        else:
+            if not was_run:
+                evaluate(study, place, depth)  # says what to do
+            print(pictures.one(study, place, key, kind))
         return
-    print(text.headline(outcome))
-    for line in text.deviations(outcome):
+    found = shipped or _judged(evaluate(study, place, depth), place)
+    if claim is not None:
+        _claim(found, claim, as_json=as_json)
+    elif table is not None:
+        entry = document.entry(found, "tables", table)
+        if as_json:
+            print_json(entry)
+            return
+        shown = text.own_table(entry)
+        print(shown.title)
+        print_table(shown.columns, shown.rows)
+        if entry["caption"]:
+            print(entry["caption"])
+    elif as_json:
+        print_json(found)
+    else:
+        _whole(study, found, place, home, is_shipped=shipped is not None)
+
+
+def _claim(found: Document, name: str, *, as_json: bool) -> None:
+    from airloom.study import document, text
+
+    rows = document.claim(found, name)
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        print(f"{row['id']}  {row['verdict']}  ({row['kind']}; {row['where']})")
+        print(f"  says   {text.full_says(found, row)}")
+        if row["paper"] != row["says"]:
+            print(f"  paper  {text.paper(row)}")
+        print(f"  ours   {text.ours(row)}")
+        print(f"  why    {text.why(found, row)}")
+        rests = ", ".join([*row["assumptions"], *row["tied_to"]])
+        if rests:
+            print(f"  rests on {rests}")
+
+
+def _whole(study: Study, found: Document, place: Path, home: Path, *, is_shipped: bool) -> None:
+    from airloom.study import document, page, text
+
+    print(text.headline(found))
+    for line in text.deviations(found):
         print(f"  {line}")
-    own = text.of_study(study, Data(home / depth, None, study.real_time))
-    for table in (*text.terminal(outcome), *own):
+    for table in (*text.terminal(found), *text.own(found)):
         print(f"\n{table.title}")
         print_table(table.columns, table.rows)
-    from airloom.study.page import build
-
-    made = build(outcome, home / depth, home / depth / "report.html")
+    if is_shipped:
+        target = home / document.SHIPPED / "report.html"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = page.build_shipped(study, found, target)
+    else:
+        made = page.build(study, found, place, place / "report.html")
     say(f"with figures in {quoted(made)}   next: xdg-open {quoted(made)}")
+
+
+@app.command("copy")
+def copy(
+    name: Name,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there yet.")],
+) -> None:
+    """Copy a study into a folder of your own, to change what it assumes, asks or draws."""
+    from airloom.study.folder import copy_study, open_study
+
+    copy_study(open_study(name), folder)
+    say(f"next: edit {quoted(folder / 'assumptions.toml')}; airloom study run {quoted(folder)} --quick")

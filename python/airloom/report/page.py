@@ -47,17 +47,33 @@ def number(value: object) -> str:
     return str(value)
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, is_whole: bool = False) -> str:
-    """A table with a caption; numbers stand to the right. The first column heads its row.
+class Marked(NamedTuple):
+    """A cell whose text is marked up as something: a class of the style sheet."""
 
-    Long ones have a scroll bar of their own, unless `is_whole`.
+    text: str
+    kind: str
+
+
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    is_whole: bool = False,
+    label: str = "",
+) -> str:
+    """A table with a caption, if it is not empty; numbers stand to the right. The first column heads its row.
+
+    Long ones have a scroll bar of their own, unless `is_whole`. `label` names it for those who hear it, in place of the
+    caption.
     """
     head = "".join(f'<th scope="col">{escaped(c)}</th>' for c in columns)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
     kind = "wide whole" if is_whole else "wide"
+    said = f"<caption>{escaped(caption)}</caption>" if caption else ""
     return (
-        f'<div class="{kind}" tabindex="0" role="region" aria-label="{escaped(caption)}">'
-        f"<table><caption>{escaped(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="{kind}" tabindex="0" role="region" aria-label="{escaped(label or caption)}">'
+        f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -65,6 +81,9 @@ def _row(row: Sequence[object]) -> str:
     cells = []
     for place, value in enumerate(row):
         tag, scope = ("th", ' scope="row"') if place == 0 else ("td", "")
+        if isinstance(value, Marked):
+            cells.append(f'<{tag}{scope}><span class="{escaped(value.kind)}">{escaped(value.text)}</span></{tag}>')
+            continue
         kind = ' class="n"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
         cells.append(f"<{tag}{scope}{kind}>{escaped(number(value))}</{tag}>")
     return "".join(cells)

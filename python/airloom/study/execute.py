@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from airloom._core import capabilities
 from airloom.errors import UsageError
@@ -64,6 +65,24 @@ def run_programs(study: Study, place: Path, depth: str, *, real: bool = False) -
     for program in study.programs.values():
         if depth in program.depths and program.is_real_time == real:
             programs.run(program, study.folder, place)
+
+
+def expected(shipped: Mapping[str, Any] | None, total: int, workers: int | None) -> str:
+    """How long `total` runs may take here, from what those of the full run that ships took; nothing if none ships."""
+    if not shipped or not shipped["cost"]["runs"]:
+        return ""
+    seconds = shipped["cost"]["core_s"] / shipped["cost"]["runs"] * total
+    cores = workers or len(os.sched_getaffinity(0))
+    return f", about {_span(seconds / cores)} on {cores} core{'s' if cores > 1 else ''}"
+
+
+def _span(seconds: float) -> str:
+    """A length of time in one unit.
+
+    >>> _span(34), _span(100), _span(600)
+    ('34 s', '2 min', '10 min')
+    """
+    return f"{max(seconds, 1):.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def check_real_time(study: Study) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
+import tomllib
 from collections.abc import Callable
 from functools import cached_property
 from importlib import resources
@@ -12,10 +14,11 @@ from types import ModuleType
 
 from airloom.errors import UsageError
 from airloom.studies import titles
-from airloom.study import assumptions, claims, plan, programs
+from airloom.study import assumptions, claims, paper, plan, programs
 from airloom.study.assumptions import Assumption, Reading
 from airloom.study.claims import Claims
 from airloom.study.data import Data
+from airloom.study.drawing import StudyFigure, StudyTable
 from airloom.study.plan import Plan
 from airloom.study.programs import Program
 from airloom.study.rules import Evidence
@@ -38,13 +41,43 @@ def names() -> list[str]:
 
 
 def open_study(name: str | Path) -> Study:
-    """The shipped study of that name, or the one in a folder."""
+    """The shipped study of that name or of that first author (`ueno`, `ueno-2002`), or the one in a folder.
+
+    >>> open_study("tsaoussidis").name
+    'wave-and-wait'
+    """
     place = Path(name)
     if (place / "claims.toml").is_file():
         return Study(place.resolve())
-    if str(name) not in names():
-        raise UsageError(f"no study {str(name)!r}; valid: {', '.join(names())}, or a folder with claims.toml")
-    return Study(_home() / str(name))
+    return Study(_home() / shipped_name(str(name)))
+
+
+def shipped_name(name: str) -> str:
+    """The name of a shipped study that goes by this one. Raises `UsageError` with those there are."""
+    if name in names():
+        return name
+    by_author = authors()
+    if name in by_author:
+        return by_author[name]
+    valid = ", ".join([*names(), *(author for author in by_author if "-" not in author)])
+    raise UsageError(f"no study {name!r}; valid: {valid}, or a folder with claims.toml")
+
+
+def authors() -> dict[str, str]:
+    """Names of the shipped studies by the paper's first author, with and without its year."""
+    found = {}
+    for name in names():
+        file = _home() / name / "claims.toml"
+        of = paper.parse(tomllib.loads(file.read_text(encoding="utf-8")).get("paper"), str(file))
+        found.update({of.author: name, of.name: name})
+    return found
+
+
+def copy_study(study: Study, target: Path) -> None:
+    """Copies a study's files, without the results that ship with it. Raises `UsageError` if `target` is there."""
+    if target.exists():
+        raise UsageError(f"{target} is there already")
+    shutil.copytree(study.folder, target, ignore=shutil.ignore_patterns("__pycache__", "shipped", "expected"))
 
 
 class Study:
@@ -128,6 +161,16 @@ class Study:
                     f"{self.folder}: {claim} is computed, but says nothing about what would be near enough"
                 )
         return found
+
+    @property
+    def figures(self) -> dict[str, StudyFigure]:
+        """What `study.py` draws (`FIGURES`), by key."""
+        return getattr(self.module, "FIGURES", {})
+
+    @property
+    def tables(self) -> dict[str, StudyTable]:
+        """The tables of `study.py` (`TABLES`), by key."""
+        return getattr(self.module, "TABLES", {})
 
     def readings(self, depth: str) -> list[Reading]:
         """The readings of the verdict map: quick ones change one assumption at a time."""

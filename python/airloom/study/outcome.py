@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from airloom._core import __version__
 from airloom.errors import UsageError
 from airloom.study import rules, statistics
-from airloom.study.assumptions import DEFAULT, NULL, Assumption
-from airloom.study.claims import SCORED, Claim
+from airloom.study.assumptions import DEFAULT, NULL
+from airloom.study.claims import GIVEN, SCORED
 from airloom.study.data import Data, NotMade, NotSwept
 from airloom.study.folder import Study
-from airloom.study.rules import DIFFERS, FITTED, HOLDS, NOT_COVERED, VERDICTS, Evidence, Pair, Result, Value
-
-#: The file with a study's last results.
-RESULT = "result.json"
+from airloom.study.rules import DIFFERS, FITTED, HOLDS, VERDICTS, Evidence, Pair, Result, Value
+from airloom.sweep import SweepResults
 
 
 class Flip(NamedTuple):
@@ -71,11 +66,13 @@ class Outcome(NamedTuple):
     null_compared: int
     #: Assumptions whose default was changed after results were seen.
     after_result: tuple[str, ...]
+    #: Seeds of each reading in the map; 0 if there is none.
+    reading_seeds: int
 
     def score(self, kinds: tuple[str, ...] = SCORED) -> dict[str, int]:
-        """Number of claims of these kinds with each verdict. Controls and parts are not claims."""
-        of_kind = [c for c in self.study.claims.claims if c.kind in kinds]
-        counted = {verdict: sum(self.results[c.id].verdict == verdict for c in of_kind) for verdict in VERDICTS}
+        """Number of claims of these kinds by verdict. Controls and parts are no claims, what is given no result."""
+        verdicts = [self.results[c.id].verdict for c in self.study.claims.claims if c.kind in kinds]
+        counted = {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict != GIVEN}
         return {verdict: n for verdict, n in counted.items() if n}
 
 
@@ -88,7 +85,7 @@ def evaluate(study: Study, place: Path, depth: str) -> Outcome:
     evidence, missing = _evidence(study, data)
     results = _results(study, evidence, missing)
     rows, null, compared = _map(study, place, depth)
-    outcome = Outcome(
+    return Outcome(
         study=study,
         depth=depth,
         seeds=dict(data.seeds),
@@ -98,9 +95,8 @@ def evaluate(study: Study, place: Path, depth: str) -> Outcome:
         null_differences=null,
         null_compared=compared,
         after_result=_after_result(study),
+        reading_seeds=_reading_seeds(place) if rows else 0,
     )
-    _save(outcome, place)
-    return outcome
 
 
 def _evidence(study: Study, data: Data, *, whole: bool = True) -> tuple[dict[str, Evidence], dict[str, str]]:
@@ -173,6 +169,12 @@ def _map(study: Study, place: Path, depth: str) -> tuple[tuple[Row, ...], tuple[
     return tuple(rows), differences, compared
 
 
+def _reading_seeds(place: Path) -> int:
+    """The most seeds that a reading has."""
+    folders = (file.parent for file in place.glob("*-readings/sweep.json"))
+    return max((len(SweepResults(folder).manifest["seeds"]) for folder in folders), default=0)
+
+
 def _is_single(found: Evidence | None) -> bool:
     """Is there nothing at a reading, or one seed, which says nothing of any other?"""
     if isinstance(found, Pair):
@@ -225,79 +227,3 @@ def _after_result(study: Study) -> tuple[str, ...]:
     return tuple(
         a.id for a in study.assumptions if a.is_after_result or seen.get(a.id, a.default.label) != a.default.label
     )
-
-
-def rows(outcome: Outcome) -> list[dict[str, Any]]:
-    """Every claim, each followed by its parts, as `--json` prints it."""
-    found = []
-    for claim in outcome.study.claims.claims:
-        for each in (claim, *claim.parts):
-            found.append(row(each, outcome.results[each.id]))
-    return found
-
-
-def row(claim: Claim, result: Result) -> dict[str, Any]:
-    """One claim as `--json` prints it."""
-    return {
-        "id": claim.id,
-        "where": claim.where,
-        "kind": claim.kind,
-        "paper": claim.paper if claim.paper is not None else claim.says,
-        "ours": _json(result.ours),
-        "low": _json(result.low),
-        "high": _json(result.high),
-        "unit": result.unit or claim.unit,
-        "verdict": result.verdict,
-        "assumptions": list(claim.assumptions),
-    }
-
-
-def _json(value: Any) -> Any:
-    """JSON has no not-a-number: what is not known is null."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def document(outcome: Outcome) -> dict[str, Any]:
-    """`study report NAME --json`."""
-    return {
-        "study": outcome.study.name,
-        "version": __version__,
-        # Those of the study's main sweep, which stands first in its file.
-        "seeds": outcome.seeds.get(next(iter(outcome.study.plans)), 0),
-        "claims": rows(outcome),
-    }
-
-
-def _save(outcome: Outcome, place: Path) -> None:
-    kept = {
-        **document(outcome),
-        "depth": outcome.depth,
-        "score": outcome.score(),
-        "score_parts": outcome.score(("p",)),
-        "controls": [row(c, outcome.results[c.id]) for c in outcome.study.claims.controls],
-    }
-    temporary = place / f"{RESULT}.{os.getpid()}.part"
-    temporary.write_text(json.dumps(kept, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    temporary.replace(place / RESULT)
-
-
-def last(place: Path) -> dict[str, Any] | None:
-    """The last results in a study's place, full or quick, as they were saved."""
-    found = sorted(place.glob(f"*/{RESULT}"), key=lambda p: p.stat().st_mtime)
-    if not found:
-        return None
-    try:
-        kept: dict[str, Any] = json.loads(found[-1].read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{found[-1]} cannot be read ({error}): airloom study report writes it again") from None
-    return kept
-
-
-def not_run(assumption: Assumption) -> list[str]:
-    """Labels of levels that no scenario key stands for yet."""
-    return [level.label for level in assumption.levels if level.settings is None]
-
-
-def covered(outcome: Outcome) -> int:
-    """Number of scored claims with something computed."""
-    return sum(n for verdict, n in outcome.score().items() if verdict != NOT_COVERED)

@@ -2,64 +2,172 @@
 
 from __future__ import annotations
 
+import base64
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from matplotlib.figure import Figure
-
-from airloom._core import __version__
-from airloom.plot.figure import style
 from airloom.report import page, write
-from airloom.report.page import Section, escaped
-from airloom.study import text
-from airloom.study.data import Data, NotSwept
-from airloom.study.outcome import Outcome
+from airloom.report.page import Marked, Section, escaped
+from airloom.study import pictures, text
+from airloom.study.claims import GIVEN
+from airloom.study.document import Document, is_deviation
+from airloom.study.folder import Study
+from airloom.study.rules import COMPATIBLE, DIFFERS, FITTED, HOLDS, NOT_COVERED, UNCLEAR, VERDICTS
+
+#: What each verdict means, in a few words.
+MEANINGS = {
+    HOLDS: "the whole interval lies where the paper says",
+    FITTED: "it does, but a setting was fitted to it",
+    COMPATIBLE: "it does not, but as few runs as the paper's could have given its number",
+    UNCLEAR: "the interval lies on both sides of the edge",
+    DIFFERS: "the whole interval lies elsewhere",
+    GIVEN: "cannot fail, is not scored",
+    NOT_COVERED: "nothing is computed",
+}
 
 
-def figures(outcome: Outcome, place: Path) -> dict[str, tuple[str, Figure]]:
-    """The figures of `study.py` (`FIGURES`): by name, with title."""
-    data = Data(place)
-    found = getattr(outcome.study.module, "FIGURES", {})
-    drawn = {}
-    with style():
-        for name, made in found.items():
-            try:
-                drawn[name] = (made.title, made.draw(data))
-            except NotSwept:  # it needs what was not made at this depth
-                continue
-    return drawn
-
-
-def build(outcome: Outcome, place: Path, target: Path) -> Path:
-    """Writes the report, and beside it each figure as SVG and PDF."""
-    folder = place / "figures"
-    folder.mkdir(exist_ok=True)
-    shown = ""
-    for name, (title, figure) in figures(outcome, place).items():
-        svg = folder / f"{name}.svg"
-        with style():
-            figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "airloom"})
-            figure.savefig(folder / f"{name}.pdf", format="pdf", metadata={"CreationDate": None, "Creator": "airloom"})
+def build(study: Study, document: Document, place: Path, target: Path) -> Path:
+    """Writes the report of the sweeps in `place`, and beside these each figure as SVG and PDF."""
+    markup = {}
+    for key, figure in pictures.drawn(study, place):
+        svg = pictures.save(figure, place / "figures" / f"{key}.svg")
+        pictures.save(figure, svg.with_suffix(".pdf"))
         # What stands before the element is for files of their own.
-        drawn = svg.read_text(encoding="utf-8")
-        inline = drawn[drawn.index("<svg") :]
-        shown += f"<figure><figcaption>{escaped(title)}</figcaption>{inline}</figure>"
+        whole = svg.read_text(encoding="utf-8")
+        markup[key] = whole[whole.index("<svg") :]
+    return _written(document, markup, target)
+
+
+def build_shipped(study: Study, document: Document, target: Path) -> Path:
+    """Writes the report of the run that came with the package."""
+    markup = {}
+    for entry in document["figures"]:
+        octets = (study.folder / "shipped" / f"{entry['key']}.png").read_bytes()
+        source = f"data:image/png;base64,{base64.b64encode(octets).decode()}"
+        markup[entry["key"]] = f'<img alt="{escaped(entry["title"])}" src="{source}">'
+    return _written(document, markup, target)
+
+
+def _written(document: Document, markup: Mapping[str, str], target: Path) -> Path:
+    figures = [entry for entry in document["figures"] if entry["key"] in markup]
+    of_paper, ours = _split(figures, "fig-")
+    tables_of_paper, our_tables = _split(document["tables"], "table-")
     sections = [
-        Section("figures", "Figures: the paper hollow, ours solid", shown),
-        *(
-            Section(f"part{n}", table.title, page.table(table.title, table.columns, table.rows, is_whole=True))
-            for n, table in enumerate(text.tables(outcome, text.of_study(outcome.study, Data(place))))
+        Section("figures", "The paper's figures", _figures(document, of_paper, markup)),
+        Section("tables", "The paper's tables", _tables(document, tables_of_paper)),
+        Section("deviations", "Where ours differs, and why", _deviations(document)),
+        Section(
+            "further", "Further figures and tables", _figures(document, ours, markup) + _tables(document, our_tables)
         ),
+        *(Section(f"part{n}", table.title, _table(table)) for n, table in enumerate(text.tables(document))),
     ]
-    seeds = ", ".join(f"{name} {count}" for name, count in outcome.seeds.items())
-    facts = page.facts(
-        [("study", outcome.study.name), ("depth", outcome.depth), ("seeds", seeds), ("airloom", __version__)]
+    write(
+        target,
+        page.document(document["title"], _intro(document), [s for s in sections if s.body], {"kind": "study"}),
     )
-    flag = " --quick" if outcome.depth == "quick" else ""
-    command = f"airloom study run {outcome.study.name}{flag}"
-    intro = (
-        f"<h1>{escaped(outcome.study.title)}</h1><p>{escaped(outcome.study.claims.paper)}</p>{facts}"
-        f"<p><strong>{escaped(text.headline(outcome))}</strong></p>"
+    return target
+
+
+def _split(entries: Iterable[dict[str, Any]], prefix: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The paper's and ours."""
+    found: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for entry in entries:
+        found[not entry["key"].startswith(prefix)].append(entry)
+    return found
+
+
+def _intro(document: Document) -> str:
+    depth = document["depth"]
+    flag = " --quick" if depth == "quick" else ""
+    seeds = ", ".join(f"{name} {count}" for name, count in document["sweeps"].items())
+    facts = page.facts([("study", document["study"]), ("depth", depth), ("airloom", document["version"])])
+    score = " ".join(f"{n} {_chip(verdict)}" for verdict, n in _in_order(document["score"]))
+    legend = "".join(f"<li>{_chip(verdict)} {escaped(meaning)}</li>" for verdict, meaning in MEANINGS.items())
+    command = f"airloom study run {document['study']}{flag}"
+    return (
+        f"<h1>{escaped(document['title'])}</h1><p>{escaped(document['paper']['citation'])}</p>"
+        f"<p>{escaped(document['paper']['summary'])}</p>"
+        f'<p class="score">Of {sum(document["score"].values())} claims: {score}</p>'
+        f"<p>Parts and procedures: {escaped(text.counts(document['score_parts']))}. Given, and in no score: "
+        f"{document['given']}.</p>"
+        f'<ul class="verdicts" aria-label="What the verdicts mean">{legend}</ul>'
+        "<p>In the figures the paper's numbers are hollow and ours solid; captions say where the paper's are lost.</p>"
+        f"{facts}<details><summary>Seeds of each sweep</summary><p>{escaped(seeds)}</p></details>"
         f'<p>To repeat it:</p><pre tabindex="0"><code>{escaped(command)}</code></pre>'
     )
-    write(target, page.document(outcome.study.title, intro, sections, {"kind": "study"}))
-    return target
+
+
+def _in_order(score: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(verdict, score[verdict]) for verdict in MEANINGS if verdict in score]
+
+
+def _chip(verdict: str) -> str:
+    return f'<span class="verdict {verdict}">{escaped(verdict)}</span>'
+
+
+def _figures(document: Document, entries: Iterable[Mapping[str, Any]], markup: Mapping[str, str]) -> str:
+    return "".join(
+        f'<figure id="{escaped(e["key"])}"><h3>{escaped(e["title"])}</h3>{markup[e["key"]]}'
+        f"<figcaption>{escaped(e['caption'])}</figcaption></figure>{_claims_at(document, e['key'])}"
+        for e in entries
+    )
+
+
+def _tables(document: Document, entries: Iterable[Mapping[str, Any]]) -> str:
+    found = ""
+    for e in entries:
+        shown = text.own_table(e)._replace(title=e["caption"])
+        body = page.table(shown.title, shown.columns, shown.rows, is_whole=True, label=e["title"])
+        found += f'<h3 id="{escaped(e["key"])}">{escaped(e["title"])}</h3>{body}{_claims_at(document, e["key"])}'
+    return found
+
+
+_NUMBERS = re.compile(r"\b(Figs?|Tables?)\b\.?\s*((?:\d+(?:\s*(?:,|and|to)\s*)?)+)")
+
+
+def places(where: str) -> set[str]:
+    """Keys of the figures and tables that the place of a claim names.
+
+    >>> sorted(places("5.3, Figs. 6 and 7")), sorted(places("Table 1, row 1.1"))
+    (['fig-6', 'fig-7'], ['table-1'])
+    """
+    found = set()
+    for kind, numbers in _NUMBERS.findall(where):
+        prefix = "fig-" if kind.startswith("Fig") else "table-"
+        found |= {f"{prefix}{number}" for number in re.findall(r"\d+", numbers)}
+    return found
+
+
+def _claims_at(document: Document, key: str) -> str:
+    """What the paper states of a figure or table, with its verdict, and with the reason where ours differs."""
+    items = ""
+    for claim in text.leaves(document):
+        if key in places(claim["where"]):
+            reason = text.because(document, claim) if is_deviation(claim) else ""
+            items += (
+                f"<li>{_chip(claim['verdict'])} <strong>{escaped(claim['id'])}</strong> "
+                f"{escaped(text.full_says(document, claim))}{f': {escaped(reason)}' if reason else ''}</li>"
+            )
+    return f'<ul class="claims">{items}</ul>' if items else ""
+
+
+def _deviations(document: Document) -> str:
+    cards = ""
+    for claim in text.leaves(document):
+        if not is_deviation(claim):
+            continue
+        said = f"<p>Paper: {escaped(text.paper(claim))}</p>" if claim["paper"] != claim["says"] else ""
+        cards += (
+            f'<div class="card"><p>{_chip(claim["verdict"])} <strong>{escaped(claim["id"])}</strong> '
+            f"{escaped(text.full_says(document, claim))} ({escaped(claim['where'])})</p>{said}"
+            f"<p>Ours: {escaped(text.ours(claim))}</p><p>{escaped(text.why(document, claim))}</p></div>"
+        )
+    return cards
+
+
+def _table(table: text.Table) -> str:
+    """A table whose verdicts have their colours."""
+    rows = [[Marked(cell, f"verdict {cell}") if cell in VERDICTS else cell for cell in row] for row in table.rows]
+    return page.table("", table.columns, rows, is_whole=True, label=table.title)

@@ -1,16 +1,16 @@
-"""A study's report for a terminal: tables of texts, deviations first."""
+"""A study's document as tables of texts, deviations first: for a terminal, and in full for a page or a file."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from airloom.study.claims import SCORED, Claim
-from airloom.study.data import Data, NotSwept
-from airloom.study.folder import Study
-from airloom.study.outcome import Outcome, covered, not_run
-from airloom.study.rules import DIFFERS, HOLDS, NO_COMPUTATION, NOT_COVERED, UNCLEAR, VERDICTS, Result
+from airloom.study.claims import GIVEN
+from airloom.study.document import Document, covered, is_deviation
+from airloom.study.rules import DIFFERS, HOLDS, NO_COMPUTATION, NOT_COVERED, VERDICTS
+
+Claim = Mapping[str, Any]
 
 
 class Table(NamedTuple):
@@ -34,89 +34,157 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def headline(outcome: Outcome) -> str:
+def headline(document: Document) -> str:
     """The score in one line."""
-    scored, parts = outcome.score(), outcome.score(("p",))
-    total = sum(1 for c in outcome.study.claims.claims if c.kind in SCORED)
+    total = sum(document["score"].values())
+    given = f"; given, not scored: {document['given']}" if document["given"] else ""
     return (
-        f"{outcome.study.name}, {outcome.depth}: of {total} claims {covered(outcome)} computed: {_counts(scored)}; "
-        f"parts and procedures: {_counts(parts)}"
+        f"{document['study']}, {document['depth']}: of {total} claims {covered(document)} computed: "
+        f"{counts(document['score'])}; parts and procedures: {counts(document['score_parts'])}{given}"
     )
 
 
-def _counts(score: dict[str, int]) -> str:
+def counts(score: Mapping[str, int]) -> str:
+    """Verdicts with their numbers, what holds first."""
     order = [HOLDS, *(v for v in VERDICTS if v != HOLDS)]
     return ", ".join(f"{score[v]} {v}" for v in order if v in score) or "none"
 
 
-def ours(result: Result) -> str:
+def ours(claim: Claim) -> str:
     """Our number with its interval, unit and seeds."""
-    if result.ours is None:
+    if claim["ours"] is None:
         return "–"
-    text = number(result.ours)
-    if result.low is not None and result.high is not None and result.low != result.high:
-        text += f" [{number(result.low)}, {number(result.high)}]"
-    text += f" {result.unit}" if result.unit else ""
-    return text + (f", {result.seeds} seeds" if result.seeds else "")
+    text = number(claim["ours"])
+    low, high = claim["low"], claim["high"]
+    if low is not None and high is not None and low != high:
+        text += f" [{number(low)}, {number(high)}]"
+    text += f" {claim['unit']}" if claim["unit"] else ""
+    return text + (f", {claim['seeds']} seeds" if claim["seeds"] else "")
 
 
 def paper(claim: Claim) -> str:
     """What the paper says, in short."""
-    if isinstance(claim.paper, float):
-        return f"{number(claim.paper)} {claim.unit}".strip()
-    return claim.paper or claim.says
+    said = claim["paper"]
+    return f"{number(said)} {claim['unit']}".strip() if isinstance(said, float) else str(said)
 
 
-def in_order(outcome: Outcome, *, controls: bool = False) -> list[Claim]:
-    """Claims, each followed by its parts; deviations first, what is not covered last."""
-    group = outcome.study.claims.controls if controls else outcome.study.claims.claims
-    wholes = sorted(group, key=lambda c: VERDICTS.index(outcome.results[c.id].verdict))
-    return [each for claim in wholes for each in (claim, *claim.parts)]
+def wholes(document: Document, group: str = "claims") -> list[Claim]:
+    """Claims without parts' rows; deviations first, what is not covered last."""
+    found = [claim for claim in document[group] if claim["whole"] is None]
+    return sorted(found, key=lambda c: VERDICTS.index(c["verdict"]))
 
 
-def tables(outcome: Outcome, further: Sequence[Table] = ()) -> list[Table]:
-    """Everything that the report says, in its order, in full; `further` are the study's own tables."""
+def parts(document: Document, whole: Claim, group: str = "claims") -> list[Claim]:
+    """The parts of a claim."""
+    return [claim for claim in document[group] if claim["whole"] == whole["id"]]
+
+
+def leaves(document: Document) -> list[Claim]:
+    """Claims without parts, and parts: what has a verdict of its own; deviations first."""
+    return [leaf for whole in wholes(document) for leaf in (parts(document, whole) or [whole])]
+
+
+def full_says(document: Document, claim: Claim) -> str:
+    """What a claim says; of a part, with what its whole says."""
+    whole = next((c for c in document["claims"] if c["id"] == claim["whole"]), None)
+    return f"{whole['says']}: {claim['says']}" if whole and whole["says"] != claim["says"] else str(claim["says"])
+
+
+def because(document: Document, claim: Claim) -> str:
+    """Why ours differs, in the study's words: said of the claim, or of its whole."""
+    whole = next((c for c in document["claims"] if c["id"] == claim["whole"]), None)
+    return str(claim["because"] or (whole["because"] if whole else ""))
+
+
+def deviations(document: Document) -> list[str]:
+    """A sentence for every claim and part that differs, is unclear or just compatible: what, ours, and why."""
+    found = []
+    for claim in leaves(document):
+        if not is_deviation(claim):
+            continue
+        said = f"paper {paper(claim)}, " if claim["paper"] != claim["says"] else ""
+        said = said or (f"{claim['statistic']}: " if claim["statistic"] else "")
+        text = f"{claim['id']} {claim['verdict']}: {full_says(document, claim)} ({said}ours {ours(claim)}): "
+        found.append(text + why(document, claim))
+    return found
+
+
+def why(document: Document, claim: Claim) -> str:
+    """Why a claim has its verdict: the test, what would turn it, and the study's reason for a deviation."""
+    text = str(claim["why"])
+    if claim["turned"]:
+        verdict = claim["turned"][0][0]
+        text += f"; {verdict} with {' or '.join(reading for _, reading in claim['turned'])}"
+    if is_deviation(claim) and (reason := because(document, claim)):
+        text += f". {reason}"
+    return text + (f" [{claim['note']}]" if claim["note"] else "")
+
+
+_COLUMNS = ["claim", "kind", "where", "what", "verdict", "paper", "ours", "why", "rests on"]
+
+
+def claim_row(document: Document, claim: Claim) -> list[str]:
+    """One claim as a row of the table of claims."""
+    said = paper(claim) if claim["paper"] != claim["says"] else "as said"
+    rests = ", ".join([*claim["assumptions"], *claim["tied_to"]])
     return [
-        _claims(outcome),
-        _not_covered(outcome),
-        _assumptions(outcome),
-        *_map(outcome),
-        *further,
-        _controls(outcome),
-        *_pairings(outcome),
+        claim["id"], claim["kind"], claim["where"], claim["says"], claim["verdict"], said, ours(claim),
+        why(document, claim), rests,
+    ]  # fmt: skip
+
+
+def claims_table(document: Document, title: str, chosen: Sequence[Claim]) -> Table:
+    """Claims, each followed by its parts."""
+    rows = [claim_row(document, each) for whole in chosen for each in (whole, *parts(document, whole))]
+    return Table(title, _COLUMNS, rows)
+
+
+def tables(document: Document) -> list[Table]:
+    """Everything but the study's own tables, in its order, in full."""
+    every = wholes(document)
+    scored = [c for c in every if c["verdict"] not in (GIVEN, NOT_COVERED)]
+    given = [c for c in every if c["verdict"] == GIVEN]
+    found = [claims_table(document, "Claims, deviations first", scored)]
+    if given:
+        title = "Given: arithmetic on the paper's numbers, definitions, settings; no results, not scored"
+        found.append(claims_table(document, title, given))
+    return [
+        *found,
+        *_not_covered(document),
+        _assumptions(document),
+        *_map(document),
+        _controls(document),
+        *_pairings(document),
     ]
 
 
-def of_study(study: Study, data: Data) -> list[Table]:
-    """The tables of `study.py` (`TABLES`: title and a function that returns columns and rows).
+def own(document: Document) -> list[Table]:
+    """The study's own tables: the paper's, and ours."""
+    return [own_table(entry) for entry in document["tables"]]
 
-    One that needs what was not made at this depth is left out.
-    """
-    found = []
-    for entry in getattr(study.module, "TABLES", {}).values():
-        try:
-            columns, rows = entry.make(data)
-        except NotSwept:
-            continue
-        found.append(Table(entry.title, list(columns), [[number(cell) for cell in row] for row in rows]))
-    return found
+
+def own_table(entry: Mapping[str, Any]) -> Table:
+    """A table of the study."""
+    return Table(entry["title"], list(entry["columns"]), [[number(cell) for cell in row] for row in entry["rows"]])
 
 
 #: Characters of a sentence in a table of the terminal.
 _SHORT = 56
 
 
-def terminal(outcome: Outcome) -> list[Table]:
+def terminal(document: Document) -> list[Table]:
     """The same for a terminal: short sentences, and without what only matters for the record."""
     keep = {
         "claim", "kind", "verdict", "paper", "ours", "assumption", "default", "levels", "role", "source",
-        "at the default", "holds at", "what turns it", "difference, same seeds", "difference, other seeds", "agree", "",
+        "holds at", "what turns it", "difference, same seeds", "difference, other seeds", "agree", "",
     }  # fmt: skip
     found = []
-    for table in tables(outcome):
-        columns = [n for n, name in enumerate(table.columns) if name in keep or name.startswith("of ")]
-        rows = [[_shortened(row[n]) for n in columns] for row in table.rows]
-        found.append(Table(table.title, [table.columns[n] for n in columns], rows))
+    for table in tables(document):
+        shown = [
+            n for n, name in enumerate(table.columns) if name in keep or name.startswith(("of ", "at the default"))
+        ]
+        rows = [[_shortened(row[n]) for n in shown] for row in table.rows]
+        found.append(Table(table.title, [table.columns[n] for n in shown], rows))
     return found
 
 
@@ -124,109 +192,63 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHORT else f"{text[: _SHORT - 1].rstrip()}…"
 
 
-def deviations(outcome: Outcome) -> list[str]:
-    """A sentence for every claim and part that differs or is unclear: what, ours, why, and what would turn it."""
-    found = []
-    for claim in in_order(outcome):
-        result = outcome.results[claim.id]
-        if claim.parts or result.verdict not in (DIFFERS, UNCLEAR):
-            continue
-        said = (
-            f"paper {paper(claim)}, " if claim.paper is not None else f"{claim.statistic}: " if claim.statistic else ""
-        )
-        text = f"{claim.id} {result.verdict}: {claim.says} ({said}ours {ours(result)}): "
-        text += _why(outcome, claim)
-        found.append(f"{text}; rests on {', '.join(claim.assumptions)}" if claim.assumptions else text)
-    return found
-
-
-def _why(outcome: Outcome, claim: Claim) -> str:
-    why = outcome.results[claim.id].why
-    flipped = next((r for r in outcome.map if r.claim == claim.id and r.flips), None)
-    if flipped:
-        why += f"; {flipped.flips[0].verdict} with {' or '.join(f.reading for f in flipped.flips[:3])}"
-    return why + (f" [{claim.note}]" if claim.note else "")
-
-
-_CLAIM_COLUMNS = ["claim", "kind", "where", "what", "verdict", "paper", "ours", "why", "rests on"]
-
-
-def _claim_row(outcome: Outcome, claim: Claim) -> list[str]:
-    result = outcome.results[claim.id]
-    said = paper(claim) if claim.paper is not None else "as said" if not claim.parts else ""
-    return [
-        claim.id, claim.kind, claim.where, claim.says, result.verdict, said, ours(result), _why(outcome, claim),
-        ", ".join(claim.assumptions),
-    ]  # fmt: skip
-
-
-def _claims(outcome: Outcome) -> Table:
-    shown: list[list[str]] = []
-    for whole in sorted(outcome.study.claims.claims, key=lambda c: VERDICTS.index(outcome.results[c.id].verdict)):
-        leaves = whole.parts or (whole,)
-        if any(outcome.results[leaf.id].verdict != NOT_COVERED for leaf in leaves):
-            shown.extend(_claim_row(outcome, claim) for claim in (whole, *whole.parts))
-    return Table("Claims, deviations first", _CLAIM_COLUMNS, shown)
-
-
-def _not_covered(outcome: Outcome) -> Table:
+def _not_covered(document: Document) -> list[Table]:
     rows = []
-    for claim in outcome.study.claims.claims:
-        leaves = claim.parts or (claim,)
-        if all(outcome.results[leaf.id].verdict == NOT_COVERED for leaf in leaves):
-            why = outcome.results[claim.id].why if not claim.parts else ""
-            said = claim.note or (why if why != NO_COMPUTATION else "")
-            rows.append([claim.id, claim.kind, claim.where, claim.says, said])
-    return Table("Not covered: nothing is computed for these", ["claim", "kind", "where", "paper", "remark"], rows)
+    for claim in wholes(document):
+        if claim["verdict"] == NOT_COVERED:
+            said = claim["note"] or (claim["why"] if claim["why"] != NO_COMPUTATION else "")
+            rows.append([claim["id"], claim["kind"], claim["where"], claim["says"], said])
+    if not rows:
+        return []
+    return [Table("Not covered: nothing is computed for these", ["claim", "kind", "where", "paper", "remark"], rows)]
 
 
-def _assumptions(outcome: Outcome) -> Table:
+def _assumptions(document: Document) -> Table:
     rows = []
-    for a in outcome.study.assumptions:
-        levels = [lv.label for lv in a.levels if lv.settings is not None]
-        missing = not_run(a)
-        after = "chosen after the result" if a.id in outcome.after_result else ""
-        text = ", ".join(levels) + (f" (not run: {', '.join(missing)})" if missing else "")
-        rows.append([a.id, a.says, a.default.label, text, a.role, a.source, a.why, a.introduced, after])
-    columns = ["assumption", "what", "default", "levels", "role", "source", "why", "since", ""]
+    for a in document["assumptions"]:
+        after = "chosen after the result" if a["after_result"] else ""
+        text = ", ".join(a["levels"]) + (f" (not run: {', '.join(a['not_run'])})" if a["not_run"] else "")
+        rows.append([a["id"], a["says"], a["default"], text, a["role"], a["source"], a["why"], after])
+    columns = ["assumption", "what", "default", "levels", "role", "source", "why", ""]
     return Table("Assumptions", columns, rows)
 
 
-def _map(outcome: Outcome) -> list[Table]:
-    if not outcome.map:
+def _map(document: Document) -> list[Table]:
+    if not document["map"]:
         return []
     rows = []
-    for row in outcome.map:
-        counted = {v: sum(x == v for x in row.verdicts.values()) for v in VERDICTS}
-        others = ", ".join(f"{n} {v}" for v, n in counted.items() if n)
-        flips = "; ".join(f"{f.verdict} with {f.reading}" for f in row.flips) or "nothing"
-        rows.append([row.claim, row.verdicts["default"], f"{row.share:.0%}", others, flips])
-    columns = ["claim", "at the default", "holds at", f"of {len(outcome.map[0].verdicts)} readings", "what turns it"]
+    for row in document["map"]:
+        others = ", ".join(f"{n} {v}" for v, n in row["counts"].items())
+        flips = "; ".join(f"{verdict} with {reading}" for verdict, reading in row["turned"]) or "nothing"
+        rows.append([row["claim"], row["default"], f"{row['share']:.0%}", others, flips])
+    # Readings have fewer seeds than the default has above, so that what is clear there may be unclear here.
+    default = f"at the default, {document['reading_seeds']} seeds"
+    columns = ["claim", default, "holds at", f"of {document['readings']} readings", "what turns it"]
     return [Table("Verdict map: the same claims at every reading of the assumptions", columns, rows)]
 
 
-def _controls(outcome: Outcome) -> Table:
-    rows = [_claim_row(outcome, claim) for claim in in_order(outcome, controls=True)]
-    if outcome.null_compared:
-        same = not outcome.null_differences
+def _controls(document: Document) -> Table:
+    chosen = wholes(document, "controls")
+    rows = [claim_row(document, each) for whole in chosen for each in (whole, *parts(document, whole, "controls"))]
+    compared, differing = document["null"]["compared"], document["null"]["differing"]
+    if compared:
         rows.append(
             [
                 "null", "p", "control", "the default under another name differs in nothing",
-                HOLDS if same else DIFFERS, "0",
-                f"{outcome.null_compared - len(outcome.null_differences)} of {outcome.null_compared} results the same",
-                "to the last digit" if same else f"differing: {', '.join(outcome.null_differences)}", "",
+                DIFFERS if differing else HOLDS, "0",
+                f"{compared - len(differing)} of {compared} results the same",
+                f"differing: {', '.join(differing)}" if differing else "to the last digit", "",
             ]
         )  # fmt: skip
-    return Table("Controls of the study itself; they are no claims of the paper", _CLAIM_COLUMNS, rows)
+    return Table("Controls of the study itself; they are no claims of the paper", _COLUMNS, rows)
 
 
-def _pairings(outcome: Outcome) -> list[Table]:
-    if not outcome.pairings:
+def _pairings(document: Document) -> list[Table]:
+    if not document["pairings"]:
         return []
     rows = []
-    for p in outcome.pairings:
-        paired = f"{number(p.paired.mean)} [{number(p.paired.low)}, {number(p.paired.high)}]"
-        unpaired = f"{number(p.unpaired.mean)} [{number(p.unpaired.low)}, {number(p.unpaired.high)}]"
-        rows.append([p.claim, paired, unpaired, "yes" if p.agrees else "no"])
+    for p in document["pairings"]:
+        shown = (f"{number(mean)} [{number(low)}, {number(high)}]" for mean, low, high in (p["paired"], p["unpaired"]))
+        rows.append([p["claim"], *shown, "yes" if p["agrees"] else "no"])
     columns = ["claim", "difference, same seeds", "difference, other seeds", "agree"]
     return [Table("Pairing: with seeds of their own both sides must give the same mean, less precisely", columns, rows)]
