@@ -16,10 +16,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # target folder of its own. Never `--workspace`: cargo and maturin would rebuild pyo3 in turns.
 LINT_PY_TARGET := target-py
 
-.PHONY: menu demo build test lint fmt bench nightly docs wheel develop
+.PHONY: menu demo build test lint fmt bench nightly docs replications wheel develop
 
 menu: ## print this menu
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/stamp ## simulate a page over UMTS, then emulate the same with real curl; one result folder
 	@$(BIN)/maturin develop --quiet --release
@@ -65,6 +65,9 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 docs: ## generate docs/reference, and the Rust reference into target/doc
 	cargo run --quiet -p airloom-xtask -- docs
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+replications: develop ## write docs/replications from the full runs of the studies that ship
+	$(BIN)/python tools/replications.py
 
 wheel: $(VENV)/stamp ## a wheel into dist/ (release)
 	$(BIN)/maturin build --release --out dist

@@ -141,15 +141,18 @@ def places(where: str) -> set[str]:
 
 
 def _claims_at(document: Document, key: str) -> str:
-    """What the paper states of a figure or table, with its verdict, and with the reason where ours differs."""
+    """What the paper states of a figure or table, in its order: verdicts, and the reasons where ours differs."""
     items = ""
-    for claim in text.leaves(document):
-        if key in places(claim["where"]):
-            reason = text.because(document, claim) if is_deviation(claim) else ""
-            items += (
-                f"<li>{_chip(claim['verdict'])} <strong>{escaped(claim['id'])}</strong> "
-                f"{escaped(text.full_says(document, claim))}{f': {escaped(reason)}' if reason else ''}</li>"
-            )
+    for whole in (claim for claim in document["claims"] if claim["whole"] is None):
+        leaves = [leaf for leaf in text.parts(document, whole) or [whole] if key in places(leaf["where"])]
+        if not leaves:
+            continue
+        chips = [_chip(c["verdict"]) if c is whole else f"{escaped(c['says'])} {_chip(c['verdict'])}" for c in leaves]
+        reasons = {text.because(document, leaf): None for leaf in leaves if is_deviation(leaf)}
+        items += (
+            f"<li><strong>{escaped(whole['id'])}</strong> {escaped(whole['says'])}: {', '.join(chips)}"
+            f"{''.join(f'<p>{escaped(reason)}</p>' for reason in reasons if reason)}</li>"
+        )
     return f'<ul class="claims">{items}</ul>' if items else ""
 
 

@@ -59,7 +59,7 @@ def ours(claim: Claim) -> str:
     if low is not None and high is not None and low != high:
         text += f" [{number(low)}, {number(high)}]"
     text += f" {claim['unit']}" if claim["unit"] else ""
-    return text + (f", {claim['seeds']} seeds" if claim["seeds"] else "")
+    return text + (f", {claim['seeds']} seed{'s' if claim['seeds'] > 1 else ''}" if claim["seeds"] else "")
 
 
 def paper(claim: Claim) -> str:

@@ -1,0 +1,85 @@
+"""The full run of a study that ships with the package: its document and its pictures, current with today's claims."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import UsageError
+from airloom.study import document, pictures
+from airloom.study.document import SHIPPED, Document
+from airloom.study.folder import Study
+from airloom.study.outcome import evaluate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What of a claim may be worded anew without another full run.
+_WORDS = ("says", "where", "note", "because", "statistic")
+
+#: Colours of a picture: charts need few, and a file of few is a third as large.
+_COLOURS = 64
+
+
+def take(study: Study, place: Path) -> Document:
+    """Makes the full run in `place` the one that ships. Raises `UsageError` if a deviation in it has no reason."""
+    target = study.folder / SHIPPED
+    made = document.of(evaluate(study, place, "full"), place)
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    drawn = set()
+    for key, figure in pictures.drawn(study, place):
+        _save(figure, target / f"{key}.png")
+        drawn.add(key)
+    made["figures"] = [entry for entry in made["figures"] if entry["key"] in drawn]
+    made["claims_digest"] = digest(study)
+    document.save(made, target / document.NAME)
+    return current(study)
+
+
+def current(study: Study) -> Document:
+    """The run that ships, with today's words. Raises `UsageError` if it was judged by other claims than today's."""
+    found = document.shipped(study)
+    if found is None:
+        raise UsageError(f"no full run of {study.name} ships: tools/replications.py --take {study.name} DIR")
+    if found["claims_digest"] != digest(study):
+        raise UsageError(
+            f"the run of {study.name} that ships was judged by other claims or defaults than today's: "
+            f"airloom study run {study.name}; tools/replications.py --take {study.name} runs/studies/{study.name}/full"
+        )
+    claims = {each.id: each for claim in study.claims.claims for each in (claim, *claim.parts)}
+    for row in found["claims"]:
+        row.update({key: getattr(claims[row["id"]], key) for key in _WORDS})
+    found["paper"].update(study.claims.paper._asdict())
+    found["title"] = study.title
+    unexplained = [row["id"] for row in found["claims"] if document.is_deviation(row) and not _explained(found, row)]
+    if unexplained:
+        raise UsageError(f"{study.name}: {', '.join(unexplained)} deviate, and no `because` says why")
+    return found
+
+
+def _explained(found: Document, row: dict[str, Any]) -> bool:
+    """Has a claim or part that deviates a reason: its own, its whole's, or those of all its parts that deviate?"""
+    of_whole = [c["because"] for c in found["claims"] if c["id"] == row["whole"]]
+    parts = [c for c in found["claims"] if c["whole"] == row["id"] and document.is_deviation(c)]
+    return bool(row["because"] or any(of_whole) or (parts and all(part["because"] for part in parts)))
+
+
+def digest(study: Study) -> str:
+    """A number for what decides verdicts: the claims without their words, and the defaults of the assumptions."""
+    words: dict[str, Any] = dict.fromkeys(_WORDS, "")
+    claims = [c._replace(**words, parts=tuple(p._replace(**words) for p in c.parts)) for c in study.claims.claims]
+    defaults = [[a.id, a.default, a.fitted_to] for a in study.assumptions]
+    return hashlib.sha256(json.dumps([claims, defaults], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _save(figure: Figure, path: Path) -> None:
+    from PIL import Image
+
+    pictures.save(figure, path)
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)

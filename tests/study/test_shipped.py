@@ -1,0 +1,151 @@
+"""The full runs that ship: current with today's claims, shown without a run, and made into pages."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from airloom.errors import UsageError
+from airloom.study import document, execute, open_study, replication, shipping
+from tests.cli.shell import airloom
+from tests.study.test_study import changed, folder
+
+__all__ = ["folder"]
+
+
+@pytest.fixture(scope="module")
+def taken(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study whose full run ships with it."""
+    home = tmp_path_factory.mktemp("taken")
+    copy = home / "small-objects"
+    shutil.copytree(folder, copy)
+    study = open_study(copy)
+    execute.run(execute.planned(study, "full"), home / "full", workers=1)
+    shipping.take(study, home / "full")
+    return copy
+
+
+def test_a_run_that_ships_is_shown_where_nothing_was_run(taken: Path) -> None:
+    done = airloom("study", "report", taken)
+    assert done.code == 0, done.err
+    assert done.out.startswith("small-objects, full: of 4 claims 2 computed: 1 holds, 1 fitted, 2 not-covered")
+    assert "the full run that ships" in done.err
+    assert Path("runs/studies/small-objects/shipped/report.html").is_file()
+    figure = airloom("study", "report", taken, "--figure", "times", "--png")
+    assert Path(figure.out.strip()).read_bytes().startswith(b"\x89PNG")
+    claim = json.loads(airloom("study", "report", taken, "--claim", "X3", "--json").out)
+    assert [(row["id"], row["verdict"]) for row in claim] == [
+        ("X3", "not-covered"),
+        ("X3.done", "holds"),
+        ("X3.missing", "not-covered"),
+    ]
+    assert json.loads(airloom("study", "report", taken, "--json").out)["depth"] == "full"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--figure", "fig-9"], "no figure 'fig-9' in small-objects, full; valid: times"),
+        (["--table", "1"], "no table '1' in small-objects, full; valid: none"),
+        (["--claim", "Z9"], "no claim 'Z9' in small-objects; valid: X1, X2"),
+        (["--png"], "--png and --pdf go with --figure"),
+        (["--figure", "times", "--pdf"], "it has PNG files only"),
+        (["--quick"], "airloom study run small-objects --quick"),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is(taken: Path, words: list[str], says: str) -> None:
+    done = airloom("study", "report", taken, *words)
+    assert done.code == 2
+    assert says in done.err
+    assert len(done.err.splitlines()) <= 2
+
+
+def test_a_page_has_claims_figures_and_what_the_run_took(taken: Path) -> None:
+    page = replication.markdown(shipping.current(open_study(taken)), "studies/small-objects")
+    assert page.startswith("# Small objects\n\nN. Obody, S. Mall: On small objects (2001).")
+    assert "**Of 4 claims: 1 holds, 1 fitted, 2 not-covered.**" in page
+    assert "![Load times](studies/small-objects/shipped/times.png)" in page
+    # Two levels with twelve seeds; and each of the three readings with eight.
+    assert "From the full run: 72 simulated runs" in page
+    assert "- **X2** *fitted* the rate. Paper: 1000 kbit/s. Ours: 1000 kbit/s." in page
+
+
+def test_other_claims_than_those_that_were_judged_are_found_out(taken: Path, tmp_path: Path) -> None:
+    words = changed(taken, tmp_path / "words", "claims.toml", "a slow wire is slower", "slow wires are slower")
+    assert shipping.current(open_study(words))["claims"][0]["says"] == "slow wires are slower"
+    for name, (old, new) in {"order": ('order = ">"', 'order = "<"'), "tolerance": ('"1%"', '"2%"')}.items():
+        other = changed(taken, tmp_path / name, "claims.toml", old, new)
+        with pytest.raises(UsageError, match="judged by other claims or defaults"):
+            shipping.current(open_study(other))
+
+
+def test_a_deviation_without_a_reason_does_not_ship(folder: Path, tmp_path: Path) -> None:
+    wrong = changed(folder, tmp_path, "claims.toml", 'order = ">"', 'order = "<"')
+    study = open_study(wrong)
+    execute.run(execute.planned(study, "full"), tmp_path / "full", workers=1)
+    with pytest.raises(UsageError, match="X1 deviate, and no `because` says why"):
+        shipping.take(study, tmp_path / "full")
+    content = (wrong / "claims.toml").read_text()
+    (wrong / "claims.toml").write_text(
+        content.replace('order = "<"', 'order = "<"\nbecause = "Wires are like that."', 1)
+    )
+    found = shipping.take(open_study(wrong), tmp_path / "full")
+    assert "**X1** *differs*: a slow wire is slower (1)" in replication.markdown(found, "x")
+    assert "Wires are like that." in replication.markdown(found, "x")
+
+
+def test_another_reading_stands_beside_the_default(folder: Path) -> None:
+    done = airloom("study", "run", folder, "--quick", "--reading", "delay=fast slow")
+    assert done.code == 0, done.err
+    assert "delay: 'much, and a fast slow wire' in place of '20 ms', in wire" in done.err
+    (first,) = [line.split() for line in done.out.splitlines() if line.startswith("X1")]
+    assert first[1:3] == ["differs", "holds"]
+    again = airloom("study", "run", folder, "--quick", "--set", "links.wire.delay=90ms", "--json")
+    rows = {row["id"]: row for row in json.loads(again.out)["claims"]}
+    assert rows["X1"]["verdict"] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--reading", "dealy=x"], "no assumption 'dealy' in small-objects; valid: delay, rate"),
+        (["--reading", "delay=x"], "'x' is no level of delay; valid, by words of it: \"much, and a fast slow wire\""),
+        (["--reading", "delay=not built"], "is no level of delay"),
+        (["--set", "links.wire.dealy=1s"], "no scenario of small-objects takes it: --set links.wire.dealy=1s"),
+        (["--set", "links.wire.delay=1s", "--real"], "without --reading and --set"),
+        (["--real"], "small-objects has nothing in real time"),
+    ],
+)
+def test_wrong_readings_and_settings_are_said_with_what_there_is(folder: Path, words: list[str], says: str) -> None:
+    done = airloom("study", "run", folder, "--quick", *words)
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_a_copy_is_a_study_of_its_own(tmp_path: Path) -> None:
+    done = airloom("study", "copy", "tsaoussidis", tmp_path / "mine")
+    assert done.code == 0, done.err
+    assert open_study(tmp_path / "mine").claims == open_study("wave-and-wait").claims
+    assert not (tmp_path / "mine" / "shipped").exists()
+    assert airloom("study", "copy", "tsaoussidis", tmp_path / "mine").code == 2
+
+
+def test_studies_go_by_their_authors() -> None:
+    assert [open_study(name).name for name in ("ueno", "afif-2006", "tsaoussidis")] == [
+        "wap-vs-http-wcdma",
+        "sctp-http-egprs",
+        "wave-and-wait",
+    ]
+    listed = airloom("study", "list").out
+    assert "wave-and-wait, or tsaoussidis: V. Tsaoussidis, A. Lahanas, H. Badr (2000): Wave & Wait Protocol" in listed
+
+
+def test_what_a_full_run_takes_is_told_from_the_one_that_ships(taken: Path) -> None:
+    shipped = document.shipped(open_study(taken))
+    assert shipped is not None
+    assert shipped["cost"]["runs"] == 72
+    shipped["cost"]["core_s"] = 7200.0
+    assert execute.expected(shipped, 72, 2) == ", about 60 min on 2 cores"
+    assert execute.expected(shipped, 1, 1) == ", about 2 min on 1 core"
+    assert execute.expected(None, 1, 1) == ""
