@@ -4,31 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from airloom.analysis import energy_models
 from airloom.study import Data, Evidence, value
 
-from .transfers import BASE, Numbers, total
+from .transfers import BASE, MODEL, Numbers, completion, joules, total
 
 #: The same TCP, but for what a loss does to it.
 REACTIONS = {
     "reno": "Reno: halves, or begins anew",
     "probing": "TCP-Probing: probes, and goes on where nothing changed",
 }
-#: Ratios, which is all that is compared here.
-MODEL = "wlan.ratio"
-
-
-def completion(data: Data, sweep: str, **where: object) -> Numbers:
-    """Connection times."""
-    return data.per_seed(sweep, "runs", "completion_s", **where)
-
-
-def joules(data: Data, sweep: str, **where: object) -> Numbers:
-    """What the sender's radio spends until the transfer is over: sending, receiving, waiting."""
-    watts = energy_models()[MODEL].watts
-    up, down = (data.per_seed(sweep, "runs", f"{way}.busy_s", **where) for way in ("uplink", "downlink"))
-    waiting = completion(data, sweep, **where) - up - down
-    return watts["transmit"] * up + watts["receive"] * down + watts["idle"] * waiting
 
 
 def _ratio(of: Callable[..., Numbers]) -> Callable[[Data], Evidence]:

@@ -11,8 +11,7 @@ from airloom.errors import UsageError
 from airloom.study import Data
 from airloom.study.data import NotMade
 
-from .bursts import completion
-from .transfers import BASE, total
+from .transfers import BASE, completion, total
 
 Table = tuple[list[str], list[list[str]]]
 

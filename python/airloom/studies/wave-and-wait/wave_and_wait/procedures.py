@@ -1,4 +1,4 @@
-"""W27 to W30: what the protocol, the test bed and the definitions are, read back from runs."""
+"""W26 to W30: what the protocol, the test bed and the definitions are, read back from runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from .transfers import BASE, DROPS
 
 #: W(i) = 12 i.
 _PER_LEVEL = 12
+#: Octets of data in a segment, 1 KByte.
+_PAYLOAD = 1024
 
 
 def of_shown(look: Callable[[Run], object]) -> Callable[[Data], Evidence]:
@@ -25,6 +27,17 @@ def of_shown(look: Callable[[Run], object]) -> Callable[[Data], Evidence]:
         return Setting(look(data.run("shown")))
 
     return evidence
+
+
+def headers(run: Run) -> list[int]:
+    """Octets in front of a full segment's data, as they stand in the capture: all sizes that occur."""
+    data = [segment for wave in waves(run)[:-1] for segment in wave.segments]
+    return sorted({segment.octets - _PAYLOAD for segment in data})
+
+
+def per_level(run: Run) -> list[float]:
+    """Segments of a wave over its level, the last one of the transfer apart: all that occur."""
+    return sorted({len(wave.segments) / wave.level for wave in waves(run)[:-1]})
 
 
 def not_full(run: Run) -> int:
@@ -110,6 +123,8 @@ def octets_not_counted(run: Run) -> int:
 
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
+    "W26.header": of_shown(headers),
+    "W26.waves": of_shown(per_level),
     "W27.full": of_shown(not_full),
     "W27.above": of_shown(above),
     "W27.below": of_shown(below),

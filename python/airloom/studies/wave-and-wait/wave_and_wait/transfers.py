@@ -8,31 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airloom.study import Data, Evidence, Setting, pair, value
+from airloom.analysis import energy_models
+from airloom.study import Data, Evidence, pair, value
 
 #: Drop rates of Table 1, per cent.
 DROPS = (0, 5, 10, 20, 33, 50)
+#: Energy in ratios of power, which is all that is compared.
+MODEL = "wlan.ratio"
 #: Octets that the application wants moved.
 BASE = 5_242_880
 #: Lengths of phases of Table 2, seconds.
 PHASES = (4, 5, 6, 7, 8, 9, 10)
 
-#: Table 1: seconds (to 0.1 s, from its goodput), total octets, by row and protocol.
-TABLE_1 = {
-    0: {"tcp": (69.0, 5_319_120), "wwp": (40.5, 5_268_495)},
-    5: {"tcp": (117.3, 5_395_782), "wwp": (71.0, 5_290_519)},
-    10: {"tcp": (132.9, 5_409_384), "wwp": (81.9, 5_295_859)},
-    20: {"tcp": (136.6, 5_410_822), "wwp": (84.1, 5_319_556)},
-    33: {"tcp": (258.9, 5_392_682), "wwp": (85.9, 5_324_601)},
-    50: {"tcp": (259.4, 5_388_348), "wwp": (86.7, 5_275_294)},
-}
-
 Numbers = NDArray[np.float64]
+
+
+def completion(data: Data, sweep: str, **where: object) -> Numbers:
+    """Connection times."""
+    return data.per_seed(sweep, "runs", "completion_s", **where)
+
+
+def joules(data: Data, sweep: str, **where: object) -> Numbers:
+    """What the sender's radio spends until the transfer is over: sending, receiving, waiting."""
+    watts = energy_models()[MODEL].watts
+    up, down = (data.per_seed(sweep, "runs", f"{way}.busy_s", **where) for way in ("uplink", "downlink"))
+    waiting = completion(data, sweep, **where) - up - down
+    return watts["transmit"] * up + watts["receive"] * down + watts["idle"] * waiting
 
 
 def seconds(data: Data, protocol: str, drop: int) -> Numbers:
     """Connection times, one per seed, phases of 10 s."""
-    return data.per_seed(f"table-1-{protocol}", "runs", "completion_s", drop=drop)
+    return completion(data, f"table-1-{protocol}", drop=drop)
 
 
 def octets(data: Data, protocol: str, drop: int) -> Numbers:
@@ -61,20 +67,10 @@ def ratio_of_times(data: Data, drop: int) -> Numbers:
     return np.asarray(seconds(data, "tcp", drop) / seconds(data, "wwp", drop), dtype=np.float64)
 
 
-def phases(data: Data, what: Callable[[str, dict[str, int]], Numbers], drop: int) -> Numbers:
-    """A ratio TCP / WWP by phase length: one mean each."""
-    found = []
-    for length in PHASES:
-        where = {"drop": drop, "phase": length}
-        found.append(float(what("table-2-tcp", where).mean() / what("table-2-wwp", where).mean()))
-    return np.asarray(found)
-
-
 def extreme(drop: int, kind: str, pick: Callable[[Numbers], float]) -> Callable[[Data], Evidence]:
     """The least or largest ratio over phases of 4 to 10 s, seed by seed."""
 
     def evidence(data: Data) -> Evidence:
-        data.at_default_only()
         by_length = []
         for length in PHASES:
             where = {"drop": drop, "phase": length}
@@ -89,10 +85,14 @@ def extreme(drop: int, kind: str, pick: Callable[[Numbers], float]) -> Callable[
     return evidence
 
 
-def spread(data: Data) -> Evidence:
-    """W17: the longest time of WWP over its shortest, among the rows with errors."""
-    means = np.stack([seconds(data, "wwp", d) for d in DROPS if d > 0])
-    return value(means.max(axis=0) / means.min(axis=0), "")
+def spread(of: Callable[[Data, str, int], Numbers], unit: str = "") -> Callable[[Data], Evidence]:
+    """W17: WWP's largest over its smallest, among the rows with errors."""
+
+    def evidence(data: Data) -> Evidence:
+        found = np.stack([of(data, "wwp", d) for d in DROPS if d > 0])
+        return value(found.max(axis=0) / found.min(axis=0), unit)
+
+    return evidence
 
 
 def slope(data: Data) -> Evidence:
@@ -107,7 +107,6 @@ def favoured(column: str) -> Callable[[Data], Evidence]:
     """W24: the setting for energy and the one for throughput."""
 
     def evidence(data: Data) -> Evidence:
-        data.at_default_only()
         if column == "time":
             sets = [data.per_seed("favour", "runs", "completion_s", favour=f) for f in ("energy", "throughput")]
         else:
@@ -119,7 +118,6 @@ def favoured(column: str) -> Callable[[Data], Evidence]:
 
 def difference_at_33(data: Data) -> Evidence:
     """W25: the largest difference of octets over the lengths of phases."""
-    data.at_default_only()
     by_length = []
     for length in PHASES:
         where = {"drop": 33, "phase": length}
@@ -127,26 +125,22 @@ def difference_at_33(data: Data) -> Evidence:
     return value(np.stack(by_length).max(axis=0) / 1000, "kB")
 
 
-def shares(data: Data) -> Evidence:
-    """W23, at 33 %: what the longer connection costs TCP beyond WWP, in times of what the additional octets cost.
+def worth_waiting(data: Data) -> Evidence:
+    """W23, at 33 %: how little a radio may draw while it waits before TCP's longer time costs less than its octets.
 
-    A radio that idles draws 0.8 of what it draws while it receives (model wlan.ratio); an octet its time on the link
-    at 1.4.
+    TCP's additional time on the air over its additional time: a radio that draws this share of its power of sending
+    while it waits spends as much on the one as on the other. Receiving is counted as sending, which is in TCP's favour.
     """
-    longer = (seconds(data, "tcp", 33) - seconds(data, "wwp", 33)) * 0.8
-    more = np.abs(octets(data, "tcp", 33) - octets(data, "wwp", 33)) * 8 / 3.3e6 * 1.4
-    return value(longer / np.maximum(more, 1e-9), "")
+    (tcp, tcp_air), (wwp, wwp_air) = ((seconds(data, p, 33), on_air(data, p, 33)) for p in ("tcp", "wwp"))
+    return value((tcp_air - wwp_air) / (tcp - wwp), "")
 
 
-def setting(key: str) -> Callable[[Data], Evidence]:
-    """A setting of the protocol as the run understood it."""
-
-    def evidence(data: Data) -> Evidence:
-        data.at_default_only()
-        hosts = data.run("shown").manifest["scenario"]["hosts"]
-        return Setting(hosts["sender"]["transport"]["wwp"][key])
-
-    return evidence
+def on_air(data: Data, protocol: str, drop: int) -> Numbers:
+    """Seconds that the link was busy, both directions, one number per seed."""
+    up, down = (
+        data.per_seed(f"table-1-{protocol}", "runs", f"{way}.busy_s", drop=drop) for way in ("uplink", "downlink")
+    )
+    return np.asarray(up + down, dtype=np.float64)
 
 
 def _rows() -> dict[str, Callable[[Data], Evidence]]:
@@ -176,17 +170,17 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "W15.most": extreme(33, "time", np.max),
     "W16.least": extreme(50, "time", np.min),
     "W16.most": extreme(50, "time", np.max),
-    "W17": spread,
+    "W17.time": spread(seconds),
+    "W17.octets": spread(over),
+    "W17.energy": spread(lambda data, protocol, drop: joules(data, f"table-1-{protocol}", drop=drop)),
     "W18": slope,
     "W19": lambda data: value(1 / ratio_of_times(data, 0), ""),
     "W20": lambda data: value(1 / extreme(33, "time", np.max)(data).samples, ""),  # type: ignore[union-attr]
     "W21": extreme(50, "octets", np.max),
-    "W23": shares,
+    "W23": worth_waiting,
     "W24.time": favoured("time"),
     "W24.octets": favoured("octets"),
     "W25": difference_at_33,
-    "W26.header": setting("header"),
-    "W26.waves": setting("waves"),
     **{f"W34.time-{d}": worse(seconds, d, "s") for d in DROPS if d > 0},
     **{f"W34.octets-{d}": worse(over, d, "B") for d in DROPS if d > 0},
 }
