@@ -36,8 +36,9 @@ def headers(run: Run) -> list[int]:
 
 
 def per_level(run: Run) -> list[float]:
-    """Segments of a wave over its level, the last one of the transfer apart: all that occur."""
-    return sorted({len(wave.segments) / wave.level for wave in waves(run)[:-1]})
+    """Segments of a wave over its level, but of those that say they are short: all that occur."""
+    whole = (wave for wave in waves(run) if not wave.segments[-1].ends_short_wave)
+    return sorted({len(wave.segments) / wave.level for wave in whole})
 
 
 def not_full(run: Run) -> int:
