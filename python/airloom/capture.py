@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-#: Types of blocks (pcapng, sections 4.2 and 4.3), and the options with an interface's name and a packet's comment.
-_INTERFACE, _PACKET, _NAME, _COMMENT = 1, 6, 2, 1
+#: Types of blocks (pcapng, sections 4.2 and 4.3), and options: an interface's name, a packet's comment and its number.
+_INTERFACE, _PACKET, _NAME, _COMMENT, _NUMBER = 1, 6, 2, 1, 5
 
 
 class Captured(NamedTuple):
@@ -24,27 +24,33 @@ class Captured(NamedTuple):
 
 def packets(file: Path) -> Iterator[Captured]:
     """The packets of a pcapng file with timestamps in nanoseconds, as ours are."""
+    return (packet for _, packet in numbered(file))
+
+
+def numbered(file: Path) -> Iterator[tuple[int, Captured]]:
+    """The same, each with its `pkt_id` in the packets table; 0 where it has none."""
     data = file.read_bytes()
     names: list[str] = []
     at = 0
     while at + 12 <= len(data):
         kind, length = struct.unpack_from("<II", data, at)
         if kind == _INTERFACE:
-            names.append(_option(data[at + 16 : at + length - 4], _NAME))
+            names.append(_option(data[at + 16 : at + length - 4], _NAME).decode())
         elif kind == _PACKET:
             interface, high, low, captured = struct.unpack_from("<IIII", data, at + 8)
             begin = at + 28
             options = data[begin + (captured + 3) // 4 * 4 : at + length - 4]
-            comment = _option(options, _COMMENT)
-            yield Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured], comment)
+            comment = _option(options, _COMMENT).decode()
+            packet = Captured(names[interface], ((high << 32) | low) / 1e9, data[begin : begin + captured], comment)
+            yield int.from_bytes(_option(options, _NUMBER), "little"), packet
         at += length
 
 
-def _option(octets: bytes, wanted: int) -> str:
+def _option(octets: bytes, wanted: int) -> bytes:
     at = 0
     while at + 4 <= len(octets):
         code, length = struct.unpack_from("<HH", octets, at)
         if code == wanted:
-            return octets[at + 4 : at + 4 + length].decode()
+            return octets[at + 4 : at + 4 + length]
         at += 4 + (length + 3) // 4 * 4
-    return ""
+    return b""

@@ -37,6 +37,8 @@ class Run:
             raise UsageError(f"{folder}: this run was never finished")
         #: What `run.json` says: scenario, seed, versions, command, clock, status.
         self.manifest: dict[str, Any] = manifest
+        #: Of a run that was just made with `plot`: what is to be said about its picture.
+        self.notes: list[str] = []
 
     @cached_property
     def summary(self) -> dict[str, float]:
@@ -116,7 +118,7 @@ def simulate(
 ) -> Run:
     """Runs a scenario in virtual time and writes its folder. See `Scenario.run`."""
     if plot:
-        scenario = with_records(scenario, "packets")
+        scenario = with_records(scenario, *_for_a_picture(scenario))
     if seed is not None:
         scenario = scenario.with_seed(seed)
     identity = scenario.run_id("virtual")
@@ -127,7 +129,21 @@ def simulate(
         used, simulated = time.process_time() - before, results.summary.get("simulated_s", 0.0)
         _log.info("%.3f s of model time in %.3f s of CPU", simulated, used)
         _check(scenario, results)
-        return save(folder, scenario, results, "virtual", plot=plot)
+        run = save(folder, scenario, results, "virtual")
+    if plot:
+        # Once the folder is complete: whatever becomes of the picture, the run is kept.
+        from airloom.plot.whole_run import save_picture
+
+        run.notes = save_picture(run)
+    return run
+
+
+def _for_a_picture(scenario: Scenario) -> list[str]:
+    """What a picture of its runs is drawn from: for streams, waves and transactions a capture as well."""
+    hosts = scenario.understood["hosts"].values()
+    spoken = {name for host in hosts for name in host.get("transport") or {}}
+    spoken |= {name for host in hosts for part in (*host.get("app", []), host.get("proxy") or {}) for name in part}
+    return ["packets", "pcapng"] if spoken & {"sctp", "wwp", "wap-browser", "wap-gateway"} else ["packets"]
 
 
 def measure(scenario: Scenario) -> tuple[dict[str, float], dict[str, pl.DataFrame]]:
@@ -167,7 +183,6 @@ def save(
     results: Results,
     clock: str,
     *,
-    plot: bool = False,
     more: dict[str, Any] | None = None,
 ) -> Run:
     """Writes the results of a run into its folder and finishes it."""
@@ -188,10 +203,6 @@ def save(
     tables.write(rows, folder.path(""), metadata)
     said = {"verdict": results.verdict, "verdict_reasons": results.verdict_reasons, "grades": results.grades}
     folder.write_json("summary.json", results.summary | (said if results.verdict else {}))
-    if plot:
-        from airloom.plot import save_svg, time_sequence
-
-        save_svg(time_sequence(rows["packets"]), folder.path("time-sequence.svg"))
     manifest = {
         "run_id": scenario.run_id(clock),
         "name": scenario.name,

@@ -84,5 +84,5 @@ def test_rlc_attempts_share_the_time_axis() -> None:
 
 def test_a_run_without_tcp_has_nothing_to_draw(tmp_path: Path) -> None:
     (tmp_path / "wire.toml").write_text(WIRE)
-    with pytest.raises(UsageError, match="no TCP flow"):
+    with pytest.raises(UsageError, match="no flow of TCP"):
         time_sequence(al.load(tmp_path / "wire.toml").run().packets)

@@ -26,13 +26,15 @@ def run(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The result folder. Default: a new one under runs/.")
     ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw time-sequence.svg as well.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw what each layer did, in time-sequence.svg.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
     read = common.load(scenario, settings or [])
     with interruptible(), progress(read.name) as report:
         done = read.run(seed, out=out, plot=plot, progress=report)
+    for note in done.notes:
+        say(note)
     show(done, as_json=as_json, then=f"airloom emulate {quoted(scenario)}")
 
 

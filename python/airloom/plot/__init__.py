@@ -6,12 +6,15 @@ from airloom.plot.over_time import backlog, congestion_window, throughput
 from airloom.plot.response import paired_difference, response
 from airloom.plot.sequence_trace import sequence_trace
 from airloom.plot.time_sequence import time_sequence
+from airloom.plot.whole_run import Picture, picture
 
 __all__ = [
+    "Picture",
     "backlog",
     "cdf",
     "congestion_window",
     "paired_difference",
+    "picture",
     "response",
     "save",
     "save_pdf",

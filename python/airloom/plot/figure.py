@@ -40,6 +40,7 @@ _STYLE: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "pdf.fonttype": 42,
+    "savefig.dpi": 150,
     "svg.fonttype": "path",
     "svg.hashsalt": "airloom",
 }

@@ -1,0 +1,177 @@
+"""`--plot` draws whatever a run is, and never costs a run."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+import airloom as al
+from airloom.errors import AirloomError, UsageError
+from airloom.plot import on_the_wire, picture
+from airloom.scenario import parse
+from tests.cli.shell import airloom
+from tests.conftest import WIRE
+
+#: What stands above the plots of each shipped scenario.
+SHOWN = {
+    "egprs-page": ["RLC"],
+    "hsdpa-cell": ["TCP", "RLC", "MAC-hs"],
+    "http2-page": ["TCP", "RLC"],
+    "phs-384k": ["bundle", "What each member carries"],
+    "phs-circuit": ["PIAFS"],
+    "phs-room": ["TCP", "PIAFS"],
+    "sctp-page": ["SCTP"],
+    "split-page": ["TCP", "RLC"],
+    "umts-page": ["TCP", "RLC"],
+    "umts-page-proxy": ["TCP", "RLC"],
+    "wap-page": ["WTP", "TCP"],
+    "wap-push": ["WTP", "TCP"],
+    "wwp-transfer": ["WWP", "Waves and decisions"],
+}
+
+SETTING = re.compile(r"--set ('[^']*'|\S+)")
+
+
+def titles(figure: Figure | None) -> list[str]:
+    assert figure is not None
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def length(line: Line2D) -> int:
+    return len(np.asarray(line.get_xdata()))
+
+
+def recorded(name: str, *kinds: str) -> al.Run:
+    """A run that records what `--plot` would see to."""
+    scenario = al.load(name)
+    record = [*scenario.understood["run"]["record"], *kinds]
+    return scenario.with_keys({"run.record": list(dict.fromkeys(record))}).run(out=Path(name))
+
+
+@pytest.mark.parametrize("name", al.shipped())
+def test_every_shipped_scenario_has_a_picture_without_an_empty_plot(name: str) -> None:
+    drawn = picture(recorded(name, "packets", "pcapng"))
+    shown = titles(drawn.figure)
+    if name in SHOWN:
+        assert len(shown) == len(SHOWN[name])
+        assert all(title.startswith(begin) for title, begin in zip(shown, SHOWN[name], strict=True)), shown
+    assert drawn.figure
+    drawn.figure.draw_without_rendering()
+    whole = drawn.figure.bbox
+    for axes in drawn.figure.axes:
+        assert sum(length(line) for line in axes.lines) + len(axes.patches) > 0, axes.get_title(loc="left")
+        assert axes.get_ylabel() or axes.get_yticklabels()
+        # Nothing is cut off, and no legend lies over marks.
+        tight = axes.get_tightbbox()
+        assert tight
+        assert tight.x0 >= whole.x0 - 1
+        assert tight.x1 <= whole.x1 + 1
+        assert tight.y1 <= whole.y1 + 1
+        if legend := axes.get_legend():
+            assert legend.get_window_extent().y0 >= axes.bbox.y1 - 1
+
+
+@pytest.mark.parametrize("name", ["phs-384k", "egprs-page", "phs-circuit", "sctp-page"])
+def test_what_is_missing_is_said_with_the_setting_that_adds_it(name: str) -> None:
+    run = recorded(name)
+    missing = [note for note in picture(run).notes if note.startswith("not in the picture")]
+    assert len(missing) == 1
+    settings = [setting for word in SETTING.findall(missing[0]) for setting in shlex.split(word)]
+    key, _, value = settings[0].partition("=")
+    again = al.load(name, {key: value}).run(out=Path("again"))
+    drawn = picture(again)
+    assert not [note for note in drawn.notes if note.startswith("not in the picture")]
+    assert len(titles(drawn.figure)) > len(titles(picture(run).figure))
+
+
+def test_the_command_leaves_a_picture_and_ends_well() -> None:
+    done = airloom("run", "phs-384k", "--plot", "--out", "kept")
+    assert done.code == 0
+    assert "not in the picture: TCP" in done.err
+    assert (Path("kept") / "time-sequence.svg").read_text().startswith("<?xml")
+    # What streams, waves and transactions are read from is recorded without being asked for.
+    assert airloom("run", "wwp-transfer", "--plot", "--out", "waves").code == 0
+    assert al.Run("waves").capture
+
+
+def test_a_run_outlives_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Figure, path: Path) -> None:
+        path.write_text("half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("airloom.plot.whole_run.save_svg", fails)
+    with pytest.raises(AirloomError, match="kept is complete, but there is no picture in it: No space left"):
+        al.load("phs-circuit").run(out="kept", plot=True)
+    assert al.Run("kept").manifest["status"] == "ok"
+    assert not list(Path("kept").glob("*time-sequence*"))
+
+
+def test_a_run_that_records_nothing_says_what_would_be_drawn() -> None:
+    run = parse(WIRE.replace('["packets", "pcapng"]', '"none"'), "wire.toml").run()
+    drawn = picture(run)
+    assert drawn.figure is None
+    assert drawn.notes == ["nothing to draw: --set 'run.record=[\"packets\"]' records packets"]
+
+
+def test_datagrams_without_numbers_are_counted() -> None:
+    drawn = picture(parse(WIRE, "wire.toml").run())
+    assert titles(drawn.figure) == ["Datagrams at mobile.wire.ip"]
+
+
+def test_members_carry_what_their_points_saw() -> None:
+    run = recorded("phs-384k")
+    figure = picture(run).figure
+    assert figure
+    fragments, rates = figure.axes
+    seen = run.packets.group_by("point").len().sort("point")["len"].to_list()
+    assert [length(line) for line in fragments.lines] == seen
+    # The sixth is released after 5 s.
+    assert np.asarray(fragments.lines[5].get_xdata()).max() < 5
+    assert len(rates.patches) == 6
+
+
+def test_streams_are_those_of_the_chunks() -> None:
+    run = recorded("sctp-page")
+    figure = picture(run, flow=1).figure
+    assert figure
+    named = {str(line.get_label()): length(line) for line in figure.axes[0].lines}
+    assert run.capture
+    chunks = on_the_wire.sctp_chunks(run.capture).filter(pl.col("stream").is_not_null())
+    own = run.packets.filter((pl.col("flow") == 1) & (pl.col("dir").cast(pl.String) == "dl"))["pkt_id"]
+    counts = chunks.filter(pl.col("pkt_id").is_in(own.implode())).group_by("stream").len().sort("stream").rows()
+    assert len(counts) == 3
+    for stream, number in counts:
+        assert named[f"stream {stream} ({number})"] == number
+    with pytest.raises(UsageError, match="no flow 99"):
+        picture(run, flow=99)
+
+
+def test_waves_and_probes_are_those_of_the_capture() -> None:
+    run = recorded("wwp-transfer", "pcapng")
+    figure = picture(run).figure
+    assert figure
+    segments, decisions = figure.axes
+    told, sent, probes = decisions.lines
+    there = {way: run.packets.filter(pl.col("dir").cast(pl.String) == way) for way in ("ul", "dl")}
+    assert length(told) == there["dl"]["ack"].count()
+    assert np.asarray(sent.get_ydata()).max() == 3
+    # A probe is the IP header and the six octets of its own; opening and end have content.
+    assert length(probes) == there["ul"].filter(pl.col("len") == 26).height > 0
+    in_waves = sum(length(line) for line in segments.lines if "acknowledged" not in str(line.get_label()))
+    assert in_waves == there["ul"]["seq"].count()
+
+
+def test_transactions_of_wap_have_the_names_of_what_they_ask_for() -> None:
+    figure = picture(recorded("wap-page")).figure
+    assert figure
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == ["Connect", "GET http://origin/", *["GET http://origin/5kB"] * 2, "GET http://origin/20kB"]
+    figure = picture(recorded("wap-push")).figure
+    assert figure
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names[-3:] == ["ConfirmedPush"] * 3
