@@ -3,8 +3,12 @@ from pathlib import Path
 import pytest
 
 import airloom as al
+from airloom.cli.common import complete_scenario
+from airloom.emulation import find
 from airloom.errors import UsageError
-from airloom.scenario import for_bearer, parse
+from airloom.presets import presets
+from airloom.report.page import command_line
+from airloom.scenario import for_bearer, of_studies, parse
 
 
 def test_a_path_and_a_name_are_both_scenarios(wire: Path) -> None:
@@ -59,6 +63,47 @@ def test_a_bearer_alone_is_a_scenario_with_a_server_behind_it() -> None:
 def test_a_name_that_nothing_has_lists_what_there_is() -> None:
     with pytest.raises(UsageError, match="no scenario 'nothing'"):
         al.load("nothing")
+
+
+def test_scenarios_of_studies_have_the_study_in_front_of_their_names() -> None:
+    titles = of_studies()
+    assert len(titles) > 20
+    for name, title in titles.items():
+        scenario = al.load(name)
+        assert scenario.file == name
+        assert scenario.title == title != ""
+    assert al.load("tsaoussidis/tcp").run_id("virtual") == al.load("wave-and-wait/tcp").run_id("virtual")
+    assert al.load("kojima-2000/people").file == "phs-multilink/people"
+
+
+def test_a_wrong_name_of_a_study_s_scenario_lists_that_study_s() -> None:
+    with pytest.raises(UsageError) as caught:
+        al.load("ueno/tcp")
+    assert "the study wap-vs-http-wcdma has no scenario 'ueno/tcp'; valid: wap-vs-http-wcdma/echo, " in str(
+        caught.value
+    )
+    assert "wave-and-wait" not in str(caught.value)
+    with pytest.raises(UsageError, match="no scenario 'nothing/tcp'"):
+        al.load("nothing/tcp")
+
+
+def test_presets_with_a_slash_stay_presets() -> None:
+    assert find("wpt/3g").understood["links"]["link"]["rate"]["uplink"] == "768kbit/s"
+    assert find("wave-and-wait/tcp").understood["hosts"]["sender"]
+    assert not {name.partition("/")[0] for name in presets()} & {name.partition("/")[0] for name in of_studies()}
+
+
+def test_the_shell_completes_them() -> None:
+    assert complete_scenario("wave-and-wait/t") == ["wave-and-wait/tcp"]
+    assert complete_scenario("tsaoussidis/t") == ["tsaoussidis/tcp"]
+    assert complete_scenario("tsaoussidis-") == ["tsaoussidis-2000/"]
+    assert "umts-page" in complete_scenario("umts-p")
+    assert complete_scenario("nobody") == []
+
+
+def test_a_run_of_a_study_s_scenario_says_a_command_that_makes_it_again() -> None:
+    manifest = al.load("wave-and-wait/wwp").run(out="one").manifest
+    assert command_line({**manifest, "command": ["thesis.py"]}) == "airloom run wave-and-wait/wwp --seed 1"
 
 
 def test_progress_hears_of_model_time(wire: Path) -> None:

@@ -38,10 +38,10 @@ def find(
     """
     from airloom import reference
     from airloom.presets import presets
-    from airloom.scenario import for_bearer, load, shipped
+    from airloom.scenario import for_bearer, load, shipped, study_of
 
     bearers = reference.names("bearers")
-    if Path(name).is_file() or name in shipped():
+    if Path(name).is_file() or name in shipped() or study_of(name) is not None:
         if name in bearers or name in presets():
             raise UsageError(f"{name!r} is a scenario and a bearer or preset: rename the file, or say ./{name}")
         return load(name, overrides, real, outside)

@@ -13,6 +13,8 @@ from airloom import _core
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from airloom.run import Run
     from airloom.sweep import Sweep
 
@@ -25,13 +27,51 @@ def shipped() -> dict[str, str]:
     >>> "umts-page" in shipped()
     True
     """
+    return _titles(resources.files("airloom") / "scenarios")
+
+
+def of_studies(study: str | None = None) -> dict[str, str]:
+    """Title of each scenario of the shipped studies, or of one of them, by its name: study, slash, scenario.
+
+    >>> list(of_studies("phs-multilink"))[:2]
+    ['phs-multilink/burst', 'phs-multilink/calls']
+    """
+    from airloom import studies
+
+    folder = resources.files("airloom") / "studies"
+    return {
+        f"{name}/{scenario}": title
+        for name in ([study] if study else studies.titles())
+        for scenario, title in _titles(folder / name / "scenarios").items()
+    }
+
+
+def _titles(folder: Traversable) -> dict[str, str]:
     import tomllib
 
-    folder = resources.files("airloom") / "scenarios"
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
     return {
         f.name.removesuffix(".toml"): str(tomllib.loads(f.read_text(encoding="utf-8")).get("title", "")) for f in files
     }
+
+
+def study_of(name: str) -> str | None:
+    """The study that a name such as `wave-and-wait/tcp` or `tsaoussidis/tcp` is meant to be of, if there is one.
+
+    >>> study_of("tsaoussidis/tcp"), study_of("wpt/3g")
+    ('wave-and-wait', None)
+    """
+    from airloom import studies
+
+    study, slash, scenario = name.partition("/")
+    if not slash or "/" in scenario:
+        return None
+    if study in studies.titles():
+        return study
+    # Names by author are in the papers' own tables: reading those takes longer than most scenarios do.
+    from airloom.study.folder import authors
+
+    return authors().get(study)
 
 
 def load(
@@ -40,10 +80,13 @@ def load(
     real: Sequence[str] = (),
     outside: bool = False,
 ) -> Scenario:
-    """The scenario in the file `name`, or the shipped scenario of that name.
+    """The scenario in the file `name`, or the shipped one of that name; `STUDY/SCENARIO` is one of a study.
 
-    `overrides` sets keys of the file: `{"links.radio.loss.downlink": 0.1}`; the hosts in `real` run real programs
-    when it is emulated. `outside` adds a real host `outside` behind the far end: the way to the outside world.
+    A study goes by its paper's first author too: `tsaoussidis/tcp` is `wave-and-wait/tcp`, as it stands in the study's
+    folder; what its sweeps set besides is in `sweep.toml` and `assumptions.toml` there. `overrides` sets keys of the
+    file: `{"links.radio.loss.downlink": 0.1}`; the hosts in `real` run real programs when it is emulated. `outside`
+    adds a real host `outside` behind the far end: the way to the outside world. Raises `UsageError` if there is no
+    such file or name.
     """
     text, file = _find(str(name))
     return parse(text, file, overrides, real, outside)
@@ -99,7 +142,17 @@ def _find(name: str) -> tuple[bytes, str]:
     resource = resources.files("airloom") / "scenarios" / f"{name}.toml"
     if path.name == name and resource.is_file():
         return resource.read_bytes(), f"{name}.toml"
-    raise UsageError(f"no scenario {name!r}: neither a file nor a shipped scenario; valid: {', '.join(shipped())}")
+    if (study := study_of(name)) is not None:
+        known = f"{study}/{name.partition('/')[2]}"
+        if known in (valid := of_studies(study)):
+            folder, scenario = known.split("/")
+            file = resources.files("airloom") / "studies" / folder / "scenarios" / f"{scenario}.toml"
+            return file.read_bytes(), known
+        raise UsageError(f"the study {study} has no scenario {name!r}; valid: {', '.join(valid)}")
+    raise UsageError(
+        f"no scenario {name!r}: neither a file nor a shipped scenario; valid: {', '.join(shipped())}, "
+        "or STUDY/SCENARIO (airloom list scenarios)"
+    )
 
 
 def as_toml(value: object) -> str:

@@ -13,7 +13,7 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.scenario import Scenario
 
-SCENARIO_HELP = "A scenario file, or the name of a shipped scenario (airloom list scenarios)."
+SCENARIO_HELP = "A scenario file, or a name: of a shipped scenario, or STUDY/SCENARIO (airloom list scenarios)."
 SET_HELP = "Set a key of the scenario, such as links.radio.loss.downlink=0.1. May be repeated."
 JSON_HELP = "Print one JSON document on stdout and nothing else."
 
@@ -49,10 +49,18 @@ def read(source: Path) -> bytes:
 
 
 def complete_scenario(incomplete: str) -> list[str]:
-    """Names of shipped scenarios, for the shell."""
-    from airloom.scenario import shipped
+    """Names of shipped scenarios and of those of studies, for the shell; by author where nothing else begins so."""
+    from airloom.scenario import of_studies, shipped, study_of
 
-    return [name for name in shipped() if name.startswith(incomplete)]
+    found = [name for name in (*shipped(), *of_studies()) if name.startswith(incomplete)]
+    if not found and (study := study_of(incomplete)) is not None:
+        author = incomplete.partition("/")[0]
+        found = [f"{author}/{name.partition('/')[2]}" for name in of_studies(study)]
+    elif not found and "/" not in incomplete:
+        from airloom.study.folder import authors
+
+        found = [f"{author}/" for author in authors()]
+    return [name for name in found if name.startswith(incomplete)]
 
 
 def number(value: float) -> str:

@@ -98,7 +98,7 @@ def emulate(
     from airloom.emulation import emulate as run
     from airloom.emulation import find
     from airloom.run import with_records
-    from airloom.scenario import shipped
+    from airloom.scenario import shipped, study_of
 
     bound_us = None if strict is None else _microseconds(strict)
     read = find(name, common.overrides(settings or []), real or [], outside)
@@ -120,7 +120,7 @@ def emulate(
         say_error(str(error))
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.
         raise typer.Exit(_WRAPPER_FAILED if error.exit_code == 4 else error.exit_code) from None
-    known = Path(name).is_file() or name in shipped()
+    known = Path(name).is_file() or name in shipped() or study_of(name) is not None
     kind = "bearers" if name in reference_names() else "presets"
     then = f"airloom run {quoted(name)}" if known else f"airloom list {kind} {quoted(name)}"
     if "changes" in done.manifest:

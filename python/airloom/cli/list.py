@@ -21,7 +21,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints a registry, or the reference of one entry."""
-    from airloom import reference
+    from airloom import reference, scenario
 
     if kind is None:
         found = {k: reference.names(k) for k in reference.KINDS}
@@ -32,18 +32,20 @@ def list_(
             say("next: airloom list KIND NAME prints the keys of one of them")
     elif name is None:
         summaries = reference.summaries(kind)
+        of_studies = scenario.of_studies() if kind == "scenarios" else {}
         if as_json:
-            print_json(summaries)
+            print_json(summaries | of_studies)
         else:
             print_table(["name", "what it is"], [[n, s] for n, s in summaries.items()])
+            if of_studies:
+                print()
+                print_table(["of a study", "what it is"], [[n, s] for n, s in of_studies.items()])
             say(f"next: airloom list {kind} NAME")
     elif kind == "scenarios":
-        from airloom.scenario import load
-
         if as_json:
-            print_json(load(name).understood)
+            print_json(scenario.load(name).understood)
         else:
-            print(load(name).text.decode().rstrip())
+            print(scenario.load(name).text.decode().rstrip())
             say(f"next: airloom run {name}")
     elif kind == "presets":
         _preset(name, as_json)
