@@ -36,3 +36,12 @@ def test_what_is_not_there_is_said() -> None:
     other = al.load("umts-page", {"run.record": ["pcapng"]}).run()
     assert airloom("monitor", other.folder).code == 2
     assert airloom("monitor", Path("nowhere")).code == 2
+
+
+def test_the_scenario_with_people_records_a_circuit_of_each_unit() -> None:
+    folder = al.load("phs-multilink/people").run().folder
+    for circuit in ("bundle.member.0", "bundle.member.1", "bundle.member.2"):
+        rows = json.loads(airloom("monitor", folder, "--circuit", circuit, "--json").out)
+        assert {row["direction"] for row in rows if "circuit" in row} == {"ul", "dl"}
+        assert any(row.get("is_error") for row in rows)
+        assert any("sequence" in row for row in rows)
