@@ -11,6 +11,7 @@ from airloom.analysis.energy import Model
 from airloom.errors import UsageError
 from airloom.run import Run
 from airloom.scenario import parse
+from tests.cli.shell import airloom
 
 WIRE = """\
 path = ["mobile", "wire", "origin"]
@@ -143,6 +144,25 @@ def test_a_radio_is_connected_while_packets_pass_and_let_go_afterwards() -> None
         assert until == pytest.approx(last)
         down = passed.filter(pl.col("point").cast(pl.String).str.contains("dl"))
         assert spent["transfer", "receive"][1] == pytest.approx(sum(down["len"].to_list()) * 0.416e-6)
+
+
+def test_without_a_model_the_bearer_decides() -> None:
+    radio = 'bearer = "vdeldrop", over = "umts-dch"'
+    behind = parse(WIRE.replace('bearer = "wireline", rate = "1Mbit/s", delay = "20ms"', radio), "wire.toml").run()
+    wwp = al.load("wwp-transfer").run()
+    for run, names in ((behind, {"umts"}), (page(), {"umts"}), (wwp, {"wlan"}), (al.load("sctp-page").run(), {"wlan"})):
+        models = analysis.default_models(run)
+        assert {model.name.partition(".")[0] for model in models} == names
+        assert len(models) == (6 if names == {"umts"} else 1)
+        assert analysis.energy(run).equals(analysis.energy(run, models[0]))
+    done = airloom("energy", wwp.folder)
+    assert done.code == 0
+    assert "taken for a link of wireline: wlan.ns3" in done.err
+    # What the sender was on the air is what the link was given, at its rate.
+    spent = dict(analysis.energy(wwp).select("what", "seconds").rows())
+    assert spent["transmit"] == pytest.approx(wwp.summary["air.uplink.bytes"] * 8 / 3.3e6, rel=1e-3)
+    with pytest.raises(UsageError, match=r"'phs' \(piafs\) does not say how long it was busy: no model fits"):
+        analysis.energy(al.load("phs-circuit").run())
 
 
 def test_what_a_model_needs_and_a_run_has_not_is_said(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ averaged within each seed. Formulas are scipy's and polars'.
 """
 
 from airloom.analysis.distribution import cdf
-from airloom.analysis.energy import energy, energy_models, joules_per_megabyte, overheads
+from airloom.analysis.energy import default_models, energy, energy_models, joules_per_megabyte, overheads
 from airloom.analysis.intervals import Interval, mean_interval, quantile_interval, ratio_interval
 from airloom.analysis.pairs import paired, unpaired
 from airloom.analysis.stop import is_precise
@@ -18,6 +18,7 @@ __all__ = [
     "Interval",
     "cdf",
     "cut_warm_up",
+    "default_models",
     "energy",
     "energy_models",
     "is_precise",

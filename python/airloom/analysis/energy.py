@@ -23,6 +23,9 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.run import Run
 
+#: Bearers whose mobiles have the radio states of UMTS.
+_UMTS = ("umts-dch", "umts-hsdpa")
+
 _SCHEMA = {"host": pl.String, "part": pl.String, "what": pl.String, "seconds": pl.Float64, "joules": pl.Float64}
 
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -69,24 +72,41 @@ def energy_model(name: str) -> Model:
     return model
 
 
-def energy(run: Run, model: str | Model = "umts.captivate", *, link: str | None = None) -> pl.DataFrame:
+def bearer(run: Run, link: str | None = None) -> str:
+    """What a link comes down to, below what stands in front of it (the first link of the scenario if not given)."""
+    return _bearer_name(_links(run)[_link(run, link)])
+
+
+def default_models(run: Run, link: str | None = None) -> list[Model]:
+    """What is taken where no model was chosen, by the bearer of the link (the first of the scenario if not given).
+
+    All models of UMTS for a radio channel of UMTS. For any other bearer `wlan.ns3`, an interface that sends, receives
+    or waits: it asks for nothing but how long the link was busy each way, so that every run of WWP has what it needs.
+    There is no model of a GPRS radio; joules on `egprs` are for orderings at most.
+    """
+    if bearer(run, link) in _UMTS:
+        return [model for name, model in energy_models().items() if name.startswith("umts.")]
+    return [energy_model("wlan.ns3")]
+
+
+def energy(run: Run, model: str | Model | None = None, *, link: str | None = None) -> pl.DataFrame:
     """Seconds and joules of the hosts at the mobile end of a link.
 
     A row per host, part and state: `host`, `part`, `what`, `seconds`, `joules`. Parts are `transfer` (until the host's
     last octet on the air), `tail` (what the radio spends until its timers let it go, whether the run lasted so long or
     not) and `idle` (the rest of the run). A mobile without channel switching never leaves its DCH and has no tail.
-    `link` is the link's name; the first one of the scenario if not given. Raises `UsageError` where the run has not
-    what the model needs.
+    `link` is the link's name; the first one of the scenario if not given. `model` is the first of `default_models` if
+    not given. Raises `UsageError` where the run has not what the model needs.
 
     Source: Tsaoussidis and others 2000 for the idea; the models name theirs.
     """
-    model = energy_model(model) if isinstance(model, str) else model
-    links = run.manifest["scenario"]["links"]
-    link = link or next(iter(links))
-    if link not in links:
-        raise UsageError(f"the run has no link {link!r}; it has {', '.join(links)}")
+    link = _link(run, link)
+    if model is None:
+        model = default_models(run, link)[0]
+    elif isinstance(model, str):
+        model = energy_model(model)
     forms = {"states": _by_states, "interface": _by_interface, "packets": _by_packets, "activity": _by_activity}
-    rows = forms[model.form](run, model, link, _bearer(links[link]))
+    rows = forms[model.form](run, model, link, _bearer(_links(run)[link]))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row").filter(
         pl.col("seconds").is_null() | (pl.col("seconds") > 0)
     )
@@ -118,6 +138,19 @@ def overheads(flows: pl.DataFrame) -> pl.DataFrame:
     return summed.with_columns(overhead_bytes=more, overhead_share=more / pl.col("app_bytes"))
 
 
+def _links(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = run.manifest["scenario"]["links"]
+    return found
+
+
+def _link(run: Run, link: str | None) -> str:
+    links = _links(run)
+    link = link or next(iter(links))
+    if link not in links:
+        raise UsageError(f"the run has no link {link!r}; it has {', '.join(links)}")
+    return link
+
+
 Row = tuple[str, str, str, float | None, float]
 
 
@@ -129,6 +162,18 @@ def _bearer(keys: dict[str, Any]) -> dict[str, Any]:
     """
     below = keys.get("over")
     return _bearer(next(iter(below.values()))) if isinstance(below, dict) and below else keys
+
+
+def _bearer_name(keys: dict[str, Any]) -> str:
+    """The name of the bearer that a link comes down to.
+
+    >>> _bearer_name({"bearer": "vdeldrop", "over": {"umts-dch": {}}}), _bearer_name({"bearer": "wireline"})
+    ('umts-dch', 'wireline')
+    """
+    name = str(keys.get("bearer", ""))
+    while isinstance(below := keys.get("over"), dict) and below:
+        name, keys = next(iter(below.items()))
+    return name
 
 
 def _by_states(run: Run, model: Model, link: str, keys: dict[str, Any]) -> list[Row]:
@@ -170,7 +215,8 @@ def _by_interface(run: Run, model: Model, link: str, _: dict[str, Any]) -> list[
     if states.is_empty():
         busy = [_summed(run, link, f"{direction}.busy_s") for direction in ("uplink", "downlink")]
         if None in busy:
-            raise UsageError(f"the link {link!r} does not say how long it was busy")
+            what = bearer(run, link)
+            raise UsageError(f"the link {link!r} ({what}) does not say how long it was busy: no model fits it")
         on_air[_first_host(run, link)] = (float(busy[0] or 0), float(busy[1] or 0), end)
     for (host,), of_host in states.group_by("host", maintain_order=True):
         each = [sum(of_host.filter(pl.col("dir") == d)["ns"].to_list()) / 1e9 for d in ("ul", "dl")]

@@ -23,7 +23,8 @@ def energy(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="What the radio draws, such as umts.captivate; umts stands for all of these. May be repeated.",
+            help="What the radio draws, such as umts.captivate; umts stands for all of these. May be repeated. "
+            "Default: umts for a link of UMTS, wlan.ns3 for any other.",
         ),
     ] = None,
     link: Annotated[
@@ -32,16 +33,19 @@ def energy(
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints a row for each model and host."""
+    from airloom.analysis.energy import bearer, default_models
     from airloom.run import Run
 
     run = Run(folder)
-    models = [found for name in model or ["umts"] for found in _named(name)]
+    models = [found for name in model for found in _named(name)] if model else default_models(run, link)
     spent = [row for one in models for row in _row(run, one, link)]
     if as_json:
         print_json(spent)
         return
     headings = ["model", "host", "transfer (J)", "tail (J)", "idle (J)", "J per MB", "J per MB, no tail"]
     print_table(headings, [[row["model"], row["host"], *(_number(row[k]) for k in _SHOWN)] for row in spent])
+    if not model:
+        say(f"no --model was given; taken for a link of {bearer(run, link)}: {', '.join(one.name for one in models)}")
     for one in models:
         doubt = "" if one.verified else " (not verified)"
         say(f"{one.name}: {one.title}; {one.source}{doubt}")
