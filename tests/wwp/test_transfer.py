@@ -9,15 +9,18 @@ import os
 import resource
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from airloom import wwp
+from airloom._core import WwpListener, WwpSession
 from airloom.errors import UsageError
 from airloom.wwp.dialogue import Lines, Offer, TransferError, partial
+from airloom.wwp.receiver import _Pace
 from tests.wwp.relay import Relay
 
 SIZE = 700_001
@@ -26,8 +29,8 @@ SIZE = 700_001
 class Post:
     """A receiver in a thread of its own."""
 
-    def __init__(self, folder: Path, patience_s: float) -> None:
-        self.receiver = wwp.Receiver(folder, "127.0.0.1", 0, patience_s=patience_s)
+    def __init__(self, folder: Path, patience_s: float, **more: int) -> None:
+        self.receiver = wwp.Receiver(folder, "127.0.0.1", 0, patience_s=patience_s, **more)
         self.got: list[Any] = []
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -258,7 +261,7 @@ def test_what_was_kept_of_a_transfer_is_hashed_again(file: Path, folder: Path, p
     assert (folder / "song.bin").read_bytes() == file.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "x" * 300])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "x" * 300, ".bashrc", ".ssh", "-rf"])
 def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
     with pytest.raises(TransferError, match="name of the file"):
         Offer.of({"name": name, "size": 1, "sha256": "0" * 64})
@@ -268,6 +271,96 @@ def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
 def test_offers_that_make_no_sense_are_refused(line: dict[str, object]) -> None:
     with pytest.raises(TransferError, match="cannot be used"):
         Offer.of({"name": "a", "size": 1, "sha256": "0" * 64} | line)
+
+
+@pytest.mark.parametrize("line", [b"[" * 1100, b"9" * 4090, b"\xff", b"[1]", b'"' + b"x" * 9000])
+def test_a_line_that_is_none_ends_that_sender_alone(line: bytes, file: Path, post: Post) -> None:
+    session = WwpSession.connect("127.0.0.1", post.port(), 5.0)
+    session.write(line + b"\n", 1.0)
+    session.finish()
+    session.is_closed(2.0)
+    session.reset()
+    wwp.send(file, "127.0.0.1", post.port())
+    error, got = post.stop()
+    assert isinstance(error, TransferError)
+    assert "has not said what it should" in str(error)
+    assert got.size == SIZE
+
+
+@pytest.mark.parametrize("line", [b"[" * 1100 + b"\n", b"{}\n"])
+def test_a_receiver_that_says_nonsense_is_an_error_of_the_transfer(line: bytes, file: Path) -> None:
+    listener = WwpListener("127.0.0.1", 0)
+    port = int(listener.address.rpartition(":")[2])
+
+    def answer() -> None:
+        session = listener.accept(20.0, 5.0)
+        assert session is not None
+        session.read(4096, 5.0)
+        session.write(line, 1.0)
+        session.finish()
+        session.is_closed(5.0)
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    with pytest.raises(TransferError):
+        wwp.send(file, "127.0.0.1", port, patience_s=5.0)
+    thread.join()
+
+
+def offer_of(file: Path) -> Offer:
+    octets = file.read_bytes()
+    return Offer(file.name, len(octets), hashlib.sha256(octets).hexdigest())
+
+
+def test_a_link_in_the_place_of_a_partial_file_is_not_followed(
+    tmp_path: Path, file: Path, folder: Path, post: Post
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"untouched")
+    part = partial(folder, offer_of(file))
+    plants: list[Callable[[], None]] = [
+        lambda: part.symlink_to(elsewhere),
+        lambda: os.link(elsewhere, part),
+        lambda: part.mkdir(),
+    ]
+    for plant in plants:
+        plant()
+        with pytest.raises(TransferError, match="is no file of ours"):
+            wwp.send(file, "127.0.0.1", post.port())
+        if part.is_dir() and not part.is_symlink():
+            part.rmdir()
+        else:
+            part.unlink()
+        assert elsewhere.read_bytes() == b"untouched"
+        assert not (folder / file.name).exists()
+    wwp.send(file, "127.0.0.1", post.port())
+    assert (folder / file.name).read_bytes() == file.read_bytes()
+
+
+def test_a_file_that_is_too_large_is_refused_before_its_octets(file: Path, folder: Path) -> None:
+    post = Post(folder, 20.0, most_octets=SIZE - 1)
+    with pytest.raises(TransferError, match=f"has {SIZE} octets; at most {SIZE - 1} are taken here"):
+        wwp.send(file, "127.0.0.1", post.port())
+    post.stop()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_drop_now_and_then_is_no_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    pace = _Pace(30.0, 0)
+    for second in range(0, 30, 5):
+        now[0] = 100.0 + second
+        pace.check(second)
+    now[0] = 130.0
+    with pytest.raises(TransferError, match="less than 125 octets a second for 30 s"):
+        pace.check(31)
+    # One that is slow and goes on is a transfer.
+    now[0] = 100.0
+    pace = _Pace(30.0, 0)
+    for minute in range(1, 10):
+        now[0] = 100.0 + 60 * minute
+        pace.check(60 * minute * 125)
 
 
 def test_strangers_get_no_more_than_they_send(post: Post) -> None:

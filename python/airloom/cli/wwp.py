@@ -74,7 +74,10 @@ def receive(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="The UDP port to listen on; 0.0.0.0:9900 for all the world.")
     ] = "127.0.0.1:9900",
-    into: Annotated[Path, typer.Option(metavar="DIR", help="Where files go.")] = Path(),
+    into: Annotated[Path | None, typer.Option(metavar="DIR", help="Where files go; has to be said.")] = None,
+    most_octets: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The largest file that is taken.")
+    ] = 4_000_000_000,
     once: Annotated[bool, typer.Option("--once", help="End after one file, or the first failure.")] = False,
     patience: Patience = 30.0,
     as_json: Json = False,
@@ -85,7 +88,9 @@ def receive(
     from airloom.wwp.dialogue import TransferError
 
     host, port = _address(listen)
-    receiver = wwp.Receiver(into, host, port, patience_s=patience)
+    if into is None:
+        raise UsageError("say where files go: --into DIR (--into . for this folder)")
+    receiver = wwp.Receiver(into, host, port, patience_s=patience, most_octets=most_octets)
     say(f"listening on {receiver.address}")
     while True:
         try:

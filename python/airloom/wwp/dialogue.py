@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
+import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +50,9 @@ class Offer:
         """From what a stranger says."""
         name, size, sha256 = line.get("name"), line.get("size"), line.get("sha256")
         if not isinstance(name, str) or not _is_name(name):
-            raise TransferError("the sender's name of the file cannot be used")
+            raise TransferError(
+                "the sender's name of the file cannot be used: no folder, no dot or dash first (--name gives another)"
+            )
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 62:
             raise TransferError("the sender's size of the file cannot be used")
         if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
@@ -56,8 +61,9 @@ class Offer:
 
 
 def _is_name(name: str) -> bool:
-    plain = name not in {"", ".", ".."} and not set(name) & {"/", "\\", "\0"} and name.isprintable()
-    return plain and len(name.encode(errors="replace")) <= _NAME
+    """A dot begins what a shell or `ssh` may read by itself, a dash what a program takes for an option."""
+    plain = not name.startswith((".", "-")) and not set(name) & {"/", "\\", "\0"} and name.isprintable()
+    return bool(name) and plain and len(name.encode(errors="replace")) <= _NAME
 
 
 class Lines:
@@ -77,17 +83,18 @@ class Lines:
         return self._session.read(most, self._patience_s if wait_s is None else wait_s)
 
     def line(self) -> dict[str, Any]:
-        """The next line."""
+        """The next line, all of it within one patience, however small its pieces are."""
         line = b""
+        ends = time.monotonic() + self._patience_s
         while b"\n" not in line:
             piece = self.read(LINE)
-            if not piece or len(line) > LINE:
+            if not piece or len(line) > LINE or time.monotonic() > ends:
                 raise TransferError("the other side has not said what it should; is it `airloom wwp`?")
             line += piece
         line, _, self._early = line.partition(b"\n")
         try:
             said = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
             raise TransferError("the other side has not said what it should; is it `airloom wwp`?")
@@ -152,3 +159,18 @@ def digest(file: IO[bytes], shown: Callable[[int], None] | None = None) -> Any:
 def partial(folder: Path, offer: Offer) -> Path:
     """The name of a file that is not complete: another one for other octets."""
     return folder / f".{offer.name}.{offer.sha256[:16]}.part"
+
+
+def open_partial(path: Path) -> IO[bytes]:
+    """Opens it to read and go on writing. Its name can be foretold: what is not a file of ours alone is not touched."""
+    try:
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise TransferError(f"{path.name} is there already, and is no file of ours") from None
+        raise
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.geteuid():
+        os.close(opened)
+        raise TransferError(f"{path.name} is there already, and is no file of ours")
+    return os.fdopen(opened, "r+b")

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airloom.errors import UsageError
-from airloom.wwp.dialogue import PIECE, Lines, Offer, TransferError, digest, partial
+from airloom.wwp.dialogue import PIECE, Lines, Offer, TransferError, digest, open_partial, partial
 
 #: How long the sender's farewell is waited for.
 _FAREWELL_S = 5.0
+
+
+#: The largest file that is taken unless more is allowed.
+MOST_OCTETS = 4_000_000_000
+#: Octets a second below which a sender holds up the others for nothing: 1 kbit/s.
+SLOWEST = 125
+
+
+class _Pace:
+    """Sees to it that a transfer goes on: a drop now and then is no transfer."""
+
+    def __init__(self, patience_s: float, at: int) -> None:
+        self._patience_s = patience_s
+        self._since, self._at = time.monotonic(), at
+
+    def check(self, at: int) -> None:
+        passed = time.monotonic() - self._since
+        if passed < self._patience_s:
+            return
+        if at - self._at < SLOWEST * passed:
+            raise TransferError(f"less than {SLOWEST} octets a second for {passed:.0f} s")
+        self._since, self._at = time.monotonic(), at
 
 
 @dataclass(frozen=True)
@@ -35,9 +58,18 @@ class Receiver:
     """
 
     def __init__(
-        self, folder: Path | str = ".", host: str = "127.0.0.1", port: int = 9900, *, patience_s: float = 30.0
+        self,
+        folder: Path | str = ".",
+        host: str = "127.0.0.1",
+        port: int = 9900,
+        *,
+        patience_s: float = 30.0,
+        most_octets: int = MOST_OCTETS,
     ) -> None:
-        """Listens on a UDP port; a sender of which nothing is heard for `patience_s` is given up."""
+        """Listens on a UDP port, and takes files of up to `most_octets`.
+
+        A sender of which nothing is heard for `patience_s`, or less than `SLOWEST` octets a second, is given up.
+        """
         from airloom._core import WwpListener
 
         self.folder = Path(folder)
@@ -49,6 +81,7 @@ class Receiver:
             raise UsageError(f"{host}:{port}: {error.strerror or error}") from error
         self.address = self._listener.address
         self._patience_s = patience_s
+        self._most_octets = most_octets
 
     def receive(self, wait_s: float = 1.0, shown: Callable[[int, int], None] | None = None) -> Received | None:
         """The next file; nothing if no sender came within `wait_s`. A transfer that fails raises `TransferError`."""
@@ -74,6 +107,8 @@ class Receiver:
 
     def _converse(self, lines: Lines, session: Any, shown: Callable[[int, int], None] | None) -> Received:
         offer = Offer.of(lines.line())
+        if offer.size > self._most_octets:
+            raise TransferError(f"{offer.name} has {offer.size} octets; at most {self._most_octets} are taken here")
         final = self.folder / offer.name
         if final.exists():
             if final.is_file() and _is(final, offer):
@@ -81,8 +116,7 @@ class Receiver:
                 return self._close(lines, session, final, offer, offer.size)
             raise TransferError(f"{offer.name} is there already, and is another file")
         part = partial(self.folder, offer)
-        with part.open("a+b") as file:
-            file.seek(0)
+        with open_partial(part) as file:
             sha = digest(file)
             offset = file.tell()
             if offset > offer.size:
@@ -91,6 +125,7 @@ class Receiver:
                 sha, offset = digest(file), 0
             lines.say(offset=offset)
             at = offset
+            pace = _Pace(self._patience_s, at)
             while at < offer.size:
                 piece = lines.read(min(PIECE, offer.size - at))
                 if not piece:
@@ -98,6 +133,7 @@ class Receiver:
                 file.write(piece)
                 sha.update(piece)
                 at += len(piece)
+                pace.check(at)
                 if shown:
                     shown(at, offer.size)
             file.flush()
