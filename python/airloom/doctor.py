@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from typing import NamedTuple
 
-from airloom import _core
+from airloom import _core, interpreter
 
 #: A run is valid if departures are late by less than one in so many parts of the delay, and than a millisecond.
 _SHARE_OF_DELAY = 20
@@ -71,10 +70,10 @@ def measure() -> list[Finding]:
 
     findings = []
     with lab("wireline", overrides={"delay": "10ms"}, enter=False, seed=1) as link:
-        link.run([sys.executable, "-I", "-S", "-c", _PROBES])
+        link.run(interpreter.python("-I", "-S", "-c", _PROBES))
     findings.append(_delays(link.summary))
     with lab("wireline", enter=False, seed=1) as link:
-        done = link.run([sys.executable, "-I", "-S", "-c", _TRANSFER], capture_output=True, text=True)
+        done = link.run(interpreter.python("-I", "-S", "-c", _TRANSFER), capture_output=True, text=True)
     if done.returncode == 0:
         gbit = float(done.stdout) / 1e9
         share = link.summary["engine_cpu_share"]

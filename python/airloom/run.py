@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airloom._core import __version__
 from airloom.errors import Interrupted, RunError, UsageError
 from airloom.folder import Folder, Progress, default_place
+from airloom.json_file import read_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,8 +31,8 @@ class Run:
         """Opens a run folder; one without `status` in its `run.json` is unfinished and refused."""
         self.folder = Path(folder)
         try:
-            manifest = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            manifest = read_json(self.folder / "run.json")
+        except UsageError as error:
             raise UsageError(f"{folder} is not a run folder: {error}") from None
         if not isinstance(manifest, dict) or "status" not in manifest:
             raise UsageError(f"{folder}: this run was never finished")
@@ -47,7 +48,10 @@ class Run:
 
     @cached_property
     def _said(self) -> dict[str, Any]:
-        return json.loads((self.folder / "summary.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+        found = read_json(self.folder / "summary.json")
+        if not isinstance(found, dict):
+            raise UsageError(f"{self.folder / 'summary.json'} is not a summary")
+        return found
 
     @property
     def verdict(self) -> str | None:

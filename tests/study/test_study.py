@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from airloom import interpreter
 from airloom.errors import UsageError
 from airloom.study import document, execute, names, open_study, outcome, text
 from airloom.study.data import IN_REAL_TIME
@@ -240,7 +240,7 @@ def test_a_claim_by_the_second_clock_is_not_covered_where_there_is_none(
     assert "real" not in execute.planned(study, "full")
     assert execute.planned(study, "quick", real=True) == {}
     assert sweeps["real"].real_time
-    assert sweeps["real"].command == (sys.executable, f"{with_second_clock}/client.py", "http://origin")
+    assert sweeps["real"].command == (*interpreter.python(), f"{with_second_clock}/client.py", "http://origin")
     assert sweeps["real"].scenario.real == ("mobile",)
     monkeypatch.setattr(execute, "can_emulate", lambda: False)
     with pytest.raises(UsageError, match="allows no laboratories"):
@@ -442,7 +442,7 @@ def test_the_score_of_the_last_run_is_listed() -> None:
     broken = airloom("study", "list")
     assert broken.code == 2
     (said,) = broken.err.splitlines()
-    assert said.startswith(f"airloom: runs/studies/{name}/full/result.json cannot be read (")
+    assert said.startswith(f"airloom: runs/studies/{name}/full/result.json cannot be read: ")
 
 
 def entries(study: str) -> dict[str, Any]:

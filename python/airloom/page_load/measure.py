@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import airloom
+from airloom import interpreter
 from airloom.errors import RunError, Unsupported, UsageError
 from airloom.page_load.site import Authority, site
 from airloom.page_load.ways import PORT, WAYS, Way, program
@@ -105,7 +105,7 @@ def load_page(
             wait_for(laboratory, name, port)
         for number in range(chosen.ports(len(roots))):
             wait_for(laboratory, "gateway", str(PORT + number))
-        words = [sys.executable, "-m", "airloom.page_load.browser"]
+        words = interpreter.python("-m", "airloom.page_load.browser")
         began = time.time()
         done = laboratory.run(words, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s + 120)
         if done.returncode != 0:
@@ -127,7 +127,7 @@ def wait_for(laboratory: airloom.Lab, host: str, port: str) -> None:
     """Waits until a program in `host` has opened `port`. Raises `RunError` if it does not."""
     try:
         done = laboratory.run(
-            [sys.executable, "-c", _WAIT, port], host=host, timeout=90, capture_output=True, text=True
+            interpreter.python("-c", _WAIT, port), host=host, timeout=90, capture_output=True, text=True
         )
     except subprocess.TimeoutExpired:
         raise RunError(f"the program in {host} does not open port {port}") from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from airloom import interpreter
 from airloom.errors import Unsupported
 from airloom.page_load.squid import squid_config
 
@@ -47,7 +47,7 @@ def _ours(*words: str, number: int = 0) -> list[str]:
     # The laboratory's own addresses.
     for network in ("10.77.0.0/16", "fd00:77::/32"):
         listen += ["--allow-client", network, "--allow-origin", network]
-    return [sys.executable, "-m", "airloom", "serve", *words, *listen]
+    return interpreter.airloom("serve", *words, *listen)
 
 
 def _split_tcp(_folder: Path, servers: list[str], port: str) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 from airloom.page_sets.page_set import Page, PageObject, PageSet, checked
 
 #: Objects at least as large as this are taken for ones that are replaced from one visit to the next, as documents are.
@@ -25,7 +25,7 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
     Chromium wrote it; otherwise the first names all. Raises `UsageError`, one line.
     """
     try:
-        log = json.loads(Path(path).read_text(encoding="utf-8-sig"))["log"]
+        log = read_json(path)["log"]
         entries = log["entries"]
         if not isinstance(entries, list):
             raise TypeError("`entries` is no list")
@@ -34,7 +34,7 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
         for entry in entries:
             of_page.setdefault(str(entry.get("pageref", "")), []).append(entry)
         pages = [_page(titles.get(ref, ref), some, one_server) for ref, some in of_page.items()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
         said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:200]
         raise UsageError(f"{path}: this is no HAR file: {said}") from None
     kept = tuple(page for page in pages if page.objects)

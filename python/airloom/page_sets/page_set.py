@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 
 #: What a file says of itself.
 FORMAT = "airloom page set 1"
@@ -102,10 +103,7 @@ class PageSet:
 
 def read(path: Path | str) -> PageSet:
     """The set in a file. Raises `UsageError`, one line, for what is none."""
-    try:
-        table = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {_line(error)}") from None
+    table = read_json(path)
     if not isinstance(table, Mapping) or table.get("format") != FORMAT:
         raise UsageError(f"{path}: this is no page set: it does not say {FORMAT!r} as its format")
     try:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 from airloom.scenario import as_toml, shipped
 
 
@@ -217,10 +218,7 @@ def size(octets: int) -> str:
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """A manifest; what cannot be read is said in one line."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+    found = read_json(path)
     if not isinstance(found, dict):
         raise UsageError(f"{path} is not a manifest")
     return found

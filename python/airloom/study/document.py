@@ -15,6 +15,7 @@ from typing import Any
 
 from airloom._core import __version__
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 from airloom.study.assumptions import DEFAULT, Assumption
 from airloom.study.claims import GIVEN, Claim
 from airloom.study.data import Data, NotSwept
@@ -152,7 +153,7 @@ def cost(study: Study, place: Path) -> dict[str, float]:
     for file in sorted(place.glob("*/sessions.json")):
         if file.parent.name in study.real_time:
             continue
-        for session in json.loads(file.read_text(encoding="utf-8")):
+        for session in read_json(file):
             runs += session["runs"]
             seconds += session["wall_s"] * session["workers"]
     return {"runs": runs, "core_s": round(seconds, 1)}
@@ -169,9 +170,9 @@ def save(document: Document, target: Path) -> None:
 def read(file: Path) -> Document:
     """A document that was saved. Raises `UsageError` if it is none."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read ({error}): airloom study report writes it again") from None
+        found = read_json(file)
+    except UsageError as error:
+        raise UsageError(f"{error}: airloom study report writes it again") from None
     if not isinstance(found, dict) or "claims" not in found:
         raise UsageError(f"{file} is no result of a study: airloom study report writes it again")
     return found

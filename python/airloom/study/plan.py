@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
 from airloom.scenario import Scenario, load
+from airloom.study import programs
 from airloom.study.assumptions import Reading, distinct
+from airloom.study.programs import DEPTHS
 from airloom.sweep import Sweep
-
-#: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
-DEPTHS = ("quick", "full")
 
 #: The axis of a sweep over readings.
 READING = "reading"
@@ -49,15 +47,13 @@ class Plan(NamedTuple):
 
     def sweep(self, folder: Path, default: Reading, depth: str) -> Sweep:
         """The sweep at the default reading."""
-        # `{study}` is the study's folder, for programs that belong to it; `{python}` is this interpreter.
-        words = [word.replace("{study}", str(folder)).replace("{python}", sys.executable) for word in self.command]
         return self._scenario(folder, default).sweep(
             self.vary,
             self.seeds[depth],
             tables=self.tables,
             folders=self.folders,
             real_time=self.is_real_time,
-            command=words or None,
+            command=programs.filled(self.command, folder) or None,
         )
 
     def reading_sweep(self, folder: Path, readings: Sequence[Reading], depth: str) -> Sweep:

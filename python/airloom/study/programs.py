@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom import interpreter
 from airloom.errors import UsageError
-from airloom.study.plan import DEPTHS
+
+#: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
+DEPTHS = ("quick", "full")
 
 
 class Program(NamedTuple):
@@ -58,14 +60,23 @@ def _program(name: str, entry: Any, where: str) -> Program:
     return Program(name, words, depths, limit_s, bool(entry.get("real", False)))
 
 
+def filled(command: Sequence[str], study: Path) -> list[str]:
+    """A command with `{study}`, the study's folder, and `{python}`, this interpreter."""
+    found: list[str] = []
+    for word in command:
+        found += interpreter.python() if word == "{python}" else [word.replace("{study}", str(study))]
+    return found
+
+
 def run(program: Program, study: Path, place: Path) -> None:
     """Runs it, unless its results are there already. Raises `UsageError` with its last words if it fails."""
     kept = place / f"{program.name}.json"
     if kept.is_file():
         return
-    words = [word.replace("{study}", str(study)).replace("{python}", sys.executable) for word in program.command]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=program.limit_s, check=True)
+        done = subprocess.run(
+            filled(program.command, study), capture_output=True, text=True, timeout=program.limit_s, check=True
+        )
         found = json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
         raise UsageError(f"{program.name}: {(error.stderr or 'failed').strip().splitlines()[-1]}") from None

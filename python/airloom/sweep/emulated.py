@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from airloom import interpreter
 from airloom._core import Scenario
+from airloom.runtime_folder import open_lock
 from airloom.sweep import parts
 from airloom.sweep.layout import run_folder
 from airloom.sweep.share import Share
@@ -47,7 +48,7 @@ def _emulate(
     with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
         file = Path(folder) / Path(variant.file).with_suffix(".toml").name
         file.write_bytes(variant.text)
-        words = [sys.executable, "-m", "airloom", "emulate", str(file), "--json", "--seed", str(seed)]
+        words = interpreter.airloom("emulate", str(file), "--json", "--seed", str(seed))
         words += ["--out", str(run_folder(place, point, seed))]
         words += [word for key, value in variant.settings for word in ("--set", f"{key}={value}")]
         words += [word for host in variant.real for word in ("--real", host)]
@@ -74,17 +75,9 @@ def _run_id(variant: Variant, seed: int) -> str:
 
 @contextmanager
 def _core_alone() -> Iterator[None]:
-    """Holds the core that this worker is bound to; another sweep's worker on the same core waits for it.
-
-    The lock is a file per core that all users of the machine share.
-    """
+    """Holds the core that this worker is bound to: workers of this user's other sweeps on the same core wait for it."""
     cores = sorted(os.sched_getaffinity(0))
-    path = Path(tempfile.gettempdir()) / f"airloom-core-{cores[0]}.lock"
-    mask = os.umask(0)
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    finally:
-        os.umask(mask)
+    lock = open_lock(f"core-{cores[0]}.lock")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

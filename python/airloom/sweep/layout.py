@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from airloom._core import Tables, sweep_tables
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 from airloom.sweep import parts
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ class SweepFolder:
                 raise UsageError(f"{self.place} exists and is not a sweep: choose another --out, or move it away")
             return
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UsageError(f"{path} cannot be read ({error}): move {self.place} away") from None
+            found = read_json(path)
+        except UsageError as error:
+            raise UsageError(f"{error}: move {self.place} away") from None
         if not isinstance(found, dict):
             raise UsageError(f"{path} is not what a sweep writes: move {self.place} away")
         if found.get("sweep_id") != identity:

@@ -16,7 +16,6 @@ import os
 import pickle
 import queue
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from airloom import standard_files
+from airloom import interpreter, standard_files
 from airloom.sweep.forked import Forked, can_fork, copies
 from airloom.sweep.ledger import Ledger
 from airloom.sweep.worker import receive, send
@@ -243,7 +242,7 @@ class _Worker(threading.Thread):
         package = str(Path(__file__).parent.parent.parent)
         code = f"import sys; sys.path.insert(0, {package!r}); from airloom.sweep.worker import serve; serve()"
         process = subprocess.Popen(
-            [sys.executable, "-c", code],
+            interpreter.python("-c", code),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

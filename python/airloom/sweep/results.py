@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ import polars as pl
 
 from airloom import tables
 from airloom.errors import UsageError
+from airloom.json_file import read_json
 from airloom.sweep.layout import LEADING, MANIFEST
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class SweepResults:
         """Opens the folder of a sweep."""
         self.folder = Path(folder)
         try:
-            manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            manifest = read_json(self.folder / MANIFEST)
+        except UsageError as error:
             raise UsageError(f"{folder} is not the folder of a sweep: {error}") from None
         if not isinstance(manifest, dict) or "axes" not in manifest:
             raise UsageError(f"{folder} is not the folder of a sweep: its {MANIFEST} says nothing about axes")
@@ -83,7 +83,7 @@ class SweepResults:
         path = self.folder / "sessions.json"
         if not path.exists():
             return None
-        last: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[-1]
+        last: dict[str, Any] = read_json(path)[-1]
         return last if last["runs"] else None
 
     @property

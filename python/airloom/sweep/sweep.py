@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airloom._core import ScenarioError, __version__
 from airloom.errors import Interrupted, RunError, UsageError
+from airloom.json_file import read_json
 from airloom.scenario import Scenario, as_toml
 from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
@@ -207,7 +208,7 @@ class Sweep:
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
         folder.finish(["runs", *self.tables, "rate"], self.axes, self.labels)
         path = folder.place / "sessions.json"
-        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        before = read_json(path) if path.exists() else []
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         folder.write_json("sessions.json", [*before, {"end_utc": now, "on": where, **runner.times.entry()}])
 

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from airloom.errors import RunError, UsageError
+from airloom.json_file import read_json
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
 
@@ -110,9 +111,9 @@ def records(folder: Path) -> list[Record]:
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
-            read = json.loads(path.read_text(encoding="utf-8"))
+            read = read_json(path)
             found.append(Record(read["case"], read["runs"], read["median_run"]))
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except (KeyError, TypeError) as error:
             raise UsageError(f"{path} is not a record of a transfer: {type(error).__name__} {error}") from None
     if not found:
         raise UsageError(f"{folder}: no *.json in it")

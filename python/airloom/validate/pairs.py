@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Generic, Protocol, TypeVar
 
-from airloom import _core
+from airloom import _core, interpreter
 from airloom.errors import UsageError
 from airloom.laboratory import Program
 
@@ -148,6 +147,6 @@ def fill(
 
 def python(lab: _core.Lab, host: str, text: str, *arguments: str, quiet: bool = False) -> Program:
     """Starts a few lines of Python on `host`; what they print comes by a pipe, errors are shown unless `quiet`."""
-    words = [sys.executable, "-c", _FIRST + text, *arguments]
+    words = interpreter.python("-c", _FIRST + text, *arguments)
     errors = subprocess.DEVNULL if quiet else None
     return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, errors), None, True)

@@ -7,13 +7,13 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from airloom import interpreter
 from airloom.errors import RunError
 from airloom.page_load.squid import squid_config
 
@@ -21,7 +21,7 @@ from airloom.page_load.squid import squid_config
 @contextmanager
 def ours() -> Iterator[int]:
     """`airloom serve http-cache` as it is by default; its port."""
-    command = [sys.executable, "-m", "airloom", "serve", "http-cache", "--listen", "127.0.0.1:0"]
+    command = interpreter.airloom("serve", "http-cache", "--listen", "127.0.0.1:0")
     command += ["--allow-origin", "127.0.0.1", "--no-log", "--set", "server_timeout=5s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
