@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sctp_http import delays, figures, flows, pages, radios, readings
+from sctp_http import delays, drawn, figures, flows, pages, radios, readings, setup, tables
 
-COMPUTE = {**pages.COMPUTE, **flows.COMPUTE}
+COMPUTE = {**pages.COMPUTE, **drawn.COMPUTE, **setup.COMPUTE, **flows.COMPUTE}
 FIGURES = {**figures.FIGURES, **delays.FIGURES, **flows.FIGURES, **radios.FIGURES}
-TABLES = {**figures.TABLES, **readings.TABLES, **delays.TABLES, **flows.TABLES, **radios.TABLES}
+TABLES = {**tables.TABLES, **readings.TABLES, **delays.TABLES, **flows.TABLES, **radios.TABLES}
+"""What the study computes and draws."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from airloom.analysis import mean_interval
-from airloom.plot.figure import LINES
 from airloom.study import Data, StudyFigure, StudyTable
+from airloom.study.drawing import canvas, means
 
 from .pages import ERRORS, THREE, Numbers, page_time
 
@@ -43,19 +41,15 @@ def delay(data: Data, what: tuple[str, str, str], sweep: str, **where: Any) -> N
 
 def objects_figure(data: Data) -> Figure:
     """Fig. 5 with the delay of the first object, and of every object, in place of the page's."""
-    figure = Figure(figsize=(7.4, 3.8), layout="constrained")
-    for axes, what in zip(figure.subplots(1, 2, sharey=True), (_FIRST, _EACH), strict=True):
+    figure, both = canvas(1, 2, height=3.8)
+    for axes, what in zip(both, (_FIRST, _EACH), strict=True):
         for n, (name, sweep, where) in enumerate((*_AT_ALL_RATES, *_AT_THREE[:2])):
-            rates = THREE if sweep == "concurrency" else tuple(e for e in ERRORS if e > 0)
-            found = [mean_interval(delay(data, what, sweep, bler=rate, **where)) for rate in rates]
-            reach = [[f.value - f.low for f in found], [f.high - f.value for f in found]]
-            axes.errorbar(rates, [f.value for f in found], yerr=np.nan_to_num(reach), capsize=3, label=name, **LINES[n])
-        axes.set_xscale("log")
-        axes.set_xlabel("block error rate")
-        axes.set_title(f"{what[0]}, since the page began", fontsize=9)
+            rates = THREE if sweep == "concurrency" else ERRORS
+            means(axes, rates, [delay(data, what, sweep, bler=rate, **where) for rate in rates], n, name)
+        axes.set_xlabel("error rate (share of RLC blocks)")
+        axes.set_ylabel(f"{what[0]} there after (s)")
         axes.set_ylim(bottom=0)
-    figure.axes[0].set_ylabel("there after (s)")
-    figure.axes[0].legend(fontsize=7)
+    both[1].legend(fontsize=7)
     return figure
 
 
@@ -83,8 +77,14 @@ def streams_table(data: Data) -> tuple[list[str], list[list[str]]]:
     return ["streams", *(f"{what[0]}, {error}" for error in THREE for what in (_PAGE, _EACH))], rows
 
 
-FIGURES = {"objects": StudyFigure("Ours: Fig. 5 by objects", objects_figure)}
+FIGURES = {
+    "objects": StudyFigure(
+        "Ours: Fig. 5 by objects in place of pages",
+        objects_figure,
+        "One mobile. Left until the first object of the page is there, right the mean over all its objects.",
+    )
+}
 TABLES = {
     "objects": StudyTable("Objects in place of pages (mean s)", objects_table),
-    "streams": StudyTable("One to eight streams (mean s, by block error rate)", streams_table),
+    "streams": StudyTable("One to eight streams (mean s, by error rate)", streams_table),
 }
