@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,10 +18,11 @@ from pathlib import Path
 import pytest
 
 import airloom as al
+from airloom import interpreter
 from airloom._core import WapListener
 from airloom.wap import Client, Push, listen, parse_gateway
 from airloom.wap.pap import ACCEPTED, Initiator, Method, PapError, Status, notification
-from airloom.wap.receiver import Receiver
+from airloom.wap.receiver import MOST_OF_A_HOST, Receiver
 from airloom.wap.service import INDICATION_TYPE, LOADING_TYPE, Indication, Loading, parse
 from tests.cli.shell import airloom
 from tests.conftest import needs
@@ -86,13 +89,11 @@ def test_a_push_to_be_confirmed_makes_the_phone_open_a_session(gateway: Gateway,
         initiator.push(phone, "more", "text/plain")
         push = receiver.next(60)
         assert isinstance(push, Push)
-        assert (push.text(), receiver.complaints) == ("more", [])
+        assert (push.text(), list(receiver.complaints)) == ("more", [])
     assert gateway.number("sessions_total") == sessions + 1
 
 
 def test_a_phone_opens_no_session_with_somebody_else(initiator: Initiator) -> None:
-    import socket
-
     phone = "127.92.3.3"
     with Receiver(phone) as receiver, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         # An empty list of applications, and 127.92.3.9:9201.
@@ -101,6 +102,44 @@ def test_a_phone_opens_no_session_with_somebody_else(initiator: Initiator) -> No
         assert receiver.next(60) is not None
         assert len(receiver.complaints) == 1
         assert "127.92.3.9, which is somebody else" in receiver.complaints[0]
+
+
+def test_invitations_to_many_sessions_make_few_threads(initiator: Initiator) -> None:
+    phone, stranger = "127.92.3.4", "127.92.3.9"
+    with Receiver(phone, time_s=5) as receiver, ExitStack() as stack:
+        # The stranger's own ports, where nobody answers.
+        silent = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(100)]
+        for each in silent:
+            each.bind((stranger, 0))
+        before = threading.active_count()
+        for number in range(2_500):
+            port = silent[number % 100].getsockname()[1]
+            invitation = bytes.fromhex("01 06 01 b4 00 00 07 44") + port.to_bytes(2) + socket.inet_aton(stranger)
+            silent[0].sendto(invitation, (phone, 2948))
+            if number % 100 == 0:
+                time.sleep(0.01)
+        assert threading.active_count() - before <= MOST_OF_A_HOST
+        # Whoever means well is heard all the same.
+        initiator.push(phone, MAIL.document(), INDICATION_TYPE)
+        heard = receiver.next(60)
+        assert heard is not None
+        assert parse(heard.text()) == MAIL
+        assert any("asks for one session too many: 4 with 127.92.3.9" in said for said in receiver.complaints)
+        assert len(receiver.complaints) <= 100
+        assert threading.active_count() - before <= MOST_OF_A_HOST
+
+
+def test_what_a_peer_wrote_does_not_reach_the_terminal_as_it_is(initiator: Initiator) -> None:
+    phone = "127.92.3.5"
+    listening = interpreter.airloom("wap", "push-listen", "--listen", phone, "--count", "1")
+    with subprocess.Popen(listening, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout
+        assert program.stderr
+        program.stderr.readline()
+        initiator.push(phone, "\x1b]0;owned\x07\x9b31m\u202eevil", "text/plain; charset=utf-8")
+        out = program.stdout.read()
+    assert not any(c in out for c in "\x1b\x07\x9b\u202e")
+    assert "owned" in out
 
 
 def test_pushes_are_taken_back_and_expire(initiator: Initiator) -> None:

@@ -31,7 +31,7 @@ from airloom.cli import (
 )
 from airloom.cli import list as list_
 from airloom.cli import sweep as sweep_
-from airloom.cli.terminal import Manners, say_details, say_error
+from airloom.cli.terminal import Manners, emit, say_details, say_error
 from airloom.errors import AirloomError
 
 app = typer.Typer(
@@ -46,7 +46,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"airloom {__version__}")
+        emit(f"airloom {__version__}")
         raise typer.Exit
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, quoted, say
+from airloom.cli.terminal import emit, print_json, quoted, say
 from airloom.reference import addresses
 
 HELP = "Read a scenario and say what is wrong with it, or what it means."
@@ -24,13 +24,13 @@ def check(
     if as_json:
         print_json(understood)
         return
-    print(f"{read.name}: ok")
-    print(f"  {read.title}")
+    emit(f"{read.name}: ok")
+    emit(f"  {read.title}")
     for name, host in understood["hosts"].items():
         where = ", ".join(addresses(understood, name)[:4])
-        print(f"  host {name}{_times(host)}: {_runs(host)} ({where})")
+        emit(f"  host {name}{_times(host)}: {_runs(host)} ({where})")
     for name, link in understood["links"].items():
-        print(f"  link {name}: {link['bearer']} between {' and '.join(link['between'])}")
+        emit(f"  link {name}: {link['bearer']} between {' and '.join(link['between'])}")
     say(f"next: airloom run {quoted(scenario)}")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, print_table, say
+from airloom.cli.terminal import emit, print_json, print_table, say
 
 HELP = "List bearers, transports, applications, presets, scenarios and studies; with a name, its keys or numbers."
 
@@ -38,14 +38,14 @@ def list_(
         else:
             print_table(["name", "what it is"], [[n, s] for n, s in summaries.items()])
             if of_studies:
-                print()
+                emit()
                 print_table(["of a study", "what it is"], [[n, s] for n, s in of_studies.items()])
             say(f"next: airloom list {kind} NAME")
     elif kind == "scenarios":
         if as_json:
             print_json(scenario.load(name).understood)
         else:
-            print(scenario.load(name).text.decode().rstrip())
+            emit(scenario.load(name).text.decode().rstrip())
             say(f"next: airloom run {name}")
     elif kind == "presets":
         _preset(name, as_json)
@@ -54,18 +54,18 @@ def list_(
     elif as_json:
         print_json(reference.schema(kind, name))
     else:
-        print(f"{name}: {reference.description(kind, name)}")
+        emit(f"{name}: {reference.description(kind, name)}")
         rows = [[k.name, k.type, k.default, k.meaning] for k in reference.keys(kind, name)]
         if rows:
-            print()
+            emit()
             print_table(["key", "type", "default", "meaning"], rows)
         for profile in reference.profiles(kind, name):
-            print(f"\nprofile {profile.name}: {profile.source}")
+            emit(f"\nprofile {profile.name}: {profile.source}")
             values = [[key, json.dumps(value, ensure_ascii=False)] for key, value in profile.differences.items()]
             if values:
                 print_table(["key", "value where it is not that of rfc"], values)
         if controllers := reference.choices(kind, name, "congestion"):
-            print()
+            emit()
             print_table(["controller", "what it does"], [list(c) for c in controllers])
 
 
@@ -79,7 +79,7 @@ def _preset(name: str, as_json: bool) -> None:
     if as_json:
         print_json(preset._asdict())
     else:
-        print(describe(preset))
+        emit(describe(preset))
         say(f"next: airloom emulate {name}")
 
 
@@ -90,5 +90,5 @@ def _study(name: str, as_json: bool) -> None:
     if as_json:
         print_json({claim.id: claim.says for claim in study.claims.claims})
     else:
-        print((study.folder / "README.md").read_text(encoding="utf-8").rstrip())
+        emit((study.folder / "README.md").read_text(encoding="utf-8").rstrip())
         say(f"next: airloom study run {name} --quick")

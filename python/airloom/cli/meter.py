@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from airloom.cli.terminal import emit
 from airloom.emulation import Meter
 
 _SECOND = 1_000_000_000
@@ -19,7 +20,7 @@ def meter(label: str, wanted: bool) -> Iterator[Meter | None]:
         yield None
         return
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield _every(_SECOND, lambda text: print(f"airloom: {label}: {text}", file=sys.stderr, flush=True))
+        yield _every(_SECOND, lambda text: emit(f"airloom: {label}: {text}", error=True))
         return
     # Terminals keep a stack of titles (XTWINOPS 22 and 23).
     _write("\x1b[22;2t")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import say
+from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
 _Metrics = Annotated[
@@ -112,7 +111,7 @@ def http_cache(
     given = [(key, str(value)) for key, value in common.overrides(settings or []).items()]
 
     def line(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        emit(text, error=True)
 
     def serve(ready: Callable[[str, str | None], None]) -> None:
         serve_http_cache(
@@ -135,8 +134,8 @@ def _run(serve: Callable[[Callable[[str, str | None], None]], None], whom: str) 
     """Runs a daemon for streams; says where it listens once it does."""
 
     def ready(clients: str, numbers: str | None) -> None:
-        print(f"listening on {clients} {whom}", end="")
-        print(f", numbers at http://{numbers}/metrics" if numbers else "", flush=True)
+        emit(f"listening on {clients} {whom}", end="")
+        emit(f", numbers at http://{numbers}/metrics" if numbers else "")
         say("stop with Ctrl-C")
 
     _many_files()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, quoted, say
+from airloom.cli.terminal import emit, print_json, quoted, say
 
 HELP = "Make one HTML file of a run or a sweep, to be opened with or without a network."
 
@@ -27,5 +27,5 @@ def report(
     if as_json:
         print_json({"report": str(made), "octets": made.stat().st_size})
         return
-    print(made)
+    emit(str(made))
     say(f"{page.size(made.stat().st_size)}, needs no network   next: xdg-open {quoted(made)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common, proxies
-from airloom.cli.terminal import say
+from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
 HELP = "Serve real clients: the gateways and proxies of the simulated network on real sockets."
@@ -78,14 +77,14 @@ def wap_gateway(
         connectionless = None
 
     def ready(session: str, without: str | None, numbers: str | None, pushes: str | None) -> None:
-        print(f"listening on {session} for sessions", end="")
-        print(f", on {without} for single requests" if without else "", end="")
-        print(f", for pushes at http://{pushes}/" if pushes else "", end="")
-        print(f", numbers at http://{numbers}/metrics" if numbers else "", flush=True)
+        emit(f"listening on {session} for sessions", end="")
+        emit(f", on {without} for single requests" if without else "", end="")
+        emit(f", for pushes at http://{pushes}/" if pushes else "", end="")
+        emit(f", numbers at http://{numbers}/metrics" if numbers else "")
         say("stop with Ctrl-C   next: airloom wap get URL --gateway " + session)
 
     def line(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        emit(text, error=True)
 
     # From here on the daemon hears of signals itself; Python's own handling would come on top of it.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -161,6 +160,6 @@ def wap_mail(
         shown = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         if phone is not None and initiator is not None:
             stack.enter_context(Noticer(letters, initiator, phone, url or shown))
-        print(f"listening on {shown}/", flush=True)
+        emit(f"listening on {shown}/")
         say(f"stop with Ctrl-C   next: airloom wap browse {shown}/ --gateway HOST")
         over.wait()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps
 
 if TYPE_CHECKING:
     from airloom.study.document import Document
@@ -62,8 +62,8 @@ def list_(as_json: Json = False) -> None:
         print_json(found)
         return
     for each in found:
-        print(f"{each['study']}, or {each['author']}: {', '.join(each['authors'])} ({each['year']}): {each['title']}")
-    print()
+        emit(f"{each['study']}, or {each['author']}: {', '.join(each['authors'])} ({each['year']}): {each['title']}")
+    emit()
     columns = ["study", "full run that ships", "last run here", "seeds", "score", "parts and procedures"]
     rows = [
         [
@@ -110,7 +110,7 @@ def run(
         if as_json:
             print_json(made)
             return
-        print(text.headline(made))
+        emit(text.headline(made))
         say(f"results in {quoted(home / depth)}   next: airloom study report {quoted(name)}{flag}")
         return
     if real:
@@ -126,8 +126,8 @@ def run(
     if as_json:
         print_json(made)
         return
-    print(text.headline(made))
-    print(f"default, {default['depth']}: {text.counts(default['score'])}\n")
+    emit(text.headline(made))
+    emit(f"default, {default['depth']}: {text.counts(default['score'])}\n")
     print_table(*beside(made, default))
     say(f"results in {quoted(home / f'{depth}-{varied.name}')}")
 
@@ -222,11 +222,11 @@ def report(
             "pdf" if pdf else "png" if png or shipped else "svg",
         )
         if shipped is not None:
-            print(pictures.from_shipped(study, home / document.SHIPPED, key, kind))
+            emit(str(pictures.from_shipped(study, home / document.SHIPPED, key, kind)))
         else:
             if not was_run:
                 evaluate(study, place, depth)  # says what to do
-            print(pictures.one(study, place, key, kind))
+            emit(str(pictures.one(study, place, key, kind)))
         return
     found = shipped or _judged(evaluate(study, place, depth), place)
     if claim is not None:
@@ -237,10 +237,10 @@ def report(
             print_json(entry)
             return
         shown = text.own_table(entry)
-        print(shown.title)
+        emit(shown.title)
         print_table(shown.columns, shown.rows)
         if entry["caption"]:
-            print(entry["caption"])
+            emit(entry["caption"])
     elif as_json:
         print_json(found)
     else:
@@ -255,25 +255,25 @@ def _claim(found: Document, name: str, *, as_json: bool) -> None:
         print_json(rows)
         return
     for row in rows:
-        print(f"{row['id']}  {row['verdict']}  ({row['kind']}; {row['where']})")
-        print(f"  says   {text.full_says(found, row)}")
+        emit(f"{row['id']}  {row['verdict']}  ({row['kind']}; {row['where']})")
+        emit(f"  says   {text.full_says(found, row)}")
         if row["paper"] != row["says"]:
-            print(f"  paper  {text.paper(row)}")
-        print(f"  ours   {text.ours(row)}")
-        print(f"  why    {text.why(found, row)}")
+            emit(f"  paper  {text.paper(row)}")
+        emit(f"  ours   {text.ours(row)}")
+        emit(f"  why    {text.why(found, row)}")
         rests = ", ".join([*row["assumptions"], *row["tied_to"]])
         if rests:
-            print(f"  rests on {rests}")
+            emit(f"  rests on {rests}")
 
 
 def _whole(study: Study, found: Document, place: Path, home: Path, *, is_shipped: bool) -> None:
     from airloom.study import document, page, text
 
-    print(text.headline(found))
+    emit(text.headline(found))
     for line in text.deviations(found):
-        print(f"  {line}")
+        emit(f"  {line}")
     for table in (*text.terminal(found), *text.own(found)):
-        print(f"\n{table.title}")
+        emit(f"\n{table.title}")
         print_table(table.columns, table.rows)
     if is_shipped:
         target = home / document.SHIPPED / "report.html"

@@ -30,10 +30,37 @@ class Manners:
     quiet = False
 
 
+def cleaned(text: str) -> str:
+    """Text as it may go to a terminal, whoever wrote it: a peer's, a document's, a file name.
+
+    Control characters (C0, C1), marks that turn the direction of writing, and what has no width are replaced; lines and
+    spaces stay.
+
+    >>> cleaned("a\x1b]0;owned\x07b\x9b31m\u202ec\xa0d")
+    'a\ufffd]0;owned\ufffdb\ufffd31m\ufffdc d'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "\ufffd" for c in text)
+
+
+def emit(text: str = "", *, end: str = "\n", error: bool = False) -> None:
+    """A line of results on stdout, or a daemon's line on stderr, at once; cleaned."""
+    print(cleaned(text), end=end, file=sys.stderr if error else sys.stdout, flush=True)
+
+
+def emit_octets(octets: bytes) -> None:
+    """What was fetched, as it is; on a terminal as cleaned text."""
+    if sys.stdout.isatty():
+        emit(octets.decode(errors="replace"), end="")
+        return
+    sys.stdout.buffer.write(octets)
+
+
 def say(text: str) -> None:
     """A line for the person at the terminal, unless `-q` was given."""
     if not Manners.quiet:
-        print(text, file=sys.stderr)
+        emit(text, error=True)
 
 
 def say_details(level: int) -> None:
@@ -51,10 +78,8 @@ def say_details(level: int) -> None:
 
 def say_error(text: str) -> None:
     """What went wrong, in one line where possible."""
-    if _colour():
-        print(f"\x1b[1;31mairloom:\x1b[0m {text}", file=sys.stderr)
-    else:
-        print(f"airloom: {text}", file=sys.stderr)
+    begin = "\x1b[1;31mairloom:\x1b[0m" if _colour() else "airloom:"
+    print(f"{begin} {cleaned(text)}", file=sys.stderr)
 
 
 def _colour() -> bool:
@@ -64,9 +89,12 @@ def _colour() -> bool:
     return not plain and sys.stderr.isatty()
 
 
-def print_json(value: object) -> None:
-    """The document of `--json`; seen at once also where the program goes on and a pipe reads it."""
-    print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
+def print_json(value: object, *, is_line: bool = False) -> None:
+    """The document of `--json`, or one of many as a line; seen at once also where the program goes on and a pipe reads.
+
+    Escaped on a terminal, for a text in it may be somebody else's.
+    """
+    print(json.dumps(value, indent=None if is_line else 2, ensure_ascii=sys.stdout.isatty()), flush=True)
 
 
 def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
@@ -76,7 +104,7 @@ def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...
 
         Console().print(_ruled(columns, rows, right))
         return
-    lines = [columns, *rows]
+    lines = [[cleaned(cell) for cell in line] for line in (columns, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     for line in lines:
         cells = (c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
@@ -92,7 +120,7 @@ def _ruled(columns: list[str], rows: list[list[str]], right: tuple[int, ...]) ->
     for i, name in enumerate(columns):
         table.add_column(name, justify="right" if i in right else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cleaned(cell)) for cell in row))
     return table
 
 

@@ -7,6 +7,7 @@ import math
 import queue
 import threading
 import time
+from collections import deque
 from typing import Self
 
 from airloom._core import WapListener, wap_initiation
@@ -14,6 +15,12 @@ from airloom.wap import PUSH_PORT, Client, Push, WapError, parse_gateway
 
 #: What asks for a session.
 INITIATION = "application/vnd.wap.sia"
+
+#: Sessions that are open at a time, and of these with one host.
+MOST_SESSIONS, MOST_OF_A_HOST = 32, 4
+
+#: Pushes that wait to be taken; more are dropped.
+_WAITING = 1000
 
 #: How often a thread looks whether it is over.
 _LOOK_S = 0.25
@@ -23,7 +30,8 @@ class Receiver:
     """Takes pushes at a port, and opens the sessions that gateways ask for to have a push confirmed.
 
     A gateway is believed if it names its own address, the one that its request came from, or any with `from_anywhere`.
-    Sessions are closed when nothing came for `linger_s`.
+    Sessions are closed when nothing came for `linger_s`. Of these there are `MOST_SESSIONS` at a time, and of one host
+    `MOST_OF_A_HOST`: each is a thread, and asking for one takes a datagram.
     """
 
     def __init__(
@@ -40,11 +48,13 @@ class Receiver:
         self.address = self._listener.address
         self._local = None if ipaddress.ip_address(self.address.rpartition(":")[0].strip("[]")).is_unspecified else host
         self._from_anywhere, self._linger_s, self._time_s = from_anywhere, linger_s, time_s
-        self._came: queue.SimpleQueue[Push | str] = queue.SimpleQueue()
+        self._came: queue.Queue[Push] = queue.Queue(_WAITING)
         self._over = threading.Event()
         self._sessions: dict[tuple[str, int], threading.Thread] = {}
-        #: What went wrong with sessions, a line each.
-        self.complaints: list[str] = []
+        #: What went wrong with sessions, a line each; the last hundred.
+        self.complaints: deque[str] = deque(maxlen=100)
+        #: Pushes that nobody took in time.
+        self.dropped = 0
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
@@ -58,9 +68,7 @@ class Receiver:
                 if time.monotonic() < until:
                     continue
                 return None
-            if isinstance(push, Push):
-                return push
-            self.complaints.append(push)
+            return push
 
     def close(self) -> None:
         """Ends all sessions and stops listening."""
@@ -82,7 +90,7 @@ class Receiver:
             try:
                 came = self._listener.next(_LOOK_S)
             except WapError as error:
-                self._came.put(str(error))
+                self.complaints.append(str(error))
                 continue
             if came is None:
                 continue
@@ -90,7 +98,13 @@ class Receiver:
             if push.media == INITIATION:
                 self._invited(push)
             else:
-                self._came.put(push)
+                self._put(push)
+
+    def _put(self, push: Push) -> None:
+        try:
+            self._came.put_nowait(push)
+        except queue.Full:
+            self.dropped += 1
 
     def _invited(self, push: Push) -> None:
         sender = parse_gateway(push.sender)[0]
@@ -99,16 +113,22 @@ class Receiver:
                 parse_gateway(_bare(sender))
             ]
         except ValueError as error:
-            self._came.put(f"{push.sender}: {error}")
+            self.complaints.append(f"{push.sender}: {error}")
             return
         gateway = next((c for c in contacts if self._from_anywhere or c[0] == sender), None)
         if gateway is None:
-            self._came.put(f"{push.sender} asks for a session with {contacts[0][0]}, which is somebody else")
+            self.complaints.append(f"{push.sender} asks for a session with {contacts[0][0]}, which is somebody else")
             return
-        session = self._sessions.get(gateway)
-        if session is None or not session.is_alive():
-            self._sessions[gateway] = threading.Thread(target=self._hear, args=gateway, daemon=True)
-            self._sessions[gateway].start()
+        self._sessions = {of: session for of, session in self._sessions.items() if session.is_alive()}
+        if gateway in self._sessions:
+            return
+        of_host = sum(host == gateway[0] for host, _ in self._sessions)
+        if len(self._sessions) >= MOST_SESSIONS or of_host >= MOST_OF_A_HOST:
+            there = f"{of_host} with {gateway[0]}, {len(self._sessions)} in all"
+            self.complaints.append(f"{push.sender} asks for one session too many: {there}")
+            return
+        self._sessions[gateway] = threading.Thread(target=self._hear, args=gateway, daemon=True)
+        self._sessions[gateway].start()
 
     def _hear(self, host: str, port: int) -> None:
         try:
@@ -118,9 +138,9 @@ class Receiver:
                     push = wap.push(_LOOK_S)
                     if push is not None:
                         heard = time.monotonic()
-                        self._came.put(push)
+                        self._put(push)
         except WapError as error:
-            self._came.put(f"{host}:{port}: {error}")
+            self.complaints.append(f"{host}:{port}: {error}")
 
 
 def _bare(host: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import signals
+from airloom.cli.terminal import emit
 from airloom.cli.wap.requests import Connectionless, Gateway, Header, Url, absolute, gateway_of, headers_of
 from airloom.wap import Client, Headers, Reply
 from airloom.wap.browser import Browser
@@ -44,7 +45,7 @@ def browse(
     """Browses."""
     host, port = gateway_of(gateway, connectionless)
     with Client(host, port, connectionless=connectionless, headers=headers_of(header), time_s=time_s) as wap:
-        return Browser(_Wap(wap, time_s), Lines().ask, print).browse(absolute(url))
+        return Browser(_Wap(wap, time_s), Lines().ask, emit).browse(absolute(url))
 
 
 class Lines:
@@ -61,19 +62,19 @@ class Lines:
             return self._line(prompt, seconds)
         except KeyboardInterrupt:
             signals.obeyed()
-            print()
+            emit()
             return "q"
 
     def _line(self, prompt: str, seconds: float | None) -> str | None:
-        print(prompt, end="", flush=True)
+        emit(prompt, end="")
         while b"\n" not in self._held and not self._is_over:
             if seconds is not None and not select.select([0], [], [], seconds)[0]:
-                print()
+                emit()
                 return None
             came = os.read(0, 4096)
             self._held += came
             self._is_over = not came
         line, _, self._held = self._held.partition(b"\n")
         if not sys.stdin.isatty():
-            print()
+            emit()
         return line.decode(errors="replace") if line or not self._is_over else "q"

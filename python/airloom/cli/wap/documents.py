@@ -10,7 +10,7 @@ import typer
 
 from airloom._core import wap_compile, wap_decompile
 from airloom.cli import common
-from airloom.cli.terminal import print_json, quoted, say, say_error
+from airloom.cli.terminal import emit_octets, print_json, quoted, say, say_error
 from airloom.errors import UsageError
 
 COMPILE_HELP = "WML, SI, SL or CO to WBXML. What is odd about the document is said with its line and column."
@@ -58,6 +58,6 @@ def decompile(source: In, out: Out = None) -> None:
     except ValueError as error:
         raise UsageError(f"{quoted(source)}: {error}") from None
     if out is None:
-        sys.stdout.write(text)
+        emit_octets(text.encode())
     else:
         out.write_text(text, encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common, signals
-from airloom.cli.terminal import print_json, say
+from airloom.cli.terminal import emit, print_json, say
 from airloom.errors import RunError, UsageError
 from airloom.wap import PUSH_PORT, Push
 from airloom.wap.pap import Answer, Initiator, Method, PapError
@@ -121,7 +120,7 @@ def push_status(push_id: Name, gateway: To, as_json: Json = False) -> int:
     if as_json:
         print_json(status._asdict())
     else:
-        print(f"{status.push_id}: {status.state}, {status.code} {status.words}")
+        emit(f"{status.push_id}: {status.state}, {status.code} {status.words}")
     return 1 if status.state == "unknown" else 0
 
 
@@ -145,7 +144,7 @@ def _say(answer: Answer, as_json: bool) -> int:
     if as_json:
         print_json(answer._asdict())
     else:
-        print(f"{answer.push_id}: {answer.code} {answer.words}")
+        emit(f"{answer.push_id}: {answer.code} {answer.words}")
     return 0 if answer.is_taken else 1
 
 
@@ -176,7 +175,7 @@ def push_listen(
         say(f"listening on {receiver.address}; Ctrl-C ends it")
         try:
             while heard != count and (push := receiver.next(time_s)) is not None:
-                print(json.dumps(_fields(push), ensure_ascii=False) if as_json else _line(push), flush=True)
+                _print(push, as_json=as_json)
                 heard += 1
         except KeyboardInterrupt:
             # Without a number to wait for that is how it ends.
@@ -186,6 +185,13 @@ def push_listen(
         for complaint in receiver.complaints:
             say(complaint)
     return 1 if count is not None and heard < count else 0
+
+
+def _print(push: Push, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_fields(push), is_line=True)
+    else:
+        emit(_line(push))
 
 
 def _text(push: Push) -> str | None:

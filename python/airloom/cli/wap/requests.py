@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import sys
 import time
 from http import HTTPStatus
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import interruptible, print_json, say
+from airloom.cli.terminal import emit, emit_octets, interruptible, print_json, say
 from airloom.errors import UsageError
 from airloom.wap import USUAL_HEADERS, Client, Headers, Reply, parse_gateway
 
@@ -154,9 +153,9 @@ def _exchange(
         print_json(said)
     elif method == "HEAD":
         lines = [f"Content-Type: {reply.content_type}", *(f"{name}: {value}" for name, value in reply.headers)]
-        print("\n".join(lines))
+        emit("\n".join(lines))
     elif out is None:
-        sys.stdout.buffer.write(shown)
+        emit_octets(shown)
     what = f"{reply.status} {_phrase(reply.status)}, {reply.content_type}, {len(reply.body)} octets"
     say(f"{what} in {answered - opened:.3f} s")
     return 1 if reply.status >= 400 else 0
