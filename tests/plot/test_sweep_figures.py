@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import airloom as al
 from airloom import analysis, plot
+from airloom.analysis import sequences
 from airloom.errors import UsageError
 from airloom.report import events
 from airloom.scenario import parse
@@ -141,7 +142,7 @@ run = { record = ["packets"] }
     assert run.summary["radio.downlink.queue_drops"] > 0
     level = np.asarray(plot.backlog(run.packets, "radio").axes[0].get_lines()[0].get_ydata())
     assert (level[-1], level.min()) == (0, 0)
-    (line,) = [line for line in events.queues(events.plain(run.packets)) if line.name.startswith("radio downlink")]
+    (line,) = [line for line in events.queues(sequences.plain(run.packets)) if line.name.startswith("radio downlink")]
     assert (line.y[-1], line.y.min()) == (0, 0)
 
 

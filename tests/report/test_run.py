@@ -12,6 +12,7 @@ import pytest
 
 import airloom as al
 from airloom import report
+from airloom.analysis import sequences
 from airloom.cli import call
 from airloom.errors import UsageError
 from airloom.report import events
@@ -166,7 +167,7 @@ def test_a_hundred_thousand_points_are_there_and_zoom(tmp_path: Path, look: Open
 
 def test_numbers_of_the_plots_are_those_of_the_tables(folder: Path) -> None:
     run = al.Run(folder)
-    packets = events.plain(run.packets)
+    packets = sequences.plain(run.packets)
     (flow,) = events.flows(packets)
     kinds = {kind.name: kind.rows for kind in (*flow.segments, *flow.attempts)}
     assert (
@@ -221,3 +222,28 @@ def test_the_json_says_where_the_report_is(folder: Path, tmp_path: Path) -> None
     assert Path(said["report"]).stat().st_size == said["octets"]
     # Links lead back to the run's files.
     assert "run/trace.pcapng" in Path(said["report"]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "plots", "pictures"), [("phs-384k", 0, 1), ("egprs-page", 1, 1), ("sctp-page", 2, 1), ("umts-page", 4, 0)]
+)
+def test_a_report_has_no_empty_place_and_pictures_of_what_numbers_do_not_show(
+    name: str, plots: int, pictures: int, tmp_path: Path, look: Open
+) -> None:
+    run = al.load(name).run(out=tmp_path / "run")
+    with look(report.build(run.folder)) as seen:
+        assert seen.page.evaluate("airloom.plots.length") == plots == seen.page.locator("canvas").count()
+        assert seen.page.locator("img.picture").count() == pictures
+        # Every place is filled, and its heading with it.
+        assert seen.page.evaluate("[...document.images].every(image => image.naturalWidth > 500)")
+        for section in seen.page.locator("section").all():
+            assert len(section.inner_text().splitlines()) > 1 or section.locator("img").count()
+
+
+def test_flows_of_every_numbered_transport_are_offered_with_their_units(tmp_path: Path, look: Open) -> None:
+    run = al.load("wwp-transfer").run(out=tmp_path / "run")
+    with look(report.build(run.folder)) as seen:
+        assert "WWP, flow 1" in seen.page.locator("#sequence h3").inner_text()
+        assert seen.page.evaluate("airloom.plots[0].y") == "number (segments)"
+        sent = run.packets.filter(pl.col("dir").cast(pl.String) == "ul")["seq"].count()
+        assert seen.page.evaluate("airloom.plots[0].series.slice(1).reduce((sum, s) => sum + s.t.length, 0)") == sent

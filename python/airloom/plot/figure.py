@@ -50,10 +50,7 @@ class Drawing(Figure):
     """A figure that a notebook shows by itself, without pyplot and its global state."""
 
     def _repr_png_(self) -> bytes:
-        octets = BytesIO()
-        with style():
-            self.savefig(octets, format="png", dpi=110, metadata={"Software": None})
-        return octets.getvalue()
+        return png(self)
 
 
 def style() -> Any:
@@ -61,6 +58,14 @@ def style() -> Any:
     defaults: Any = matplotlib.rcParamsDefault
     settings: Any = {**defaults, **_STYLE, "backend": matplotlib.rcParams["backend"]}
     return matplotlib.rc_context(settings)
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as PNG, for a screen."""
+    octets = BytesIO()
+    with style():
+        figure.savefig(octets, format="png", dpi=110, metadata={"Software": None})
+    return octets.getvalue()
 
 
 def save_svg(figure: Figure, path: Path) -> None:

@@ -8,11 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from airloom.analysis import sequences
+from airloom.analysis.sequences import Attempts, Sequence
 from airloom.report.page import floats, packed
-
-#: TCP sequence numbers and RLC AM sequence numbers count modulo these.
-_TCP_MODULUS = 2**32
-_RLC_MODULUS = 4096
 
 #: Flows that a report offers; those that carry most.
 MOST_FLOWS = 12
@@ -47,95 +45,40 @@ class Kind(NamedTuple):
 
 
 class FlowEvents(NamedTuple):
-    """A flow as its data sender sees it, and the link-layer attempts that carried it."""
+    """A flow as one point saw it, and the link-layer attempts that carried it."""
 
-    flow: int
-    point: str
-    direction: str
+    sequence: Sequence
     segments: list[Kind]
     attempts: list[Kind]
-    attempts_point: str
-
-
-def _text(*columns: str) -> pl.Expr:
-    return pl.col(*columns).cast(pl.String)
-
-
-def plain(packets: pl.DataFrame) -> pl.DataFrame:
-    """The table with texts instead of dictionaries, sorted by time."""
-    return packets.with_columns(_text("point", "dir", "event", "proto")).sort("t_ns", maintain_order=True)
+    #: What the attempts are of, and where.
+    below: Attempts | None
 
 
 def flows(packets: pl.DataFrame) -> list[FlowEvents]:
-    """The TCP flows that carry most, each with the attempts of the radio link below it if they were recorded."""
-    tcp = packets.filter((pl.col("proto") == "tcp") & pl.col("seq").is_not_null())
-    sent = tcp.filter(pl.col("event").is_in(["tx", "retx"]))
-    if sent.is_empty():
-        return []
-    totals = sent.group_by("flow").agg(pl.col("len").sum()).sort(["len", "flow"], descending=[True, False])
+    """The flows with sequence numbers that carry most, each with the attempts of the link below if there are any."""
     found = []
-    for number in totals["flow"].head(MOST_FLOWS):
-        of_flow = tcp.filter(pl.col("flow") == number)
-        found.append(_flow(int(number), of_flow, packets))
+    for number in sequences.flows(packets)[:MOST_FLOWS]:
+        of = sequences.sequence(packets, number)
+        again = "came again, or late" if of.is_receiver else f"sent again by {of.proto.upper()}"
+        segments = [
+            Kind("acknowledged", "ack", "step", of.acks),
+            Kind("data", "data", "bar", of.data.filter(~pl.col("again"))),
+            Kind(again, "resent", "cross", of.data.filter("again")),
+        ]
+        below = next(iter(sequences.attempts(packets, of.direction, number)), None)
+        found.append(FlowEvents(of, segments, [] if below is None else _attempts(below, number), below))
     return found
 
 
-def _flow(number: int, tcp: pl.DataFrame, packets: pl.DataFrame) -> FlowEvents:
-    sent = tcp.filter(pl.col("event").is_in(["tx", "retx"]))
-    totals = sent.group_by("dir").agg(pl.col("len").sum()).sort(["len", "dir"], descending=[True, False])
-    direction = str(totals["dir"][0])
-    sent = sent.filter(pl.col("dir") == direction)
-    # The sender is where the first of them was seen first.
-    point = str(sent["point"][0])
-    sent = sent.filter(pl.col("point") == point)
-    start = _unwrapped(sent["seq"], _TCP_MODULUS)
-    origin = float(start[0])
-    heights = start - origin
-    carries = (sent["len"] > int(sent["len"].min())).to_numpy()  # type: ignore[arg-type]
-    if not carries.any():
-        carries[:] = True
-    data, heights = sent.filter(pl.Series(carries)), heights[carries]
-    # Judged by the numbers, as any observer would: data below what was sent before was sent again.
-    highest = np.maximum.accumulate(np.concatenate(([-1.0], heights[:-1])))
-    again = pl.Series(heights <= highest)
-    data = data.with_columns(pl.Series("y", heights))
-    back = tcp.filter(
-        (pl.col("dir") != direction)
-        & (pl.col("point") == point)
-        & (pl.col("event") == "rx")
-        & pl.col("ack").is_not_null()
-    )
-    back = back.with_columns(pl.Series("y", _unwrapped(back["ack"], _TCP_MODULUS) - origin))
-    segments = [
-        Kind("acknowledged", "ack", "step", back),
-        Kind("data", "data", "bar", data.filter(~again)),
-        Kind("sent again by TCP", "resent", "cross", data.filter(again)),
-    ]
-    attempts, where = _attempts(number, direction, packets)
-    return FlowEvents(number, point, direction, segments, attempts, where)
-
-
-def _attempts(flow: int, direction: str, packets: pl.DataFrame) -> tuple[list[Kind], str]:
-    rlc = packets.filter((pl.col("proto") == "rlc") & (pl.col("dir") == direction) & pl.col("seq").is_not_null())
-    own = rlc.filter(pl.col("event").is_in(["tx", "retx"]) & (pl.col("flow") == flow))
-    if own.is_empty():
-        return [], ""
-    # On a cell each mobile has a point of its own: the flow's is where most of its PDUs are seen.
-    point = str(own.group_by("point").len().sort(["len", "point"], descending=[True, False])["point"][0])
-    rlc = rlc.filter(pl.col("point") == point)
-    # Sent again or lost, a PDU is within half a window of the newest one: one unwrapping fits all events.
-    rlc = rlc.with_columns(pl.Series("y", _unwrapped(rlc["seq"], _RLC_MODULUS)))
-    rlc = rlc.filter(pl.col("flow") == flow)
+def _attempts(below: Attempts, flow: int) -> list[Kind]:
+    # Frames of PIAFS say nothing of flows: all of the circuit then.
+    own = below.rows.filter(pl.col("flow") == flow)
+    rows = below.rows if own.is_empty() else own
     return [
-        Kind("first attempt", "faint", "bar", rlc.filter(pl.col("event") == "tx")),
-        Kind("further attempt", "resent", "cross", rlc.filter(pl.col("event") == "retx")),
-        Kind("lost on the air", "lost", "dot", rlc.filter(pl.col("event") == "drop")),
-    ], point
-
-
-def _unwrapped(numbers: pl.Series, modulus: int) -> NDArray[np.float64]:
-    """Numbers that count modulo `modulus`, as they would be without it."""
-    return np.unwrap(numbers.cast(pl.Float64).to_numpy(), period=modulus)
+        Kind("first attempt", "faint", "bar", rows.filter(pl.col("event") == "tx")),
+        Kind("further attempt", "resent", "cross", rows.filter(pl.col("event") == "retx")),
+        Kind("lost on the air", "lost", "dot", rows.filter(pl.col("event") == "drop")),
+    ]
 
 
 class Line(NamedTuple):

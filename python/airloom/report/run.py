@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from airloom.analysis import sequences
+from airloom.analysis.sequences import LINK_LAYERS
 from airloom.report import events, page
 from airloom.report.page import Section, escaped
 from airloom.run import Run
+
+#: Plots of quantities over time, by the names of their places.
+_LINES = ("rates", "queues", "windows")
+
+#: Protocols in which more happens than numbers show.
+_MORE_THAN_NUMBERS = {"sctp", "wwp", "wsp"}
+
+#: What the numbers of a transport are.
+_NUMBERS = {"tcp": "sequence number (octets)", "sctp": "TSN (chunks)", "wwp": "number (segments)"}
 
 #: Rows of a table that are shown; the files have them all.
 _MOST_ROWS = 200
@@ -29,11 +41,13 @@ _FILES = (
 
 def document(run: Run, target: Path) -> str:
     """The report of an opened run, as it will stand at `target`."""
-    packets = events.plain(run.packets) if (run.folder / "packets.parquet").is_file() else None
+    packets = sequences.plain(run.packets) if (run.folder / "packets.parquet").is_file() else None
+    data = _data(run, packets)
     flows = [] if packets is None else events.flows(packets)
-    time = _not_recorded() if packets is None else _over_time(flows)
+    data["flows"] = [_flow(flow) for flow in flows]
+    time = _not_recorded() if packets is None else _over_time(run, packets, flows, has_lines=_has_lines(data))
     sections = [_summary(run), *time, *_flows(run), *_pages(run), _files(run, target)]
-    return page.document(_title(run), _intro(run), sections, _data(run, packets, flows))
+    return page.document(_title(run), _intro(run), sections, data)
 
 
 def page_text(place: Path, target: Path) -> str:
@@ -80,24 +94,40 @@ def _not_recorded() -> list[Section]:
     return [Section("time", "Over time", f"{hint}<code>[run]</code> and run it again to see it over time.</p>")]
 
 
-def _over_time(flows: list[events.FlowEvents]) -> list[Section]:
-    return [
-        Section(
-            "time",
-            "Time-sequence graph",
+def _over_time(run: Run, packets: pl.DataFrame, flows: list[events.FlowEvents], *, has_lines: bool) -> list[Section]:
+    found = []
+    controls = '<div id="controls"></div>'
+    if flows:
+        body = (
             "<p>Drag to zoom, double-click for all of it. On a focused plot: arrow keys move, <kbd>+</kbd> and "
             "<kbd>-</kbd> zoom, <kbd>0</kbd> shows all, <kbd>n</kbd> and <kbd>p</kbd> choose the next and "
-            "previous mark. Click a mark for its packet.</p>"
-            '<div id="controls"></div><div id="sequence" class="plot"></div><div id="attempts" class="plot"></div>'
+            f"previous mark. Click a mark for its packet.</p>{controls}"
+            '<div id="sequence" class="plot"></div><div id="attempts" class="plot"></div>'
             '<div id="chosen" class="card" role="region" aria-label="Chosen packet" aria-live="polite">'
-            "<p>No packet chosen.</p></div>" + _marks(flows),
-        ),
-        Section(
-            "rate",
-            "Queue and rate",
-            "".join(f'<div id="{name}" class="plot"></div>' for name in ("rates", "queues", "windows")),
-        ),
-    ]
+            "<p>No packet chosen.</p></div>"
+        )
+        found.append(Section("time", "Time-sequence graph", body + _marks(flows)))
+    spoken = set(run.flows["proto"].cast(pl.String).to_list()) & _MORE_THAN_NUMBERS
+    if not flows or spoken or "mp" in packets["proto"]:
+        found.append(_picture(run))
+    if has_lines:
+        places = "".join(f'<div id="{name}" class="plot"></div>' for name in _LINES)
+        found.append(Section("rate", "Queue and rate", ("" if flows else controls) + places))
+    return found
+
+
+def _picture(run: Run) -> Section:
+    """What the script has no plots for: streams, waves, transactions, members; links without datagrams."""
+    from airloom.plot import picture
+    from airloom.plot.figure import png
+
+    drawn = picture(run)
+    body = "".join(f"<p>{escaped(note)}</p>" for note in drawn.notes)
+    if drawn.figure is not None:
+        octets = base64.b64encode(png(drawn.figure)).decode()
+        alt = "; ".join(axes.get_title(loc="left") for axes in drawn.figure.axes)
+        body = f'<img class="picture" alt="{escaped(alt)}" src="data:image/png;base64,{octets}">{body}'
+    return Section("layers", "Layer by layer", body)
 
 
 def _marks(flows: list[events.FlowEvents]) -> str:
@@ -107,7 +137,7 @@ def _marks(flows: list[events.FlowEvents]) -> str:
         for kind in (*flow.segments, *flow.attempts):
             times = kind.rows["t_ns"].to_list()
             first, last = (min(times) / 1e9, max(times) / 1e9) if times else (None, None)
-            rows.append((f"flow {flow.flow}", kind.name, len(times), first, last))
+            rows.append((f"flow {flow.sequence.flow}", kind.name, len(times), first, last))
     columns = ["flow", "marks", "number", "first (s)", "last (s)"]
     return (
         "<details><summary>What the plots show, in numbers</summary>"
@@ -149,25 +179,31 @@ def _files(run: Run, target: Path) -> Section:
     return Section("files", "Files", page.links(run.folder, _FILES, target))
 
 
-def _data(run: Run, packets: pl.DataFrame | None, flows: list[events.FlowEvents]) -> dict[str, Any]:
+def _data(run: Run, packets: pl.DataFrame | None) -> dict[str, Any]:
     if packets is None:
-        return {"kind": "run", "flows": [], "rates": [], "queues": [], "windows": []}
+        return {"kind": "run", **{name: [] for name in _LINES}}
+    lines = {"rates": events.rates(packets), "queues": events.queues(packets), "windows": _windows(run)}
     return {
         "kind": "run",
         "capture": "trace.pcapng" if run.capture else None,
-        "flows": [
-            {
-                "flow": flow.flow,
-                "name": f"flow {flow.flow}, data at {flow.point}",
-                "segments": [kind.encoded() for kind in flow.segments],
-                "attempts": [kind.encoded() for kind in flow.attempts],
-                "attempts_point": flow.attempts_point,
-            }
-            for flow in flows
-        ],
-        "rates": [line.encoded() for line in events.rates(packets)],
-        "queues": [line.encoded() for line in events.queues(packets)],
-        "windows": [line.encoded() for line in _windows(run)],
+        **{name: [line.encoded() for line in lines[name]] for name in _LINES},
+    }
+
+
+def _has_lines(data: dict[str, Any]) -> bool:
+    return any(data[name] for name in _LINES)
+
+
+def _flow(flow: events.FlowEvents) -> dict[str, Any]:
+    of, below = flow.sequence, flow.below
+    return {
+        "flow": of.flow,
+        "name": f"flow {of.flow}, data at {of.point}",
+        "title": of.proto.upper(),
+        "y": _NUMBERS[of.proto],
+        "segments": [kind.encoded() for kind in flow.segments],
+        "attempts": [kind.encoded() for kind in flow.attempts],
+        "attempts_title": below and f"{LINK_LAYERS[below.proto]} at {below.point}",
     }
 
 

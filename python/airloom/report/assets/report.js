@@ -445,12 +445,12 @@ function run() {
     const shared = { x: TIME, group: "time", extent, span: state.span || undefined, zero: true };
     const flow = flows[state.flow];
     if (flow) {
-      plots.push(new Plot(document.getElementById("sequence"), { ...shared, title: `TCP, ${flow.name}`,
-        y: "sequence number (octets)", series: flow.segments, unit: "sequence number", height: 360 }));
+      plots.push(new Plot(document.getElementById("sequence"), { ...shared, title: `${flow.title}, ${flow.name}`,
+        y: flow.y, series: flow.segments, unit: "sequence number", height: 360 }));
       const place = document.getElementById("attempts");
       if (flow.attempts.length) {
-        plots.push(new Plot(place, { ...shared, title: `Link-layer attempts at ${flow.attempts_point}`,
-          y: "RLC sequence number (PDUs)", series: flow.attempts, unit: "PDU", height: 260 }));
+        plots.push(new Plot(place, { ...shared, title: `Link-layer attempts, ${flow.attempts_title}`,
+          y: "number, counted on", series: flow.attempts, unit: "PDU", height: 260 }));
       } else place.replaceChildren();
     }
     for (const [name, title, y, series] of others) {
