@@ -9,8 +9,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from airloom.plot.figure import LINES
-from airloom.plot.panels import Panel, heading
+from airloom.plot.figure import LINES, heading
+from airloom.plot.panels import Panel
 from airloom.plot.time_sequence import from_zero, seconds
 
 _POINT = r"^(.+)\.member\.(\d+)\.ppp\.(?:ul|dl)\.(tx|rx)$"

@@ -6,7 +6,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from airloom.analysis.units import titled
-from airloom.plot.figure import LINES, Drawing, key_title, style
+from airloom.plot.figure import Drawing, heading, key_title, look, style
 
 
 def cdf(table: pl.DataFrame, measure: str) -> Figure:
@@ -20,10 +20,10 @@ def cdf(table: pl.DataFrame, measure: str) -> Figure:
             value, share = rows["value"].to_list(), rows["share"].to_list()
             name = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in levels)
             label = f"{name} (n = {rows.height})".strip()
-            look = {key: LINES[n % len(LINES)][key] for key in ("color", "linestyle", "linewidth")}
-            axes.step([value[0], *value], [0.0, *share], where="post", label=label, **look)
+            line = {key: look(n)[key] for key in ("color", "linestyle", "linewidth")}
+            axes.step([value[0], *value], [0.0, *share], where="post", label=label, **line)
         axes.set_xlabel(titled(measure))
         axes.set_ylabel("share of runs")
         axes.set_ylim(0.0, 1.0)
-        axes.legend(title=", ".join(map(key_title, by)) or None)
+        heading(axes, "distribution over runs", ", ".join(map(key_title, by)))
     return figure

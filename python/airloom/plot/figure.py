@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 #: Colours that differ for colour-blind eyes too (Okabe and Ito), by what they stand for.
@@ -29,6 +31,9 @@ LINES: list[dict[str, Any]] = [
         ("#000000", "X", "-."),
     )
 ]
+
+#: Letters of a legend in an inch of a figure, what stands left of the plot taken off.
+_LETTERS_PER_INCH = 13.3
 
 _STYLE: dict[str, Any] = {
     "axes.grid": True,
@@ -58,6 +63,53 @@ def style() -> Any:
     defaults: Any = matplotlib.rcParamsDefault
     settings: Any = {**defaults, **_STYLE, "backend": matplotlib.rcParams["backend"]}
     return matplotlib.rc_context(settings)
+
+
+def look(number: int) -> dict[str, Any]:
+    """The look of a line by its number: those beyond the last one of `LINES` have the colours with other marks."""
+    turn = number // len(LINES)
+    marker, dashes = (LINES[(number + turn) % len(LINES)][key] for key in ("marker", "linestyle"))
+    return {**LINES[number % len(LINES)], "marker": marker, "linestyle": dashes}
+
+
+def heading(axes: Axes, title: str, key: str = "") -> None:
+    """The title of a plot, and below it, above the plot and over no mark, what the marks mean; `key` is what they tell.
+
+    A figure of one plot grows with it.
+    """
+    handles, labels = axes.get_legend_handles_labels()
+    figure = axes.get_figure(root=True)
+    assert figure
+    if not handles:
+        axes.set_title(title, loc="left")
+        return
+    # A mark and the space around it are as wide as seven letters.
+    widths = [len(label) + 7 for label in labels]
+    room = _LETTERS_PER_INCH * figure.get_figwidth()
+    # Columns are as wide as the widest of theirs: what fits into one row does not need to be of one width.
+    columns = len(labels) if sum(widths) <= room else max(1, int(room / max(widths)))
+    rows = -(-len(labels) // columns)
+    axes.set_title(title, loc="left", pad=6 + 15 * (rows + bool(key)))
+    legend = axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        title=key or None,
+        alignment="left",
+        borderaxespad=0.15,
+        borderpad=0.1,
+        columnspacing=1.2,
+        handlelength=1.4,
+    )
+    # A long key would make the plot narrower.
+    legend.set_in_layout(False)
+    if len(figure.axes) == 1:
+        figure.set_figheight(figure.get_figheight() + 0.2 * (rows - 1 + bool(key)))
+
+
+def wrapped(text: str, letters: int = 44) -> str:
+    """A title of an axis in lines of so many letters at most, as long as its words allow."""
+    return "\n".join(line for part in text.splitlines() for line in textwrap.wrap(part, letters))
 
 
 def png(figure: Figure) -> bytes:

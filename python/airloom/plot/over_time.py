@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.errors import UsageError
-from airloom.plot.figure import FAINT, LINES, LOST, Drawing, style
-
-_TIME = "time since the start of the run (s)"
+from airloom.plot.figure import FAINT, LINES, LOST, Drawing, heading, style
+from airloom.plot.panels import TIME
 
 
 def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: str | None = None) -> Figure:
@@ -45,8 +44,7 @@ def congestion_window(congestion: pl.DataFrame, flow: int | None = None, host: s
             at = lost["t_ns"].to_numpy() / 1e9
             axes.plot(at, lost["cwnd"].to_numpy(), "x", color=LOST, label=f"time-out ({len(at)})")
         axes.set_ylabel("octets")
-        axes.set_title(f"TCP flow {number}, sender {name}", loc="left")
-        _finish(axes)
+        _finish(axes, f"TCP flow {number}, sender {name}")
     return figure
 
 
@@ -90,8 +88,7 @@ def backlog(packets: pl.DataFrame, link: str, direction: str = "downlink") -> Fi
             at = dropped["t_ns"].to_numpy() / 1e9
             axes.plot(at, np.zeros(len(at)), "x", color=LOST, clip_on=False, label=f"dropped ({len(at)})")
         axes.set_ylabel("octets in the link")
-        axes.set_title(f"{link}, {direction}", loc="left")
-        _finish(axes)
+        _finish(axes, f"{link}, {direction}")
     return figure
 
 
@@ -112,8 +109,7 @@ def throughput(packets: pl.DataFrame, link: str, direction: str = "downlink", sp
         figure, axes = _one()
         axes.stairs(8 * octets / span_s, edges, color=LINES[0]["color"], linewidth=1.2)
         axes.set_ylabel("rate of datagrams (bit/s)")
-        axes.set_title(f"{link}, {direction}, averages over {span_s:g} s", loc="left")
-        _finish(axes, legend=False)
+        _finish(axes, f"{link}, {direction}, averages over {span_s:g} s")
     return figure
 
 
@@ -140,10 +136,9 @@ def _one() -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
-def _finish(axes: Axes, *, legend: bool = True) -> None:
-    axes.set_xlabel(_TIME)
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_xlabel(TIME)
     axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
     axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
-    if legend:
-        axes.legend(loc="upper right")
+    heading(axes, title)

@@ -10,9 +10,6 @@ from matplotlib.figure import Figure
 
 from airloom.plot.figure import Drawing, style
 
-#: Letters that a row of a legend has room for, a mark counted as seven.
-_LETTERS = 120
-
 #: Marks that are drawn one by one; more of them are pixels, else a picture of a long run would have megabytes.
 _MOST_VECTORS = 5000
 
@@ -43,23 +40,3 @@ def stacked(panels: Sequence[Panel], span_s: tuple[float, float] | None = None) 
         else:
             grid[0, 0].set_xlim(*span_s)
     return figure
-
-
-def heading(axes: Axes, title: str) -> None:
-    """The title of a plot, and below it, above the plot and over no mark, what the marks mean."""
-    handles, labels = axes.get_legend_handles_labels()
-    widths = [len(label) + 7 for label in labels]
-    # Columns are as wide as the widest of theirs: what fits into one row does not need to be of one width.
-    columns = len(labels) if sum(widths) <= _LETTERS else max(1, _LETTERS // max(widths))
-    rows = -(-len(labels) // columns) if labels else 0
-    axes.set_title(title, loc="left", pad=6 + 15 * rows)
-    if handles:
-        axes.legend(
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            ncols=max(columns, 1),
-            borderaxespad=0.15,
-            borderpad=0.1,
-            columnspacing=1.2,
-            handlelength=1.4,
-        )

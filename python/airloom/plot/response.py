@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from airloom.analysis.units import titled
 from airloom.errors import UsageError
-from airloom.plot.figure import LINES, Drawing, key_title, style
+from airloom.plot.figure import Drawing, heading, key_title, look, style, wrapped
 
 #: Columns of `analysis.summarise` besides the levels and the estimate.
 _KNOWN = ("measure", "unit", "low", "high", "ci", "seeds", "method")
@@ -41,17 +41,16 @@ def response(table: pl.DataFrame, x: str) -> Figure:
             reach = np.nan_to_num(np.vstack((value - low, high - value)))
             label = ", ".join(map(_text, names)) or None
             # Names have no order that a line could follow.
-            look = LINES[n % len(LINES)] if table[x].dtype.is_numeric() else _marks(n)
-            axes.errorbar(places, value, reach, label=label, capsize=2.5, elinewidth=1.0, **look)
+            line = look(n) if table[x].dtype.is_numeric() else _marks(n)
+            axes.errorbar(places, value, reach, label=label, capsize=2.5, elinewidth=1.0, **line)
         _ticks(axes, table[x].dtype.is_numeric(), levels)
         seeds = sorted(set(table["seeds"].to_list()))
         counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
         axes.set_xlabel(key_title(x))
         axes.set_ylabel(f"{titled(table['measure'][0])}, {estimate}")
-        axes.set_title(f"{table['ci'][0]:.0%} intervals over {counted} seeds".replace("%", " %"), loc="left")
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        if by:
-            axes.legend(title=", ".join(map(key_title, by)))
+        title = f"{table['ci'][0]:.0%} intervals over {counted} seeds".replace("%", " %")
+        heading(axes, title, ", ".join(map(key_title, by)))
     return figure
 
 
@@ -76,8 +75,8 @@ def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
             reach = np.nan_to_num(np.vstack((value - low, high - value)))
             axes.errorbar(value, places, xerr=reach, capsize=2.5, **_marks(0))
             axes.set_yticks(places, names)
-            axes.set_ylabel(", ".join(map(key_title, (*by, axis))))
-            axes.set_xlabel(title)
+            axes.set_ylabel(wrapped(", ".join(map(key_title, (*by, axis)))))
+            axes.set_xlabel(wrapped(title, 60))
             axes.axvline(0.0, color="black", linewidth=0.8)
         else:
             levels = table[x].unique(maintain_order=True).to_list()
@@ -85,22 +84,22 @@ def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
                 value, low, high = (rows[c].to_numpy() for c in ("difference", "low", "high"))
                 reach = np.nan_to_num(np.vstack((value - low, high - value)))
                 places = _places(rows[x].to_list(), levels)
-                look = LINES[n % len(LINES)] if table[x].dtype.is_numeric() else _marks(n)
-                axes.errorbar(places, value, reach, label=level, capsize=2.5, **look)
+                line = look(n) if table[x].dtype.is_numeric() else _marks(n)
+                axes.errorbar(places, value, reach, label=level, capsize=2.5, **line)
             _ticks(axes, table[x].dtype.is_numeric(), levels)
             axes.set_xlabel(key_title(x))
-            axes.set_ylabel(title)
+            axes.set_ylabel(wrapped(title))
             axes.axhline(0.0, color="black", linewidth=0.8)
-            axes.legend(title=key_title(axis))
         pairs = sorted(set(table["seeds"].to_list()))
         counted = f"{pairs[0]}" if len(pairs) == 1 else f"{pairs[0]} to {pairs[-1]}"
-        axes.set_title(f"{table['ci'][0]:.0%} intervals over {counted} pairs".replace("%", " %"), loc="left")
+        over = f"{table['ci'][0]:.0%} intervals over {counted} pairs".replace("%", " %")
+        heading(axes, over, "" if x is None else key_title(axis))
     return figure
 
 
 def _marks(number: int) -> dict[str, Any]:
     """The look of a series without lines between its points."""
-    return {**LINES[number % len(LINES)], "linestyle": "none"}
+    return {**look(number), "linestyle": "none"}
 
 
 def _text(label: object) -> str:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, Drawing, style
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, Drawing, heading, style
 
 #: Mark, colour and size for what a segment is, and how the legend calls it.
 _MARKS = (
@@ -59,7 +59,6 @@ def sequence_trace(
         axes.set_xlabel("time since the first frame (s)")
         axes.set_ylabel("sequence number (octets)")
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
-        axes.set_title(f"connection {connection}, {'client' if side == 0 else 'server'} sends", loc="left")
-        axes.legend(loc="upper left")
         axes.set_ylim(bottom=0)
+        heading(axes, f"connection {connection}, {'client' if side == 0 else 'server'} sends")
     return figure

@@ -12,8 +12,8 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from airloom.analysis import sequences
 from airloom.analysis.sequences import LINK_LAYERS, Attempts, Sequence
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT
-from airloom.plot.panels import Panel, heading, stacked
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, heading
+from airloom.plot.panels import Panel, stacked
 
 #: What the numbers of a transport are.
 NUMBERS = {"tcp": "TCP sequence number\n(octets)", "sctp": "TSN (chunks)", "wwp": "number (segments)"}

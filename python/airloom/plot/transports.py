@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from airloom.analysis.sequences import Sequence, unwrapped
 from airloom.plot import on_the_wire
-from airloom.plot.figure import ACK, DATA, FAINT, LINES, LOST, RESENT
+from airloom.plot.figure import ACK, DATA, FAINT, LINES, LOST, RESENT, heading
 from airloom.plot.on_the_wire import Message
-from airloom.plot.panels import Panel, heading
+from airloom.plot.panels import Panel
 from airloom.plot.time_sequence import draw_acknowledged, draw_again, finish_numbers, flow_title, seconds
 
 #: Streams, levels or members that are told apart by colour; the others share the last one.

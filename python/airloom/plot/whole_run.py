@@ -29,8 +29,8 @@ from airloom.analysis.sequences import Sequence
 from airloom.errors import AirloomError, UsageError
 from airloom.plot import on_the_wire, transports
 from airloom.plot.bundle import bundle_panels
-from airloom.plot.figure import LINES, save_svg
-from airloom.plot.panels import Panel, heading, stacked
+from airloom.plot.figure import LINES, heading, save_svg
+from airloom.plot.panels import Panel, stacked
 from airloom.plot.time_sequence import from_zero, link_panels, seconds, sequence_panel
 
 if TYPE_CHECKING:
