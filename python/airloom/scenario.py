@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Octets of a file that are read: more than a scenario may have, which then says so.
+_MOST = 9 << 20
+
 
 def shipped() -> dict[str, str]:
     """Title of each scenario that comes with the package, by name.
@@ -136,7 +139,8 @@ def _find(name: str) -> tuple[bytes, str]:
     path = Path(name)
     if path.is_file():
         try:
-            return path.read_bytes(), name
+            with path.open("rb") as opened:
+                return opened.read(_MOST), name
         except OSError as error:
             raise UsageError(f"{name}: {error.strerror}") from None
     resource = resources.files("airloom") / "scenarios" / f"{name}.toml"

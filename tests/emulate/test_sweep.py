@@ -64,3 +64,13 @@ def test_more_workers_than_cores_are_refused_for_emulated_runs() -> None:
     Path("real.toml").write_text(FETCH)
     with pytest.raises(al.AirloomError, match="emulated runs never share a core"):
         al.load("real.toml").sweep(seeds=[1], real_time=True, command=["true"]).run(workers=10_000)
+
+
+def test_a_command_that_is_not_there_fails_every_run_and_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("real.toml").write_text(FETCH)
+    words = ["sweep", "real.toml", "--emulate", "--vary", "links.wire.delay=10ms,40ms", "--seeds", "1", "--out", "s"]
+    assert call([*words, "--", "/nonexistent"]) == 4
+    said = capsys.readouterr()
+    assert "2 of 2 runs failed" in said.err
+    assert "cannot run `/nonexistent`" in said.err
+    assert "Traceback" not in said.err

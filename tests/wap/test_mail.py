@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import mailbox
 import re
 import signal
@@ -140,6 +141,36 @@ def test_letters_that_cannot_be_sent(smtp: tuple[Keeper, int], tmp_path: Path) -
     assert keeper.taken == []
     with MailServer(Letters(tmp_path / "m"), Post("127.0.0.1", 9, "me@example.org")) as server:
         assert "did not take it" in server.posted("/send", field({"to": "b@example.org"})).deck
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {"Host": "127.0.0.1"}, 200),
+        ("GET", {"Host": "localhost:80"}, 200),
+        ("GET", {"Host": "mail.example"}, 200),
+        # A name of somebody else's that leads here.
+        ("GET", {"Host": "rebound.example"}, 403),
+        # A form that a page of somebody else's sent by itself.
+        ("POST", {"Origin": "http://evil.example"}, 403),
+        ("POST", {"Origin": "null"}, 403),
+        ("POST", {"Sec-Fetch-Site": "cross-site"}, 403),
+        ("POST", {"Sec-Fetch-Site": "same-site"}, 403),
+        ("POST", {}, 200),
+    ],
+)
+def test_pages_of_others_neither_read_nor_send(
+    method: str, headers: dict[str, str], status: int, smtp: tuple[Keeper, int], tmp_path: Path
+) -> None:
+    keeper, port = smtp
+    post = Post("127.0.0.1", port, "me@example.org")
+    with MailServer(Letters(tmp_path / "m"), post, names=["mail.example"]) as server:
+        connection = http.client.HTTPConnection(*server.address, timeout=30)
+        body = "to=you%40example.org&subject=s&text=t" if method == "POST" else None
+        connection.request(method, "/send" if body else "/inbox", body, headers)
+        assert connection.getresponse().status == status
+        connection.close()
+    assert len(keeper.taken) == (method == "POST" and status == 200)
 
 
 def test_a_folder_becomes_a_maildir_and_a_file_does_not(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -149,9 +150,9 @@ def wap_mail(
         try:
             if phone is not None:
                 address(phone)
-            server = stack.enter_context(
-                MailServer(letters, Post(*place("--smtp", smtp), sender), *place("--listen", listen))
-            )
+            names = [name for name in (urlsplit(url or "").hostname,) if name]
+            post = Post(*place("--smtp", smtp), sender)
+            server = stack.enter_context(MailServer(letters, post, *place("--listen", listen), names=names))
         except OSError as error:
             raise RunError(f"cannot listen on {listen}: {error.strerror or error}") from None
         except ValueError as error:

@@ -12,8 +12,9 @@ import secrets
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
-from typing import Any
+from typing import Any, NoReturn
 
+from airloom.browser_guard import comes_from_another_page
 from airloom.control.desk import Desk
 from airloom.errors import UsageError
 
@@ -104,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, _state(self.server.desk))
 
     def do_POST(self) -> None:
-        if not self._is_for_us() or not self._is_from_us():
+        if not self._is_for_us() or comes_from_another_page(self.headers):
             self._answer(403, {"error": "this request comes from another page"})
         elif self.path != "/change":
             self._answer(404, {"error": "there is no such page"})
@@ -112,15 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._change()
 
     def _is_for_us(self) -> bool:
-        """Was it meant for this name? Another one that leads here is somebody's trick."""
+        """Was it meant for this name? Only these two are ever printed."""
         return self.headers.get("Host", "") in self.server.names
-
-    def _is_from_us(self) -> bool:
-        """Does no other page send it?"""
-        origin = self.headers.get("Origin")
-        if origin is not None and origin.removeprefix("http://") not in self.server.names:
-            return False
-        return self.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
 
     def _may(self) -> bool:
         given = self.headers.get(TOKEN, "").encode("latin-1", "replace")
@@ -135,7 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(413, {"error": f"a change has at most {_LONGEST} octets"})
             return
         try:
-            change = json.loads(self.rfile.read(int(length)))
+            change = json.loads(self.rfile.read(int(length)), parse_constant=_no_number)
+            # What JSON can say and UTF-8 or TOML cannot: half a surrogate pair, a number without end.
+            json.dumps(change, allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             change = None
         if not isinstance(change, dict) or not isinstance(change.get("target"), str):
@@ -171,6 +167,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(octets)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
 
 
 def _state(desk: Desk) -> dict[str, Any]:

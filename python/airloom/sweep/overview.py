@@ -32,8 +32,10 @@ class Overview(NamedTuple):
 
 
 def measures(results: SweepResults, wanted: str | None) -> list[str]:
-    """What the overview shows: the measure that the sweep is about, and goodput if that is another one."""
+    """What the overview shows: the measure that the sweep is about, and goodput if that is another one; or nothing."""
     runs = results.runs
+    if runs.is_empty():
+        return []  # every run failed: there is nothing to measure
     if wanted is not None and wanted not in runs.columns:
         results.mean(wanted)  # says which names are close
     try:

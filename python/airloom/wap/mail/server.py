@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import smtplib
 import threading
+from collections.abc import Sequence
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from airloom.browser_guard import comes_from_another_page, is_meant_for_us
 from airloom.wap.mail import decks
 from airloom.wap.mail.letters import Letters
 
@@ -42,6 +44,10 @@ class Post(NamedTuple):
             server.send_message(letter)
 
 
+#: For whoever is a web page of somebody else's.
+_REFUSED = decks.told("Refused", "This request is not for this name, or comes from another page.")
+
+
 class _Answer(NamedTuple):
     status: int
     deck: str
@@ -50,9 +56,15 @@ class _Answer(NamedTuple):
 class MailServer:
     """Serves decks at `host:port` (0: any) in threads of its own until `close`."""
 
-    def __init__(self, letters: Letters, post: Post, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Listens at once. Raises OSError if the address is not to be had."""
-        self._letters, self._post = letters, post
+    def __init__(
+        self, letters: Letters, post: Post, host: str = "127.0.0.1", port: int = 0, *, names: Sequence[str] = ()
+    ) -> None:
+        """Listens at once. Raises OSError if the address is not to be had.
+
+        It answers what is sent to it by address, to `localhost`, or to one of `names`; a form of another web page is
+        refused (`airloom.browser_guard`).
+        """
+        self._letters, self._post, self.names = letters, post, frozenset(names)
         mail = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -61,16 +73,22 @@ class MailServer:
             timeout = _PATIENCE
 
             def do_GET(self) -> None:
-                self._answer(mail.get(self.path))
+                self._answer(mail.get(self.path) if self._may() else _Answer(403, _REFUSED))
 
             do_HEAD = do_GET  # noqa: N815
 
             def do_POST(self) -> None:
+                if not self._may() or comes_from_another_page(self.headers):
+                    self.close_connection = True
+                    return self._answer(_Answer(403, _REFUSED))
                 length = self.headers.get("Content-Length", "")
                 if not (length.isascii() and length.isdigit()) or int(length) > _MOST:
                     self.close_connection = True
                     return self._answer(_Answer(413, decks.told("Not sent", "The letter is too long.")))
                 self._answer(mail.posted(self.path, self.rfile.read(int(length))))
+
+            def _may(self) -> bool:
+                return is_meant_for_us(self.headers, mail.names)
 
             def _answer(self, answer: _Answer) -> None:
                 body = answer.deck.encode()
