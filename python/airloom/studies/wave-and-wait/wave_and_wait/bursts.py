@@ -17,7 +17,6 @@ REACTIONS = {
 
 def _ratio(of: Callable[..., Numbers]) -> Callable[[Data], Evidence]:
     def evidence(data: Data) -> Evidence:
-        data.at_default_only()
         reno, probing = (of(data, "bursts", reaction=reaction) for reaction in REACTIONS)
         return value(reno / probing, "")
 

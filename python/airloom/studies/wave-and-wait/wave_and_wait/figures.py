@@ -9,7 +9,7 @@ from airloom.study import Data, StudyFigure, StudyTable
 from airloom.study.drawing import canvas, hollow, means
 
 from .bursts import costs
-from .further import locked, radio, real, rivals, sensitivity, shared
+from .further import locked, radio, real, rivals, sensitivity, shared, tried
 from .jitter import confusion
 from .phases import recoveries
 from .printed import TABLE_1, PaperRow
@@ -142,6 +142,7 @@ TABLES = {
         "does not say which lengths its ends belong to; one of each pair is the row of 10 s of Table 1. Ratios are "
         "TCP's over WWP's.",
     ),
+    "tried": StudyTable("What was tried for the times of TCP at 33 and 50 %", tried),
     "recoveries": StudyTable("What is made of the phases", recoveries),
     "decisions": StudyTable("Decisions after probe cycles, by what there was", confusion),
     "burst": StudyTable("A burst that is over at once", costs),

@@ -15,7 +15,7 @@ from .transfers import BASE, Numbers, seconds
 #: Length of both phases, seconds.
 PHASE_S = 10.0
 #: What counts as the whole window, octets: TCP's buffer less one segment, and a wave of the highest level.
-_WHOLE = {"tcp": 18_000 - 1460, "wwp": 36 * 1024}
+_WHOLE = {"tcp": 16 * 1024 - 2048, "wwp": 36 * 1024}
 #: Octets in front of the application's: IP and the transport.
 _HEADERS = {"tcp": 20 + 20, "wwp": 20 + 6}
 
@@ -26,9 +26,10 @@ def is_off(at_s: float) -> bool:
 
 
 def recovery_s(run: Run, protocol: str) -> float:
-    """How long after the end of an on-phase the sender has its whole window again: mean, at most a phase.
+    """How long after the end of an on-phase the sender sends with its whole window again: mean, at most a phase.
 
-    The window of an instant is that of the row before it. Off-phases in which the transfer ends do not count.
+    A row is written when something is sent or acknowledged, so that a window which is whole while its timer sleeps does
+    not count. Off-phases in which the transfer ends do not count either.
     """
     rows = run.congestion.filter(pl.col("host").cast(pl.String) == "sender").sort("t_ns", maintain_order=True)
     at_s, window = rows["t_ns"].to_numpy() / 1e9, rows["cwnd"].to_numpy()
@@ -37,12 +38,8 @@ def recovery_s(run: Run, protocol: str) -> float:
     is_whole = (window >= _WHOLE[protocol]) & sends
     found = []
     for begin in np.arange(2 * PHASE_S, run.summary["completion_s"] - PHASE_S, 2 * PHASE_S):
-        before = int(np.searchsorted(at_s, begin, side="right")) - 1
         later = at_s[(at_s > begin) & is_whole]
-        if before >= 0 and is_whole[before] and protocol == "tcp":
-            found.append(0.0)
-        else:
-            found.append(min(float(later[0]) - begin if len(later) else PHASE_S, PHASE_S))
+        found.append(min(float(later[0]) - begin if len(later) else PHASE_S, PHASE_S))
     return float(np.mean(found))
 
 

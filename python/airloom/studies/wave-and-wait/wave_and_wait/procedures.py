@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 
 import polars as pl
 
@@ -42,8 +43,11 @@ def per_level(run: Run) -> list[float]:
 
 
 def not_full(run: Run) -> int:
-    """Waves with fewer segments than their level has, the last one of the transfer apart."""
-    return sum(len(wave.segments) != _PER_LEVEL * wave.level for wave in waves(run)[:-1])
+    """Waves with fewer segments than their level has, of those before the one in which the data end."""
+    found = waves(run)
+    end = max(segment.number for wave in found for segment in wave.segments)
+    with_more = takewhile(lambda wave: all(segment.number != end for segment in wave.segments), found)
+    return sum(len(wave.segments) != _PER_LEVEL * wave.level for wave in with_more)
 
 
 def above(run: Run) -> int:
@@ -100,7 +104,10 @@ def rates(data: Data) -> Evidence:
     found = []
     for drop in DROPS[1:]:
         met, dropped = (
-            data.per_seed("table-1-tcp", "runs", f"uplink.vdeldrop_{what}", drop=drop).sum()
+            sum(
+                data.per_seed(f"table-1-{p}", "runs", f"uplink.vdeldrop_{what}", drop=drop).sum()
+                for p in ("tcp", "wwp")
+            )
             for what in ("met", "dropped")
         )
         found.append(round(100 * dropped / met))

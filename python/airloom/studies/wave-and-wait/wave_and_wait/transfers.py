@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +45,7 @@ def octets(data: Data, protocol: str, drop: int) -> Numbers:
     return total(data, f"table-1-{protocol}", drop=drop)
 
 
-def total(data: Data, sweep: str, **where: Any) -> Numbers:
+def total(data: Data, sweep: str, **where: object) -> Numbers:
     """Octets that both ends sent, headers and all that was sent again included, without IP."""
     up = data.per_seed(sweep, "flows", "wire_bytes_up", **where)
     return np.asarray(up + data.per_seed(sweep, "flows", "wire_bytes_down", **where), dtype=np.float64)
@@ -103,17 +102,9 @@ def slope(data: Data) -> Evidence:
     return value(centred @ ratios / (centred @ centred), "")
 
 
-def favoured(column: str) -> Callable[[Data], Evidence]:
-    """W24: the setting for energy and the one for throughput."""
-
-    def evidence(data: Data) -> Evidence:
-        if column == "time":
-            sets = [data.per_seed("favour", "runs", "completion_s", favour=f) for f in ("energy", "throughput")]
-        else:
-            sets = [total(data, "favour", favour=f) - BASE for f in ("energy", "throughput")]
-        return pair(sets[0], sets[1], "s" if column == "time" else "B")
-
-    return evidence
+def favoured(of: Callable[..., Numbers], unit: str) -> Callable[[Data], Evidence]:
+    """W24: the setting for energy and the one for throughput, mean over the drop rates with errors."""
+    return lambda data: pair(of(data, "favour", favour="energy"), of(data, "favour", favour="throughput"), unit)
 
 
 def difference_at_33(data: Data) -> Evidence:
@@ -178,8 +169,8 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "W20": lambda data: value(1 / extreme(33, "time", np.max)(data).samples, ""),  # type: ignore[union-attr]
     "W21": extreme(50, "octets", np.max),
     "W23": worth_waiting,
-    "W24.time": favoured("time"),
-    "W24.octets": favoured("octets"),
+    "W24.time": favoured(completion, "s"),
+    "W24.octets": favoured(total, "B"),
     "W25": difference_at_33,
     **{f"W34.time-{d}": worse(seconds, d, "s") for d in DROPS if d > 0},
     **{f"W34.octets-{d}": worse(over, d, "B") for d in DROPS if d > 0},
