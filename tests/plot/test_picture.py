@@ -175,3 +175,16 @@ def test_transactions_of_wap_have_the_names_of_what_they_ask_for() -> None:
     assert figure
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert names[-3:] == ["ConfirmedPush"] * 3
+
+
+def test_requests_without_a_session_are_told_apart_too() -> None:
+    keys = {
+        "hosts.mobile.app.wap-browser.mode": "connectionless",
+        "hosts.mobile.app.wap-browser.pages": [["/300", "/400"]],
+    }
+    figure = picture(al.load("wap-page", keys).run()).figure
+    assert figure
+    axes = figure.axes[0]
+    assert axes.get_title(loc="left") == "WSP requests without a session at gateway.radio.ip"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["GET http://origin/300", "GET http://origin/400"]
+    assert [str(line.get_label()) for line in axes.lines] == ["Invoke (2)", "Result (2)"]

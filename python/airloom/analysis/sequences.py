@@ -52,7 +52,7 @@ def flows(packets: pl.DataFrame) -> list[int]:
 
     `packets` is `plain`.
     """
-    numbered = _at_hosts(packets).filter(pl.col("seq").is_not_null())
+    numbered = _at_hosts(packets).filter(pl.col("seq").is_not_null() & (pl.col("flow") > 0))
     # At as many points as there are: the flow that is seen most often is not the one that carries most.
     totals = numbered.group_by("flow", "dir", "point").agg(pl.col("len").sum())
     most = totals.group_by("flow").agg(pl.col("len").max())

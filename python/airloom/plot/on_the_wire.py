@@ -74,13 +74,12 @@ def wwp_segments(capture: Path, has_ports: bool) -> pl.DataFrame:
 
 
 class Message(NamedTuple):
-    """A PDU of WTP."""
+    """A PDU of WTP, or one of WSP without a session."""
 
     point: str
     at_s: float
     #: Of the transaction: address and port of its initiator, and its TID.
     transaction: tuple[bytes, int, int]
-    is_initiators: bool
     #: Invoke, Result, Ack, Abort, .. by their numbers (WAP-224, table of PDU types).
     kind: int
     #: The retransmission indicator is set.
@@ -93,10 +92,14 @@ INVOKE, RESULT, ACKNOWLEDGEMENT, ABORT, SEGMENTED_INVOKE, SEGMENTED_RESULT, NEGA
 
 _WSP = {0x01: "Connect", 0x05: "Disconnect", 0x06: "Push", 0x07: "ConfirmedPush", 0x08: "Suspend", 0x09: "Resume"}
 _METHODS = {0x40: "GET", 0x41: "OPTIONS", 0x42: "HEAD", 0x43: "DELETE", 0x44: "TRACE", 0x60: "POST", 0x61: "PUT"}
+_REPLY = 0x04
 
 
-def wtp_messages(capture: Path, ports: Collection[int]) -> list[Message]:
-    """The PDUs of WTP in datagrams from or to one of these ports."""
+def messages(capture: Path, ports: Collection[int], *, has_sessions: bool) -> list[Message]:
+    """What datagrams from or to one of these ports carry: PDUs of WTP, or without sessions those of WSP.
+
+    Octets that are no PDU are left out.
+    """
     found = []
     for of in datagrams(capture, _UDP):
         if len(of.unit) < 8:
@@ -104,21 +107,45 @@ def wtp_messages(capture: Path, ports: Collection[int]) -> list[Message]:
         source, destination = struct.unpack_from(">HH", of.unit)
         if source not in ports and destination not in ports:
             continue
-        for pdu in _concatenated(of.unit[8:]):
-            kind, tid = (pdu[0] >> 3) & 15, int.from_bytes(pdu[1:3], "big")
-            # The responder sets the highest bit of the TID.
-            is_initiators = tid < 0x8000
-            initiator = (of.source, source) if is_initiators else (of.destination, destination)
-            transaction = (*initiator, tid & 0x7FFF)
-            says = _wsp(pdu) if kind == INVOKE else ""
-            found.append(Message(of.point, of.at_s, transaction, is_initiators, kind, bool(pdu[0] & 1), says))
+        try:
+            found += [_wtp(of, pdu) for pdu in _concatenated(of.unit[8:])] if has_sessions else [_datagram(of)]
+        except (IndexError, struct.error):
+            continue
     return found
+
+
+def _transaction(of: Datagram, *, is_initiators: bool, tid: int) -> tuple[bytes, int, int]:
+    source, destination = struct.unpack_from(">HH", of.unit)
+    return (of.source, source, tid) if is_initiators else (of.destination, destination, tid)
+
+
+def _wtp(of: Datagram, pdu: bytes) -> Message:
+    kind, (tid,) = (pdu[0] >> 3) & 15, struct.unpack_from(">H", pdu, 1)
+    # The responder sets the highest bit of the TID.
+    transaction = _transaction(of, is_initiators=tid < 0x8000, tid=tid & 0x7FFF)
+    says = ""
+    if kind == INVOKE:
+        at, more = 4, bool(pdu[0] & 0x80)
+        while more:  # items of the variable header, long or short
+            more = bool(pdu[at] & 0x80)
+            at += 2 + pdu[at + 1] if pdu[at] & 4 else 1 + (pdu[at] & 3)
+        says = _says(pdu[at:])
+    return Message(of.point, of.at_s, transaction, kind, bool(pdu[0] & 1), says)
+
+
+def _datagram(of: Datagram) -> Message:
+    """Without a session a number of one octet stands before the PDU (WAP-230, 8.1)."""
+    tid, kind = of.unit[8], of.unit[9]
+    is_reply = kind == _REPLY
+    transaction = _transaction(of, is_initiators=not is_reply, tid=tid)
+    says = "" if is_reply else _says(of.unit[9:])
+    return Message(of.point, of.at_s, transaction, RESULT if is_reply else INVOKE, False, says)
 
 
 def _concatenated(octets: bytes) -> Iterator[bytes]:
     """The PDUs of a datagram: one, or after an octet of 0 several, each behind its length (WAP-224, 7.5)."""
-    if octets[:1] != b"\0":
-        yield from (octets,) if len(octets) >= 3 else ()
+    if octets[0] != 0:
+        yield octets
         return
     at = 1
     while at < len(octets):
@@ -127,31 +154,26 @@ def _concatenated(octets: bytes) -> Iterator[bytes]:
         if length & 0x80:
             length = (length & 0x7F) << 8 | octets[at]
             at += 1
-        if length >= 3:
-            yield octets[at : at + length]
+        yield octets[at : at + length]
         at += length
 
 
-def _wsp(invoke: bytes) -> str:
-    """What an Invoke asks for (WAP-230, 8.2)."""
-    at, more = 4, bool(invoke[0] & 0x80)
-    while more and at + 1 < len(invoke):  # items of the variable header, long or short
-        more = bool(invoke[at] & 0x80)
-        at += 2 + invoke[at + 1] if invoke[at] & 4 else 1 + (invoke[at] & 3)
-    if at + 1 >= len(invoke):
-        return ""
-    method = _METHODS.get(invoke[at])
+def _says(pdu: bytes) -> str:
+    """What a PDU of WSP asks for (WAP-230, 8.2)."""
+    method = _METHODS.get(pdu[0]) if pdu else None
     if method is None:
-        return _WSP.get(invoke[at], "")
-    at += 1
-    length = 0
-    while True:
-        length = length << 7 | (invoke[at] & 0x7F)
-        at += 1
-        if not invoke[at - 1] & 0x80:
-            break
+        return _WSP.get(pdu[0], "") if pdu else ""
+    length, at = _uintvar(pdu, 1)
     if method in ("POST", "PUT"):  # the length of the headers stands between
-        while invoke[at] & 0x80:
-            at += 1
+        _, at = _uintvar(pdu, at)
+    return f"{method} {pdu[at : at + length].decode('latin-1')}"
+
+
+def _uintvar(octets: bytes, at: int) -> tuple[int, int]:
+    """A number in groups of seven bits, and where what follows it begins."""
+    number = 0
+    while True:
+        number = number << 7 | (octets[at] & 0x7F)
         at += 1
-    return f"{method} {invoke[at : at + length].decode('latin-1')}"
+        if not octets[at - 1] & 0x80:
+            return number, at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,9 @@ def _draw_decisions(axes: Axes, drawn: Sequence, rows: pl.DataFrame, data: pl.Da
     heading(axes, "Waves and decisions")
 
 
-def transaction_panel(messages: list[Message]) -> Panel | None:
-    """Transactions of WTP, one below the other, at the point that saw most of their messages."""
+def transaction_panel(capture: Path, ports: Collection[int], *, has_sessions: bool) -> Panel | None:
+    """Transactions of WAP, one below the other, at the point that saw most of their messages; nothing without any."""
+    messages = on_the_wire.messages(capture, ports, has_sessions=has_sessions)
     if not messages:
         return None
     points = [message.point for message in messages]
@@ -120,10 +122,11 @@ def transaction_panel(messages: list[Message]) -> Panel | None:
     there = [message for message in messages if message.point == point]
     order = list(dict.fromkeys(message.transaction for message in there))
     height = min(1.2 + 0.19 * len(order), 5.0)
-    return Panel(height, partial(_draw_transactions, there=there, order=order))
+    title = f"{'WTP transactions' if has_sessions else 'WSP requests without a session'} at {point}"
+    return Panel(height, partial(_draw_transactions, there=there, order=order, title=title))
 
 
-def _draw_transactions(axes: Axes, there: list[Message], order: list[tuple[bytes, int, int]]) -> None:
+def _draw_transactions(axes: Axes, there: list[Message], order: list[tuple[bytes, int, int]], title: str) -> None:
     places = {transaction: n for n, transaction in enumerate(order, 1)}
     names = dict.fromkeys(order, "")
     spans: dict[int, tuple[float, float]] = {}
@@ -154,13 +157,8 @@ def _draw_transactions(axes: Axes, there: list[Message], order: list[tuple[bytes
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel("transaction")
     axes.set_ylim(len(order) + 0.6, 0.4)
-    heading(axes, f"WTP transactions at {there[0].point}")
+    heading(axes, title)
 
 
 def _short(name: str, most: int = 30) -> str:
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
-
-
-def wtp(capture: Path, ports: set[int]) -> Panel | None:
-    """The transactions in a capture."""
-    return transaction_panel(on_the_wire.wtp_messages(capture, ports))

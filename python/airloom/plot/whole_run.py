@@ -48,6 +48,9 @@ _LAYERS = {
     "mlppp": ("mp", "Multilink"),
 }
 
+#: Ports behind which WAP is encrypted (WTLS), without and with sessions.
+_SECURE = {9202, 9203}
+
 #: A flow that takes less than this share of a run has the time axis for itself.
 _SHORT_FLOW = 0.5
 
@@ -68,7 +71,7 @@ def picture(run: Run, flow: int | None = None) -> Picture:
 
     >>> import airloom as al
     >>> picture(al.load("sctp-page").run()).notes[0]
-    'drawn is flow 11, SCTP, which carried most of 20; another: airloom.plot.picture(run, flow=N)'
+    'drawn is flow 11, SCTP, which carried most of 20; others: airloom report, or airloom.plot.picture(run, flow=N)'
     """
     if not (run.folder / "packets.parquet").is_file():
         return Picture(None, [f"nothing to draw: {_setting('record', ['packets', *_recorded(run)])} records packets"])
@@ -79,25 +82,25 @@ def picture(run: Run, flow: int | None = None) -> Picture:
     drawn: Sequence | None = None
     notes: list[str] = []
     panels: list[Panel] = []
-    wtp = _wtp(run)
+    wap = _wap(run)
     if there:
         drawn, panels, without = _flow(run, packets, there[0] if flow is None else flow, len(there))
         notes += without
         if len(there) > 1 and flow is None:
             which = f"drawn is flow {drawn.flow}, {drawn.proto.upper()}, which carried most of {len(there)}"
-            notes.insert(0, f"{which}; another: airloom.plot.picture(run, flow=N)")
-    elif not wtp and (passed := _passed(packets)) is not None:
+            notes.insert(0, f"{which}; others: airloom report, or airloom.plot.picture(run, flow=N)")
+    elif not wap and (passed := _passed(packets)) is not None:
         panels = [passed]
-    span_s = _span(packets, drawn) if drawn and not wtp else None
+    span_s = _span(packets, drawn) if drawn and not wap else None
     if span_s is not None:
         packets = packets.filter((pl.col("t_ns") / 1e9).is_between(*span_s))
     # What a gateway fetches does not pass the radio; its transactions have no flow there.
-    carried = None if wtp else drawn
+    carried = None if wap else drawn
     direction = carried.direction if carried else None
     below = bundle_panels(packets, direction)
     below += link_panels(packets, direction or _busier(packets), carried.flow if carried else None)
-    notes += _missing(run, packets, bool(there or wtp))
-    shown = [*wtp, *panels, *below]
+    notes += _missing(run, packets, bool(there or wap))
+    shown = [*wap, *panels, *below]
     if not shown:
         return Picture(None, ["nothing to draw: no packet passed a point that was recorded", *notes])
     return Picture(stacked(shown, span_s), notes)
@@ -144,12 +147,16 @@ def _flow(run: Run, packets: pl.DataFrame, flow: int, flows: int) -> tuple[Seque
     return drawn, [sequence_panel(drawn, flows)], [note]
 
 
-def _wtp(run: Run) -> list[Panel]:
-    """The transactions of WAP, if datagrams of a gateway were captured."""
+def _wap(run: Run) -> list[Panel]:
+    """The transactions of WAP, if datagrams of a gateway were captured in the clear."""
     gateways = run.flows.filter(pl.col("proto").cast(pl.String) == "wsp")["dst"].to_list()
-    if run.capture is None or not gateways:
+    ports = {int(address.rsplit(":", 1)[1]) for address in gateways} - _SECURE
+    if run.capture is None or not ports:
         return []
-    panel = transports.wtp(run.capture, {int(address.rsplit(":", 1)[1]) for address in gateways})
+    hosts = run.manifest["scenario"]["hosts"].values()
+    browsers = [app["wap-browser"] for host in hosts for app in host.get("app", []) if "wap-browser" in app]
+    has_sessions = not any(browser["mode"] == "connectionless" for browser in browsers)
+    panel = transports.transaction_panel(run.capture, ports, has_sessions=has_sessions)
     return [] if panel is None else [panel]
 
 
