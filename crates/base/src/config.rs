@@ -133,6 +133,9 @@ pub type Environments = BTreeMap<String, Value>;
 /// None.
 static NO_ENVIRONMENTS: Environments = Environments::new();
 
+/// Largest IP datagram of a link unless its scenario says otherwise: that of Ethernet, PPP and packet bearers alike.
+pub const MTU: u16 = 1500;
+
 /// What a bearer is built from besides its configuration.
 pub struct Parts<'a> {
     /// Seed of the run.
@@ -141,6 +144,8 @@ pub struct Parts<'a> {
     pub name: &'a str,
     /// Number of mobiles.
     pub stations: u16,
+    /// Largest IP datagram of the link.
+    pub mtu: u16,
     /// Where points are registered.
     pub records: &'a mut Outbox,
     /// What it may share with other links.
@@ -148,9 +153,9 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Parts of a link that shares nothing with others.
+    /// Parts of a link with the usual MTU that shares nothing with others.
     pub fn new(seed: u64, name: &'a str, stations: u16, records: &'a mut Outbox) -> Self {
-        Parts { seed, name, stations, records, environments: &NO_ENVIRONMENTS }
+        Parts { seed, name, stations, mtu: MTU, records, environments: &NO_ENVIRONMENTS }
     }
 }
 

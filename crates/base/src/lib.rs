@@ -17,7 +17,7 @@ pub mod time;
 pub mod timer;
 pub mod units;
 
-pub use config::{AppParts, ConfigError, Entry, Environments, Parts, ProtocolParts};
+pub use config::{AppParts, ConfigError, Entry, Environments, MTU, Parts, ProtocolParts};
 pub use histogram::Histogram;
 pub use law::Law;
 pub use machine::{

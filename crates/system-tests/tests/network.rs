@@ -128,6 +128,52 @@ fn a_datagram_that_a_link_does_not_take_is_answered_with_its_mtu_and_tcp_heeds_i
     );
 }
 
+/// What a put of 200 kB by this transport looks like over links of these MTUs: segments, their mean payload, and how many were resent.
+fn put_over(transport: &str, mtus: [u16; 2]) -> (f64, f64, f64) {
+    let text = format!(
+        r#"
+        path = ["client", "one", "router", "two", "server"]
+        [hosts]
+        client = {{ app = {{ bulk = {{ size = "200kB", mode = "put" }} }}, transport = "{transport}" }}
+        router = {{}}
+        server = {{ app = "bulk-server", transport = "{transport}" }}
+        [links]
+        one = {{ bearer = "wireline", delay = "10ms", mtu = {} }}
+        two = {{ bearer = "wireline", delay = "10ms", mtu = {} }}
+        "#,
+        mtus[0], mtus[1]
+    );
+    let scenario = airloom_world::Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
+    let summary = run(scenario.build(false).unwrap());
+    assert_eq!(value(&summary, "client.transfers"), 1.0, "{transport} {mtus:?}");
+    let segments = value(&summary, "segments");
+    (segments, 200_000.0 / segments, value(&summary, "resent"))
+}
+
+#[test]
+fn tcp_takes_its_segments_from_the_mtu_of_its_link() {
+    // Timestamps take 12 octets of each segment; the last is shorter, and two open and close.
+    for (mtu, payload) in [(576, 524.0), (1500, 1448.0), (2088, 2036.0), (9000, 8948.0)] {
+        let (segments, ..) = put_over("tcp", [mtu, mtu]);
+        let expected = (200_000.0f64 / payload).ceil();
+        assert!((expected..=expected + 4.0).contains(&segments), "{mtu}: {segments} for {expected}");
+    }
+    // The server announces what its own link takes: nothing too large is ever sent, whichever is the wider link.
+    for mtus in [[2088, 576], [576, 2088]] {
+        let (segments, _, resent) = put_over("tcp", mtus);
+        assert!((382.0..=390.0).contains(&segments) && resent == 0.0, "{mtus:?}: {segments}, {resent}");
+    }
+}
+
+#[test]
+fn sctp_and_wwp_fill_the_datagrams_of_their_link_too() {
+    for transport in ["sctp", "wwp"] {
+        let [narrow, usual, wide] = [576, 1500, 2088].map(|mtu| put_over(transport, [mtu, mtu]).0);
+        assert!(narrow > 2.4 * usual && usual > 1.35 * wide, "{transport}: {narrow} {usual} {wide}");
+        put_over(transport, [2088, 576]);
+    }
+}
+
 #[test]
 fn wwp_sends_in_pieces_what_the_path_does_not_take_with_ports_and_without() {
     for ports in [true, false] {

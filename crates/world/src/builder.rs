@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use airloom_base::random::derive;
 use airloom_base::record::PointKind;
 use airloom_base::{
-    App, AppParts, Bearer, Change, ConfigError, Duration, Environments, Grade, Instant, Outbox, Parts,
+    App, AppParts, Bearer, Change, ConfigError, Duration, Environments, Grade, Instant, MTU, Outbox, Parts,
     Protocol, ProtocolParts,
 };
 use airloom_wire::ip;
@@ -33,9 +33,6 @@ use crate::port::{PortDevice, PortInfo, RealTcp};
 use crate::routes::{Ends, Route};
 use crate::work::{Processor, Work, Worked};
 use crate::world::{Planned, World};
-
-/// Largest IP datagram of a link unless told otherwise: that of Ethernet, PPP and packet bearers alike.
-pub const MTU: u16 = 1500;
 
 /// A host of the world under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +115,7 @@ impl Builder {
         self.world.routes.forwards[host.0 as usize] = yes;
     }
 
-    /// Largest IP datagram of the links added from now on; [`MTU`] until then.
+    /// Largest IP datagram of the links added from now on, and of the interfaces at their ends; [`MTU`] until then.
     pub fn mtu(&mut self, octets: u16) {
         self.mtu = octets;
     }
@@ -142,8 +139,8 @@ impl Builder {
 
     /// What a bearer called `name` with so many stations is built from.
     pub fn parts<'a>(&'a mut self, name: &'a str, stations: usize) -> Parts<'a> {
-        let environments = &self.environments;
-        Parts { environments, ..Parts::new(self.seed, name, stations as u16, &mut self.world.records) }
+        let (environments, mtu) = (&self.environments, self.mtu);
+        Parts { environments, mtu, ..Parts::new(self.seed, name, stations as u16, &mut self.world.records) }
     }
 
     /// Adds a link with the bearer `kind` of the registry, between the hosts `near` (station 0, 1, ..; uplink is

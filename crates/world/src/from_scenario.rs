@@ -30,11 +30,12 @@ impl Scenario {
             let fail = |error| BuildError { component: format!("links.{}", link.name), error };
             let unknown = || ConfigError::at("bearer", format!("there is no bearer `{}`", link.bearer.name));
             let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| fail(unknown()))?;
+            b.mtu(link.mtu);
             let mut parts = b.parts(&link.name, link.near.len());
             let bearer = (entry.build)(&link.bearer.config, &mut parts).map_err(fail)?;
             let end = |i: &crate::scenario::Interface| End {
                 host: hosts[i.host],
-                addresses: vec![i.ipv4.into(), i.ipv6.into()],
+                addresses: link.addresses(i),
             };
             let id = b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
             if let Some(grade) = link.grade {

@@ -41,6 +41,14 @@ impl Egprs {
     /// From its configuration.
     pub fn new(config: EgprsConfig, parts: &mut Parts) -> Result<Egprs, ConfigError> {
         let per = config.check()?;
+        if config.longest_packet() < u32::from(parts.mtu) {
+            let message = format!(
+                "at most {} octets: SNDCP cuts a packet into no more than 16 segments, here of {} (`n201_u`)",
+                config.longest_packet(),
+                config.n201_u
+            );
+            return Err(ConfigError::at("mtu", message));
+        }
         let fate = parts.fate("loss");
         let link = parts.name.to_owned();
         let period = config.grid.duration().as_nanos().max(1);

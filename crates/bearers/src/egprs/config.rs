@@ -47,7 +47,8 @@ pub struct EgprsConfig {
     pub processing: EachWay<Duration>,
     /// Limit of the buffer in front of RLC: packets that are not yet wholly in blocks. What does not fit is dropped.
     pub queue: EachWay<QueueLimit>,
-    /// Largest information field of an LLC frame, 140 to 1520 octets; longer packets are cut by SNDCP.
+    /// Largest information field of an LLC frame, 140 to 1520 octets; longer packets are cut by SNDCP into at most 16
+    /// segments, which have to be enough for the link's `mtu`.
     pub n201_u: u16,
     /// The network polls after so many downlink blocks, and with the last one.
     pub poll_every: u16,
@@ -159,6 +160,12 @@ impl Default for EgprsConfig {
 const LARGEST_WINDOW: [u16; 8] = [192, 256, 384, 512, 640, 768, 896, 1024];
 
 impl EgprsConfig {
+    /// Octets of the longest packet that SNDCP can cut: its segments are numbered 0 to 15 (TS 44.065, 6.7).
+    pub(super) fn longest_packet(&self) -> u32 {
+        let n201_u = u32::from(self.n201_u);
+        (n201_u - 4) + 15 * (n201_u - 3)
+    }
+
     /// What is lost at once; or what is wrong with the keys.
     pub(super) fn check(&self) -> Result<Per, ConfigError> {
         let bad = |key: &str, message: String| Err(ConfigError::at(key, message));

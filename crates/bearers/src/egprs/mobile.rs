@@ -202,8 +202,7 @@ impl Mobile {
         let reason = match (self.is_up, refused) {
             (false, _) => Some("link down"),
             (_, true) => Some("queue full"),
-            // 16 segments are what the SNDCP header can number.
-            _ if len == 0 || len > 15 * u64::from(common.config.n201_u - 4) => Some("n-pdu size"),
+            _ if len == 0 || len > u64::from(common.config.longest_packet()) => Some("n-pdu size"),
             _ => None,
         };
         if let Some(reason) = reason {

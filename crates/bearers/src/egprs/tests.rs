@@ -27,6 +27,25 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
+#[test]
+fn a_packet_of_sixteen_segments_passes_and_a_link_for_longer_ones_is_refused() {
+    let mut records = Outbox::default();
+    let mut build = |mtu: u16| {
+        let mut parts = Parts { mtu, ..Parts::new(1, "radio", 1, &mut records) };
+        Egprs::build(&json!({ "n201_u": 140 }), &mut parts).map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(build(2191), Ok(()));
+    assert_eq!(
+        build(2192).unwrap_err(),
+        "mtu: at most 2191 octets: SNDCP cuts a packet into no more than 16 segments, here of 140 (`n201_u`)"
+    );
+    let mut cell = Cell::new(json!({ "n201_u": 140 }), 1);
+    cell.send(DOWN, 0, 2191);
+    cell.send(DOWN, 0, 2192);
+    cell.run(Instant::FAR_FUTURE);
+    assert_eq!(cell.out.iter().map(|(.., id)| *id).collect::<Vec<_>>(), [1]);
+}
+
 impl Cell {
     fn new(config: Value, stations: u16) -> Cell {
         Cell::seeded(config, stations, 1)

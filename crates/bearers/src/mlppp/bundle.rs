@@ -20,6 +20,7 @@ use super::way::{Sdu, Way};
 use crate::ppp::automaton::Automaton;
 use crate::ppp::frame::{self, Compression, protocol};
 use crate::ppp::ipcp::Ipcp;
+use crate::ppp::lcp::LEAST_MRRU;
 
 /// While members are full it is looked so often whether they are free again: links do not tell.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -56,7 +57,10 @@ impl Mlppp {
     ///
     /// # Errors
     /// The key that makes no sense.
-    pub fn new(config: MlpppConfig, parts: &mut Parts) -> Result<Mlppp, ConfigError> {
+    pub fn new(mut config: MlpppConfig, parts: &mut Parts) -> Result<Mlppp, ConfigError> {
+        if config.mrru.0 >= u64::from(LEAST_MRRU) {
+            config.mrru.0 = config.mrru.0.max(parts.mtu.into());
+        }
         config.check()?;
         if parts.stations > 1 {
             let message = "a bundle has two ends, not a cell of stations".into();

@@ -10,7 +10,7 @@ use super::header::Format;
 use super::reassembly::Limits;
 use crate::nested::Nested;
 use crate::ppp::frame::Compression;
-use crate::ppp::lcp::{LEAST_MRRU, LinkOptions};
+use crate::ppp::lcp::{DEFAULT_MRU, LEAST_MRRU, LinkOptions};
 
 /// Members that a bundle can have.
 const MOST_MEMBERS: usize = 64;
@@ -59,7 +59,7 @@ pub struct MlpppConfig {
     /// Control characters that both ends ask to have escaped. The escaping is done by members with serial lines, as their own
     /// `accm` says.
     pub accm: u32,
-    /// Largest packet: the MRRU that both ends offer.
+    /// Largest packet: the MRRU that both ends offer, 1500 octets or more; the link's `mtu` where that is larger.
     pub mrru: Octets,
     /// Members that fall idle get an empty fragment (RFC 1990, 4.1), so that a lost one is noticed sooner.
     pub null_fragments: bool,
@@ -141,13 +141,17 @@ impl MlpppConfig {
 
     /// What the end with this name asks for.
     pub(super) fn options(&self, end: &str) -> LinkOptions {
+        let mrru = self.mrru.0.min(u64::from(u16::MAX)) as u16;
         LinkOptions {
             accm: self.accm,
             compression: Compression { address_control: self.acfc, protocol: self.pfc },
-            mrru: Some(self.mrru.0.min(u64::from(u16::MAX)) as u16),
+            mrru: Some(mrru),
             short_sequence: self.short_sequence,
             // A locally assigned address (class 1).
             discriminator: [&[1], end.as_bytes()].concat(),
+            // Nobody has to ask for the usual one. A larger packet has to fit into one fragment: with its protocol
+            // field behind the header of the long format.
+            mru: if self.mrru.0 > u64::from(DEFAULT_MRU) { mrru.saturating_add(6) } else { DEFAULT_MRU },
             ..LinkOptions::default()
         }
     }

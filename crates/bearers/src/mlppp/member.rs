@@ -51,7 +51,9 @@ impl Member {
         let name = format!("{}.member.{number}", parts.name);
         let link = {
             let environments = parts.environments;
-            let mut own = Parts { environments, ..Parts::new(parts.seed, &name, 1, &mut *parts.records) };
+            // The header of PPP Multilink and two protocol fields stand before a packet.
+            let mtu = parts.mtu.saturating_add(8);
+            let mut own = Parts { environments, mtu, ..Parts::new(parts.seed, &name, 1, &mut *parts.records) };
             config.members[place].build(&mut own).map_err(|e| e.below(&place.to_string()).below("members"))?
         };
         let numbers = Direction::BOTH.map(|d| parts.stream(&format!("member.{number}.{}", end_of(d))));

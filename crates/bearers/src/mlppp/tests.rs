@@ -428,6 +428,25 @@ fn packets_wait_while_members_are_full_and_the_queue_has_an_end() {
 }
 
 #[test]
+fn a_bundle_takes_what_its_link_takes_and_offers_an_mrru_for_it() {
+    let passed = |mtu: u16, octets: u32| {
+        let config: MlpppConfig = airloom_base::config::read(&json!({ "members": ["wireline"] })).unwrap();
+        let mut records = Outbox::default();
+        let mut parts = Parts { mtu, ..Parts::new(1, "b", 1, &mut records) };
+        let bearer = Mlppp::new(config, &mut parts).unwrap();
+        let options = bearer.config.options("mobile");
+        let mut bench = Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] };
+        bench.send(DOWN, octets);
+        bench.finish();
+        (options.mrru, options.mru, bench.out.len())
+    };
+    assert_eq!(passed(576, 1500), (Some(1500), 1500, 1));
+    assert_eq!(passed(1500, 2088), (Some(1500), 1500, 0), "no link has the MTU for it");
+    assert_eq!(passed(2088, 2088), (Some(2088), 2094, 1));
+    assert_eq!(passed(65_535, 65_535), (Some(65_535), 65_535, 1));
+}
+
+#[test]
 fn what_makes_no_sense_is_said() {
     let error = |value: Value| {
         let mut records = Outbox::default();

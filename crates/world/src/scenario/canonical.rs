@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airloom_base::{Change, Direction, LinkState};
+use airloom_base::{Change, Direction, LinkState, MTU};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -149,6 +149,9 @@ impl Scenario {
     fn link(&self, link: &Link, groups: &BTreeMap<&str, (usize, usize)>) -> Value {
         let mut table = Map::new();
         table.insert("bearer".into(), link.bearer.name.as_str().into());
+        if link.mtu != MTU {
+            table.insert("mtu".into(), link.mtu.into());
+        }
         if let Some(grade) = link.grade {
             table.insert("grade".into(), grade.name().into());
         }

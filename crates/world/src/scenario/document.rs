@@ -90,7 +90,8 @@ impl Document {
 
     /// Makes `--set KEY=VALUE` part of the document. The value is TOML, or the text itself where it is not. Tables on
     /// the way to the key are made as needed; where the file used a short form (`app = "bulk"`, one rate for both
-    /// directions) it becomes the table it stands for.
+    /// directions) it becomes the table it stands for. A `*` in the key stands for any text in the names that are there:
+    /// `links.*.mtu` is set on all links.
     pub fn set(&mut self, registries: &Registries, key: &str, value: &str) -> Result<(), ScenarioError> {
         self.set_as(registries, &format!("--set {key}={value}"), key, value)
     }
@@ -107,7 +108,7 @@ impl Document {
         self.options.push(option.to_owned());
         match overrides::apply(&mut self.root, registries, key, value, Place::Option(number)) {
             Ok(done) => {
-                self.overrides.push(done);
+                self.overrides.extend(done);
                 Ok(())
             }
             Err(refused) => Err(self.option_error(number, refused.message, refused.choices)),

@@ -1,6 +1,6 @@
 //! The JSON schema of scenario files, for editors: composed from the schemas of everything in the registries.
 
-use airloom_base::Duration;
+use airloom_base::{Duration, MTU};
 use airloom_base::units::{EachWay, Probability, QueueLimit, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use airloom_bearers::channel::Environment;
 
 use super::hosts::MOST_HOSTS;
+use super::links::LEAST_MTU;
 use super::registries::{Known, Registries};
 use super::schema::RecordKind;
 use crate::work::Work;
@@ -169,6 +170,7 @@ fn link(registries: &Registries, defs: &mut Defs) -> Value {
         let own = json!({
             "bearer": { "const": known.name },
             "between": { "type": "array", "items": { "type": "string" }, "minItems": 2, "description": "The stations, and last the far end." },
+            "mtu": { "type": "integer", "minimum": LEAST_MTU, "maximum": u16::MAX, "default": MTU, "description": "Largest IP datagram, in octets; also that of the interfaces at its ends." },
             "subnet": { "type": "string", "description": "IPv4 network of the link." },
             "subnet6": { "type": "string", "description": "IPv6 network of the link." },
             "addresses": {

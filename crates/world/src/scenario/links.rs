@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airloom_base::Grade;
+use airloom_base::{Grade, MTU};
 
 use super::addresses::{self, Wanted};
 use super::hosts::{Directory, Named, understood};
@@ -18,8 +18,11 @@ const MOST_LINKS: usize = 4096;
 /// up to eight inside a bearer, a far end has one.
 const MOST_STATIONS: usize = 6000;
 
+/// What every link of IPv4 carries (RFC 791, 3.2).
+pub(super) const LEAST_MTU: u16 = 68;
+
 /// Keys of a link's table that are not its bearer's.
-pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "subnet", "subnet6", "addresses", "grade"];
+pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "mtu", "subnet", "subnet6", "addresses", "grade"];
 
 /// The hosts a link joins: stations, and the far end.
 pub(super) struct Joined {
@@ -70,7 +73,7 @@ pub(super) fn read<'a>(
             let message = format!("all links together have at most {MOST_STATIONS} stations");
             return Err(Fault { key: Some(entry), ..Fault::at(&entry.value, message) });
         }
-        bearers.push((bearer(&entry.value, registries)?, grade(&entry.value)?));
+        bearers.push((bearer(&entry.value, registries)?, mtu(&entry.value)?, grade(&entry.value)?));
         wanted.push(Wanted { node: &entry.value, joined });
     }
     let networks = addresses::assign(&wanted, directory)?;
@@ -78,9 +81,10 @@ pub(super) fn read<'a>(
         .iter()
         .zip(bearers)
         .zip(networks)
-        .map(|(((entry, _), (bearer, grade)), n)| Link {
+        .map(|(((entry, _), (bearer, mtu, grade)), n)| Link {
             name: entry.key.clone(),
             bearer,
+            mtu,
             grade,
             near: n.near,
             far: n.far,
@@ -117,6 +121,12 @@ fn bearer<'a>(link: &'a Node, registries: &Registries) -> Result<Component, Faul
         .ok_or_else(|| Fault::unknown(name_at, "bearer", name, registries.bearers.iter().map(|k| k.name)))?;
     let own = link.entries().unwrap_or(&[]).iter().filter(|e| !LINK_KEYS.contains(&e.key.as_str()));
     understood(known, link, &entries_to_json(own), LINK_KEYS)
+}
+
+/// The largest IP datagram of the link.
+fn mtu(link: &Node) -> Result<u16, Fault<'_>> {
+    let Some(node) = link.get("mtu") else { return Ok(MTU) };
+    Ok(node.integer(LEAST_MTU.into(), u16::MAX.into())? as u16)
 }
 
 /// How the link treats super-packets, if the file says so.

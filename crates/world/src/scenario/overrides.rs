@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::links::LINK_KEYS;
 use super::read::unknown;
 use super::registries::{Registries, find};
+use super::schema::matches;
 use super::tree::{Entry, Kind, Node, Place, entries_to_json, quoted};
 
 /// Keys deeper than this are refused; no scenario is.
@@ -30,18 +31,30 @@ impl From<String> for Refused {
     }
 }
 
-/// Sets `key` to `value`.
+/// Sets `key` to `value`: one change, or one for each name that a `*` in the key stands for.
 pub(super) fn apply(
     root: &mut Node,
     registries: &Registries,
     key: &str,
     value: &str,
     place: Place,
-) -> Result<Override, Refused> {
-    let path = segments(key).unwrap_or_default();
-    if path.is_empty() || path.len() > DEEPEST {
+) -> Result<Vec<Override>, Refused> {
+    let parts = segments(key).unwrap_or_default();
+    if parts.is_empty() || parts.len() > DEEPEST {
         return Err(format!("{} is not a key such as links.radio.loss.downlink", quoted(key)).into());
     }
+    let paths = expand(root, &parts)?;
+    paths.into_iter().map(|path| set(root, registries, path, value, place)).collect()
+}
+
+/// Sets what `path` leads to.
+fn set(
+    root: &mut Node,
+    registries: &Registries,
+    path: Vec<String>,
+    value: &str,
+    place: Place,
+) -> Result<Override, Refused> {
     let made = Override { path, text: value.to_owned(), place };
     let (last, parents) = made.path.split_last().ok_or_else(|| "no key".to_owned())?;
     let mut node = &mut *root;
@@ -60,23 +73,90 @@ pub(super) fn apply(
     Ok(made)
 }
 
-/// The parts of a dotted key; a part with dots of its own stands between double quotes. `None` if one is empty.
-fn segments(key: &str) -> Option<Vec<String>> {
+/// A part of a dotted key.
+#[derive(Debug, PartialEq)]
+enum Part {
+    Name(String),
+    /// With a `*`, which stands for any text.
+    Pattern(String),
+}
+
+/// The parts of a dotted key; a part with dots or stars of its own stands between double quotes. `None` if one is empty.
+fn segments(key: &str) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     let mut rest = key.trim();
     loop {
-        let (part, behind) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"')?,
-            None => rest.split_at(rest.find('.').unwrap_or(rest.len())),
+        let (part, behind, is_quoted) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').map(|(part, behind)| (part, behind, true))?,
+            None => {
+                let (part, behind) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                (part, behind, false)
+            }
         };
-        if part.trim().is_empty() {
+        let part = part.trim().to_owned();
+        if part.is_empty() {
             return None;
         }
-        parts.push(part.trim().to_owned());
+        parts.push(if !is_quoted && part.contains('*') { Part::Pattern(part) } else { Part::Name(part) });
         match behind.strip_prefix('.') {
             Some(more) => rest = more,
             None => return behind.is_empty().then_some(parts),
         }
+    }
+}
+
+/// The keys that one with patterns stands for; at least one.
+fn expand(root: &Node, parts: &[Part]) -> Result<Vec<Vec<String>>, Refused> {
+    let mut paths = vec![Vec::new()];
+    for part in parts {
+        let pattern = match part {
+            Part::Name(name) => {
+                paths.iter_mut().for_each(|path: &mut Vec<String>| path.push(name.clone()));
+                continue;
+            }
+            Part::Pattern(pattern) => pattern,
+        };
+        let found = paths.iter().flat_map(|path| {
+            let node = path.iter().try_fold(root, |node, name| node.step(name));
+            let names = node.map(names_in).unwrap_or_default().into_iter();
+            names.filter(|name| matches(pattern, name)).map(move |name| {
+                let mut path = path.clone();
+                path.push(name);
+                path
+            })
+        });
+        let found: Vec<_> = found.collect();
+        if found.is_empty() {
+            return Err(nothing_like(pattern, root, paths.first().map_or(&[], Vec::as_slice)));
+        }
+        paths = found;
+    }
+    Ok(paths)
+}
+
+/// Nothing behind `path` matches `pattern`: what is there instead.
+fn nothing_like(pattern: &str, root: &Node, path: &[String]) -> Refused {
+    let mut node = root;
+    for name in path {
+        let Some(next) = node.step(name) else {
+            let (message, choices) = unknown("key", name, names_in(node).iter().map(String::as_str));
+            return Refused { message, choices };
+        };
+        node = next;
+    }
+    let message = match path {
+        [] => format!("no key matches {}", quoted(pattern)),
+        _ => format!("no name in {} matches {}", quoted(&path.join(".")), quoted(pattern)),
+    };
+    Refused { message, choices: names_in(node) }
+}
+
+/// The keys of a table, or the places in a list.
+fn names_in(node: &Node) -> Vec<String> {
+    match &node.kind {
+        Kind::Table(entries) => entries.iter().map(|entry| entry.key.clone()).collect(),
+        Kind::List(list) => (0..list.len()).map(|place| place.to_string()).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -95,21 +175,18 @@ fn known_name(node: &Node, path: &[String]) -> Result<(), Refused> {
 
 /// Turns the value that the option at `place` set, a number or the like, into its text; false if it is one already.
 pub(super) fn as_text(root: &mut Node, overrides: &[Override], place: Place) -> bool {
-    let Some(made) = overrides.iter().find(|o| o.place == place) else { return false };
-    let mut node = root;
-    for segment in &made.path {
-        match node.step_mut(segment) {
-            Some(next) => node = next,
-            None => return false,
+    let mut any = false;
+    for made in overrides.iter().filter(|o| o.place == place) {
+        let node = made.path.iter().try_fold(&mut *root, |node, segment| node.step_mut(segment));
+        let Some(node) = node else { continue };
+        let is_plain =
+            matches!(node.kind, Kind::Integer(_) | Kind::Float(_) | Kind::Boolean(_) | Kind::Datetime(_));
+        if is_plain && node.place == place {
+            node.kind = Kind::String(made.text.clone());
+            any = true;
         }
     }
-    let is_plain =
-        matches!(node.kind, Kind::Integer(_) | Kind::Float(_) | Kind::Boolean(_) | Kind::Datetime(_));
-    if is_plain && node.place == place {
-        node.kind = Kind::String(made.text.clone());
-        return true;
-    }
-    false
+    any
 }
 
 /// The value as TOML, or the text itself.
@@ -219,8 +296,11 @@ mod tests {
 
     #[test]
     fn a_dotted_key_may_quote_parts_that_have_dots() {
-        assert_eq!(segments(" links.radio.rate ").unwrap(), ["links", "radio", "rate"]);
-        assert_eq!(segments("objects.\"/a.gif\".x").unwrap(), ["objects", "/a.gif", "x"]);
+        let name = |text: &str| Part::Name(text.to_owned());
+        assert_eq!(segments(" links.radio.rate ").unwrap(), ["links", "radio", "rate"].map(name));
+        assert_eq!(segments("objects.\"/a.gif\".x").unwrap(), ["objects", "/a.gif", "x"].map(name));
+        let pattern = Part::Pattern("r*".to_owned());
+        assert_eq!(segments("links.r*.\"*\"").unwrap(), [name("links"), pattern, name("*")]);
         for wrong in ["", ".", "a.", ".a", "a..b", "a.\"b", "a.\"b\"c", "\"\""] {
             assert_eq!(segments(wrong), None, "{wrong}");
         }

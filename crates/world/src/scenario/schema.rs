@@ -147,6 +147,8 @@ pub struct Link {
     pub name: String,
     /// Which bearer.
     pub bearer: Component,
+    /// Its largest IP datagram, in octets, and with it the MTU of the interfaces at its ends.
+    pub mtu: u16,
     /// How it treats super-packets of real hosts, if that is not left to the bearer.
     pub grade: Option<Grade>,
     /// The near side: the host at place `i` is station `i`.
@@ -159,7 +161,17 @@ pub struct Link {
     pub subnet6: Prefix,
 }
 
+/// What every link of IPv6 carries (RFC 8200, 5).
+const LEAST_MTU_6: u16 = 1280;
+
 impl Link {
+    /// The addresses of an end of it: without IPv6 where the MTU is below what IPv6 asks of a link.
+    pub fn addresses(&self, end: &Interface) -> Vec<IpAddr> {
+        //= RFC 8200 (5): a link that cannot carry 1280 octets has to cut and join below IPv6; none here does.
+        let has_six = self.mtu >= LEAST_MTU_6;
+        std::iter::once(end.ipv4.into()).chain(has_six.then(|| end.ipv6.into())).collect()
+    }
+
     /// All ends, stations first.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.near.iter().chain(std::iter::once(&self.far))

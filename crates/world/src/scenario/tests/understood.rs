@@ -272,6 +272,34 @@ fn real_hosts_can_be_named_on_the_command_line() {
 }
 
 #[test]
+fn a_star_in_a_key_stands_for_all_names_that_are_there() {
+    let mtus = |settings: &[(&str, &str)]| {
+        let s = with(CHAIN, settings).unwrap();
+        let again = parse(&s.to_json().to_string()).unwrap();
+        assert_eq!(again, s);
+        s.links.iter().map(|link| link.mtu).collect::<Vec<_>>()
+    };
+    assert_eq!(mtus(&[]), [1500, 1500]);
+    assert_eq!(mtus(&[("links.*.mtu", "2088")]), [2088, 2088]);
+    assert_eq!(mtus(&[("links.*.mtu", "2088"), ("links.rad*.mtu", "576")]), [576, 2088]);
+    let s = with(CHAIN, &[("hosts.*.app", "[\"fetch\"]"), ("timeline.*.at", "7s")]).unwrap();
+    assert!(s.hosts.iter().all(|host| host.settings.apps[0].name == "fetch"));
+    assert!(s.timeline.iter().all(|entry| entry.at == Duration::from_secs(7)));
+    // A value that could be a number is tried as text in each place.
+    let s = with(CHAIN, &[("hosts.*.app", "{ fetch = {} }"), ("hosts.*.app.fetch.http", "1.1")]).unwrap();
+    assert!(s.hosts.iter().all(|host| host.settings.apps[0].config["http"] == "1.1"));
+}
+
+#[test]
+fn a_link_too_narrow_for_ipv6_has_none() {
+    for (mtu, families) in [("1279", 1), ("1280", 2)] {
+        let s = with(CHAIN, &[("links.radio.mtu", mtu)]).unwrap();
+        let link = &s.links[0];
+        assert!(link.interfaces().all(|end| link.addresses(end).len() == families), "{mtu}");
+    }
+}
+
+#[test]
 fn a_bearer_alone_becomes_a_real_mobile_and_a_simulated_server() {
     let settings =
         [("window".to_owned(), "12".to_owned()), ("rate.downlink".to_owned(), "1Mbit/s".to_owned())];

@@ -99,7 +99,7 @@ fn wrong_options_are_named_as_they_were_typed() {
             "links.internet.rat",
             "1Mbit/s",
             "--set links.internet.rat=1Mbit/s: links.internet: unknown key `rat` (did you mean `rate`?); \
-             valid: rate, delay, queue, bearer, between, subnet, subnet6, addresses, grade",
+             valid: rate, delay, queue, bearer, between, mtu, subnet, subnet6, addresses, grade",
         ),
         (
             "links.internet.queue",
@@ -121,6 +121,28 @@ fn wrong_options_are_named_as_they_were_typed() {
             "1",
             "--set lniks.x=1: unknown key `lniks` (did you mean `links`?); valid: title, path, hosts, environments, links, run, timeline",
         ),
+        (
+            "links.*.mtu",
+            "67",
+            "--set links.*.mtu=67: links.radio.mtu: expected an integer from 68 to 65535, found the integer 67",
+        ),
+        (
+            "links.*.mtu",
+            "large",
+            "--set links.*.mtu=large: links.radio.mtu: expected an integer from 68 to 65535, found the text `large`",
+        ),
+        (
+            "links.w*.mtu",
+            "2088",
+            "--set links.w*.mtu=2088: no name in `links` matches `w*`; valid: radio, internet",
+        ),
+        (
+            "link.*.mtu",
+            "2088",
+            "--set link.*.mtu=2088: unknown key `link` (did you mean `links`?); valid: title, path, hosts, links, run, timeline",
+        ),
+        ("x*", "1", "--set x*=1: no key matches `x*`; valid: title, path, hosts, links, run, timeline"),
+        ("title.*", "1", "--set title.*=1: no name in `title` matches `*`"),
         ("", "1", "--set =1: `` is not a key such as links.radio.loss.downlink"),
         ("run..seed", "1", "--set run..seed=1: `run..seed` is not a key such as links.radio.loss.downlink"),
         ("title.x", "1", "--set title.x=1: title is the text `A page over a cell`, which has no `x`"),
@@ -178,7 +200,7 @@ fn a_bearer_alone_is_checked_like_a_file() {
     assert_eq!(
         said("cell", "widow", "1"),
         "--set widow=1: links.link: unknown key `widow` (did you mean `window`?); \
-         valid: rate, loss, window, trace, bearer, between, subnet, subnet6, addresses, grade"
+         valid: rate, loss, window, trace, bearer, between, mtu, subnet, subnet6, addresses, grade"
     );
 }
 
