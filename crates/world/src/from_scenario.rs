@@ -33,10 +33,8 @@ impl Scenario {
             b.mtu(link.mtu);
             let mut parts = b.parts(&link.name, link.near.len());
             let bearer = (entry.build)(&link.bearer.config, &mut parts).map_err(fail)?;
-            let end = |i: &crate::scenario::Interface| End {
-                host: hosts[i.host],
-                addresses: link.addresses(i),
-            };
+            let end =
+                |i: &crate::scenario::Interface| End { host: hosts[i.host], addresses: link.addresses(i) };
             let id = b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
             if let Some(grade) = link.grade {
                 b.grade(id, grade)?;

@@ -53,7 +53,8 @@ impl Member {
             let environments = parts.environments;
             // The header of PPP Multilink and two protocol fields stand before a packet.
             let mtu = parts.mtu.saturating_add(8);
-            let mut own = Parts { environments, mtu, ..Parts::new(parts.seed, &name, 1, &mut *parts.records) };
+            let mut own =
+                Parts { environments, mtu, ..Parts::new(parts.seed, &name, 1, &mut *parts.records) };
             config.members[place].build(&mut own).map_err(|e| e.below(&place.to_string()).below("members"))?
         };
         let numbers = Direction::BOTH.map(|d| parts.stream(&format!("member.{number}.{}", end_of(d))));

@@ -1,7 +1,7 @@
 //! The JSON schema of scenario files, for editors: composed from the schemas of everything in the registries.
 
-use airloom_base::{Duration, MTU};
 use airloom_base::units::{EachWay, Probability, QueueLimit, Rate};
+use airloom_base::{Duration, MTU};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 

@@ -22,7 +22,8 @@ const MOST_STATIONS: usize = 6000;
 pub(super) const LEAST_MTU: u16 = 68;
 
 /// Keys of a link's table that are not its bearer's.
-pub(super) const LINK_KEYS: &[&str] = &["bearer", "between", "mtu", "subnet", "subnet6", "addresses", "grade"];
+pub(super) const LINK_KEYS: &[&str] =
+    &["bearer", "between", "mtu", "subnet", "subnet6", "addresses", "grade"];
 
 /// The hosts a link joins: stations, and the far end.
 pub(super) struct Joined {
