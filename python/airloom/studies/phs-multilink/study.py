@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phs_multilink import bursts, by_hand, figures, monitor, outdoor, release, transfers
+from phs_multilink import bursts, by_hand, figures, monitor, outdoor, release, tables, transfers
 
 COMPUTE = {
     **transfers.COMPUTE,
@@ -13,4 +13,4 @@ COMPUTE = {
     **by_hand.COMPUTE,
 }
 FIGURES = figures.FIGURES
-TABLES = figures.TABLES
+TABLES = tables.TABLES

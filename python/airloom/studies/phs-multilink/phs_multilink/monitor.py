@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from airloom.capture import packets
 from airloom.run import Run
-from airloom.study import Data, Evidence, Setting, exact, value
+from airloom.study import Data, Evidence, Setting, exact
 
 from .bursts import round_trip
 from .transfers import at_default
@@ -19,6 +20,8 @@ from .transfers import at_default
 MODULUS = 127
 #: ns from one frame to the next.
 SLOT = 10_000_000
+#: Octets of the headers of IPv4 and TCP without options.
+HEADERS = 40
 #: The four points of the paper's instruments.
 INSTRUMENTS = ("bundle.member.0.piafs.ul.tx", "bundle.member.0.piafs.dl.tx", "client.lan.ip", "server.ethernet.ip")
 
@@ -41,6 +44,29 @@ def frames(run: Run, direction: str) -> list[Frame]:
     lost = set(rows.filter(pl.col("event") == "drop")["t_ns"].to_list())
     sent = rows.filter(pl.col("event") != "drop").select("t_ns", "seq", "ack", "event")
     return [Frame(t, seq, ack, event == "tx", t in lost) for t, seq, ack, event in sent.iter_rows()]
+
+
+class Burst(NamedTuple):
+    """A row of frames in error, from the first to the end of the last one's slot."""
+
+    begin_s: float
+    end_s: float
+
+
+#: CRC errors go on for so long in the paper's log.
+BURST_S = 0.37
+
+
+def burst(run: Run) -> Burst:
+    """The row of errors, among the frames that circuit 0 carries upwards, whose length is nearest the paper's."""
+    found: list[Burst] = []
+    was_error = False
+    for frame in frames(run, "ul"):
+        end = (frame.at_ns + SLOT) / 1e9
+        if frame.is_error:
+            found.append(Burst(found.pop().begin_s if was_error else frame.at_ns / 1e9, end))
+        was_error = frame.is_error
+    return min(found, key=lambda b: abs(b.end_s - b.begin_s - BURST_S))
 
 
 def wrong_numbers(data: Data) -> Evidence:
@@ -105,21 +131,34 @@ def instruments(data: Data) -> Evidence:
     return Setting(sum(point in there for point in INSTRUMENTS))
 
 
-def pause(sweep: str, **where: object) -> Callable[[Data], Evidence]:
-    """K11: the longest time without new octets."""
-    return lambda data: value(data.per_seed(sweep, "runs", "client.longest_pause_s", **where), "s")
+class Sequence(NamedTuple):
+    """The data segments of a file as they leave their sender."""
+
+    #: Seconds.
+    at: NDArray[np.float64]
+    #: Octets of the file up to the segment's end.
+    octets: NDArray[np.float64]
+    #: Was it sent before?
+    is_again: NDArray[np.bool_]
 
 
-def sequence(run: Run) -> tuple[list[float], list[float]]:
-    """Data segments as the client sees them: seconds, and octets of the file so far (kB)."""
-    rows = run.packets.filter(
-        (pl.col("point") == "client.lan.ip") & (pl.col("proto") == "tcp") & (pl.col("dir") == "dl")
-    )
+#: Where an analyzer sees them, and in which direction, by that of the file.
+ANALYZER = {"get": ("server.ethernet.ip", "dl"), "put": ("client.lan.ip", "ul")}
+
+
+def sequence(run: Run, way: str) -> Sequence:
+    """The segments of the connection that carries the file."""
+    point, direction = ANALYZER[way]
+    rows = run.packets.filter((pl.col("point") == point) & (pl.col("proto") == "tcp") & (pl.col("dir") == direction))
     flow = rows.filter(pl.col("len") > 1000)["flow"].mode().first()
-    rows = rows.filter((pl.col("flow") == flow) & (pl.col("len") > 100)).sort("t_ns")
-    first = rows["seq"].min()
-    assert isinstance(first, int)
-    return (rows["t_ns"] / 1e9).to_list(), ((rows["seq"] - first) / 1000).to_list()
+    rows = rows.filter((pl.col("flow") == flow) & (pl.col("len") > HEADERS)).sort("t_ns", maintain_order=True)
+    begins = rows["seq"].cast(pl.Int64).to_numpy()
+    # The first is the SYN, which has a number of its own and options.
+    rows, begins, first = rows[1:], begins[1:], begins[0] + 1
+    ends = begins + rows["len"].cast(pl.Int64).to_numpy() - HEADERS
+    so_far = np.maximum.accumulate(ends)
+    again = np.concatenate([[False], ends[1:] <= so_far[:-1]])
+    return Sequence(rows["t_ns"].to_numpy() / 1e9, (ends - first).astype(np.float64), again)
 
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
@@ -127,8 +166,6 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "K04.numbers": at_default(wrong_numbers),
     "K04.request": at_default(wrong_requests),
     "K04.repeats": at_default(repeats),
-    "K11.linear": pause("static", way="get", circuits=6),
-    "K11.stalls": pause("people", way="get"),
     "K19.header": at_default(header),
     "K21.points": at_default(instruments),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,17 +10,26 @@ import polars as pl
 from airloom.study import Data, Evidence, exact, value
 from airloom.study.data import NotMade
 
-from .transfers import SIZE, Numbers, at_default
+from .transfers import Numbers, at_default
 
 #: dBuV from which on the paper sees no errors, and above which every unit has to be.
 CLEAN, NEEDED = 40.0, 35.0
+#: dBuV of the law from which on units are above 40 too, though they differ.
+STRONG = 44.0
+#: kbit/s below which the paper calls a file slow, and from which on good.
+SLOW, GOOD = 250.0, 280.0
+#: Retransmissions that are many: the least of what the paper counts in puts.
+MANY = 10
 #: The circuit that the PIAFS monitor is connected to; units follow from the number modulo 3.
 MONITORED = 0
 MEMBERS = range(6)
 
 
-def gets(data: Data, way: str = "get") -> pl.DataFrame:
-    """A row for each run: mean field and the weakest unit's, rate, retransmissions, errors on one and all circuits."""
+def runs(data: Data, way: str = "get") -> pl.DataFrame:
+    """A row for each run: mean field and the weakest unit's, rate, longest pause, retransmissions, errors.
+
+    `seen` are those of the monitored circuit, `errors` those of all.
+    """
     rows = data.table("outdoor" if way == "get" else "outdoor-put", "runs", way=way)
     fields = [pl.col(f"bundle.member.{n}.field_dbuv") for n in range(3)]
     errors = [pl.col(f"bundle.member.{n}.piafs_crc_errors") for n in MEMBERS]
@@ -33,6 +41,7 @@ def gets(data: Data, way: str = "get") -> pl.DataFrame:
         mean=pl.mean_horizontal(fields),
         weakest=pl.min_horizontal(fields),
         rate=(bits / pl.col("client.transfer_mean_s")).fill_null(0.0).fill_nan(0.0),
+        pause=pl.col("longest_pause_s"),
         resent=pl.col("resent"),
         seen=errors[MONITORED],
         errors=pl.sum_horizontal(errors),
@@ -45,22 +54,51 @@ def mean_of(rows: pl.DataFrame, column: str, unit: str) -> Evidence:
     return value(each.to_numpy(), unit)
 
 
-def strong(column: str) -> Callable[[Data], Evidence]:
-    """K05: at means of 44 dBuV and more."""
-    return lambda data: mean_of(gets(data).filter(pl.col("field") >= 44), column, "")
+def strong(data: Data, way: str = "get") -> pl.DataFrame:
+    """Runs at means of 44 dBuV and more."""
+    return runs(data, way).filter(pl.col("field") >= STRONG)
 
 
-def slow(data: Data) -> Evidence:
-    """K06: the share of slow gets below 40 dBuV."""
-    weak = gets(data).filter(pl.col("mean").is_between(31, 38))
-    return mean_of(weak.with_columns(slow=(pl.col("rate") < 250).cast(pl.Float64)), "slow", "")
+def at_strong(column: str, unit: str = "") -> Callable[[Data], Evidence]:
+    """K05, K11: gets there."""
+    return lambda data: mean_of(strong(data), column, unit)
+
+
+def weak(data: Data) -> pl.DataFrame:
+    """Gets at means of 31 to 38 dBuV."""
+    return runs(data).filter(pl.col("mean").is_between(31, 38))
+
+
+def is_slow(rows: pl.DataFrame) -> pl.DataFrame:
+    """With a column that says whether a file came at less than 250 kbit/s."""
+    return rows.with_columns(slow=(pl.col("rate") < SLOW).cast(pl.Float64))
+
+
+def stalls(data: Data) -> Evidence:
+    """K11: the longest pause of slow gets in which much was sent again."""
+    return mean_of(weak(data).filter((pl.col("rate") < SLOW) & (pl.col("resent") >= MANY)), "pause", "s")
+
+
+def resent_unprovoked(data: Data) -> Evidence:
+    """K10: what puts send again above 40 dBuV, where the monitor saw no error."""
+    return mean_of(strong(data, "put").filter(pl.col("seen") == 0), "resent", "")
+
+
+def spread(way: str) -> Callable[[Data], Evidence]:
+    """K30: how far the rates above 40 dBuV are apart, in their mean."""
+
+    def evidence(data: Data) -> Evidence:
+        rates = strong(data, way)["rate"].to_numpy()
+        return exact(float((rates.max() - rates.min()) / rates.mean()), "")
+
+    return evidence
 
 
 def correlation(column: str) -> Callable[[Data], Evidence]:
     """K06: rank correlation with the mean field."""
 
     def evidence(data: Data) -> Evidence:
-        near = gets(data).filter(pl.col("mean").is_between(31, 46))
+        near = runs(data).filter(pl.col("mean").is_between(31, 46))
         found = near.select(pl.corr("mean", column, method="spearman")).item()
         return exact(float(found), "")
 
@@ -69,15 +107,15 @@ def correlation(column: str) -> Callable[[Data], Evidence]:
 
 def quiet(data: Data) -> Evidence:
     """K07: most errors on the monitored circuit of a run without a retransmission."""
-    return exact(float(gets(data).filter(pl.col("resent") == 0)["seen"].max() or 0.0), "")  # type: ignore[arg-type]
+    return exact(float(runs(data).filter(pl.col("resent") == 0)["seen"].max() or 0.0), "")  # type: ignore[arg-type]
 
 
 def against_clean(is_good: bool) -> Callable[[Data], Evidence]:
     """K08: rates below a mean of 40 dBuV, in those above."""
 
     def evidence(data: Data) -> Evidence:
-        rows = gets(data)
-        above = rows.filter(pl.col("field") >= 44)["rate"].mean()
+        rows = runs(data)
+        above = rows.filter(pl.col("field") >= STRONG)["rate"].mean()
         low = rows.filter(pl.col("mean") < CLEAN)
         low = low.filter(pl.col("weakest") >= NEEDED if is_good else pl.col("weakest") < NEEDED)
         assert isinstance(above, float)
@@ -87,14 +125,14 @@ def against_clean(is_good: bool) -> Callable[[Data], Evidence]:
 
 
 def good_below(data: Data) -> Evidence:
-    """K25: the best get at a mean below 40 dBuV with every unit above 35."""
-    low = gets(data).filter((pl.col("mean") < CLEAN) & (pl.col("weakest") >= NEEDED))
-    return exact(float(low["rate"].max() or 0.0), "kbit/s")  # type: ignore[arg-type]
+    """K25: the share of good gets at means below 40 dBuV."""
+    low = runs(data).filter(pl.col("mean").is_between(NEEDED, CLEAN))
+    return mean_of(low.with_columns(good=(pl.col("rate") >= GOOD).cast(pl.Float64)), "good", "")
 
 
 def unseen(data: Data) -> pl.DataFrame:
     """K24: gets with retransmissions and without an error on the monitored circuit."""
-    near = gets(data).filter(pl.col("mean").is_between(31, 46))
+    near = runs(data).filter(pl.col("mean").is_between(31, 46))
     return near.filter((pl.col("resent") > 0) & (pl.col("seen") == 0))
 
 
@@ -117,15 +155,10 @@ def calls(field: float) -> Callable[[Data], Evidence]:
     return lambda data: value(connected(data, field), "")
 
 
-def figure_rows(data: Data, way: str) -> list[tuple[Any, ...]]:
-    """Mean field, rate, errors and retransmissions of each run, for the figures."""
-    return gets(data, way).select("mean", "rate", "seen", "resent", "weakest").rows()
-
-
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "K05.rate": strong("rate"),
-    "K05.errors": strong("seen"),
-    "K06.slow": at_default(slow),
+    "K05.rate": at_strong("rate", "kbit/s"),
+    "K05.errors": at_strong("seen"),
+    "K06.slow": at_default(lambda data: mean_of(is_slow(weak(data)), "slow", "")),
     "K06.errors": at_default(correlation("errors")),
     "K06.resent": at_default(correlation("resent")),
     "K07": at_default(quiet),
@@ -134,9 +167,13 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "K09.below": at_default(calls(27)),
     "K09.near": at_default(calls(30)),
     "K09.above": at_default(calls(36)),
+    "K10": resent_unprovoked,
+    "K11.linear": at_strong("pause", "s"),
+    "K11.stalls": stalls,
     "K24.occurs": at_default(lambda data: exact(unseen(data).height, "")),
     "K24.elsewhere": at_default(elsewhere),
-    "K25.good": at_default(good_below),
+    "K25.good": good_below,
+    "K30.stable": at_default(spread("get")),
+    "K30.varies": at_default(spread("put")),
+    "K30.below": lambda data: mean_of(is_slow(strong(data, "put")), "slow", ""),
 }
-
-__all__ = ["COMPUTE", "SIZE", "figure_rows", "gets"]
