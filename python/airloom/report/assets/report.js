@@ -95,7 +95,11 @@ class Plot {
     const row = element("div", { class: "tools legend" });
     this.series.forEach((s, n) => {
       const mark = element("span", { class: "mark", "aria-hidden": "true" });
-      mark.style.background = colour(s);
+      mark.style.backgroundColor = colour(s);
+      // Dashed as the line is: colours come round again.
+      if (s.dash && s.dash.length) {
+        mark.style.backgroundImage = "repeating-linear-gradient(90deg, transparent 0 4px, var(--wash) 4px 6px)";
+      }
       const count = s.shape === "line" || s.shape === "interval" ? "" : ` (${s.t.length})`;
       const button = element("button", { type: "button", "aria-pressed": String(!this.hidden.has(n)) }, mark, s.name + count);
       button.addEventListener("click", () => {
