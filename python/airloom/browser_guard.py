@@ -10,9 +10,10 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Mapping
 from email.message import Message
+from typing import TypeAlias
 
 #: The headers of a request, as `http.server` gives them or as a plain mapping.
-Headers = Mapping[str, str] | Message[str, str]
+Headers: TypeAlias = "Mapping[str, str] | Message[str, str]"
 
 
 def is_meant_for_us(headers: Headers, names: Collection[str] = ()) -> bool:
