@@ -1,6 +1,7 @@
 """The files of a study: what may stand there, and what is said about what may not."""
 
 import json
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,15 @@ def test_a_program_runs_once_and_its_failure_has_its_last_words(tmp_path: Path) 
         with pytest.raises(UsageError, match=words):
             programs.run(program._replace(name="other", command=("{python}", "-c", script)), tmp_path, tmp_path)
     assert not list(tmp_path.glob("other*"))
+
+
+def test_a_program_imports_what_lies_beside_it_and_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    study, here = tmp_path / "study", tmp_path / "here"
+    for folder, number in ((study, 1), (here, 2)):
+        folder.mkdir()
+        (folder / "beside.py").write_text(f"NUMBER = {number}\n")
+    (study / "measure.py").write_text("import beside\nprint(beside.NUMBER)\n")
+    program = programs.Program("measure", ("{python}", "{study}/measure.py"), ("full",), 60)
+    with chdir(here):
+        programs.run(program, study, tmp_path / "full")
+    assert json.loads((tmp_path / "full" / "measure.json").read_text()) == 1

@@ -8,6 +8,7 @@ program says that it belongs there.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -73,9 +74,12 @@ def run(program: Program, study: Path, place: Path) -> None:
     kept = place / f"{program.name}.json"
     if kept.is_file():
         return
+    # As for study.py, what lies beside a program can be imported.
+    path = os.pathsep.join(filter(None, (str(study), os.environ.get("PYTHONPATH"))))
+    words, environment = filled(program.command, study), {**os.environ, "PYTHONPATH": path}
     try:
         done = subprocess.run(
-            filled(program.command, study), capture_output=True, text=True, timeout=program.limit_s, check=True
+            words, env=environment, capture_output=True, text=True, timeout=program.limit_s, check=True
         )
         found = json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
