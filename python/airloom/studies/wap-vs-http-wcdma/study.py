@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from wap_vs_http import encoding, figures, http_side, wap_side
+from wap_vs_http import bearers, encoding, figures, http_side, pay_off, pipe, proposal, wap_side
 
-COMPUTE = {**encoding.COMPUTE, **http_side.COMPUTE, **wap_side.COMPUTE}
+_PARTS = (encoding, pay_off, http_side, wap_side, pipe, bearers, proposal)
+
+COMPUTE = {claim: compute for part in _PARTS for claim, compute in part.COMPUTE.items()}
 FIGURES = figures.FIGURES
-TABLES = {**encoding.TABLES, **figures.TABLES}
+TABLES = figures.TABLES

@@ -37,6 +37,15 @@ def label(datagram: bytes) -> str:
     return " + ".join(_wtp(pdu) for pdu in _concatenated(datagram[header + 8 :]))
 
 
+def options(segment: bytes) -> set[int]:
+    """Kinds of the options of a TCP segment (RFC 9293, 3.1)."""
+    found, at, end = set(), 20, (segment[12] >> 4) * 4
+    while at < end and segment[at]:
+        found.add(segment[at])
+        at += 1 if segment[at] == 1 else max(segment[at + 1], 2)
+    return found
+
+
 def _tcp(segment: bytes, length: int) -> str:
     flags = [name for bit, name in ((2, "SYN"), (1, "FIN"), (4, "RST")) if segment[13] & bit]
     content = length - (segment[12] >> 4) * 4

@@ -31,6 +31,22 @@ _END = """</p>
 </wml>
 """
 
+#: The frame of the same page in XHTML 1.0, the standard that the paper cites.
+_XHTML_BEGIN = f"""{XML}
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"
+"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml">
+<head>
+<title>deck1</title>
+</head>
+<body>
+<p>
+"""
+_XHTML_END = """</p>
+</body>
+</html>
+"""
+
 _WORDS = [
     "the",
     "of",
@@ -144,6 +160,16 @@ def deck(size: int, *, rich: bool = False) -> bytes:
     made = "".join([*lines, end]).encode()
     assert len(made) == size
     return made
+
+
+def xhtml(size: int) -> bytes:
+    """The page of XHTML 1.0 with the same text and the same line breaks as the deck of `size` octets.
+
+    The timer of the deck is left out: XHTML has none.
+    """
+    text = deck(size).decode()
+    inside = text[text.index('<p mode="wrap">\n') + len('<p mode="wrap">\n') : text.index("</p>")]
+    return f"{_XHTML_BEGIN}{inside}{_XHTML_END}".encode()
 
 
 def _prose(words: random.Random) -> str:

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airloom._core import wap_compile, wap_encode_headers
-from airloom.study import Data, Evidence, StudyTable, exact, value
+from airloom.study import Data, Evidence, StudyTable, exact, pair, value
 from airloom.study.rules import Setting
 
 from .decks import CONNECT_HEADERS, DOCTYPE, SIZES, XML, deck, header_text
 
-#: The paper's times: a deck of 1400 octets, and the headers of a connect (less than this), s.
-PAPER_DECK_S, PAPER_HEADERS_S = 0.130, 0.010
+#: The paper's time of a deck of 1400 octets, s.
+PAPER_DECK_S = 0.130
 
 #: What the paper says is saved, octets: 1400 to 1117, 185 to 50.
 PAPER_DECK_SAVED, PAPER_HEADERS_SAVED = 283, 135
 
-#: Speeds of the paper, bit/s, and the uplink of Table 1.
-SLOW, FAST, UPLINK = 9_600, 384_000, 64_000
+#: Speeds of the paper, bit/s.
+SLOW, FAST = 9_600, 384_000
 
 
 @cache
@@ -78,16 +78,13 @@ def gzip_over_wbxml(*sizes: int) -> Any:
     return once(lambda _: exact(max(zipped(size) / len(encoded(size)) for size in sizes), ""))
 
 
-def on_the_air(octets: int, speed: int, encoding_s: float | None = None) -> Any:
-    """U07, U10: how long octets take, ms; or U08, U25: over how long saving them takes."""
-    took = octets * 8 / speed
-    if encoding_s is None:
-        return once(lambda _: exact(took * 1e3, "ms"))
-    return once(lambda _: exact(took / encoding_s, "of the encoding time"))
+def on_the_air(octets: int, speed: int) -> Any:
+    """U07, U10: the paper's arithmetic: how long octets take, ms."""
+    return once(lambda _: exact(octets * 8 / speed * 1e3, "ms"))
 
 
 def break_even(octets: int, encoding_s: float) -> Any:
-    """U25, U26: the speed at which the encoding time is what its octets take on the air."""
+    """U26: the paper's arithmetic: the speed at which the encoding time is what its octets take on the air."""
     return once(lambda _: exact(octets * 8 / encoding_s / 1e3, "kbit/s"))
 
 
@@ -101,9 +98,17 @@ def deck_is_fig_3(_: Data) -> Evidence:
     return Setting(all(word in text for word in wanted for text in texts) and len(begins) == 1 and tags == known)
 
 
-def versions_alike(_: Data) -> Evidence:
-    """U30: decks in WBXML 1.3 and in 1.1."""
-    return exact(max(len(encoded(s, version="1.3")) / len(encoded(s, version="1.1")) for s in SIZES), "")
+def versions_alike(size: int) -> Any:
+    """U30: response times of a deck for clients of WAP 1.1 and of a later version."""
+
+    def compute(data: Data) -> Evidence:
+        data.at_default_only()
+        earlier, later = (
+            data.per_seed("versions", "pages", "load_ns", page=2, size=size, version=v) for v in ("1.1", "1.3")
+        )
+        return pair(later / 1e9, earlier / 1e9, "s")
+
+    return compute
 
 
 # ---- measured ------------------------------------------------------------------------------------------------------
@@ -131,10 +136,9 @@ def parsing_share(size: int, factor: float = 100) -> Any:
     return compute
 
 
-def pays_today(data: Data) -> Evidence:
-    """U08: break-even speed of 1400 octets with the measured time, over 384 kbit/s."""
-    saved = 1400 - len(encoded(1400, string_table=True))
-    return value(saved * 8 / seconds(data, "prose 1400 encode") / FAST, "times 384 kbit/s")
+def largest_ms(data: Data) -> Evidence:
+    """U04: 360 Kbytes, parsing included."""
+    return value(seconds(data, "prose 360000 encode") * 1e3, "ms")
 
 
 COMPUTE = {
@@ -144,29 +148,25 @@ COMPUTE = {
     "U02.table": worsens(string_table=True),
     "U03.large": gzip_over_wbxml(20_000, 100_000, 360_000),
     "U03.small": gzip_over_wbxml(500),
-    "U04": growth,
+    "U04.growth": growth,
+    "U04.time": largest_ms,
     "U05.small": parsing_share(500),
     "U05.large": parsing_share(360_000),
     "U06.in-place": once(lambda _: exact(len(encoded(1400)), "octets")),
     "U06.table": once(lambda _: exact(len(encoded(1400, string_table=True)), "octets")),
     "U07.fast": on_the_air(PAPER_DECK_SAVED, FAST),
     "U07.slow": on_the_air(PAPER_DECK_SAVED, SLOW),
-    "U08.slow": on_the_air(PAPER_DECK_SAVED, SLOW, PAPER_DECK_S),
-    "U08.fast": on_the_air(PAPER_DECK_SAVED, FAST, PAPER_DECK_S),
-    "U08.today": pays_today,
     "U09.size": once(lambda _: exact(len(wap_encode_headers(list(CONNECT_HEADERS))), "octets")),
     "U09.text": once(lambda _: exact(len(header_text()), "octets")),
     "U09.time": lambda data: value(seconds(data, "headers") * 1e3, "ms"),
     "U10.fast": on_the_air(PAPER_HEADERS_SAVED, FAST),
     "U10.slow": on_the_air(PAPER_HEADERS_SAVED, SLOW),
-    "U25.slow": on_the_air(PAPER_HEADERS_SAVED, SLOW, PAPER_HEADERS_S),
-    "U25.fast": on_the_air(PAPER_HEADERS_SAVED, FAST, PAPER_HEADERS_S),
-    "U25.uplink": on_the_air(PAPER_HEADERS_SAVED, UPLINK, PAPER_HEADERS_S),
-    "U25.break-even": break_even(PAPER_HEADERS_SAVED, PAPER_HEADERS_S),
-    "U26": break_even(PAPER_DECK_SAVED, PAPER_DECK_S),
+    "U26.arithmetic": break_even(PAPER_DECK_SAVED, PAPER_DECK_S),
     "U27.small": parsing_share(500, 1),
     "U27.large": parsing_share(360_000, 1),
-    "U30": once(versions_alike),
+    "U30.1": versions_alike(1),
+    "U30.10": versions_alike(10),
+    "U30.100": versions_alike(100),
     "U33": once(deck_is_fig_3),
 }
 

@@ -12,7 +12,7 @@ from airloom.run import Run
 from airloom.study import Data, Evidence, NotSwept, exact, pair, value
 from airloom.study.rules import Setting
 
-from .http_side import ERRORS, OBJECT, SIZES, echo_ms, milliseconds, octets, round_trip_ms
+from .http_side import ERRORS, OBJECT, echo_ms, milliseconds, round_trip_ms
 
 #: Half of the client's pause between two pages, ns.
 HALF_PAUSE = 2_500_000_000
@@ -76,13 +76,16 @@ def arrivals(run: Run) -> NDArray[np.int64]:
     return at.filter(pl.col("len") > HEADERS + 100)["t_ns"].to_numpy()
 
 
+def first_group(run: Run) -> pl.DataFrame:
+    """Packets that leave the gateway before anything of the object is acknowledged."""
+    sent, acks = sent_by_gateway(run), acks_at_gateway(run)
+    # The run may be over before the acknowledgement of an only group is there.
+    return sent.filter(pl.col("t_ns") < acks[0]) if len(acks) else sent
+
+
 def at_once(data: Data) -> Evidence:
-    """U15: packets that leave the gateway before anything of the object is acknowledged."""
-    run = data.run("capture-wap", size=10, downlink=384, fer=0)
-    sent, acks = sent_by_gateway(run)["t_ns"].to_numpy(), acks_at_gateway(run)
-    # The run may be over before the acknowledgement of the only group is there.
-    before = sent < acks[0] if len(acks) else np.ones(len(sent), dtype=bool)
-    return exact(int(before.sum()), "packets")
+    """U15: how many these are at 10 Kbytes."""
+    return exact(first_group(data.run("capture-wap", size=10, downlink=384, fer=0)).height, "packets")
 
 
 def packets_of_10(data: Data) -> Evidence:
@@ -161,20 +164,16 @@ def asynchronous(data: Data) -> Evidence:
 
 
 def settings_of_wtp(data: Data) -> Evidence:
-    """U23: repetition intervals of group and result in s, and the octets of a group."""
+    """U23: repetition intervals of group and result, s, as the gateway was told."""
     run = data.run("capture-wap", size=10, downlink=384, fer=0)
-    hosts = run.manifest["scenario"]["hosts"]
-    gateway = hosts["gateway"]["proxy"]["wap-gateway"]["wtp"]
-    client = hosts["mobile"]["app"][0]["wap-browser"]["wtp"]
-    most = octets(client["maximum_group"]) if gateway["obeys_maximum_group"] else gateway["group_packets"]
-    intervals = [milliseconds(gateway[key]) / 1e3 for key in ("retry_group", "retry_long")]
-    return Setting([*intervals, most])
+    gateway = run.manifest["scenario"]["hosts"]["gateway"]["proxy"]["wap-gateway"]["wtp"]
+    return Setting([milliseconds(gateway[key]) / 1e3 for key in ("retry_group", "retry_long")])
 
 
-def headers_matter(data: Data) -> Evidence:
-    """U25: a page with a session of its own, whose headers have 50 or 185 octets."""
-    data.at_default_only()
-    return pair(wap(data, "connect", headers=50), wap(data, "connect", headers=185), "s")
+def group_sent(data: Data) -> Evidence:
+    """U23: octets of the first group of 100 Kbytes."""
+    first = first_group(data.run("capture-wap", size=100, downlink=384, fer=0))
+    return exact(int((first["len"] - HEADERS).sum()), "octets")
 
 
 def own_session(data: Data) -> Evidence:
@@ -196,6 +195,18 @@ def break_even(request: int) -> Any:
         return value((http(data, "request", request=request) - without) * 1e3, "ms")
 
     return compute
+
+
+def grows_with_request(data: Data) -> Evidence:
+    """U36: 1 kB with an HTTP request of 600 octets and of 150: so much more the gateway may take."""
+    data.at_default_only()
+    return pair(http(data, "request", request=600), http(data, "request", request=150), "s")
+
+
+def at_60_ms(data: Data) -> Evidence:
+    """U36: 1 kB by HTTP/TCP, and by WAP through a gateway that takes 60 ms."""
+    data.at_default_only()
+    return pair(http(data, "request", request=300), wap(data, "gateway", gateway=60, request=100), "s")
 
 
 def slope(data: Data) -> Evidence:
@@ -239,81 +250,6 @@ def capacity(kind: str) -> Any:
     return compute
 
 
-# ---- bearers -------------------------------------------------------------------------------------------------------
-
-RATES = (9.6, 14.4, 28.8, 64, 128, 384, 1000, 2000, 10000, 100000)
-
-
-def bearer_ratio(data: Data, size: int, rate: float, round_trip: int, group: str = "32 Kbytes") -> float:
-    """Time by WAP over that by HTTP/TCP; infinite if WAP gives up."""
-    data.at_default_only()
-    pages = data.table("bearers-wap", "pages", size=size, rate=rate, round_trip=round_trip, group=group, page=OBJECT)
-    by_http = data.table("bearers-http", "pages", size=size, rate=rate, round_trip=round_trip, page=OBJECT)
-    if pages["load_ns"][0] is None:
-        return float("inf")
-    return float(pages["load_ns"][0]) / float(by_http["load_ns"][0])
-
-
-def ratios(rate: float, fold: Any, *, round_trip: int = 260, group: str = "32 Kbytes") -> Any:
-    """U19, U29: the ratios over the sizes, folded into one."""
-
-    def compute(data: Data) -> Evidence:
-        found = [bearer_ratio(data, size, rate, round_trip, group) for size in SIZES]
-        return exact(float(fold(found)), "of HTTP/TCP")
-
-    return compute
-
-
-def tunnelled(rate: float) -> Any:
-    """U19: time by WAP over that by HTTP and TLS through a tunnel of the proxy, folded over the sizes."""
-
-    def compute(data: Data) -> Evidence:
-        data.at_default_only()
-        found = []
-        for size in SIZES:
-            by_wap = data.table(
-                "bearers-wap", "pages", size=size, rate=rate, round_trip=260, group="32 Kbytes", page=OBJECT
-            )
-            by_tls = data.table("bearers-tls", "pages", size=size, rate=rate, round_trip=260, page=OBJECT)
-            time = by_wap["load_ns"][0]
-            found.append(float("inf") if time is None else float(time) / float(by_tls["load_ns"][0]))
-        return exact(geometric(found), "of HTTP/TLS")
-
-    return compute
-
-
-def through_the_tunnel(data: Data) -> Evidence:
-    """U19: the share of objects that came through the proxy under TLS from end to end."""
-    data.at_default_only()
-    pages = data.table("bearers-tls", "pages")
-    return exact(1 - float(pages["failed"].sum()) / float(pages["objects"].sum()), "of all")
-
-
-def geometric(found: list[float]) -> float:
-    """Their geometric mean."""
-    return float(np.exp(np.mean(np.log(found))))
-
-
-def crossing(data: Data) -> Evidence:
-    """U29: the lowest swept speed from which on HTTP/TCP leads at 100 Kbytes; infinite if it does not stay so."""
-    lowest = float("inf")
-    for rate in reversed(RATES):
-        if bearer_ratio(data, 100, rate, 260) <= 1:
-            break
-        lowest = rate
-    return exact(lowest, "kbit/s")
-
-
-def fastest(sizes: tuple[int, ...]) -> Any:
-    """U35: 100 Mbit/s and 20 ms; of several sizes the ratio that is farthest from 1."""
-
-    def compute(data: Data) -> Evidence:
-        found = [bearer_ratio(data, size, 100000, 20) for size in sizes]
-        return exact(max(found, key=lambda r: abs(np.log(r))), "of HTTP/TCP")
-
-    return compute
-
-
 COMPUTE = {
     "U11.wap-set-up": set_up,
     "U11.wap-pull": pull,
@@ -337,28 +273,20 @@ COMPUTE = {
     "U17.wap": longest_pause,
     "U17.groups": waits,
     "U18.time": asynchronous,
-    "U19.wap-slow": ratios(9.6, geometric),
-    "U19.wap-fast": ratios(2000, geometric),
-    "U19.tls-slow": tunnelled(9.6),
-    "U19.tls-fast": tunnelled(2000),
-    "U19.tunnel": through_the_tunnel,
     "U20": applications,
     "U22.session": lambda data: Setting(packets_of_pull(data), "packets"),
     "U23.wtp": settings_of_wtp,
+    "U23.group": group_sent,
     "U24": packets_of_10,
-    "U25.measured": headers_matter,
-    "U29.slow": ratios(9.6, max),
-    "U29.slow-groups": ratios(9.6, max, group="3"),
-    "U29.fast": ratios(2000, min),
-    "U29.crossing": crossing,
     "U32": parts,
     "U31.conversion": capacity("converted from HTML"),
     "U31.encoding": capacity("encoded"),
-    "U35.small": fastest((1, 10)),
-    "U35.large": fastest((100,)),
     "U36.150": break_even(150),
     "U36.300": break_even(300),
     "U36.600": break_even(600),
     "U36.slope": slope,
+    "U36.grows": grows_with_request,
+    "U36.turns": at_60_ms,
+    "U36.turns-size": at_60_ms,
     "one-group": no_groups,
 }
