@@ -193,3 +193,11 @@ def test_a_program_imports_what_lies_beside_it_and_nothing_from_the_current_fold
     with chdir(here):
         programs.run(program, study, tmp_path / "full")
     assert json.loads((tmp_path / "full" / "measure.json").read_text()) == 1
+
+
+def test_a_program_is_told_its_depth_and_where_the_results_are(tmp_path: Path) -> None:
+    script = "import json, sys; print(json.dumps(sys.argv[1:]))"
+    program = programs.Program("measure", ("{python}", "-c", script, "--depth={depth}", "{place}/kept"), ("quick",), 60)
+    programs.run(program, tmp_path, tmp_path / "here", "quick")
+    found = json.loads((tmp_path / "here" / "measure.json").read_text())
+    assert found == ["--depth=quick", str(tmp_path / "here" / "kept")]

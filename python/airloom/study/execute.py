@@ -64,7 +64,7 @@ def run_programs(study: Study, place: Path, depth: str, *, real: bool = False) -
     """Runs the study's own programs whose results are not there yet. Not beside the sweeps: some measure time."""
     for program in study.programs.values():
         if depth in program.depths and program.is_real_time == real:
-            programs.run(program, study.folder, place)
+            programs.run(program, study.folder, place, depth)
 
 
 def expected(shipped: Mapping[str, Any] | None, total: int, workers: int | None) -> str:

@@ -26,7 +26,8 @@ class Program(NamedTuple):
     """A program of a study."""
 
     name: str
-    #: Its words; `{study}` is the study's folder, `{python}` this interpreter.
+    #: Its words; `{study}` is the study's folder, `{python}` this interpreter, `{depth}` the depth, and `{place}` the
+    #: folder of the study's results, for what a program keeps in case it is interrupted.
     command: tuple[str, ...]
     #: At which depths it is run.
     depths: tuple[str, ...]
@@ -61,25 +62,36 @@ def _program(name: str, entry: Any, where: str) -> Program:
     return Program(name, words, depths, limit_s, bool(entry.get("real", False)))
 
 
-def filled(command: Sequence[str], study: Path) -> list[str]:
-    """A command with `{study}`, the study's folder, and `{python}`, this interpreter."""
+def filled(command: Sequence[str], study: Path, **more: object) -> list[str]:
+    """A command with `{study}`, the study's folder, `{python}`, this interpreter, and what else is named in braces."""
+    meanings = {"study": study, **more}
     found: list[str] = []
     for word in command:
-        found += interpreter.python() if word == "{python}" else [word.replace("{study}", str(study))]
+        if word == "{python}":
+            found += interpreter.python()
+            continue
+        for name, meaning in meanings.items():
+            word = word.replace(f"{{{name}}}", str(meaning))
+        found.append(word)
     return found
 
 
-def run(program: Program, study: Path, place: Path) -> None:
+def run(program: Program, study: Path, place: Path, depth: str = "full") -> None:
     """Runs it, unless its results are there already. Raises `UsageError` with its last words if it fails."""
     kept = place / f"{program.name}.json"
     if kept.is_file():
         return
     # As for study.py, what lies beside a program can be imported.
     path = os.pathsep.join(filter(None, (str(study), os.environ.get("PYTHONPATH"))))
-    words, environment = filled(program.command, study), {**os.environ, "PYTHONPATH": path}
+    words = filled(program.command, study, depth=depth, place=place.resolve())
     try:
         done = subprocess.run(
-            words, env=environment, capture_output=True, text=True, timeout=program.limit_s, check=True
+            words,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=program.limit_s,
+            check=True,
         )
         found = json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
