@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from umts_proxies import clocks, figures, observations, parts, real, tables
+from umts_proxies import clocks, figures, observations, parts, real, round_trips, tables
 
-COMPUTE = {**observations.COMPUTE, **parts.COMPUTE, **real.COMPUTE, **clocks.COMPUTE}
-FIGURES = {**figures.FIGURES, **clocks.FIGURES}
-TABLES = {**tables.TABLES, **clocks.TABLES}
+COMPUTE = {**round_trips.COMPUTE, **observations.COMPUTE, **parts.COMPUTE, **real.COMPUTE, **clocks.COMPUTE}
+FIGURES = {**figures.FIGURES, **round_trips.FIGURES, **clocks.FIGURES}
+TABLES = {**tables.TABLES, **round_trips.TABLES, **clocks.TABLES}

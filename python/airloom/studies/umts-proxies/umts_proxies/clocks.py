@@ -16,8 +16,9 @@ from airloom.errors import UsageError
 from airloom.plot.figure import LINES
 from airloom.study import Data, Evidence, NotMade, StudyFigure, StudyTable, exact, pair
 
-from .loads import DELAYS, LOSSES, PROXIES, at_delay, at_loss, rows, spearman
-from .measured import VARIANTS, Way, measured, together, varied, visited
+from .loads import at_delay, at_loss, rows, spearman
+from .measured import measured, together, visited
+from .ways import DELAYS, LOSSES, PROXIES, VARIANTS, Way, varied
 
 #: What each clock's table is grouped by.
 _WAY = list(Way._fields)

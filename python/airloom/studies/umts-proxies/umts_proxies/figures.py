@@ -1,151 +1,285 @@
-"""What the study draws: the figures that the slides had, and the map of N03."""
+"""The thirteen figures with results that the slides had, in their order; the numbers are ours. Then more of ours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from airloom import page_sets
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
 from airloom.study import Data, StudyFigure
+from airloom.study.drawing import LEAST, canvas, means
 
-from .loads import (
-    DELAYS,
-    H2_PROXIES,
-    LOSSES,
-    MODES,
-    PROXIES,
-    Numbers,
-    at_delay,
-    at_loss,
-    by_page,
-    by_seed,
-    main,
-    rows,
-    times,
-)
+from .loads import H2_PROXIES, Numbers, at_delay, at_loss, by_page, by_seed, main, times, whole_list
 from .tables import of_policy
+from .ways import DELAYS, LOSSES, MODES, PROXIES
 
-#: Over the pages of each seed.
-AVERAGES: tuple[tuple[Callable[..., Numbers], str], ...] = ((np.mean, "mean"), (np.median, "median"))
+#: An average over pages, seed by seed.
+Average = Callable[..., Numbers]
+
+#: The configurations of Figs. 4 to 6.
+BY_PAGE = (("none", "no keep-alive"), ("none", "keep-alive"), ("HTTP", "keep-alive"))
+
+LOST = "The slides' own points are lost."
 
 
-def _figure(width: float = 6.0, height: float = 4.2) -> Figure:
-    return Figure(figsize=(width, height), layout="constrained")
+def said(proxy: str) -> str:
+    """A proxy in words."""
+    return "no proxy" if proxy == "none" else f"{proxy} proxy"
 
 
-def histograms(data: Data) -> Figure:
-    """N12: inline objects, inline data, servers of each of the 135 pages."""
+def transmitted(data: Data) -> pl.DataFrame:
+    """What came over the network in a cycle of all 135 pages: `page`, `object` (0: the page itself), `url`, `bytes`."""
     data.at_default_only()
-    pages = page_sets.news().pages
-    figure = _figure(9.0, 3.2)
-    shown: tuple[tuple[list[float], str], ...] = (
-        ([len(p.objects) - 1 for p in pages], "inline objects"),
-        ([(p.octets - p.objects[0].size) / 1e3 for p in pages], "inline data (kB)"),
-        ([p.servers for p in pages], "servers"),
-    )
-    for axes, (values, label) in zip(figure.subplots(1, 3), shown, strict=True):
-        bins: Any = np.arange(0.5, max(values) + 1) if label == "servers" else 20
-        axes.set_axisbelow(True)
-        axes.hist(values, bins=bins, color="0.6", edgecolor="black")
-        axes.set_xlabel(label)
-    figure.axes[0].set_ylabel("pages")
+    found = data.run("cycle").objects
+    return found.filter(pl.col("source").cast(pl.String) == "network")
+
+
+def _histogram(values: Sequence[float], bins: Any, label: str) -> Figure:
+    figure, axes = canvas(height=3.2)
+    axes.set_axisbelow(True)
+    axes.hist(values, bins=bins, color="0.6", edgecolor="black")
+    axes.set_xlabel(label)
+    axes.set_ylabel("pages")
     return figure
 
 
-def per_page(data: Data) -> Figure:
-    """N20: page time against the number of objects, a point for each page."""
-    shown = (("none", "no keep-alive"), ("none", "keep-alive"), ("HTTP", "keep-alive"))
-    figure = _figure(9.0, 3.4)
-    for axes, (proxy, http) in zip(figure.subplots(1, 3, sharex=True, sharey=True), shown, strict=True):
-        objects = by_page(data, rows(data, "main", proxy=proxy, http=http)["objects"].to_numpy())
-        axes.plot(objects, by_page(data, main(data, proxy, http)), "o", color="black", markersize=4)
-        axes.set_title(f"{http}, {'HTTP' if proxy == 'HTTP' else 'no'} proxy", fontsize=9)
-        axes.set_xlabel("objects")
-        axes.set_ylim(bottom=0)
-    figure.axes[0].set_ylabel("page time (s)")
+def inline_images(data: Data) -> Figure:
+    """Fig. 1."""
+    data.at_default_only()
+    counted = data.run("cycle").pages["objects"] - 1
+    return _histogram(counted.to_list(), range(0, 100, 5), "inline images of a page")
+
+
+def inline_data(data: Data) -> Figure:
+    """Fig. 2."""
+    inline = transmitted(data).filter(pl.col("object") > 0).group_by("page").agg(pl.col("bytes").sum())
+    return _histogram((inline["bytes"] / 1e3).to_list(), 25, "transmitted inline data of a page (kB)")
+
+
+def servers(data: Data) -> Figure:
+    """Fig. 3."""
+    host = pl.col("url").str.split("/").list.get(2)
+    found = transmitted(data).with_columns(host.alias("host"))
+    figure, (left, right) = canvas(1, 2, 3.2)
+    of_page = found.group_by("page").agg(pl.col("host").n_unique())["host"].to_list()
+    left.set_axisbelow(True)
+    left.hist(of_page, bins=np.arange(0.5, max(of_page) + 1), color="0.6", edgecolor="black")
+    left.set_xlabel("servers that a page accesses")
+    left.set_ylabel("pages")
+    accesses = found["host"].value_counts(sort=True)
+    right.set_axisbelow(True)
+    right.bar(accesses["host"].to_list(), accesses["count"].to_list(), color="0.6", edgecolor="black")
+    right.set_ylabel("accesses in a cycle")
+    right.tick_params(axis="x", rotation=45)
     return figure
 
 
-def mean_and_median(data: Data) -> Figure:
-    """N21: bars of means and medians, 95 % intervals over seeds; and HTTP/2, which the slides did not have."""
-    figure = _figure(9.0, 3.6)
-    for axes, (of, name) in zip(figure.subplots(1, 2, sharey=True), AVERAGES, strict=True):
-        for n, http in enumerate((*MODES, "HTTP/2")):
-            sweep, proxies = ("main", PROXIES) if http in MODES else ("http2", H2_PROXIES)
-            where = {"http": http} if http in MODES else {}
-            of_proxy = (by_seed(data, times(data, sweep, proxy=proxy, **where), sweep) for proxy in proxies)
-            found = [mean_interval(of(pages, axis=1)) for pages in of_proxy]
-            reach = np.nan_to_num([[f.value - f.low for f in found], [f.high - f.value for f in found]])
-            at = np.arange(len(proxies)) + 0.21 * (n - 1.5)
-            axes.bar(at, [f.value for f in found], 0.19, yerr=reach, capsize=2, color=str(0.3 + 0.2 * n), label=http)
-        axes.set_xticks(range(len(PROXIES)), [f"{p} proxy" if p != "none" else "no proxy" for p in PROXIES])
-        axes.set_title(name, fontsize=9)
-        axes.set_axisbelow(True)
-    figure.axes[0].set_ylabel("page time (s)")
-    # The bars of the medians leave room above the last ones.
-    figure.axes[1].legend(fontsize=8, loc="upper right")
-    return figure
+def page_times(data: Data, proxy: str, http: str) -> Numbers:
+    """Means of all 135 pages over the seeds."""
+    return by_page(data, whole_list(data, proxy, http), "list")
 
 
-def _over(of: Callable[[Data, str, float], Numbers], xs: tuple[float, ...], label: str, sweep: str) -> Any:
-    """N22: mean and median against what is varied, keep-alive without pipelining."""
+def per_page(proxy: str, http: str) -> Callable[[Data], Figure]:
+    """Figs. 4 to 6: page times in the order of the list; all three have the same scale."""
 
     def draw(data: Data) -> Figure:
-        figure = _figure(9.0, 3.6)
-        panels: list[Axes] = list(figure.subplots(1, 2))
-        for axes, (average, name) in zip(panels, AVERAGES, strict=True):
-            for n, proxy in enumerate(PROXIES):
-                found = [mean_interval(average(by_seed(data, of(data, proxy, x), sweep), axis=1)) for x in xs]
-                reach = np.nan_to_num([[f.value - f.low for f in found], [f.high - f.value for f in found]])
-                at = [100 * x for x in xs] if sweep == "loss" else list(xs)
-                said = "no proxy" if proxy == "none" else f"{proxy} proxy"
-                axes.errorbar(at, [f.value for f in found], yerr=reach, capsize=3, label=said, **LINES[n])
-            axes.set_title(name, fontsize=9)
-            axes.set_xlabel(label)
-            axes.set_ylim(bottom=0)
-        panels[0].set_ylabel("page time (s)")
-        panels[0].legend(fontsize=8)
+        figure, axes = canvas(height=3.0)
+        found = page_times(data, proxy, http)
+        axes.bar(np.arange(len(found)) + 1, found, 0.6, color="0.3")
+        axes.axhline(found.mean(), linewidth=0.8, linestyle="--", color="black", label=f"mean {found.mean():.1f} s")
+        axes.set_ylim(0, 1.05 * max(page_times(data, *way).max() for way in BY_PAGE))
+        axes.set_xlim(0, len(found) + 1)
+        axes.set_xticks([1, *range(15, len(found) + 1, 15)])
+        axes.set_xlabel("page of the surf list")
+        axes.set_ylabel("page time (s)")
+        axes.legend(fontsize=8, loc="upper right")
         return figure
 
     return draw
 
 
-def nagle(data: Data) -> Figure:
-    """N03: one object through a TCP proxy less the same without, against T, for each thing a proxy may do."""
-    shown = ("plain", "Nagle's rule", "5 ms a read")
-    figure = _figure(9.0, 3.6)
-    for axes, (size, http) in zip(
-        figure.subplots(1, 3, sharey=True),
-        (("10kB", "no keep-alive"), ("10kB", "keep-alive"), ("50kB", "keep-alive")),
-        strict=True,
-    ):
-        for n, policy in enumerate(shown):
-            found = [mean_interval(of_policy(data, policy, t, size, http)) for t in (20, 100, 200, 400)]
-            reach = np.nan_to_num([[f.value - f.low for f in found], [f.high - f.value for f in found]])
-            axes.errorbar(
-                (20, 100, 200, 400), [f.value for f in found], yerr=reach, capsize=3, label=policy, **LINES[n]
-            )
-        axes.axhline(0, linewidth=0.6, color="black")
-        axes.set_title(f"{size}, {http}", fontsize=9)
-        axes.set_xlabel("T (ms)")
-    figure.axes[0].set_ylabel("longer through the proxy (s)")
-    figure.axes[0].legend(fontsize=8)
+def sorted_pages(data: Data) -> Figure:
+    """The three in one."""
+    figure, axes = canvas(height=3.8)
+    order = np.argsort(page_times(data, *BY_PAGE[0]), kind="stable")
+    for n, way in enumerate(BY_PAGE):
+        mark = {"marker": LINES[n]["marker"], "color": LINES[n]["color"], "linestyle": "none", "markersize": 3.0}
+        label = f"{way[1]}, {said(way[0])}"
+        axes.plot(np.arange(len(order)) + 1, page_times(data, *way)[order], label=label, **mark)
+    axes.set_xlim(0, len(order) + 1)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("pages, in the order of their times without keep-alive")
+    axes.set_ylabel("page time (s)")
+    axes.legend(fontsize=8)
     return figure
 
 
+def _bars(axes: Axes, groups: Sequence[Sequence[Numbers]], labels: Sequence[str]) -> None:
+    """A group of bars for each proxy, one bar for each label; 95 % intervals, or each seed where these are few."""
+    width = 0.8 / len(labels)
+    for n, (label, samples) in enumerate(zip(labels, groups, strict=True)):
+        at = np.arange(len(samples)) + width * (n - (len(labels) - 1) / 2)
+        axes.bar(at, [s.mean() for s in samples], 0.9 * width, color=str(0.35 + 0.25 * n), label=label)
+        for x, sample in zip(at, samples, strict=True):
+            if len(sample) < LEAST:
+                axes.plot(np.full(len(sample), x), sample, ".", color="black", markersize=3)
+                continue
+            found = mean_interval(sample)
+            reach = np.nan_to_num([[found.value - found.low], [found.high - found.value]])
+            axes.errorbar(x, found.value, yerr=reach, capsize=2, color="black", linewidth=1)
+    axes.set_axisbelow(True)
+
+
+def nine(average: Average, name: str) -> Callable[[Data], Figure]:
+    """Figs. 7 and 8: three proxies, three uses of HTTP."""
+
+    def draw(data: Data) -> Figure:
+        figure, axes = canvas(height=3.6)
+        groups = [[average(by_seed(data, main(data, p, http)), axis=1) for p in PROXIES] for http in MODES]
+        _bars(axes, groups, MODES)
+        axes.set_xticks(range(len(PROXIES)), [said(p) for p in PROXIES])
+        axes.set_ylabel(f"{name} page time (s)")
+        axes.set_ylim(0, axes.get_ylim()[1])
+        figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(MODES))
+        return figure
+
+    return draw
+
+
+def against_none(data: Data) -> Figure:
+    """Fig. 9: what a page takes longer through a proxy than without, by the use of HTTP."""
+    figure, axes = canvas(height=3.6)
+    proxies = PROXIES[1:]
+
+    def longer(proxy: str, http: str) -> Numbers:
+        ours, direct = (by_seed(data, main(data, p, http)).mean(axis=1) for p in (proxy, "none"))
+        return np.asarray(ours - direct, dtype=np.float64)
+
+    _bars(axes, [[longer(proxy, http) for proxy in proxies] for http in MODES], MODES)
+    axes.axhline(0, linewidth=0.8, color="black")
+    axes.set_xticks(range(len(proxies)), [said(p) for p in proxies])
+    axes.set_ylabel("mean page time less\nthat without proxy (s)")
+    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=len(MODES))
+    return figure
+
+
+def over(what: str, average: Average, name: str) -> Callable[[Data], Figure]:
+    """Figs. 10 to 13: against T or the loss of the internet, keep-alive without pipelining."""
+    of, xs, factor, label = {
+        "delay": (at_delay, tuple(sorted(DELAYS)), 1, "T of the internet, one way (ms)"),
+        "loss": (at_loss, LOSSES, 100, "loss in the internet (%)"),
+    }[what]
+
+    def draw(data: Data) -> Figure:
+        figure, axes = canvas(height=3.8)
+        for n, proxy in enumerate(PROXIES):
+            samples = [average(by_seed(data, of(data, proxy, x), what), axis=1) for x in xs]
+            means(axes, [factor * x for x in xs], samples, n, said(proxy))
+        axes.set_xlabel(label)
+        axes.set_ylabel(f"{name} page time (s)")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8)
+        return figure
+
+    return draw
+
+
+def http2(data: Data) -> Figure:
+    """HTTP/2 beside what the slides had."""
+    figure, axes = canvas(height=3.4)
+    groups = [[by_seed(data, main(data, p, http)).mean(axis=1) for p in H2_PROXIES] for http in MODES[1:]]
+    groups.append([by_seed(data, times(data, "http2", proxy=p), "http2").mean(axis=1) for p in H2_PROXIES])
+    _bars(axes, groups, [*MODES[1:], "HTTP/2"])
+    axes.set_xticks(range(len(H2_PROXIES)), [said(p) for p in H2_PROXIES])
+    axes.set_ylabel("mean page time (s)")
+    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=3)
+    return figure
+
+
+def nagle(data: Data) -> Figure:
+    """N03: one object through a TCP proxy less the same without, against T, for each thing a proxy may do."""
+    shown = ("plain", "Nagle's rule", "5 ms a read")
+    panels = (("10kB", "no keep-alive"), ("10kB", "keep-alive"), ("50kB", "keep-alive"))
+    at = (20, 100, 200, 400)
+    figure, found = canvas(1, 3, 3.4, sharey=True)
+    for axes, (size, http) in zip(found, panels, strict=True):
+        for n, policy in enumerate(shown):
+            means(axes, at, [of_policy(data, policy, t, size, http) for t in at], n, policy)
+        axes.axhline(0, linewidth=0.6, color="black")
+        axes.set_title(f"{size}, {http}", fontsize=9)
+        axes.set_xlabel("T (ms)")
+    found[0].set_ylabel("longer through the proxy (s)")
+    found[0].legend(fontsize=8)
+    return figure
+
+
+_PAGE = "All 135 pages in the order of the list, means over seeds, T = 20 ms, no loss; the same scale in Figs. 4 to 6. "
+_NINE = "Fifteen pages at T = 20 ms without loss; bars are means over seeds with 95 % intervals. "
+_OVER = (
+    "Fifteen pages; means over seeds with 95 % intervals. The slides' axes are lost, too: what they vary is inferred. "
+)
+
 FIGURES = {
-    "histograms": StudyFigure("The page set (N12; the slides' histograms are lost)", histograms),
-    "per-page": StudyFigure("Page time by page (N20)", per_page),
-    "bars": StudyFigure("Mean and median (N21)", mean_and_median),
-    "delay": StudyFigure(
-        "Over the delay of the internet (N22)", _over(at_delay, tuple(sorted(DELAYS)), "T (ms)", "delay")
+    "fig-1": StudyFigure(
+        "Fig. 1. Histogram of inline images",
+        inline_images,
+        f"Of the 135 pages of the made-up set, as loaded in one cycle. {LOST} The slides number no figures: the numbers"
+        " here are the order of those with results.",
     ),
-    "loss": StudyFigure("Over the loss of the internet (N22)", _over(at_loss, LOSSES, "loss (%)", "loss")),
-    "nagle": StudyFigure("One object through a TCP proxy (N03)", nagle),
+    "fig-2": StudyFigure(
+        "Fig. 2. Histogram of transmitted inline data",
+        inline_data,
+        f"What came over the network in one cycle of the 135 pages; what the browser's cache had is not in it. {LOST}",
+    ),
+    "fig-3": StudyFigure(
+        "Fig. 3. Histogram of accessed servers during one cycle",
+        servers,
+        "Both things that the title may mean: how many servers a page accesses, and how often each server is accessed,"
+        f" in one cycle of the 135 pages. {LOST}",
+    ),
+    "fig-4": StudyFigure("Fig. 4. HTTP 1.1, no keep-alive, no proxy", per_page(*BY_PAGE[0]), _PAGE + LOST),
+    "fig-5": StudyFigure("Fig. 5. HTTP 1.1, keep-alive, no proxy", per_page(*BY_PAGE[1]), _PAGE + LOST),
+    "fig-6": StudyFigure("Fig. 6. HTTP 1.1, keep-alive, Squid HTTP proxy", per_page(*BY_PAGE[2]), _PAGE + LOST),
+    "fig-7": StudyFigure("Fig. 7. Mean", nine(np.mean, "mean"), _NINE + LOST),
+    "fig-8": StudyFigure("Fig. 8. Median", nine(np.median, "median"), _NINE + LOST),
+    "fig-9": StudyFigure(
+        "Fig. 9. Mean (beside the observations)",
+        against_none,
+        "The slides have a second figure of means beside what they observe; what it adds to the first is lost. Here the"
+        " same means less those without proxy, of which the observations speak.",
+    ),
+    "fig-10": StudyFigure(
+        "Fig. 10. Keep-alive, no pipelining: mean over T", over("delay", np.mean, "mean"), _OVER + LOST
+    ),
+    "fig-11": StudyFigure(
+        "Fig. 11. Keep-alive, no pipelining: median over T", over("delay", np.median, "median"), _OVER + LOST
+    ),
+    "fig-12": StudyFigure(
+        "Fig. 12. Keep-alive, no pipelining: mean over the loss", over("loss", np.mean, "mean"), _OVER + LOST
+    ),
+    "fig-13": StudyFigure(
+        "Fig. 13. Keep-alive, no pipelining: median over the loss", over("loss", np.median, "median"), _OVER + LOST
+    ),
+    "pages": StudyFigure(
+        "Figs. 4 to 6 in one, page by page (N20)",
+        sorted_pages,
+        "All 135 pages; what stands above each other is one page. Means over seeds.",
+    ),
+    "http2": StudyFigure(
+        "HTTP/2 in place of pipelining",
+        http2,
+        "One connection to each server from end to end; the HTTP proxy speaks HTTP/1.1 and is not in it.",
+    ),
+    "nagle": StudyFigure(
+        "One object through a TCP proxy (N03)",
+        nagle,
+        "Seconds that an object takes longer through the proxy than without, on a new connection (left) and on one that"
+        " is open, by what the proxy does.",
+    ),
 }

@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from airloom.errors import UsageError
 from airloom.study import Data
 
+from .ways import DELAYS, LOSSES
+
 Numbers = NDArray[np.float64]
 
-PROXIES = ("none", "TCP", "HTTP")
-MODES = ("no keep-alive", "keep-alive", "pipelining")
 #: Those that HTTP/2 passes.
 H2_PROXIES = ("none", "TCP")
-#: One-way delays of the internet (ms) and its losses; the first of each is that of `main`.
-DELAYS = (20, 5, 50, 100, 200, 400)
-LOSSES = (0, 0.005, 0.01, 0.02, 0.05)
 
 
 def rows(data: Data, sweep: str, **where: Any) -> pl.DataFrame:
@@ -39,6 +36,12 @@ def times(data: Data, sweep: str, **where: Any) -> Numbers:
 def main(data: Data, proxy: str, http: str) -> Numbers:
     """Page times at T = 20 ms without loss."""
     return times(data, "main", proxy=proxy, http=http)
+
+
+def whole_list(data: Data, proxy: str, http: str) -> Numbers:
+    """The same, of all 135 pages."""
+    data.at_default_only()
+    return times(data, "list", proxy=proxy, http=http)
 
 
 def at_delay(data: Data, proxy: str, t: float) -> Numbers:

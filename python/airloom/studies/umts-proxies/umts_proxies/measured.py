@@ -4,12 +4,13 @@ It is a file `real.json` in the study's results:
 
     {"rows": [["none", "keep-alive", 20, 0.0, 6, 1, 9.1], ...],
      "runs": [["none", "keep-alive", 20, 0.0, 1, 10.2, null], ...],
-     "pings": [[1, 1.1], ...]}
+     "pings": [[1500, 1, 1.1, 0.45, 0.65], ...]}
 
 A row is a page: `proxy`, `http`, `t`, `loss`, `page`, `seed`, `load_s`. A run is a list of pages: `requests` is what a
-connection of the browser carried in the mean, `hits` the share that the HTTP proxy answered from its cache. A ping is a
-seed and the mean of its round trips (s). `proxy` is one of `EVERY`, `http` as in the sweeps, `t` the one-way delay of
-the internet (ms) and `loss` its loss, `page` the number in the set. Without the file no claim of real time is covered.
+connection of the browser carried in the mean, `hits` the share that the HTTP proxy answered from its cache. A ping is
+the size of a packet (octets), a seed, and the means of its round trips and of its ways to the gateway and back (s).
+`proxy` is one of `EVERY`, `http` as in the sweeps, `t` the one-way delay of the internet (ms) and `loss` its loss,
+`page` the number in the set. Without the file no claim of real time is covered.
 What the machine could not keep in time is not in it.
 """
 
@@ -17,40 +18,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from airloom.errors import UsageError
 from airloom.study import Data, NotMade
 
-from .loads import MODES, PROXIES, Numbers
-
-#: The TCP proxy's forwarder with other rules than Linux's own, and Squid that keeps nothing.
-VARIANTS = ("TCP, Nagle off", "TCP, RFC 896", "HTTP, no cache")
-EVERY = (*PROXIES, *VARIANTS)
-
-
-class Way(NamedTuple):
-    """One configuration."""
-
-    proxy: str
-    http: str = "keep-alive"
-    t: int = 20
-    loss: float = 0.0
-
-
-def varied(proxy: str, what: str, x: float) -> Way:
-    """A proxy with keep-alive where `what`, `t` or `loss`, is `x`, and the other as it is elsewhere."""
-    return Way(proxy, t=round(x)) if what == "t" else Way(proxy, loss=x)
-
+from .loads import Numbers
+from .ways import EVERY, MODES, Way
 
 _WAY: dict[str, type[pl.DataType]] = {"proxy": pl.String, "http": pl.String, "t": pl.Int64, "loss": pl.Float64}
 #: Columns of the three tables. `hits` may be null, nothing else.
 COLUMNS: dict[str, dict[str, type[pl.DataType]]] = {
     "rows": {**_WAY, "page": pl.Int64, "seed": pl.Int64, "load_s": pl.Float64},
     "runs": {**_WAY, "seed": pl.Int64, "requests": pl.Float64, "hits": pl.Float64},
-    "pings": {"seed": pl.Int64, "mean_s": pl.Float64},
+    "pings": {
+        "size": pl.Int64,
+        "seed": pl.Int64,
+        "mean_s": pl.Float64,
+        "uplink_s": pl.Float64,
+        "downlink_s": pl.Float64,
+    },
 }
 
 
@@ -73,7 +62,7 @@ def checked(found: Any, name: str = "rows") -> pl.DataFrame:
     ways = [table[column].is_in(list(known)).all() for column, known in _KNOWN.items() if column in columns]
     # What is measured is above 0; the rest is not below.
     numbers = {column: table[column].to_list() for column, kind in columns.items() if kind != pl.String}
-    is_measured = {"load_s", "mean_s", "requests"}
+    is_measured = {"load_s", "size", "mean_s", "uplink_s", "downlink_s", "requests"}
     good = all(
         x is not None and math.isfinite(x) and (x > 0 if column in is_measured else x >= 0)
         for column, values in numbers.items()

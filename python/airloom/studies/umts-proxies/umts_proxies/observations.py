@@ -1,4 +1,4 @@
-"""N01 to N11, N14, N20 to N25: what the slides observe and conclude."""
+"""N02 to N11, N14, N20 to N25: what the slides observe and conclude."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from airloom import page_sets
 from airloom.study import Data, Evidence, NotSwept, pair, value
 
 from .loads import (
-    DELAYS,
-    LOSSES,
-    MODES,
-    PROXIES,
     Numbers,
     at_delay,
     at_loss,
@@ -25,14 +22,11 @@ from .loads import (
     rows,
     spearman,
     times,
+    whole_list,
 )
+from .ways import DELAYS, LOSSES, MODES, PROXIES
 
 Compute = Callable[[Data], Evidence]
-
-
-def round_trips(data: Data) -> Evidence:
-    """N01: the mean of packets of 1,500 octets."""
-    return value(per_seed(data, "rtt", "rtt_mean_s", size=1500), "s")
 
 
 def modes(proxy: str, first: str, second: str) -> Compute:
@@ -55,11 +49,34 @@ def requests(data: Data, proxy: str) -> Numbers:
     return per_seed(data, "main", "mobile.requests_per_connection", proxy=proxy, http="keep-alive")
 
 
+def correlation(gains: Numbers, objects: Any) -> Numbers:
+    """Rank correlation of the pages' mean gains with their objects, jackknifed: a number for each seed (a row).
+
+    Of one seed alone the radio's luck with a page is larger than what the page gains, and hides it. What is left out in
+    turn is a seed (Tukey's pseudo-values); their mean is put back to the correlation over all of them.
+    """
+    seeds, of_all = len(gains), spearman(gains.mean(axis=0), objects)
+    if seeds == 1:
+        return np.array([of_all])
+    without = np.array([spearman(np.delete(gains, n, axis=0).mean(axis=0), objects) for n in range(seeds)])
+    return np.asarray(of_all + (seeds - 1) * (without.mean() - without), dtype=np.float64)
+
+
 def gain_by_objects(data: Data) -> Evidence:
-    """N10: one rank correlation per seed."""
-    gains = by_seed(data, gain(data, "none"))
+    """N10: of the fifteen pages."""
     objects = by_seed(data, rows(data, "main", proxy="none", http="keep-alive")["objects"].to_numpy())
-    return value([spearman(g, o) for g, o in zip(gains, objects, strict=True)], "rank correlation")
+    return value(correlation(by_seed(data, gain(data, "none")), objects[0]), "rank correlation")
+
+
+def many_and_few(data: Data) -> Evidence:
+    """N10: what a page gains, of the third of all 135 with most objects and that with fewest: a pair for each seed."""
+    data.at_default_only()
+    objects = np.array([len(page.objects) for page in page_sets.news().pages])
+    order = np.argsort(objects, kind="stable")
+    third = len(order) // 3
+    kept, piped = (by_seed(data, whole_list(data, "none", http), "list") for http in ("keep-alive", "pipelining"))
+    gained = kept - piped
+    return pair(gained[:, order[-third:]].mean(axis=1), gained[:, order[:third]].mean(axis=1), "s")
 
 
 def slope(x: tuple[float, ...], values: list[Numbers]) -> Numbers:
@@ -87,20 +104,23 @@ def stacks(sweep: str, first: str, second: str, **where: Any) -> Compute:
 
 
 def share_of_pages(first: tuple[str, str], second: tuple[str, str]) -> Compute:
-    """N20: the share of pages whose time is less at the first of two configurations, one number per seed."""
+    """N20: the share of all 135 pages whose time is less at the first of two configurations, one number per seed."""
 
     def compute(data: Data) -> Evidence:
-        found = by_seed(data, main(data, *first)) < by_seed(data, main(data, *second))
-        return value(found.mean(axis=1), "share")
+        ours, others = (by_seed(data, whole_list(data, *way), "list") for way in (first, second))
+        return value((ours < others).mean(axis=1), "share")
 
     return compute
 
 
-def mean_and_median(data: Data) -> Evidence:
-    """N21: do mean and median put the nine configurations into the same order? One number per seed."""
-    all_nine = [by_seed(data, main(data, proxy, http)) for proxy in PROXIES for http in MODES]
-    means, medians = (np.stack([of(x, axis=1) for x in all_nine], axis=1) for of in (np.mean, np.median))
-    return value([spearman(a, b) for a, b in zip(means, medians, strict=True)], "rank correlation")
+def medians(first: tuple[str, str], second: tuple[str, str]) -> Compute:
+    """N21: medians over the pages of two configurations, a pair for each seed."""
+
+    def compute(data: Data) -> Evidence:
+        ours, others = (np.median(by_seed(data, main(data, *way)), axis=1) for way in (first, second))
+        return pair(ours, others, "s")
+
+    return compute
 
 
 def rises(of: Callable[[Data, str, float], Numbers], over: tuple[float, ...], sweep: str) -> Compute:
@@ -177,8 +197,6 @@ def twice(data: Data) -> Evidence:
 
 
 COMPUTE: dict[str, Compute] = {
-    "N01.least": round_trips,
-    "N01.most": round_trips,
     "N02.none": modes("none", "pipelining", "keep-alive"),
     "N02.tcp": modes("TCP", "pipelining", "keep-alive"),
     "N02.http": modes("HTTP", "pipelining", "keep-alive"),
@@ -197,13 +215,18 @@ COMPUTE: dict[str, Compute] = {
     "N09.tcp": modes("TCP", "keep-alive", "no keep-alive"),
     "N09.http": modes("HTTP", "keep-alive", "no keep-alive"),
     "N10.virtual": gain_by_objects,
+    "N10.many": many_and_few,
     "N11.loss": loss_slopes,
     "N11.delay": delay_slopes,
     "N14.stack": stacks("stack", "optimised", "plain", t=20),
     "N14.hsdpa": stacks("hsdpa", "optimised", "no proxy"),
     "N20.keep-alive": share_of_pages(("none", "keep-alive"), ("none", "no keep-alive")),
     "N20.proxy": share_of_pages(("HTTP", "keep-alive"), ("none", "no keep-alive")),
-    "N21.virtual": mean_and_median,
+    "N21.none": medians(("none", "pipelining"), ("none", "keep-alive")),
+    "N21.tcp": medians(("TCP", "pipelining"), ("TCP", "keep-alive")),
+    "N21.http": medians(("HTTP", "pipelining"), ("HTTP", "keep-alive")),
+    "N21.tcp-proxy": medians(("TCP", "keep-alive"), ("none", "keep-alive")),
+    "N21.persistent": medians(("HTTP", "keep-alive"), ("HTTP", "no keep-alive")),
     "N22.delay": rises(at_delay, tuple(sorted(DELAYS)), "delay"),
     "N22.loss": rises(at_loss, LOSSES, "loss"),
     "N23.well": proxies("TCP", "none", "keep-alive"),

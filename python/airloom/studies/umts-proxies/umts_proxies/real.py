@@ -13,9 +13,10 @@ import numpy as np
 from airloom import page_sets
 from airloom.study import Data, Evidence, NotMade, pair, value
 
-from .loads import DELAYS, LOSSES, MODES, PROXIES, Numbers, spearman
-from .measured import Way, measured, of_way, side_by_side, together, varied, visited, whole_lists
-from .observations import Compute, explained, slope
+from .loads import Numbers, spearman
+from .measured import measured, of_way, side_by_side, together, visited, whole_lists
+from .observations import Compute, correlation, explained, slope
+from .ways import DELAYS, LOSSES, MODES, PROXIES, Way, varied
 
 #: Where both the TCP proxy and no proxy were measured, besides T = 20 ms without loss.
 SLOPE_DELAYS = (20, 100, 200, 400)
@@ -42,14 +43,6 @@ def modes(proxy: str, first: str, second: str) -> Compute:
     return order(Way(proxy, first), Way(proxy, second))
 
 
-def round_trips(data: Data) -> Evidence:
-    """N01: the mean of packets of 1,500 octets, one number per seed."""
-    found = measured(data, "pings")
-    if found.is_empty():
-        raise NotMade("no round trips were measured in time")
-    return value(found.sort("seed")["mean_s"].to_numpy(), "s")
-
-
 def gains(data: Data) -> Evidence:
     """N05: what a page gains by pipelining, with Squid and without proxy."""
     ways = [Way(proxy, http) for proxy in ("HTTP", "none") for http in ("keep-alive", "pipelining")]
@@ -58,12 +51,12 @@ def gains(data: Data) -> Evidence:
 
 
 def gain_by_objects(data: Data) -> Evidence:
-    """N10: one rank correlation per seed."""
+    """N10, as in virtual time."""
     kept, piped = whole_lists(data, [Way("none", "keep-alive"), Way("none", "pipelining")])
     pages = page_sets.news().pages
     # In the order of their numbers, as the columns are.
     objects = [len(pages[number - 1].objects) for number in sorted(visited(data))]
-    return value([spearman(gained, objects) for gained in kept - piped], "rank correlation")
+    return value(correlation(kept - piped, objects), "rank correlation")
 
 
 def slopes(vary: str, over: Sequence[float], factor: float, unit: str) -> Compute:
@@ -109,13 +102,6 @@ def nine(data: Data) -> dict[tuple[str, str], Numbers]:
     return {(way.proxy, way.http): of for way, of in zip(ways, whole_lists(data, ways), strict=True)}
 
 
-def mean_and_median(data: Data) -> Evidence:
-    """N21: do mean and median put the nine configurations into the same order? One number per seed."""
-    found = list(nine(data).values())
-    means, medians = (np.stack([of(x, axis=1) for x in found], axis=1) for of in (np.mean, np.median))
-    return value([spearman(a, b) for a, b in zip(means, medians, strict=True)], "rank correlation")
-
-
 def rises(vary: str, over: Sequence[float]) -> Compute:
     """N22: rank correlation of the mean page time without proxy with what is varied, one number per seed."""
 
@@ -135,8 +121,6 @@ def configuration(data: Data) -> Evidence:
 
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "N01.real-least": round_trips,
-    "N01.real-most": round_trips,
     "N02.real-none": modes("none", "pipelining", "keep-alive"),
     "N02.real-tcp": modes("TCP", "pipelining", "keep-alive"),
     "N02.real-http": modes("HTTP", "pipelining", "keep-alive"),
@@ -161,7 +145,6 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "N18.rule": proxies("TCP, RFC 896", "none", "keep-alive"),
     "N20.real-keep-alive": share_of_pages(Way("none"), Way("none", "no keep-alive")),
     "N20.real-proxy": share_of_pages(Way("HTTP"), Way("none", "no keep-alive")),
-    "N21.real": mean_and_median,
     "N22.real-delay": rises("t", sorted(DELAYS)),
     "N22.real-loss": rises("loss", LOSSES),
     "N23.real-well": proxies("TCP", "none", "keep-alive"),

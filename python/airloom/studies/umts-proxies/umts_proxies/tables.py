@@ -9,8 +9,10 @@ import numpy as np
 from airloom.analysis import mean_interval
 from airloom.study import Data, StudyTable
 
-from .loads import DELAYS, H2_PROXIES, LOSSES, MODES, PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
+from .loads import H2_PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
+from .loads import whole_list as of_whole_list
 from .observations import explained
+from .ways import DELAYS, LOSSES, MODES, PROXIES
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -122,7 +124,7 @@ def whole_list(data: Data) -> Table:
     """All 135 pages."""
     found = []
     for proxy in PROXIES:
-        of = [times(data, "list", proxy=proxy, http=http) for http in MODES]
+        of = [of_whole_list(data, proxy, http) for http in MODES]
         found.append([proxy, *(f"{x.mean():.2f} / {np.median(x):.2f}" for x in of)])
     return ["proxy", *(f"{h}: mean / median (s)" for h in MODES)], found
 
