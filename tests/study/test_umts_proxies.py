@@ -286,7 +286,7 @@ def test_what_was_measured_in_time_is_not_measured_again(monkeypatch: pytest.Mon
     measured: list[tuple[str, ...]] = []
 
     def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        job = tuple(words[2:])
+        job = tuple(words[words.index(str(STUDY / "measure_surf.py")) + 1 :])
         measured.append(job)
         return subprocess.CompletedProcess(words, 0, json.dumps(made_up(job)))
 

@@ -27,11 +27,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from airloom import interpreter
+from airloom.study.execute import can_emulate
+from airloom.study.programs import DEPTHS
+
+# Nothing beside this file is found by itself: it is started so that nothing is imported by chance.
+sys.path.insert(0, str(Path(__file__).parent))
 from umts_proxies import laboratories
 from umts_proxies.ways import FEW_WAYS, PROXIES, WAYS, Way
-
-from airloom.study.execute import can_emulate
-from airloom.study.plan import DEPTHS
 
 SEEDS = (1, 2, 3)
 #: Round trips are measured with packets of these sizes, this often (quick: this often).
@@ -80,7 +83,7 @@ def apart(job: Job, keep: Path | None) -> dict[str, Any]:
     if kept and kept.is_file():
         found: dict[str, Any] = json.loads(kept.read_text())
         return found
-    words = [sys.executable, __file__, *job]
+    words = interpreter.python(__file__, *job)
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, timeout=laboratories.LIMIT_S + 300)
     found = json.loads(done.stdout)
     if kept and found["valid"]:

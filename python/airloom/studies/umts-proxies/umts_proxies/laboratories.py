@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import tempfile
 import tomllib
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import airloom
-from airloom import page_sets
+from airloom import interpreter, page_sets
 from airloom.page_load.measure import load_page, wait_for
 from airloom.page_load.squid import squid_config
 from airloom.page_load.ways import program
@@ -97,7 +96,7 @@ def surf(way: Way, seed: int, visit: Sequence[int] | None = None) -> dict[str, A
                 wait_for(laboratory, server, "80")
             for n in range({"none": 0, "TCP": len(pages.servers), "HTTP": 1}[way.kind]):
                 wait_for(laboratory, "gateway", str(PORT + n))
-            words = [sys.executable, "-m", "airloom", "browse", "--json", "--timeout", str(LIMIT_S)]
+            words = interpreter.airloom("browse", "--json", "--timeout", str(LIMIT_S))
             words += _settings(way, pages, visit, folder)
             done = laboratory.run(words, capture_output=True, text=True, timeout=LIMIT_S + 60)
             found = json.loads(done.stdout)
@@ -131,7 +130,7 @@ def _gateway(way: Way, servers: list[str], folder: Path) -> list[str]:
     """The command of a proxy."""
     if way.kind == "TCP":
         ports = [f"{PORT + n}={name}:80" for n, name in enumerate(servers)]
-        return [sys.executable, str(STUDY / "forwarder.py"), *FORWARDERS[way.proxy], *ports]
+        return interpreter.python(str(STUDY / "forwarder.py"), *FORWARDERS[way.proxy], *ports)
     (folder / "squid.conf").write_text(squid_config(str(PORT), *_SQUID, *SQUIDS[way.proxy]))
     # It shares memory under names of its own choice: here that memory is nobody else's.
     start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {folder}/squid.conf"
