@@ -39,6 +39,11 @@ def proxies(first: str, second: str, http: str) -> Compute:
     return lambda data: pair(main(data, first, http), main(data, second, http), "s")
 
 
+def not_supported(data: Data) -> Evidence:
+    """N08: an HTTP proxy that requests are not pipelined to at all, against no proxy with pipelining."""
+    return pair(main(data, "HTTP", "keep-alive"), main(data, "none", "pipelining"), "s")
+
+
 def gain(data: Data, proxy: str) -> Numbers:
     """What a page gains by pipelining."""
     return main(data, proxy, "keep-alive") - main(data, proxy, "pipelining")
@@ -211,6 +216,7 @@ COMPUTE: dict[str, Compute] = {
     "N06.loss": against_direct_at_loss(0.05),
     "N07.virtual": proxies("HTTP", "none", "keep-alive"),
     "N08.virtual": proxies("HTTP", "none", "pipelining"),
+    "N08.unsupported": not_supported,
     "N09.none": modes("none", "keep-alive", "no keep-alive"),
     "N09.tcp": modes("TCP", "keep-alive", "no keep-alive"),
     "N09.http": modes("HTTP", "keep-alive", "no keep-alive"),

@@ -135,6 +135,7 @@ COMPUTE: dict[str, Callable[[Data], Evidence]] = {
     "N06.real-loss": proxies("TCP", "none", loss=0.05),
     "N07.real": proxies("HTTP", "none", "keep-alive"),
     "N08.real": proxies("HTTP", "none", "pipelining"),
+    "N08.real-unsupported": order(Way("HTTP"), Way("none", "pipelining")),
     "N09.real-none": modes("none", "keep-alive", "no keep-alive"),
     "N09.real-tcp": modes("TCP", "keep-alive", "no keep-alive"),
     "N09.real-http": modes("HTTP", "keep-alive", "no keep-alive"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from airloom.analysis import mean_interval
 from airloom.study import Data, StudyTable
+from airloom.study.drawing import interval
 
 from .loads import H2_PROXIES, at_delay, at_loss, by_seed, main, per_seed, times
 from .loads import whole_list as of_whole_list
@@ -95,10 +96,23 @@ def connection_shares(data: Data) -> Table:
 
 
 def squid_variants(data: Data) -> Table:
-    """N05, N25: the HTTP proxy with other settings."""
-    names = ("one at a time", "four at a time", "no cache")
-    found = [[p, *(f"{times(data, 'squid', proxy=p, http=h).mean():.2f}" for h in MODES)] for p in names]
+    """N05, N08, N25: the HTTP proxy with other settings."""
+    names = ("one at a time", "four at a time", "no cache", "transparent")
+    found = [[p, *(interval(_by_seed(data, "squid", proxy=p, http=h)) for h in MODES)] for p in names]
     return ["HTTP proxy", *(f"{h} (s)" for h in MODES)], found
+
+
+def squid_over_delay(data: Data) -> Table:
+    """N08: with pipelining, by what the HTTP proxy does with it."""
+    at = (20, 100, 200, 400)
+    names = ("none", "one at a time", "four at a time")
+    found = [[p, *(interval(_by_seed(data, "squid-delay", proxy=p, t=t)) for t in at)] for p in names]
+    return ["HTTP proxy", *(f"T = {t} ms (s)" for t in at)], found
+
+
+def _by_seed(data: Data, sweep: str, **where: Any) -> Any:
+    """Mean page times, one for each seed."""
+    return by_seed(data, times(data, sweep, **where), sweep).mean(axis=1)
 
 
 def http2(data: Data) -> Table:
@@ -135,7 +149,17 @@ TABLES = {
     "nagle": StudyTable("One object through a TCP proxy less the same without, ms (N03)", nagle_map),
     "spread": StudyTable("What explains the spread (N24)", shares),
     "connections": StudyTable("Connections of the browser (N24)", connection_shares),
-    "squid": StudyTable("The HTTP proxy with other settings (N05, N25)", squid_variants),
+    "squid": StudyTable(
+        "The HTTP proxy with other settings (N05, N08, N25)",
+        squid_variants,
+        "How many pipelined requests of a connection it works on at a time; with no cache; and transparent, where each"
+        " server has connections of its own.",
+    ),
+    "squid-delay": StudyTable(
+        "Pipelining through the HTTP proxy over T (N08)",
+        squid_over_delay,
+        "A page without proxy, and through one that works on one or four of a connection's requests at a time.",
+    ),
     "http2": StudyTable("HTTP/2 in place of pipelining", http2),
     "optimised": StudyTable("An optimised stack towards the radio (N14)", optimised),
     "pages": StudyTable("All 135 pages", whole_list),
