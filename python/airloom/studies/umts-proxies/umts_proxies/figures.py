@@ -91,6 +91,7 @@ def per_page(proxy: str, http: str) -> Callable[[Data], Figure]:
     def draw(data: Data) -> Figure:
         figure, axes = canvas(height=3.0)
         found = page_times(data, proxy, http)
+        axes.set_axisbelow(True)
         axes.bar(np.arange(len(found)) + 1, found, 0.6, color="0.3")
         axes.axhline(found.mean(), linewidth=0.8, linestyle="--", color="black", label=f"mean {found.mean():.1f} s")
         axes.set_ylim(0, 1.05 * max(page_times(data, *way).max() for way in BY_PAGE))
