@@ -65,14 +65,14 @@ def fig_1(data: Data) -> Figure:
         ("application: WAE (WML)", by_wap["content"], True),
         ("session: WSP", by_wap["WSP"], True),
         ("transaction: WTP", by_wap["WTP"], True),
-        ("security: WTLS (a model of its cost: U37)", None, False),
+        ("security: WTLS", None, False),
         ("datagram: WDP (UDP over IP)", by_wap["UDP"] + by_wap["IP"], True),
     ]
     right = [
         ("HTML, XHTML, pictures", by_http["content"], True),
         ("HTTP", by_http["HTTP"], True),
         ("", None, None),
-        ("TLS (a model of its sizes and round trips: U37)", None, False),
+        ("TLS", None, False),
         ("TCP over IP", by_http["TCP"] + by_http["IP"], True),
     ]
     for x, stack in ((0.2, left), (5.4, right)):
@@ -196,7 +196,7 @@ BEFORE = {
         "Fig. 1. WAP protocol overview and its comparison to the Internet protocol",
         fig_1,
         "The layers as they run here. The octets are those of the one datagram that brings 1 kB, read from the "
-        "captures behind Fig. 5; WSP's and HTTP's are the headers. Dashed: not part of the runs of section 5.",
+        "captures behind Fig. 5; WSP's and HTTP's are the headers. Dashed: not part of these runs.",
     ),
     "fig-2": StudyFigure(
         "Fig. 2. The WAP 1.1 test-bed system",
