@@ -46,6 +46,7 @@ def objects_figure(data: Data) -> Figure:
         for n, (name, sweep, where) in enumerate((*_AT_ALL_RATES, *_AT_THREE[:2])):
             rates = THREE if sweep == "concurrency" else ERRORS
             means(axes, rates, [delay(data, what, sweep, bler=rate, **where) for rate in rates], n, name)
+        axes.set_xticks((0, 0.05, 0.1, 0.15, 0.2))
         axes.set_xlabel("error rate (share of RLC blocks)")
         axes.set_ylabel(f"{what[0]} there after (s)")
         axes.set_ylim(bottom=0)

@@ -22,10 +22,10 @@ LOW = tuple(e for e in ERRORS if e <= 0.05)
 Line = tuple[str, Callable[[float], Numbers]]
 
 
-def _against_errors(axes: Axes, what: str) -> None:
+def _against_errors(axes: Axes, what: str, legend: str = "best") -> None:
     axes.set_xlabel("error rate (share of RLC blocks)")
     axes.set_ylabel(what)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc=legend)
 
 
 def response_time(lines: Sequence[Line], rates: Sequence[float]) -> Figure:
@@ -90,7 +90,7 @@ def gap_figure(data: Data) -> Figure:
     hollow(axes, 0.001, 0.4, 2, "paper, 3 streams: less than 0.4 s", marker="v", markersize=9)
     hollow(axes, 0.14, 5, 2, "paper, 3 streams: more than 5 s", marker="^", markersize=9)
     axes.axhline(0, linewidth=0.6, color="black")
-    _against_errors(axes, "response time of TCP less that of SCTP (s)")
+    _against_errors(axes, "response time of TCP less that of SCTP (s)", "center")
     return figure
 
 
@@ -127,7 +127,10 @@ def load_figure(data: Data) -> Figure:
 
 #: What stands below every figure whose points were pictures.
 _LOST = "The paper's own points are lost with its figures."
-_ONE_MOBILE = "One mobile. Means over pages, the same for both protocols, with 95 % intervals."
+_ONE_MOBILE = (
+    "One mobile. Means over pages with 95 % intervals. Both protocols load the same pages, so that their difference is "
+    "known better than either: see the figure of the gap."
+)
 _BLOCKS = (
     "New downlink RLC blocks of one of four mobiles that load a page each at the same time, at an error rate of 0.05, "
     "counted from 0; one run, with the same pages and radio, and the same axes, in Figs. 8 and 9. " + _LOST
@@ -161,7 +164,7 @@ FIGURES: dict[str, StudyFigure] = {
     "fig-5": StudyFigure(
         "Fig. 5. Response Time vs error rate in case of HTTP 1.0 over TCP/SCTP (three streams) over RLC/MAC",
         one_mobile(3),
-        f"{_ONE_MOBILE} {_LOST} The two distances that its text gives are beside ours in the figure of the gap.",
+        f"{_ONE_MOBILE} {_LOST} The two distances that its text gives are in that figure.",
     ),
     "fig-6": StudyFigure(
         "Fig. 6. Response Time vs error rate in case of HTTP 1.0 over TCP/SCTP (three streams)",
