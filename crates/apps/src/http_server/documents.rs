@@ -14,6 +14,8 @@ pub(super) enum Kind {
     Wml,
     /// A web page.
     Html,
+    /// A page of XHTML Mobile Profile with the words of the deck of the same size: only what stands around them differs.
+    Xhtml,
 }
 
 /// The largest document that is made: each is written out as a whole.
@@ -23,6 +25,11 @@ const WML_HEAD: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE wml PUBLIC \"-//WAPFO
                         \"http://www.wapforum.org/DTD/wml_1.1.xml\">\n<wml>\n<card id=\"first\" title=\"airloom\">\n\
                         <p mode=\"wrap\">\n";
 const WML_TAIL: &str = "\n</p>\n</card>\n</wml>\n";
+const XHTML_HEAD: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE html PUBLIC \"-//WAPFORUM//DTD XHTML Mobile 1.0//EN\" \
+                          \"http://www.wapforum.org/DTD/xhtml-mobile10.dtd\">\n\
+                          <html xmlns=\"http://www.w3.org/1999/xhtml\">\n\
+                          <head><title>airloom</title></head>\n<body>\n<p>\n";
+const XHTML_TAIL: &str = "\n</p>\n</body>\n</html>\n";
 const HTML_HEAD: &str =
     "<!doctype html>\n<html>\n<head><title>airloom</title></head>\n<body>\n<h1>airloom</h1>\n";
 const HTML_TAIL: &str = "\n</body>\n</html>\n";
@@ -30,11 +37,16 @@ const HTML_TAIL: &str = "\n</body>\n</html>\n";
 /// Characters of a line.
 const LINE: usize = 60;
 
-/// The document at `path` with exactly `size` octets; none if that is less than its frame, or more than is made.
+/// The document at `path` with exactly `size` octets (of XHTML: as that deck, in its own frame); none if that is less than its frame, or more than is made.
 pub(super) fn make(kind: Kind, path: &str, size: u64) -> Option<Vec<u8>> {
     let (head, tail) = match kind {
         Kind::Wml => (WML_HEAD, WML_TAIL),
         Kind::Html => (HTML_HEAD, HTML_TAIL),
+        Kind::Xhtml => {
+            let deck = make(Kind::Wml, &path.replace(".xhtml", ".wml"), size)?;
+            let text = &deck[WML_HEAD.len()..deck.len() - WML_TAIL.len()];
+            return Some([XHTML_HEAD.as_bytes(), text, XHTML_TAIL.as_bytes()].concat());
+        }
     };
     let size = usize::try_from(size).ok().filter(|_| size <= MOST)?;
     let end = size.checked_sub(tail.len()).filter(|end| *end >= head.len())?;
@@ -45,8 +57,8 @@ pub(super) fn make(kind: Kind, path: &str, size: u64) -> Option<Vec<u8>> {
     for number in 0.. {
         block.clear();
         match kind {
-            Kind::Wml => words.line(&mut block, "<br/>\n"),
             Kind::Html => words.block(&mut block, number),
+            _ => words.line(&mut block, "<br/>\n"),
         }
         if document.len() + block.len() > end {
             break;
@@ -136,6 +148,18 @@ mod tests {
             assert_eq!(make(kind, "/x", MOST + 1), None);
             assert_eq!(make(kind, "/x", u64::MAX), None);
         }
+    }
+
+    #[test]
+    fn a_page_of_xhtml_has_the_text_of_the_deck_in_another_frame() {
+        for size in [300, 1_400, 10_000, 100_000] {
+            let deck = make(Kind::Wml, "/x.wml", size).unwrap();
+            let page = make(Kind::Xhtml, "/x.xhtml", size).unwrap();
+            let text = &deck[WML_HEAD.len()..deck.len() - WML_TAIL.len()];
+            assert!(page.windows(text.len()).any(|part| part == text));
+            assert_eq!(page.len() as i64 - deck.len() as i64, 39);
+        }
+        assert_eq!(make(Kind::Xhtml, "/x.xhtml", 20), None);
     }
 
     #[test]

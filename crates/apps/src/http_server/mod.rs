@@ -79,7 +79,8 @@ pub enum Coding {
 }
 
 /// Serves made-up objects over HTTP/1.0, 1.1 and 2: `/<size>` (such as `/200kB`) gives that many octets, and so do the
-/// paths of a table; `/<size>.wml` is a deck and `/<size>.html` a page of that size.
+/// paths of a table; `/<size>.wml` is a deck and `/<size>.html` a page of that size, `/<size>.xhtml` the text of that deck as a
+/// page of XHTML Mobile Profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {

@@ -51,7 +51,7 @@ pub(super) fn find(config: &Config, path: &[u8]) -> Option<(Object, &'static str
 
 /// `10kB.wml` -> `10kB`: endings that say what kind of document is wanted.
 fn without_ending(text: &str) -> &str {
-    [".wml", ".html"].into_iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
+    [".wml", ".xhtml", ".html"].into_iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
 }
 
 /// Of what is written out as a document, if there is room for one.
@@ -59,6 +59,7 @@ fn kind(media: &str) -> Option<Kind> {
     match media {
         "text/vnd.wap.wml" => Some(Kind::Wml),
         "text/html" => Some(Kind::Html),
+        XHTML => Some(Kind::Xhtml),
         _ => None,
     }
 }
@@ -72,9 +73,13 @@ fn size(text: &str) -> Option<u64> {
     number.or_else(|| text.parse::<Octets>().ok().map(|n| n.0)).filter(|size| *size <= MOST)
 }
 
+/// The type of XHTML Mobile Profile (WAP-277).
+const XHTML: &str = "application/vnd.wap.xhtml+xml";
+
 fn media_type(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("html" | "htm") => "text/html",
+        Some("xhtml") => XHTML,
         Some("wml") => "text/vnd.wap.wml",
         Some("css") => "text/css",
         Some("js") => "text/javascript",
@@ -92,7 +97,7 @@ fn index(config: &Config) -> Bytes {
     let mut page = String::from(
         "<!doctype html>\n<title>airloom</title>\n<p>/&lt;size&gt; gives that many octets, for example \
          <a href=\"/200kB\">/200kB</a> or <a href=\"/10240\">/10240</a>; /&lt;size&gt;.html gives a page \
-         (<a href=\"/5kB.html\">/5kB.html</a>), /&lt;size&gt;.wml a deck.\n",
+         (<a href=\"/5kB.html\">/5kB.html</a>), /&lt;size&gt;.wml a deck, /&lt;size&gt;.xhtml the same text as XHTML.\n",
     );
     for (path, size) in config.objects.iter().take(LISTED) {
         let path: String = path

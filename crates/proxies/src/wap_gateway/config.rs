@@ -8,6 +8,8 @@ use airloom_transports::wtp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::content::Treatment;
+
 /// What the gateway's own work takes, of one reply after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -16,6 +18,10 @@ pub struct Processing {
     pub fixed: Duration,
     /// Of every octet of the origin's body, after its content coding was taken off.
     pub per_octet: Duration,
+    /// Besides, of every document that is compiled or converted; what is handed on as it came does not take it.
+    pub encoding: Duration,
+    /// Besides, of every octet of such a document, as the origin sent it.
+    pub encoding_per_octet: Duration,
 }
 
 /// A WAP gateway: WSP on the side of the clients, HTTP on the side of the origins, decks compiled and web pages
@@ -72,6 +78,8 @@ pub struct Config {
     pub cache: Option<Octets>,
     /// Web pages become decks for clients that do not take them as they are.
     pub convert_html: bool,
+    /// Text that occurs again in a deck stands in the string table once (WAP-192, 5.7); otherwise all of it is written in place.
+    pub string_table: bool,
     /// Errors become decks for people, with the status 200, as phones were seen to show nothing else.
     pub smart_errors: bool,
     /// How long a reply takes to be made.
@@ -110,6 +118,7 @@ impl Default for Config {
             cookies: true,
             cache: None,
             convert_html: true,
+            string_table: true,
             smart_errors: false,
             processing: Processing::default(),
             session_wait: Duration::from_secs(60),
@@ -175,7 +184,12 @@ impl Config {
     }
 
     /// How long a reply to `octets` of an origin takes to be made.
-    pub(super) fn processing(&self, octets: u64) -> Duration {
-        self.processing.fixed + self.processing.per_octet * octets
+    pub(super) fn processing(&self, octets: u64, treatment: Treatment) -> Duration {
+        let Processing { fixed, per_octet, encoding, encoding_per_octet } = self.processing;
+        let handling = fixed + per_octet * octets;
+        match treatment {
+            Treatment::Compiled | Treatment::Converted => handling + encoding + encoding_per_octet * octets,
+            Treatment::None | Treatment::PassedThrough => handling,
+        }
     }
 }

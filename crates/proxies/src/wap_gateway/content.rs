@@ -68,6 +68,8 @@ pub(super) struct Maker<'a> {
     pub(super) page: u64,
     /// Web pages may become decks.
     pub(super) converts_html: bool,
+    /// How decks are written.
+    pub(super) options: Options,
     /// The origin forbids to change it (`no-transform`).
     pub(super) verbatim: bool,
     /// What is not understood is an error, even for clients that would take the text.
@@ -106,7 +108,7 @@ impl Maker<'_> {
                     self.deck(Document { charset, ..parsed.document }, Treatment::Compiled)
                 }
                 Ok(parsed) => {
-                    let octets = encode(&parsed.document)?;
+                    let octets = encode(&parsed.document, self.options)?;
                     self.fitting(compiled, octets, Treatment::Compiled)
                 }
                 // As Kannel: a client that takes the text gets it, and may understand more of it.
@@ -149,20 +151,21 @@ impl Maker<'_> {
 
     /// A deck, in parts if it does not fit.
     fn deck(&self, deck: Document, treatment: Treatment) -> Result<Made, Refusal> {
-        let whole = encode(&deck)?;
+        let whole = encode(&deck, self.options)?;
         if whole.len() <= self.most {
             return self.fitting(WMLC, whole, treatment);
         }
         let address = |n| decks::address(self.url, (self.page, n));
         let parts = split::split(&deck, self.most, &address).map_err(|_| Refusal::TooLarge)?;
-        let parts: Vec<Bytes> = parts.iter().map(encode).collect::<Result<_, _>>()?;
+        let parts: Vec<Bytes> =
+            parts.iter().map(|part| encode(part, self.options)).collect::<Result<_, _>>()?;
         let body = parts.first().cloned().ok_or(Refusal::TooLarge)?;
         Ok(Made { content_type: WMLC.to_owned(), body, treatment, parts })
     }
 }
 
-fn encode(document: &Document) -> Result<Bytes, Refusal> {
-    let octets = markup::encode(document, Options::default());
+fn encode(document: &Document, options: Options) -> Result<Bytes, Refusal> {
+    let octets = markup::encode(document, options);
     octets.map(Bytes::from).map_err(|why| Refusal::NotUnderstood(why.to_string()))
 }
 
@@ -172,7 +175,7 @@ pub(super) fn error_deck(title: &str, text: &str) -> Bytes {
     let card = Element::new("card").with("title", title).child(Element::new("p").text(text));
     let root = Element::new("wml").child(card);
     let deck = Document::new(Version::V1_1, WML_1_1.document_type().number, root);
-    encode(&deck).unwrap_or_default()
+    encode(&deck, Options::default()).unwrap_or_default()
 }
 
 /// The type that text of this type has when it is compiled.
@@ -210,6 +213,7 @@ mod tests {
             url: &url,
             page: 1,
             converts_html: true,
+            options: Options::default(),
             verbatim: false,
             strict: false,
         };

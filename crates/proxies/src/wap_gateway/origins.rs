@@ -2,6 +2,7 @@
 
 use airloom_base::Instant;
 use airloom_content::http::message::{Fields, Method};
+use airloom_content::wbxml::Options;
 use bytes::Bytes;
 
 use super::body::{BodyError, Incoming};
@@ -200,6 +201,7 @@ impl Gateway {
             url: &request.url,
             page: id.0,
             converts_html: self.config.convert_html,
+            options: Options { string_table: self.config.string_table },
             verbatim: fields.list_has("cache-control", "no-transform"),
             strict: self.config.smart_errors,
         };

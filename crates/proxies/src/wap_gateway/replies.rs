@@ -44,7 +44,7 @@ impl Gateway {
     pub(super) fn ready(&mut self, now: Instant, id: FetchId, reply: Reply) {
         self.set_held(id, reply.body.len());
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
-        let work = self.config.processing(exchange.origin_octets);
+        let work = self.config.processing(exchange.origin_octets, exchange.treatment);
         exchange.stage = Stage::Ready(reply);
         if work.is_zero() {
             return self.deliver(now, id);

@@ -126,7 +126,8 @@ fn errors_become_decks_if_that_is_wanted() {
 
 #[test]
 fn the_gateways_own_time_is_spent_on_one_reply_after_the_other() {
-    let processing = Processing { fixed: Duration::from_millis(500), per_octet: Duration::from_millis(1) };
+    let (fixed, per_octet) = (Duration::from_millis(500), Duration::from_millis(1));
+    let processing = Processing { fixed, per_octet, ..Processing::default() };
     let mut pair = Pair::open(Config { processing, ..Config::default() }, |_| {
         answer(200, &[("Content-Type", "text/plain")], vec![b'x'; 100])
     });
@@ -137,6 +138,45 @@ fn the_gateways_own_time_is_spent_on_one_reply_after_the_other() {
         pair.now.since(began).as_millis()
     });
     assert_eq!(times, [700, 1300]);
+}
+
+#[test]
+fn a_document_takes_its_time_to_be_encoded_and_what_passes_as_it_is_takes_none() {
+    const DECK: &str = "<wml><card><p>Hello again, hello again</p></card></wml>";
+    let (encoding, encoding_per_octet) = (Duration::from_millis(130), Duration::from_millis(1));
+    let processing = Processing { encoding, encoding_per_octet, ..Processing::default() };
+    let took = |content_type: &'static str, body: &'static str, accept: &str| {
+        let mut pair = Pair::new(Config { processing, ..Config::default() }, move |_| {
+            answer(200, &[("Content-Type", content_type)], body)
+        });
+        pair.connect(0, &[("Accept", accept)]);
+        let began = pair.now;
+        pair.get("http://origin/");
+        pair.now.since(began).as_millis()
+    };
+    let plain = took("text/plain", DECK, "*/*");
+    let encoded = plain + 130 + u64::try_from(DECK.len()).unwrap();
+    assert_eq!(took(WML, DECK, "*/*"), encoded);
+    assert_eq!(took("text/html", DECK, "*/*"), encoded);
+    // A client that takes the text gets the text.
+    assert_eq!(took(WML, DECK, WML), plain);
+}
+
+#[test]
+fn without_a_string_table_all_text_of_a_deck_stands_in_place() {
+    let deck = format!("<wml><card><p>{}</p></card></wml>", "a line of some words<br/>".repeat(50));
+    let octets = |string_table: bool| {
+        let body = deck.clone().into_bytes();
+        let mut pair = Pair::open(Config { string_table, ..Config::default() }, move |_| {
+            answer(200, &[("Content-Type", WML)], body.clone())
+        });
+        let reply = pair.get("http://origin/");
+        assert!(reply.deck().contains("a line of some words"));
+        reply.body.len()
+    };
+    // Each line: inline string, terminator, BR; and once in the table against a reference of two octets.
+    assert!(octets(false) >= 50 * (20 + 3));
+    assert!(octets(true) < 300);
 }
 
 #[test]
