@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ LOW = tuple(e for e in ERRORS if e <= 0.05)
 Line = tuple[str, Callable[[float], Numbers]]
 
 
-def _against_errors(axes: Axes, what: str, legend: str = "best") -> None:
+def _against_errors(axes: Axes, what: str, legend: Literal["best", "center"] = "best") -> None:
     axes.set_xlabel("error rate (share of RLC blocks)")
     axes.set_ylabel(what)
     axes.legend(fontsize=8, loc=legend)
