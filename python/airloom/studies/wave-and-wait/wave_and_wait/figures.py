@@ -149,8 +149,8 @@ FIGURES = {
     "lengths": StudyFigure(
         "The same from each beginning: what explains Table 1",
         lengths,
-        "33 % dropped. TCP's times on a logarithmic scale: its timer locks to some lengths. Ours; the paper has no such "
-        "figure.",
+        "33 % dropped. TCP's times on a logarithmic scale: its timer locks to some lengths. Ours; the paper has no "
+        "such figure.",
     ),
     "around": StudyFigure(
         "Around one on-phase, 33 % dropped",
