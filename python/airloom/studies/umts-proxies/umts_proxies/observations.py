@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airloom import page_sets
 from airloom.study import Data, Evidence, NotSwept, pair, value
@@ -67,20 +68,22 @@ def correlation(gains: Numbers, objects: Any) -> Numbers:
     return np.asarray(of_all + (seeds - 1) * (without.mean() - without), dtype=np.float64)
 
 
+def list_gains(data: Data) -> tuple[Numbers, NDArray[np.int64]]:
+    """What each of the 135 pages gains by pipelining without proxy, a row for each seed; and its objects."""
+    kept, piped = (by_seed(data, whole_list(data, "none", http), "list") for http in ("keep-alive", "pipelining"))
+    return kept - piped, np.array([len(page.objects) for page in page_sets.news().pages])
+
+
 def gain_by_objects(data: Data) -> Evidence:
-    """N10: of the fifteen pages."""
-    objects = by_seed(data, rows(data, "main", proxy="none", http="keep-alive")["objects"].to_numpy())
-    return value(correlation(by_seed(data, gain(data, "none")), objects[0]), "rank correlation")
+    """N10."""
+    return value(correlation(*list_gains(data)), "rank correlation")
 
 
 def many_and_few(data: Data) -> Evidence:
     """N10: what a page gains, of the third of all 135 with most objects and that with fewest: a pair for each seed."""
-    data.at_default_only()
-    objects = np.array([len(page.objects) for page in page_sets.news().pages])
+    gained, objects = list_gains(data)
     order = np.argsort(objects, kind="stable")
     third = len(order) // 3
-    kept, piped = (by_seed(data, whole_list(data, "none", http), "list") for http in ("keep-alive", "pipelining"))
-    gained = kept - piped
     return pair(gained[:, order[-third:]].mean(axis=1), gained[:, order[:third]].mean(axis=1), "s")
 
 
