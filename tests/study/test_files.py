@@ -90,8 +90,7 @@ ENTRY: dict[str, Any] = {
         ({"why": None}, "no 'why'"),
         ({"levels": ["two"]}, "a level is"),
         ({"levels": [{"label": "one"}]}, "there twice"),
-        ({"fitted_to": ["X1"]}, "a calibration, and nothing else"),
-        ({"role": "calibration"}, "a calibration, and nothing else"),
+        ({"role": "calibration"}, "a calibration names the claims"),
         ({"colour": 1}, "unknown key"),
     ],
 )

@@ -48,7 +48,7 @@ class Assumption(NamedTuple):
     role: str
     source: str
     why: str
-    #: The claims that a calibration was fitted to.
+    #: The claims that a calibration, or a default chosen with them in view, was fitted to.
     fitted_to: tuple[str, ...]
     #: Which commit brought the default in.
     introduced: str
@@ -125,8 +125,8 @@ def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
     if source not in SOURCES:
         raise UsageError(f"{where}: source {source!r}; valid: {', '.join(SOURCES)}")
     fitted = tuple(entry.get("fitted_to", ()))
-    if bool(fitted) != (role == "calibration"):
-        raise UsageError(f"{where}: a calibration, and nothing else, names the claims in `fitted_to`")
+    if role == "calibration" and not fitted:
+        raise UsageError(f"{where}: a calibration names the claims that it was fitted to, in `fitted_to`")
     levels = []
     for level in entry.get("levels", []):
         if not isinstance(level, Mapping) or set(level) - {"label", "set", "only"} or "label" not in level:
