@@ -78,6 +78,15 @@ def test_people_walk_through_the_room_of_table_1() -> None:
     assert {**room, "title": "", "run": {}} == {**crossed, "title": "", "run": {}}
 
 
+def test_rate_of_several_runs_is_their_octets_over_the_sum_of_their_times() -> None:
+    times = np.array([27.0, 41.0, 55.0])
+    samples = transfers.rate_of_all(times)
+    assert samples.mean() == pytest.approx(3 * 8000 / times.sum())
+    # A second more of the first run: what its sample loses, over the number of runs, is what the whole loses.
+    longer = transfers.rate_of_all(times + np.array([0.001, 0.0, 0.0])).mean() - samples.mean()
+    assert longer == pytest.approx(-samples.mean() * 0.001 / times.sum(), rel=1e-3)
+
+
 @pytest.mark.parametrize("way", ["get", "put"])
 def test_rates_of_table_1_are_the_size_over_its_times(way: str) -> None:
     # 8,000 kbit over the printed time; the printed rates differ in the last places, get at 10 m by 5 %.

@@ -17,13 +17,13 @@ LENGTHS = (50, 100, 200, 300, 370, 500, 700, 1000, 1500)
 ROUND_TRIP_MS = 150
 
 
-def _more(data: Data, column: str, length: int) -> Numbers:
+def _more(data: Data, column: str, length: int, sweep: str = "bursts") -> Numbers:
     """Is it more than in the run without a burst? One number for each run: seeds, and beginnings of the burst.
 
     With a timeout of 300 ms some transfers send their first segment again whatever follows.
     """
     with_it, without = (
-        data.table("bursts", "runs", length=n).sort("seed", "begin")[column].to_numpy() for n in (length, 0)
+        data.table(sweep, "runs", length=n).sort("seed", "begin")[column].to_numpy() for n in (length, 0)
     )
     return np.asarray(with_it > without, dtype=np.float64)
 
@@ -33,9 +33,9 @@ def seen(data: Data, length: int) -> Numbers:
     return _more(data, "resent", length)
 
 
-def expired(data: Data, length: int) -> Numbers:
+def expired(data: Data, length: int, sweep: str = "bursts") -> Numbers:
     """Did its timer expire because of it?"""
-    return _more(data, "rto_count", length)
+    return _more(data, "rto_count", length, sweep)
 
 
 def over(lengths: tuple[int, ...]) -> Callable[[Data], Evidence]:
@@ -76,7 +76,7 @@ def round_trip(data: Data) -> Evidence:
 
 
 COMPUTE: dict[str, Callable[[Data], Evidence]] = {
-    "K04.burst": lambda data: value(expired(data, 370), ""),
+    "K04.burst": lambda data: value(expired(data, 370, "burst"), ""),
     "K28.short": over((50, 100)),
     "K28.long": over((700, 1000, 1500)),
     "K28.half": half,

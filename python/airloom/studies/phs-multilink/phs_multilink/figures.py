@@ -14,7 +14,7 @@ from .configuration import configuration
 from .monitor import Sequence, burst, frames, sequence
 from .outdoor import NEEDED, runs
 from .release import PAPER_STATIC
-from .transfers import CIRCUITS, static
+from .transfers import CIRCUITS, static_of_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ def series(data: Data) -> Figure:
     """Fig. 7: rate over the number of connections."""
     figure, axes = canvas()
     for n, (way, label) in enumerate(NAMES.items()):
-        means(axes, CIRCUITS, [static(data, way, k) for k in CIRCUITS], n, label)
+        means(axes, CIRCUITS, [static_of_all(data, way, k) for k in CIRCUITS], n, label)
         hollow(axes, (5, 6), [PAPER_STATIC[way, k] for k in (5, 6)], n, f"{label}, paper (Table 2)")
     axes.set_xlabel("number of PHS connections")
     axes.set_ylabel("throughput (kbit/s)")

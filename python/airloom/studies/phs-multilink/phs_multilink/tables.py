@@ -15,9 +15,9 @@ from .transfers import (
     TABLE_1,
     TIMES_1,
     fields,
-    rate,
+    rate_of_all,
     seconds,
-    static,
+    static_of_all,
     times_of_table_1,
 )
 
@@ -32,7 +32,7 @@ def table_1(data: Data) -> Cells:
         rows.append([name, "time (s)", "paper", *(f"{t:.2f}" for t in TIMES_1[way])])
         rows.append([name, "time (s)", "ours", *(interval(t, 4) for t in times)])
         rows.append([name, "throughput (kbit/s)", "paper", *(f"{r:.2f}" for r in TABLE_1[way])])
-        rows.append([name, "throughput (kbit/s)", "ours", *(interval(rate(t), 4) for t in times)])
+        rows.append([name, "throughput (kbit/s)", "ours", *(interval(rate_of_all(t), 4) for t in times)])
         crossed = [seconds(data, "people", way=way) if CROSSED[way] == distance else None for distance in POINTS]
         rows.append([name, "one run with people (s)", "ours", *("" if t is None else interval(t, 4) for t in crossed)])
     rows.append(["field strength", "dBµV", "paper", *(f"{f:.1f}" for f in POINTS.values())])
@@ -48,7 +48,7 @@ def table_2(data: Data) -> Cells:
         rows.append([label, paper[0], ours[0], paper[1], ours[1]])
 
     def average(circuits: int) -> None:
-        ours = [interval(static(data, way, circuits), 4) for way in PAPER]
+        ours = [interval(static_of_all(data, way, circuits), 4) for way in PAPER]
         add(f"Avg. {circuits}CH", [f"{PAPER_STATIC[way, circuits]:.2f}" for way in PAPER], ours)
 
     average(5)
