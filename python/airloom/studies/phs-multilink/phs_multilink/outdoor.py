@@ -75,8 +75,9 @@ def is_slow(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def stalls(data: Data) -> Evidence:
-    """K11: the longest pause of slow gets in which much was sent again."""
-    return mean_of(weak(data).filter((pl.col("rate") < SLOW) & (pl.col("resent") >= MANY)), "pause", "s")
+    """K11: the longest pause of slow gets in which much was sent again; without those that never began to arrive."""
+    rows = weak(data).filter((pl.col("rate") < SLOW) & (pl.col("resent") >= MANY) & pl.col("pause").is_not_null())
+    return mean_of(rows, "pause", "s")
 
 
 def resent_unprovoked(data: Data) -> Evidence:
