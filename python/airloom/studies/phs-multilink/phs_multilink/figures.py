@@ -75,6 +75,7 @@ def by_field(way: str) -> Callable[[Data], Figure]:
             axes.plot(bad["mean"], bad[column], "x", color=RESENT, markersize=4, label="one of three below")
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0)
+        all_axes[0].set_ylim(0, 320)
         all_axes[0].axhline(250, color=LOST, linewidth=0.8, linestyle=":", label="250 kbit/s")
         # A run whose file never comes has errors without end.
         all_axes[1].set_yscale("symlog", linthresh=10)
@@ -158,7 +159,7 @@ FIGURES = {
         beside,
         "A put at 31.6 m with people in the path: segments as they leave the client, and below them the frames that "
         "circuit 0 carried upwards, on one clock. [A]: CRC errors about as long as the paper's 370 ms. The monitor's "
-        "log over [A] is the table `monitor`. The paper's log is left of this figure, its TCP sequence is lost.",
+        "log over [A] is the table `monitor`. Of the paper's figure the log is left; its TCP sequence is lost.",
     ),
     "fig-3": StudyFigure(
         "Fig. 3. Relationship between electric field strength and throughput and number of retransmissions (FTP Get)",
