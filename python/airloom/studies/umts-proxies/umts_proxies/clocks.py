@@ -172,6 +172,7 @@ def internet(data: Data) -> Figure:
             xs = (measured_at[vary] * factor).to_list()
             axes.plot(xs, measured_at["real_s"].to_list(), label=f"{said}, real", **_HOLLOW[n])
         axes.set_xlabel(label)
+        axes.margins(y=0.1)
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel("mean page time (s)")
     figure.legend(*panels[0].get_legend_handles_labels(), fontsize=8, loc="outside upper center", ncols=3)
