@@ -46,6 +46,8 @@ impl Summary {
     /// Forgets the values, not the names: what follows is probably called the same.
     pub fn again(&mut self) {
         self.prefix.clear();
+        // What is left of the time before that was longer is not what this time had.
+        self.values.entries.truncate(self.values.used);
         self.values.used = 0;
         self.values.is_as_before = true;
     }
@@ -161,6 +163,22 @@ mod tests {
         assert_eq!(summary.values["radio.lost"], 3.0);
         assert!(summary.values["events"].is_sign_positive());
         assert!(!summary.values.contains_key("lost"));
+    }
+
+    #[test]
+    fn after_a_shorter_time_a_long_one_is_not_as_before() {
+        let mut summary = Summary::default();
+        let mut is_as_before = |names: &[&str]| {
+            summary.again();
+            for name in names {
+                summary.set(name, 1.0);
+            }
+            summary.values.are_as_before()
+        };
+        assert!(!is_as_before(&["files", "time_s"]));
+        assert!(is_as_before(&["files", "time_s"]));
+        assert!(!is_as_before(&["files"]));
+        assert!(!is_as_before(&["files", "time_s"]));
     }
 
     #[test]
