@@ -21,6 +21,7 @@ mod testing;
 mod times;
 pub mod tls;
 pub mod wap_browser;
+pub mod wtls;
 
 /// Builds an application from its table.
 pub type Build = fn(&Value, &AppParts) -> Result<Box<dyn App>, ConfigError>;

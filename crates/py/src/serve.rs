@@ -36,6 +36,9 @@ pub fn serve_wap_gateway(
         .and_then(|table| config::read(&table))
         .and_then(|config: Config| config.check().map(|()| config))
         .map_err(|e| wrong(e.to_string()))?;
+    if gateway.wtls.is_some() {
+        return Err(wrong("wtls: a model of cost without protection, for simulated hosts alone".to_owned()));
+    }
     let options = Options {
         session: address(session)?,
         connectionless: connectionless.map(address).transpose()?,

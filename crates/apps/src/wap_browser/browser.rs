@@ -19,7 +19,7 @@ use airloom_transports::wtp::Counters;
 use bytes::Bytes;
 
 use super::line::{Heard, Line, Request};
-use super::{Acknowledging, CONNECTIONLESS_PORT, Config, Mode, SESSION_PORT, SessionUse, headers};
+use super::{Acknowledging, CONNECTIONLESS_PORT, Config, Mode, SECURE, SESSION_PORT, SessionUse, headers};
 use crate::pages::{Job, Loads, Page, Plan, authority};
 use crate::times::Times;
 
@@ -137,7 +137,9 @@ impl Browser {
             request = [session.as_ref(), request.as_ref()].concat().into();
             session = Bytes::new();
         }
-        let port = config.gateway_port.unwrap_or(if connects { SESSION_PORT } else { CONNECTIONLESS_PORT });
+        let usual = if connects { SESSION_PORT } else { CONNECTIONLESS_PORT };
+        let secure = if config.wtls.is_some() { SECURE } else { 0 };
+        let port = config.gateway_port.unwrap_or(usual + secure);
         let gateway = SocketAddr::new(places.gateway, port);
         let plan = Plan::new(&config.list(), stream)?;
         let local = places.local.map(|ip| SocketAddr::new(ip, config.local_port).to_string());
@@ -163,6 +165,11 @@ impl Browser {
             results: Results::default(),
             config,
         })
+    }
+
+    /// Where its gateway is.
+    pub(super) fn gateway(&self) -> SocketAddr {
+        self.gateway
     }
 
     /// Takes what was heard, begins pages and requests, and computes the next deadline, until nothing more can be done.

@@ -33,6 +33,7 @@ use serde_json::Value;
 
 use crate::pages::List;
 pub use crate::pages::{Detailed, Model, Object, Traffic};
+use crate::wtls;
 pub use browser::{Browser, Whereabouts};
 
 /// How a browser speaks to its gateway.
@@ -76,7 +77,7 @@ pub enum Acknowledging {
 pub struct Config {
     /// Host of the gateway; the one with the proxy `wap-gateway` if not given, the far end if there is none.
     pub gateway: Option<String>,
-    /// Its port; 9201 with a session and 9200 without if not given.
+    /// Its port; 9201 with a session and 9200 without if not given, over WTLS 9203 and 9202.
     pub gateway_port: Option<u16>,
     /// Our port.
     pub local_port: u16,
@@ -136,6 +137,8 @@ pub struct Config {
     pub acknowledging: Acknowledging,
     /// Settings of WTP at our end.
     pub wtp: wtp::Config,
+    /// Speak WTLS to the gateway?
+    pub wtls: Option<wtls::Config>,
 }
 
 impl Default for Config {
@@ -178,6 +181,7 @@ impl Default for Config {
             push_linger: Duration::from_secs(10),
             acknowledging: Acknowledging::User,
             wtp: wtp::Config::default(),
+            wtls: None,
         }
     }
 }
@@ -198,6 +202,9 @@ const SESSION_PORT: u16 = 9201;
 /// Port of gateways for single datagrams.
 const CONNECTIONLESS_PORT: u16 = 9200;
 
+/// By so much the ports for the same over WTLS are higher (WAP-259).
+const SECURE: u16 = 2;
+
 /// The proxy that a browser looks for.
 const PROXY: &str = "wap-gateway";
 
@@ -210,5 +217,14 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let origin = config.server.as_deref().or(parts.far_end).unwrap_or_default().to_owned();
     let local = (parts.resolve)(parts.host);
     let places = Whereabouts { gateway, origin: &origin, host: parts.host, local };
-    Ok(Box::new(Browser::new(config, &places, |name| parts.stream(name))?))
+    let wtls = config.wtls.clone();
+    let browser = Browser::new(config, &places, |name| parts.stream(name))?;
+    Ok(match wtls {
+        None => Box::new(browser),
+        Some(wtls) => {
+            wtls.check()?;
+            let gateway = browser.gateway();
+            Box::new(wtls::Secured::client(Box::new(browser), wtls, gateway))
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airloom_apps::wtls::Secured;
 use airloom_base::service::Datagram;
 use airloom_base::{App, AppParts, Body, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use serde_json::Value;
@@ -143,5 +144,13 @@ impl App for WapGateway {
 pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
     let config: Config = airloom_base::config::read(value)?;
     let names = (parts.hosts)().into_iter().map(|(name, address)| (name.to_ascii_lowercase(), address));
-    Ok(Box::new(WapGateway::new(config, names.collect())?))
+    let wtls = config.wtls.clone();
+    let gateway = Box::new(WapGateway::new(config, names.collect())?);
+    Ok(match wtls {
+        None => gateway,
+        Some(wtls) => {
+            let ports = [Service::Connectionless, Service::Session].map(|s| (s.secure_port(), s.port()));
+            Box::new(Secured::server(gateway, wtls, ports.to_vec()))
+        }
+    })
 }

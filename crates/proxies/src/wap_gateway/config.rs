@@ -1,5 +1,6 @@
 //! Settings of the gateway.
 
+use airloom_apps::wtls;
 use airloom_base::units::Octets;
 use airloom_base::{ConfigError, Duration};
 use airloom_transports::wsp::capabilities::{Agreed, option};
@@ -88,6 +89,8 @@ pub struct Config {
     pub session_wait: Duration,
     /// Pushes that are not over at a time; further ones are refused.
     pub max_pushes: u32,
+    /// Speaks WTLS, too, on a simulated host: at port 9203 in sessions and at 9202 without.
+    pub wtls: Option<wtls::Config>,
     /// The port at which a simulated host takes pushes from initiators (PAP over HTTP, by POST); none: nowhere.
     pub push_port: Option<u16>,
 }
@@ -123,6 +126,7 @@ impl Default for Config {
             processing: Processing::default(),
             session_wait: Duration::from_secs(60),
             max_pushes: 1_000,
+            wtls: None,
             push_port: None,
         }
     }
@@ -135,6 +139,7 @@ impl Config {
     /// The key and what would be valid.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.wtp.check().map_err(|error| error.below("wtp"))?;
+        self.wtls.as_ref().map_or(Ok(()), wtls::Config::check)?;
         let is_token = |o: u8| o.is_ascii_alphanumeric() || b"-._".contains(&o);
         if self.name.is_empty() || !self.name.bytes().all(is_token) {
             return Err(ConfigError::at("name", "must be a word of letters, digits, `-`, `.` and `_`"));

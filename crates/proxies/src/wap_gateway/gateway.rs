@@ -37,6 +37,11 @@ impl Service {
         }
     }
 
+    /// Its registered port over WTLS (WAP-259).
+    pub const fn secure_port(self) -> u16 {
+        self.port() + 2
+    }
+
     /// The service of a registered port.
     pub const fn of_port(port: u16) -> Option<Service> {
         match port {
