@@ -124,3 +124,24 @@ def test_an_exception_of_the_listener_stops_the_run(wire: Path, tmp_path: Path) 
     with pytest.raises(LookupError, match="enough"):
         al.load(wire).run(progress=stop)
     assert list(tmp_path.iterdir()) == [wire]
+
+
+def test_a_star_sets_a_key_of_all_links_of_any_shipped_scenario() -> None:
+    for name in al.shipped():
+        links = al.load(name, {"links.*.mtu": 2088}).understood["links"]
+        assert [link["mtu"] for link in links.values()] == [2088] * len(links)
+    with pytest.raises(al.ScenarioError, match="no name in `links` matches `x\\*`; valid: radio, internet"):
+        al.load("umts-page", {"links.x*.mtu": 2088})
+    with pytest.raises(
+        al.ScenarioError, match="mtu: expected an integer from 68 to 65535, found the integer 9"
+    ):
+        al.load("umts-page", {"links.radio.mtu": 9})
+
+
+def test_the_proposal_of_2002_runs_beside_wap_and_plain_tcp() -> None:
+    run = al.load("wireless-internet").run()
+    octets = {str(row["client"]): row["bytes"] for row in run.pages.iter_rows(named=True) if row["page"] == 2}
+    assert octets["phone"] == octets["plain"] == 10_053
+    assert octets["wap"] < 10_000 / 2
+    assert run.summary["wap.wtls_handshake_mean_s"] > 0.5
+    assert run.summary["phone.pages_failed"] + run.summary["wap.pages_failed"] + run.summary["plain.pages_failed"] == 0
