@@ -25,8 +25,9 @@ WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "HTTP over plain TCP: XHTML": ("plain-tcp", {}),
     "WAP 1.x: WML, encoded by ours": ("proposed-wap", {"content": "ours"}),
     "WAP 1.x: WML, as the paper's gateway": ("proposed-wap", {"content": "paper"}),
+    "the same over WTLS": ("proposed-wtls", {}),
 }
-PROPOSED, CLEAR, PLAIN, WAP, WAP_PAPER = WAYS
+PROPOSED, CLEAR, PLAIN, WAP, WAP_PAPER, WAP_WTLS = WAYS
 
 
 def time(data: Data, way: str, size: int, downlink: int) -> NDArray[np.float64]:
@@ -53,6 +54,9 @@ COMPUTE = {
     "U37.w-tcp": against(CLEAR, PLAIN, 10),
     "U37.w-tcp-100": against(CLEAR, PLAIN, 100),
     "U37.tls": against(PROPOSED, CLEAR, 100),
+    "U37.1-wtls": against(PROPOSED, WAP_WTLS, 1),
+    "U37.100-wtls": against(PROPOSED, WAP_WTLS, 100),
+    "U37.wtls": against(WAP_WTLS, WAP_PAPER, 100),
 }
 
 
