@@ -50,7 +50,8 @@ def of(outcome: Outcome, place: Path) -> Document:
         "paper": {**paper._asdict(), "name": paper.name, "citation": paper.citation},
         "score": outcome.score(),
         "score_parts": outcome.score(("p",)),
-        "given": sum(results[c.id].verdict == GIVEN for c in study.claims.claims),
+        # Of claims without parts, and of parts.
+        "given": sum(results[leaf.id].verdict == GIVEN for c in study.claims.claims for leaf in c.parts or (c,)),
         "claims": list(_rows(study.claims.claims, outcome)),
         "controls": list(_rows(study.claims.controls, outcome)),
         "null": {"compared": outcome.null_compared, "differing": list(outcome.null_differences)},
