@@ -132,9 +132,7 @@ def test_a_star_sets_a_key_of_all_links_of_any_shipped_scenario() -> None:
         assert [link["mtu"] for link in links.values()] == [2088] * len(links)
     with pytest.raises(al.ScenarioError, match="no name in `links` matches `x\\*`; valid: radio, internet"):
         al.load("umts-page", {"links.x*.mtu": 2088})
-    with pytest.raises(
-        al.ScenarioError, match="mtu: expected an integer from 68 to 65535, found the integer 9"
-    ):
+    with pytest.raises(al.ScenarioError, match="mtu: expected an integer from 68 to 65535, found the integer 9"):
         al.load("umts-page", {"links.radio.mtu": 9})
 
 
