@@ -87,7 +87,7 @@ pub(super) fn parse(datagram: &Bytes, config: &Config) -> Option<Vec<Record>> {
 fn unprotected(content: &Bytes, config: &Config) -> Option<Bytes> {
     let padding = match config.block {
         0 | 1 => 0,
-        block if content.len() % usize::from(block) == 0 => usize::from(*content.last()?) + 1,
+        block if content.len().is_multiple_of(usize::from(block)) => usize::from(*content.last()?) + 1,
         _ => return None,
     };
     let len = content.len().checked_sub(padding + usize::from(config.mac))?;

@@ -152,7 +152,6 @@ impl MlpppConfig {
             // Nobody has to ask for the usual one. A larger packet has to fit into one fragment: with its protocol
             // field behind the header of the long format.
             mru: if self.mrru.0 > u64::from(DEFAULT_MRU) { mrru.saturating_add(6) } else { DEFAULT_MRU },
-            ..LinkOptions::default()
         }
     }
 
