@@ -60,6 +60,7 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 	$(BIN)/airloom validate linux-lab tests/data/linux_tcp
 	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
 		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done
+	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do $(BIN)/airloom study run $$study --real; done
 	@tools/fuzz
 
 docs: ## generate docs/reference, and the Rust reference into target/doc

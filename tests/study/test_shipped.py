@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from airloom import interpreter
 from airloom.errors import UsageError
-from airloom.study import document, execute, open_study, replication, shipping
+from airloom.study import document, execute, names, open_study, replication, shipping
 from tests.cli.shell import airloom
 from tests.study.test_study import changed, folder
 
@@ -149,3 +151,20 @@ def test_what_a_full_run_takes_is_told_from_the_one_that_ships(taken: Path) -> N
     assert execute.expected(shipped, 72, 2) == ", about 60 min on 2 cores"
     assert execute.expected(shipped, 1, 1) == ", about 2 min on 1 core"
     assert execute.expected(None, 1, 1) == ""
+
+
+def test_the_pages_of_the_repository_are_those_of_the_runs_that_ship_and_of_today_s_claims() -> None:
+    tool = Path(__file__).parents[2] / "tools" / "replications.py"
+    done = subprocess.run(interpreter.python(str(tool), "--check"), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_shipped_run_has_its_pictures_and_the_paper_s_figures_first(name: str) -> None:
+    shipped = shipping.current(open_study(name))
+    keys = [entry["key"] for entry in shipped["figures"]]
+    folder = open_study(name).folder / "shipped"
+    assert {f"{key}.png" for key in keys} == {file.name for file in folder.glob("*.png")}
+    of_paper = [key.startswith("fig-") for key in keys]
+    assert of_paper == sorted(of_paper, reverse=True)
+    assert shipped["depth"] == "full"
