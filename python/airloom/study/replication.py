@@ -27,10 +27,10 @@ def markdown(document: Document, folder: str) -> str:
         f"`airloom study run {name}` makes it again, `airloom study report {name}` shows it without. How the study is "
         f"built: [its README]({folder}/README.md). What the words mean: [verdicts](../explanation/verdicts.md). In the "
         "figures the paper's numbers are hollow and ours solid.",
-        *_list("## What held", document, lambda c: c["verdict"] in ("holds", "fitted")),
-        *_differing(document),
         *_figures("## The paper's figures", document, "fig-", folder, of_paper=True),
         *_tables("## The paper's tables", document, "table-", of_paper=True),
+        *_differing(document),
+        *_list("## What held", document, lambda c: c["verdict"] in ("holds", "fitted")),
         *_figures("## Further figures", document, "fig-", folder, of_paper=False),
         *_tables("## Further tables", document, "table-", of_paper=False),
         *_list("## Given: no results, not scored", document, lambda c: c["verdict"] == GIVEN),

@@ -116,7 +116,7 @@ def why(document: Document, claim: Claim) -> str:
         verdict = claim["turned"][0][0]
         text += f"; {verdict} with {' or '.join(reading for _, reading in claim['turned'])}"
     if is_deviation(claim) and (reason := because(document, claim)):
-        text += f". {reason}"
+        text += f". {reason[0].upper()}{reason[1:]}"
     return text + (f" [{claim['note']}]" if claim["note"] else "")
 
 
