@@ -39,7 +39,9 @@ pub(super) fn find(config: &Config, path: &[u8]) -> Option<(Object, &'static str
         None => size(without_ending(path.strip_prefix('/')?))?,
     };
     let media = media_type(path);
-    if let Some(kind) = kind(media)
+    // What the table gives a size has that size; a page of XHTML is as long as its deck and the difference of their frames.
+    let kind = kind(media).filter(|kind| *kind != Kind::Xhtml || !config.objects.contains_key(path));
+    if let Some(kind) = kind
         && let Some(document) = documents::make(kind, path, size)
     {
         return Some((Object::Text(document.into()), media));
@@ -97,7 +99,7 @@ fn index(config: &Config) -> Bytes {
     let mut page = String::from(
         "<!doctype html>\n<title>airloom</title>\n<p>/&lt;size&gt; gives that many octets, for example \
          <a href=\"/200kB\">/200kB</a> or <a href=\"/10240\">/10240</a>; /&lt;size&gt;.html gives a page \
-         (<a href=\"/5kB.html\">/5kB.html</a>), /&lt;size&gt;.wml a deck, /&lt;size&gt;.xhtml the same text as XHTML.\n",
+         (<a href=\"/5kB.html\">/5kB.html</a>), /&lt;size&gt;.wml a deck.\n",
     );
     for (path, size) in config.objects.iter().take(LISTED) {
         let path: String = path
@@ -147,6 +149,18 @@ mod tests {
         assert_eq!(filler_size("/10?octets=-1"), None);
         assert_eq!(filler_size("/10?octets=1000000000001"), None);
         assert_eq!(find(&Config::default(), b"/x.html?octets=9").unwrap().1, "text/html");
+    }
+
+    #[test]
+    fn a_page_of_xhtml_from_the_table_has_the_size_it_is_given() {
+        let objects = [("/a.xhtml".to_owned(), Octets(1_015))].into();
+        let config = Config { objects, ..Config::default() };
+        let (object, media) = find(&config, b"/a.xhtml").unwrap();
+        assert!(matches!(object, Object::Filler { size: 1_015, .. }));
+        assert_eq!(media, XHTML);
+        assert!(
+            matches!(find(&config, b"/1000B.xhtml"), Some((Object::Text(text), _)) if text.len() == 1_053)
+        );
     }
 
     #[test]
