@@ -160,9 +160,14 @@ def _made(
     sweeps = execute.planned(study, depth, real=real)
     total = execute.size(sweeps)
     expected = "" if real else execute.expected(document.shipped(study), total, workers)
-    say(f"{study.name}, {depth}: {total} runs{' in real time' if real else ''}{expected}; those made before are kept")
-    with interruptible(), steps(study.name, total) as told:
-        execute.run(sweeps, place, workers=workers, on=on, progress=told)
+    runs = f"{total} runs{' in real time' if real else ''}{expected}"
+    told = [runs] if total else []
+    told += [
+        f"the program {p.name}, {p.limit_s / 60:.0f} min at most" for p in execute.programs_of(study, depth, real=real)
+    ]
+    say(f"{study.name}, {depth}: {'; '.join(told)}; what was made before is kept")
+    with interruptible("what was made is kept: the same command goes on with it"), steps(study.name, total) as done:
+        execute.run(sweeps, place, workers=workers, on=on, progress=done)
         execute.run_programs(study, place, depth, real=real)
     return _judged(evaluate(study, place, depth), place)
 

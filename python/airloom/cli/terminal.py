@@ -130,12 +130,12 @@ def quoted(path: Path | str) -> str:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Makes Ctrl-C a failure with a sentence of its own; the exit code is 130."""
+def interruptible(left: str = "nothing was written") -> Iterator[None]:
+    """Makes Ctrl-C a failure with a sentence of its own, which says what is `left`; the exit code is 130."""
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted("interrupted, nothing was written") from None
+        raise Interrupted(f"interrupted, {left}") from None
 
 
 class _Bar:

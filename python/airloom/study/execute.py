@@ -11,6 +11,7 @@ from airloom._core import capabilities
 from airloom.errors import UsageError
 from airloom.study import programs
 from airloom.study.folder import Study
+from airloom.study.programs import Program
 from airloom.sweep import Sweep
 from airloom.sweep.times import State
 
@@ -62,9 +63,13 @@ def run(
 
 def run_programs(study: Study, place: Path, depth: str, *, real: bool = False) -> None:
     """Runs the study's own programs whose results are not there yet. Not beside the sweeps: some measure time."""
-    for program in study.programs.values():
-        if depth in program.depths and program.is_real_time == real:
-            programs.run(program, study.folder, place, depth)
+    for program in programs_of(study, depth, real=real):
+        programs.run(program, study.folder, place, depth)
+
+
+def programs_of(study: Study, depth: str, *, real: bool = False) -> list[Program]:
+    """The study's own programs at this depth: those that make laboratories, or the others."""
+    return [p for p in study.programs.values() if depth in p.depths and p.is_real_time == real]
 
 
 def expected(shipped: Mapping[str, Any] | None, total: int, workers: int | None) -> str:
