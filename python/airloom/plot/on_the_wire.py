@@ -108,7 +108,7 @@ def messages(capture: Path, ports: Collection[int], *, has_sessions: bool) -> li
         if source not in ports and destination not in ports:
             continue
         try:
-            found += [_wtp(of, pdu) for pdu in _concatenated(of.unit[8:])] if has_sessions else [_datagram(of)]
+            found += [_wtp(of, pdu) for pdu in concatenated(of.unit[8:])] if has_sessions else [_datagram(of)]
         except (IndexError, struct.error):
             continue
     return found
@@ -123,13 +123,7 @@ def _wtp(of: Datagram, pdu: bytes) -> Message:
     kind, (tid,) = (pdu[0] >> 3) & 15, struct.unpack_from(">H", pdu, 1)
     # The responder sets the highest bit of the TID.
     transaction = _transaction(of, is_initiators=tid < 0x8000, tid=tid & 0x7FFF)
-    says = ""
-    if kind == INVOKE:
-        at, more = 4, bool(pdu[0] & 0x80)
-        while more:  # items of the variable header, long or short
-            more = bool(pdu[at] & 0x80)
-            at += 2 + pdu[at + 1] if pdu[at] & 4 else 1 + (pdu[at] & 3)
-        says = _says(pdu[at:])
+    says = _says(pdu[content_begins(pdu) :]) if kind == INVOKE else ""
     return Message(of.point, of.at_s, transaction, kind, bool(pdu[0] & 1), says)
 
 
@@ -142,7 +136,17 @@ def _datagram(of: Datagram) -> Message:
     return Message(of.point, of.at_s, transaction, RESULT if is_reply else INVOKE, False, says)
 
 
-def _concatenated(octets: bytes) -> Iterator[bytes]:
+def content_begins(pdu: bytes) -> int:
+    """Where the content of an Invoke or a Result of WTP begins, behind the variable header (WAP-224, 8.4)."""
+    at = 4 if (pdu[0] >> 3) & 15 == INVOKE else 3
+    more = bool(pdu[0] & 0x80)
+    while more:  # items of the variable header, long or short
+        more = bool(pdu[at] & 0x80)
+        at += 2 + pdu[at + 1] if pdu[at] & 4 else 1 + (pdu[at] & 3)
+    return at
+
+
+def concatenated(octets: bytes) -> Iterator[bytes]:
     """The PDUs of a datagram: one, or after an octet of 0 several, each behind its length (WAP-224, 7.5)."""
     if octets[0] != 0:
         yield octets

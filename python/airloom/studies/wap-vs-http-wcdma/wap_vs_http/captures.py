@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 from airloom.capture import packets
+from airloom.plot.on_the_wire import concatenated, content_begins
 from airloom.plot.sequence_chart import Arrow
 
 _WTP = {1: "Invoke", 2: "Result", 3: "Ack", 4: "Abort", 5: "Segmented Invoke", 6: "Segmented Result", 7: "Negative Ack"}
@@ -34,7 +34,7 @@ def label(datagram: bytes) -> str:
     header = (datagram[0] & 15) * 4
     if datagram[9] == 6:
         return _tcp(datagram[header:], struct.unpack_from(">H", datagram, 2)[0] - header)
-    return " + ".join(_wtp(pdu) for pdu in _concatenated(datagram[header + 8 :]))
+    return " + ".join(_wtp(pdu) for pdu in concatenated(datagram[header + 8 :]))
 
 
 def options(segment: bytes) -> set[int]:
@@ -58,30 +58,10 @@ def _tcp(segment: bytes, length: int) -> str:
     return " ".join(flags)
 
 
-def _concatenated(octets: bytes) -> Iterator[bytes]:
-    """The PDUs of a datagram (WTP, concatenation: a first octet of 0, then each with its length)."""
-    if octets[0] != 0:
-        yield octets
-        return
-    at = 1
-    while at < len(octets):
-        length = octets[at]
-        at += 1
-        if length & 0x80:
-            length = (length & 0x7F) << 8 | octets[at]
-            at += 1
-        yield octets[at : at + length]
-        at += length
-
-
 def _wtp(pdu: bytes) -> str:
     kind = (pdu[0] >> 3) & 15
     name = _WTP.get(kind, f"WTP {kind}")
     if kind not in (1, 2):
         return name
-    at = 4 if kind == 1 else 3
-    more = bool(pdu[0] & 0x80)
-    while more:  # items of the variable header, long or short
-        more = bool(pdu[at] & 0x80)
-        at += 2 + pdu[at + 1] if pdu[at] & 4 else 1 + (pdu[at] & 3)
+    at = content_begins(pdu)
     return f"{name}: {_WSP.get(pdu[at], hex(pdu[at]))}, {len(pdu) - at} octets"
