@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import airloom as al
+from airloom import folder
 from airloom.errors import UsageError
 from airloom.folder import Folder
 from tests.cli.shell import airloom
@@ -347,3 +349,43 @@ def test_a_file_where_a_folder_above_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError), Folder(tmp_path / "file" / "run"):
         pass
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next_one_and_what_is_held_stays(tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    old = time.time() - 3600
+
+    here = os.uname().nodename
+
+    def hidden(name: str, number: int, *, host: str = here, held: bool = False, young: bool = False) -> Path:
+        made = tmp_path / f".{name}.{host}-{number}.partial"
+        made.mkdir()
+        (made / "flows.parquet").write_bytes(b"half")
+        if held:
+            stack.callback(os.close, folder._hold(made) or -1)
+        if not young:
+            os.utime(made, (old, old))
+        return made
+
+    with ExitStack() as stack:
+        abandoned = [hidden("page", gone.pid), tmp_path / f".page.{here}-{gone.pid}.0.old"]
+        abandoned[1].mkdir()
+        os.utime(abandoned[1], (old, old))
+        kept = [
+            hidden("young", gone.pid, young=True),
+            # In another container: there is no such process here, and yet somebody holds it.
+            hidden("held", gone.pid, held=True),
+            hidden("elsewhere", gone.pid, host=f"not-{here}"),
+            hidden("alive", os.getpid()),
+            tmp_path / f".page.{here}-{gone.pid}.part",
+        ]
+        kept[-1].mkdir()
+        os.utime(kept[-1], (old, old))
+        (tmp_path / f".link.{here}-{gone.pid}.partial").symlink_to(kept[-1])
+        with Folder(tmp_path / "page") as made:
+            made.finish({})
+        assert not any(path.exists() for path in abandoned)
+        assert all(path.is_dir() for path in kept)
+        assert (tmp_path / f".link.{here}-{gone.pid}.partial").is_symlink()
+    assert Folder(tmp_path / "page").place.is_dir()

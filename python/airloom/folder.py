@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import logging
 import os
+import re
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +29,12 @@ _log = logging.getLogger(__name__)
 
 #: Version of `run.json` and of the folder's files.
 SCHEMA = 1
+
+#: Hidden folders of runs: while one is written, and of one that is being replaced.
+_ABANDONED = re.compile(rf"\..+\.{re.escape(os.uname().nodename)}-(\d+)\.(?:partial|\d+\.old)")
+
+#: Seconds in which a folder that nobody holds may be one that somebody is about to hold.
+_YOUNG_S = 60
 
 #: How often a run gives way to others that make or take away the same folders at the same moment.
 _PATIENCE = 100
@@ -44,7 +53,8 @@ class Folder:
         self.place = place
         if place.exists() and not _replaceable(place):
             raise UsageError(f"{place} exists and is not a run folder: choose another --out, or move it away")
-        self._partial = place.parent / f".{place.name}.{os.getpid()}.partial"
+        self._partial = place.parent / f".{place.name}.{os.uname().nodename}-{os.getpid()}.partial"
+        self._held: int | None = None
         self._made: list[Path] = []
         self.start = datetime.now(UTC)
 
@@ -55,8 +65,10 @@ class Folder:
                 for parent in [*reversed(self.place.parents)]:
                     if not parent.exists():
                         self._make(parent)
+                remove_abandoned(self.place.parent)
                 try:
                     self._partial.mkdir()
+                    self._held = _hold(self._partial)
                     break
                 except FileNotFoundError:
                     # A run beside this one failed, and took away the folder that it had made for both.
@@ -74,6 +86,8 @@ class Folder:
         """Removes what was not finished."""
         if self._partial.exists():
             self._remove()
+        if self._held is not None:
+            os.close(self._held)
 
     def _make(self, parent: Path) -> None:
         # Noted before it is made (a signal may come between); not ours when a run beside this one made it first, as
@@ -154,6 +168,40 @@ class Folder:
                 break
         for old in replaced:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _hold(folder: Path) -> int | None:
+    """Locks a folder for as long as this process lives; nothing where the file system has no locks."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        return None
+    return held
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Removes hidden folders that runs were written into whose process was killed.
+
+    Only those of this machine, by their names: not every shared file system knows of locks that are held elsewhere.
+    One that a process holds is left; so is one younger than a minute, which may not be held yet, and one whose number
+    a process has.
+    """
+    for found in os.scandir(parent):
+        match = _ABANDONED.fullmatch(found.name)
+        if match is None or not found.is_dir(follow_symlinks=False) or Path(f"/proc/{match[1]}").exists():
+            continue
+        with contextlib.suppress(OSError):
+            if time.time() - found.stat(follow_symlinks=False).st_mtime < _YOUNG_S:
+                continue
+            held = os.open(found.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _log.info("removing %s, which a run that was killed has left", found.path)
+                shutil.rmtree(found.path, ignore_errors=True)
+            finally:
+                os.close(held)
 
 
 def _replaceable(place: Path) -> bool:
