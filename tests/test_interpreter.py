@@ -34,8 +34,7 @@ def test_a_module_in_the_current_folder_is_not_run(tmp_path: Path) -> None:
 def test_every_command_that_starts_the_interpreter_is_made_in_one_place() -> None:
     bare = re.compile(r"""sys\.executable|["']-m["'],\s*["']airloom["']""")
     found = {str(f.relative_to(PACKAGE)) for f in PACKAGE.rglob("*.py") if bare.search(f.read_text(encoding="utf-8"))}
-    # Programs of studies begin in the study's own folder.
-    assert {name for name in found if name not in MAY and not name.startswith("studies/")} == set()
+    assert {name for name in found if name not in MAY} == set()
 
 
 def test_locks_are_in_a_folder_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

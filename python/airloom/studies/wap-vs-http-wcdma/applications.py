@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from wap_vs_http.decks import deck
 
+from airloom import interpreter
 from airloom.wap import Client
 from airloom.wap.pap import Initiator, Method
 
@@ -75,9 +76,9 @@ def main() -> None:
     origin = Origin(("127.0.0.1", 0), Handler)
     origin.letters = []
     threading.Thread(target=origin.serve_forever, daemon=True).start()
-    words = ["-m", "airloom", "serve", "wap-gateway", "--listen", "127.0.0.1:0", "--connectionless", "off", "--no-log"]
+    words = ["serve", "wap-gateway", "--listen", "127.0.0.1:0", "--connectionless", "off", "--no-log"]
     daemon = subprocess.Popen(
-        [sys.executable, *words, "--allow-origin", "127.0.0.1", "--push", "127.0.0.1:0"],
+        interpreter.airloom(*words, "--allow-origin", "127.0.0.1", "--push", "127.0.0.1:0"),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

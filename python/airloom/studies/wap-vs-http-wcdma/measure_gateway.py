@@ -15,6 +15,7 @@ from pathlib import Path
 
 from wap_vs_http.decks import deck
 
+from airloom import interpreter
 from airloom.wap import Client
 
 SIZE = 10_000
@@ -67,9 +68,9 @@ def main() -> None:
     """Measures and prints."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    words = ["-m", "airloom", "serve", "wap-gateway", "--listen", "127.0.0.1:0", "--connectionless", "off", "--no-log"]
+    words = ["serve", "wap-gateway", "--listen", "127.0.0.1:0", "--connectionless", "off", "--no-log"]
     daemon = subprocess.Popen(
-        [sys.executable, *words, "--allow-origin", "127.0.0.1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        interpreter.airloom(*words, "--allow-origin", "127.0.0.1"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         text=True,
     )  # fmt: skip
     assert daemon.stdout is not None

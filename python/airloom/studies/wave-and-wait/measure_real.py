@@ -26,7 +26,7 @@ from typing import Any
 import polars as pl
 
 import airloom
-from airloom import analysis, wwp
+from airloom import analysis, interpreter, wwp
 from airloom.study.execute import can_emulate
 
 #: The link: faster and longer than that of Table 1, so that a window counts for something. `real-model` has the same.
@@ -88,7 +88,7 @@ print(sha.hexdigest(), flush=True)
 def by_wwp(link: airloom.Lab, file: Path) -> dict[str, Any]:
     """A file by `airloom wwp`."""
     with tempfile.TemporaryDirectory() as inbox:
-        command = [sys.executable, "-m", "airloom", "wwp", "receive", "--into", inbox, "--listen", f"0.0.0.0:{PORT}"]
+        command = interpreter.airloom("wwp", "receive", "--into", inbox, "--listen", f"0.0.0.0:{PORT}")
         with link.popen(command, host="receiver", stderr=subprocess.PIPE) as receiver:
             assert receiver.stderr is not None
             receiver.stderr.readline()  # it listens
@@ -104,7 +104,7 @@ def by_reno(link: airloom.Lab, file: Path) -> dict[str, Any]:
     for host in ("sender", "receiver"):
         link.run(f"echo 1000000 > {RTO_MIN}", host=host, check=True)
     octets = file.read_bytes()
-    command = [sys.executable, "-c", _SINK, str(PORT)]
+    command = interpreter.python("-c", _SINK, str(PORT))
     with link.popen(command, host="receiver", stdout=subprocess.PIPE, text=True) as sink:
         assert sink.stdout is not None
         sink.stdout.readline()
@@ -166,7 +166,7 @@ def _spent(run: airloom.Run) -> dict[str, Any]:
 
 def _apart(job: tuple[str, int, int]) -> dict[str, Any]:
     """One transfer in a process of its own: a laboratory is entered by a thread, and polars has many."""
-    words = [sys.executable, __file__, "one", *map(str, job)]
+    words = interpreter.python(__file__, "one", *map(str, job))
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT_S + 5 * PATIENCE_S)
     row: dict[str, Any] = json.loads(done.stdout)
     return row
