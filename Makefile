@@ -12,9 +12,12 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# `cargo` alone builds the default members, every crate but `py`; `py` is built by maturin only, and linted with a
-# target folder of its own. Never `--workspace`: cargo and maturin would rebuild pyo3 in turns.
-LINT_PY_TARGET := target-py
+# Everything but the fuzz targets, which have flags of their own. As one selection of packages, so that tests, lint and
+# the module ask the same features of libraries (tests/test_build.py), and what one has built is there for the others.
+ALL := --workspace --exclude airloom-fuzz
+# What maturin tells pyo3: told the same, cargo does not build pyo3 again.
+AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=$$(ls $(CURDIR)/target/maturin/pyo3-config-*.txt) \
+	PYO3_ENVIRONMENT_SIGNATURE=$$($(BIN)/python -c "import sys; print('cpython-%d.%d-64bit' % sys.version_info[:2])")
 
 .PHONY: menu demo build test lint fmt bench nightly docs replications wheel develop
 
@@ -26,16 +29,14 @@ demo: $(VENV)/stamp ## simulate a page over UMTS, then emulate the same with rea
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 build: develop ## everything, as the tests use it: Rust and the Python module (debug profile)
-	cargo build
+	$(AS_MATURIN) cargo test $(ALL) --no-run
 
 test: develop ## run every test, Rust and Python; prints the number skipped last
 	@$(BIN)/python tools/run_tests.py
 
-lint: $(VENV)/stamp ## formatting, clippy, generated reference pages, ruff, mypy
+lint: develop ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
-	cargo clippy --quiet --all-targets -- -D warnings
-	cargo run --quiet -p airloom-xtask -- docs --check
-	CARGO_TARGET_DIR=$(LINT_PY_TARGET) cargo clippy --quiet --no-deps -p airloom-py -- -D warnings
+	$(AS_MATURIN) cargo clippy --quiet $(ALL) --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

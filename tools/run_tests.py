@@ -34,14 +34,14 @@ def run(command: list[str]) -> tuple[int, str, float]:
 def main() -> int:
     strict = os.environ.get("AIRLOOM_CI") == "1"
     os.environ.setdefault("PROPTEST_RNG_SEED", "1")
-    rust_code, rust, rust_seconds = run(["cargo", "test", "--no-fail-fast"])
+    rust_code, rust, rust_seconds = run(["cargo", "test", "--workspace", "--exclude", "airloom-fuzz", "--no-fail-fast"])
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", rust)
     passed, failed, ignored = (sum(int(r[i]) for r in results) for i in range(3))
 
     # A Rust test cannot say that it was skipped: one that misses a peer or a right says so in a line of its own.
     missing = re.findall(r"SKIPPED ([\w-]+/\S+: .*)", rust)
 
-    python_code, python, python_seconds = run([sys.executable, "-m", "pytest"])
+    python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", "auto"])
     closing = python.rstrip().rsplit("\n", 1)[-1]
 
     def count(word: str) -> int:

@@ -8,7 +8,9 @@ kernel's tables.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import shutil
 import signal
 import socket
@@ -100,11 +102,12 @@ class Origin(BaseHTTPRequestHandler):
 
 
 def free_port() -> int:
-    """A TCP port that nobody has at this moment."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
+    """A TCP port that nobody has at this moment, below those that the kernel gives to whoever connects."""
+    while True:
+        with socket.socket() as s, contextlib.suppress(OSError):
+            port = random.randrange(20_000, 32_768)
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def _listens(table: str, port: int, state: str) -> bool:
