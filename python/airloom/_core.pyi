@@ -64,8 +64,9 @@ class Scenario:
     def simulate(self, capture: Path | None = None, progress: Callable[[int], None] | None = None) -> Results: ...
     def emulate(
         self,
-        command: list[str] | None = None,
-        capture: Path | None = None,
+        command: list[str] | None,
+        folder: Path,
+        metadata: list[tuple[str, str]],
         progress: Callable[[int], None] | None = None,
         meter: Callable[[int, int, int, int, int, int, str | None], None] | None = None,
         ready: Callable[[Control], None] | None = None,
@@ -89,7 +90,7 @@ class Lab:
     hosts: list[str]
     control: Control
 
-    def __new__(cls, scenario: Scenario, capture: Path | None = None) -> Lab: ...
+    def __new__(cls, scenario: Scenario, folder: Path | None = None, metadata: list[tuple[str, str]] = ...) -> Lab: ...
     def start(
         self, host: str, words: list[str], variables: list[tuple[bytes, bytes]], standard: tuple[int, int, int]
     ) -> Program: ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import stat
 from typing import NamedTuple
 
 from airloom import _core, interpreter
@@ -26,11 +28,33 @@ class Finding(NamedTuple):
 
 def examine() -> list[Finding]:
     """Looks at rights, devices and programs."""
-    return [_system(), *_rights(), *_programs()]
+    return [_system(), *_interpreter(), *_rights(), *_programs()]
 
 
 def _system() -> Finding:
     return Finding("system", True, True, " ".join(os.uname()[::2]))
+
+
+def _interpreter() -> list[Finding]:
+    """Does the file of this interpreter give rights to everybody who starts it? Only Linux tells."""
+    program = os.path.realpath("/proc/self/exe")
+    given = []
+    with contextlib.suppress(OSError, AttributeError):
+        if os.getxattr(program, "security.capability"):
+            given.append(("file capabilities", f"setcap -r {program}"))
+    with contextlib.suppress(OSError):
+        if (mode := os.stat(program).st_mode) & (stat.S_ISUID | stat.S_ISGID):
+            letter = "u" if mode & stat.S_ISUID else "g"
+            given.append((f"the set-{letter}id bit", f"chmod {letter}-s {program}"))
+    return [
+        Finding(
+            "interpreter",
+            False,
+            False,
+            f"{program} has {what}: every script of everybody who may start it has these rights; {fix}",
+        )
+        for what, fix in given
+    ] or [Finding("interpreter", True, False, f"{program}, with no rights of its own")]
 
 
 def _rights() -> list[Finding]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airloom.control import Control, keep
 from airloom.errors import Interrupted, UsageError
 from airloom.folder import Folder, Progress, default_place
-from airloom.run import save
+from airloom.run import metadata, save
 
 if TYPE_CHECKING:
     from airloom import _core
@@ -85,7 +85,9 @@ def emulate(
             if ready:
                 ready(controls[0])
 
-        results = scenario._core.emulate(words, folder.path("trace.pcapng"), progress, meter, tell if ready else None)
+        results = scenario._core.emulate(
+            words, folder.path(""), list(metadata(scenario).items()), progress, meter, tell if ready else None
+        )
         if results.outcome == "stopped":
             raise Interrupted(f"{scenario.name}: interrupted, nothing was written")
         code = results.exit_code or 0

@@ -101,15 +101,16 @@ class Lab:
                 "this process may not enter a laboratory: start it with `airloom python SCRIPT` or "
                 "`pytest -p airloom`, or as root; `lab(..., enter=False)` works here, with its `run` and `popen`"
             )
-        capture = None
+        files: list[Any] = []
         if self._out is not None:
             from airloom.folder import Folder
+            from airloom.run import metadata
 
             self._folder = Folder(self._out)
             self._folder.__enter__()
-            capture = self._folder.path("trace.pcapng")
+            files = [self._folder.path(""), list(metadata(self.scenario).items())]
         try:
-            self._core = _core.Lab(self.scenario._core, capture)
+            self._core = _core.Lab(self.scenario._core, *files)
             self._control = Control(self._core.control)
             self._host = self._host or self._core.hosts[0]
             if self._enter:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Version of the tables' columns.
+_TABLES_SCHEMA = "1"
+
 
 class Run:
     """The results of one run, read from its folder when they are asked for."""
@@ -105,7 +108,9 @@ class Run:
         path = self.folder / f"{name}.parquet"
         if not path.exists():
             raise UsageError(f'{self.folder} has no table {name!r}: add "{name}" to `record` in [run] and run again')
-        return tables.read(path)
+        rows = tables.read(path)
+        # Written as it came: stays and flows when they were over.
+        return rows.sort(tables.SORTED_BY[name], maintain_order=True) if self.manifest.get("clock") == "real" else rows
 
     def __repr__(self) -> str:
         """The folder."""
@@ -181,6 +186,16 @@ def with_records(scenario: Scenario, *kinds: str) -> Scenario:
     return scenario.with_keys({"run.record": [*recorded, *missing]}) if missing else scenario
 
 
+def metadata(scenario: Scenario) -> dict[str, str]:
+    """What each table of its runs says of them."""
+    return {
+        "airloom.schema": _TABLES_SCHEMA,
+        "airloom.scenario": json.dumps(scenario.understood, separators=(",", ":"), ensure_ascii=False),
+        "airloom.seed": str(scenario.seed),
+        "airloom.version": __version__,
+    }
+
+
 def save(
     folder: Folder,
     scenario: Scenario,
@@ -189,22 +204,17 @@ def save(
     *,
     more: dict[str, Any] | None = None,
 ) -> Run:
-    """Writes the results of a run into its folder and finishes it."""
-    # Imported here, with polars: `airloom --help` and `airloom check` start without it.
-    from airloom import tables
-
+    """Writes the results of a run into its folder, where those of one in real time are in part, and finishes it."""
     understood = scenario.understood
-    rows = {name: tables.table(columns) for name, columns in results.tables.items()}
-    for optional in tables.OPTIONAL:
-        if optional not in understood["run"]["record"]:
-            rows.pop(optional, None)
-    metadata = {
-        "airloom.schema": tables.SCHEMA,
-        "airloom.scenario": json.dumps(understood, separators=(",", ":"), ensure_ascii=False),
-        "airloom.seed": str(scenario.seed),
-        "airloom.version": __version__,
-    }
-    tables.write(rows, folder.path(""), metadata)
+    if results.tables:
+        # Imported here, with polars: `airloom --help` and `airloom check` start without it.
+        from airloom import tables
+
+        rows = {name: tables.table(columns) for name, columns in results.tables.items()}
+        for optional in tables.OPTIONAL:
+            if optional not in understood["run"]["record"]:
+                rows.pop(optional, None)
+        tables.write(rows, folder.path(""), metadata(scenario))
     said = {"verdict": results.verdict, "verdict_reasons": results.verdict_reasons, "grades": results.grades}
     folder.write_json("summary.json", results.summary | (said if results.verdict else {}))
     manifest = {

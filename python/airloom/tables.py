@@ -14,10 +14,7 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom._core import Column
 
-#: Version of the tables' columns.
-SCHEMA = "1"
-
-#: The tables that every run folder has, and the column each is sorted by.
+#: The tables that every run folder has, and the column by which each is sorted.
 SORTED_BY = {
     "packets": "t_ns",
     "flows": "open_ns",

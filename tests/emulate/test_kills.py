@@ -149,6 +149,72 @@ def test_nothing_is_left_after_a_kill_at_a_random_moment(user: User, how: str) -
             assert not written, "a run that was killed has no result"
 
 
+def own_processes(pid: int) -> dict[str, int]:
+    """The two processes of the laboratory of the run in process `pid`: its child, and that one's."""
+
+    def child(of: int) -> int:
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                # The name, which may have anything in it, is in parentheses; its state and its parent follow.
+                if entry.name.isdecimal() and int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == of:
+                    return int(entry.name)
+        raise AssertionError(f"{of} has no child")
+
+    return {"warden": (warden := child(pid)), "keeper": child(warden)}
+
+
+@pytest.mark.parametrize("victim", ["warden", "keeper"])
+def test_a_run_whose_laboratory_is_killed_has_no_result(user: User, victim: str) -> None:
+    mark = 8_770_000 + random.Random(f"{user.name} {victim}").randrange(100_000)
+    before = _network()
+    scenario = user.folder / f"under-{mark}.toml"
+    scenario.write_text(SCENARIO.format(mark=mark))
+    command = f"echo up; setsid sleep {mark} & sleep {mark}"
+    with user.popen(["-m", "airloom", "emulate", scenario, "--", "sh", "-c", command]) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "up\n"
+        inside = _inside(mark)
+        os.kill(own_processes(process.pid)[victim], signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 125, err
+    # The service has something to say as well.
+    (said,) = (line for line in err.splitlines() if line.startswith("airloom: "))
+    assert "own processes was killed" in said
+    assert not [*user.folder.glob(f"runs/*{mark}*"), *user.folder.glob(f"runs/.*{mark}*")]
+    assert inside
+    _wait_until_nothing_is_left(mark, before, inside, victim)
+
+
+@pytest.mark.parametrize("victim", ["warden", "keeper"])
+def test_a_laboratory_that_is_killed_under_a_script_has_no_result_and_says_so(user: User, victim: str) -> None:
+    if user.name == "capable":
+        return
+    script = (
+        "import os, airloom\n"
+        "from airloom._core import DriveError\n"
+        "try:\n"
+        "    with airloom.lab('wireline', enter=False, out='killed') as link:\n"
+        "        program = link.popen(['sleep', '1000'])\n"
+        "        print('running', flush=True)\n"
+        "        print(program.wait(), flush=True)\n"
+        "except DriveError as error:\n"
+        "    print(error.exit_code, error)\n"
+        "print(*os.listdir())\n"
+    )
+    place = user.folder / f"empty-{victim}"
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    with user._replace(folder=place).popen(["-c", script]) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "running\n"
+        os.kill(own_processes(process.pid)[victim], signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+    assert out.count("\n") == 3, err
+    ended, said, left = out.splitlines()
+    assert (ended, left) == ("-9", "")
+    assert said.startswith("4 one of the laboratory's own processes was killed")
+
+
 def test_a_killed_laboratory_of_a_python_thread_is_gone_too(user: User) -> None:
     mark = 8_750_000 + random.Random(user.name).randrange(100_000)
     before = _network()

@@ -18,7 +18,7 @@ from tests.conftest import needs
 from tests.emulate.conftest import ALL_CLOSED, PATIENCE_S
 from tests.emulate.outside import MACHINE, OCTETS, SERVER, SERVER_V6, Machine, world
 from tests.emulate.rights import User
-from tests.emulate.test_kills import KILLS, marked
+from tests.emulate.test_kills import KILLS, marked, own_processes
 
 pytestmark = pytest.mark.emulate
 
@@ -133,6 +133,53 @@ def test_the_next_laboratory_puts_back_what_was_left_on_when_all_were_killed_at_
     assert machine.forwards(), "nobody was left to put it back"
     done = there.airloom("emulate", "wireline", "--", "true")
     assert done.returncode == 0, done.stderr
+    assert machine.becomes(before)
+
+
+def test_a_warden_that_is_killed_alone_leaves_no_forwarding_on(there: User, machine: Machine) -> None:
+    before = machine.quiet()
+    words = ["-m", "airloom", "emulate", "wireline", "--outside", "--", "sh", "-c", "echo up; sleep 1000"]
+    with there.popen(words) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "up\n"
+        was_on = machine.forwards()
+        os.kill(own_processes(process.pid)["warden"], signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert was_on == (there.name != "plain"), "a plain user's program needs none"
+    assert process.returncode == 125, err
+    assert machine.becomes(before)
+
+
+def test_forwarding_stays_on_for_a_laboratory_that_needs_it_when_anothers_warden_is_killed(
+    user: User, machine: Machine
+) -> None:
+    if user.name != "root":
+        return
+    before = machine.quiet()
+    there = machine.user(user)
+    words: list[str | Path] = [
+        "-m",
+        "airloom",
+        "emulate",
+        "wireline",
+        "--outside",
+        "--",
+        "sh",
+        "-c",
+        "echo up; sleep 1000",
+    ]
+    first, second = ([*words[:4], "--out", there.folder / f"of-two-{n}", *words[4:]] for n in range(2))
+    with there.popen(first) as killed, there.popen(second) as other:
+        for process in (killed, other):
+            assert process.stdout
+            assert process.stdout.readline() == "up\n"
+        os.kill(own_processes(killed.pid)["warden"], signal.SIGKILL)
+        killed.communicate(timeout=60)
+        stays_on = machine.forwards()
+        # The one that found it on by the other is the last now: it puts back what it never switched on itself.
+        os.kill(own_processes(other.pid)["warden"], signal.SIGKILL)
+        other.communicate(timeout=60)
+    assert stays_on, "the other one needed it"
     assert machine.becomes(before)
 
 

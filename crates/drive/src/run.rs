@@ -63,7 +63,7 @@ pub struct Results {
     pub outcome: Outcome,
     /// Flat name -> number map.
     pub summary: Summary,
-    /// Packets, flows, pages, states.
+    /// Packets, flows, pages, states; of a run in real time none: they are files.
     pub tables: Tables,
 }
 

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use airloom_base::Duration;
 use airloom_drive::real_time::hosts::{Outside, Program};
-use airloom_drive::real_time::{self, Hosts, Report};
+use airloom_drive::real_time::{self, Files, Hosts, Report};
 use airloom_drive::run::{DriveError, Results};
 use airloom_drive::virtual_time::Until;
 use pyo3::exceptions::PyRuntimeError;
@@ -40,12 +40,18 @@ const STEP: std::time::Duration = std::time::Duration::from_millis(100);
 
 #[pymethods]
 impl PyLab {
-    /// Starts the scenario; returns when its real hosts and their services are there.
+    /// Starts the scenario; returns when its real hosts and their services are there. Files as in `Scenario.emulate`, if there
+    /// is a folder for them.
     #[new]
-    #[pyo3(signature = (scenario, capture = None))]
-    fn new(py: Python<'_>, scenario: &PyScenario, capture: Option<PathBuf>) -> PyResult<Self> {
+    #[pyo3(signature = (scenario, folder = None, metadata = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        scenario: &PyScenario,
+        folder: Option<PathBuf>,
+        metadata: Vec<(String, String)>,
+    ) -> PyResult<Self> {
         let understood = scenario.inner().clone();
-        let capture = scenario.capture(capture);
+        let files = folder.map(|folder| Files { folder, metadata });
         let run_id = scenario.identity("real");
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
@@ -55,7 +61,7 @@ impl PyLab {
             let until = Until::Elapsed(FOR_EVER);
             let ready = move |hosts, control| drop(tell.send((hosts, control)));
             let go_on = |_, _, _: &_| !seen.load(Ordering::Relaxed);
-            real_time::emulate_and_tell(&understood, None, until, &run_id, capture.as_deref(), ready, go_on)
+            real_time::emulate_and_tell(&understood, None, until, &run_id, files.as_ref(), ready, go_on)
         };
         let engine = std::thread::Builder::new().name("airloom-engine".to_owned()).spawn(work)?;
         // In steps, so that Ctrl-C is heard.

@@ -19,7 +19,7 @@ pub struct PyResults {
     /// Flat name -> number map, sorted by name.
     #[pyo3(get)]
     summary: BTreeMap<String, f64>,
-    /// Columns by table.
+    /// Columns by table; none of a run in real time.
     #[pyo3(get)]
     tables: Py<PyDict>,
     /// Exit code of the command, if one ran to its end in real time.
@@ -46,7 +46,9 @@ impl PyResults {
     /// Takes results over; `report` is there if the run was in real time.
     pub fn new(py: Python<'_>, results: Results, report: Option<&Report>) -> PyResult<Self> {
         let tables = PyDict::new(py);
-        for (name, columns) in results.tables.into_columns() {
+        // Those of a run in real time are files already.
+        let in_memory = if report.is_none() { results.tables.into_columns() } else { BTreeMap::new() };
+        for (name, columns) in in_memory {
             let list = PyList::empty(py);
             for column in columns {
                 list.append(PyColumn::new(py, column)?)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use airloom_base::{Instant, Outbox};
-use airloom_drive::real_time::{self, Meter};
+use airloom_drive::real_time::{self, Files, Meter};
 use airloom_drive::{run, virtual_time};
 use airloom_world::scenario::{Document, Identity, RecordKind, Registries, Scenario, Until};
 use pyo3::prelude::*;
@@ -141,16 +141,18 @@ impl PyScenario {
         PyResults::new(py, results.map_err(|e| drive_error(py, e))?, None)
     }
 
-    /// Runs it in real time: `command` in the first real host, or without one until the scenario says. `capture` and
-    /// `progress` as in `simulate`; `progress` is called ten times a second, and so is `meter` with nanoseconds, octets
+    /// Runs it in real time: `command` in the first real host, or without one until the scenario says. Tables, which get
+    /// `metadata`, and a capture are written into `folder` as the scenario asks for them. `progress` is called ten times a second, and so is `meter` with nanoseconds, octets
     /// sent and received so far, packets dropped, PDUs sent again, octets in the longest queue, and the radio's state.
     /// `ready` gets a `Control` of the run when its hosts are there.
-    #[pyo3(signature = (command = None, capture = None, progress = None, meter = None, ready = None))]
+    #[pyo3(signature = (command, folder, metadata, progress = None, meter = None, ready = None))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn emulate(
         &self,
         py: Python<'_>,
         command: Option<Vec<String>>,
-        capture: Option<PathBuf>,
+        folder: PathBuf,
+        metadata: Vec<(String, String)>,
         progress: Option<Py<PyAny>>,
         meter: Option<Py<PyAny>>,
         ready: Option<Py<PyAny>>,
@@ -161,7 +163,7 @@ impl PyScenario {
             Until::After(time) => virtual_time::Until::Elapsed(time),
         };
         let mut watch = Watch::new(progress, 1);
-        let capture = self.capture(capture);
+        let files = Files { folder, metadata };
         let run_id = self.run_id("real");
         let (results, not_ready) = py.detach(|| {
             let not_ready = RefCell::new(None);
@@ -184,7 +186,7 @@ impl PyScenario {
                 command,
                 until,
                 &run_id,
-                capture.as_deref(),
+                Some(&files),
                 tell,
                 look,
             );
@@ -210,7 +212,7 @@ impl PyScenario {
     }
 
     /// Where the capture goes, if the scenario asks for one.
-    pub fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
+    fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
         path.filter(|_| self.scenario.run.records(RecordKind::Pcapng))
     }
 }

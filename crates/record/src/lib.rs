@@ -10,12 +10,14 @@
 //!         \--facts--> Flows, Pages, States, Congestion  --> Parquet (written by Python)
 //! ```
 //!
-//! A run's tables are Parquet that Python writes; those of a sweep are written here ([`sweep`]): thousands
-//! of short runs are done before a table library is imported.
+//! The tables of a run in virtual time are Parquet that Python writes. Those of a run in real time are written here, while
+//! they grow ([`TableFiles`]): it may last for a day. Those of a sweep are written here too ([`sweep`]): thousands of short
+//! runs are done before a table library is imported.
 
 pub mod capture;
 pub mod columns;
 pub mod file;
+mod growing;
 mod gsmtap;
 mod parquet_file;
 pub mod pcapng;
@@ -24,6 +26,7 @@ mod umts;
 
 pub use columns::{Column, Tables, Values};
 pub use file::CaptureFile;
+pub use growing::TableFiles;
 pub use pcapng::{About, Writer};
 
 use std::io;

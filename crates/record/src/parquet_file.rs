@@ -19,7 +19,9 @@ use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer
 use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
+use parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr, WriterVersion,
+};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
 
@@ -92,7 +94,7 @@ pub struct File<'a> {
 const LOOKED_AT: usize = 256;
 
 /// Rows of a group.
-const GROUP: usize = 1_000_000;
+pub const GROUP: usize = 1_000_000;
 
 /// A column in a group of rows, as it is written.
 type Chunk = (Bytes, ColumnCloseResult);
@@ -173,12 +175,17 @@ fn again((octets, closed): &Chunk, column: &ColumnDescPtr) -> Result<Chunk> {
     Ok((octets.clone(), ColumnCloseResult { metadata: metadata.build()?, ..closed.clone() }))
 }
 
-fn properties(dictionary: bool) -> WriterPropertiesPtr {
-    let properties = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_1_0)
+/// What all files have in common.
+pub fn properties_of(version: WriterVersion) -> WriterPropertiesBuilder {
+    WriterProperties::builder()
+        .set_writer_version(version)
         .set_created_by(concat!("airloom version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
+}
+
+fn properties(dictionary: bool) -> WriterPropertiesPtr {
+    let properties = properties_of(WriterVersion::PARQUET_1_0)
         .set_dictionary_enabled(dictionary)
         .set_dictionary_page_size_limit(usize::MAX)
         .set_data_page_size_limit(usize::MAX)
@@ -187,7 +194,8 @@ fn properties(dictionary: bool) -> WriterPropertiesPtr {
 }
 
 fn schema(file: &File<'_>) -> Result<TypePtr> {
-    let columns = file.fields.iter().map(column).collect::<Result<Vec<_>>>()?;
+    let columns = file.fields.iter().map(|field| column_type(field.name, field.kind));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(Type::group_type_builder("schema").with_fields(columns).build()?))
 }
 
@@ -244,8 +252,8 @@ pub fn on_all_cores<O: Send>(count: usize, make: impl Fn(usize) -> O + Sync) -> 
 }
 
 /// All columns may have empty rows: a column is the same in every file, whatever is in it.
-fn column(field: &Field<'_>) -> Result<Arc<Type>> {
-    let (physical, logical) = match field.kind {
+pub fn column_type(name: &str, kind: Kind) -> Result<Arc<Type>> {
+    let (physical, logical) = match kind {
         Kind::I64 => (Physical::INT64, None),
         Kind::F64 => (Physical::DOUBLE, None),
         Kind::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
@@ -254,7 +262,7 @@ fn column(field: &Field<'_>) -> Result<Arc<Type>> {
         Kind::U8 => (Physical::INT32, Some(LogicalType::integer(8, false))),
         Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
-    let column = Type::primitive_type_builder(field.name, physical).with_repetition(Repetition::OPTIONAL);
+    let column = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
     Ok(Arc::new(column.with_logical_type(logical).build()?))
 }
 
@@ -284,7 +292,7 @@ impl Cells<'_> {
     }
 
     /// Do the first values repeat so often that a dictionary is worth its cost?
-    fn repeat(&self) -> bool {
+    pub fn repeat(&self) -> bool {
         match self {
             Cells::I64(v) => repeat(v.iter()),
             Cells::U64(v) => repeat(v.iter()),
@@ -299,7 +307,7 @@ impl Cells<'_> {
 
 impl Filled<'_> {
     /// Writes the rows from `begin` to `end`.
-    fn write(&self, into: &mut ColumnWriter<'_>, begin: usize, end: usize) -> Result<()> {
+    pub fn write(&self, into: &mut ColumnWriter<'_>, begin: usize, end: usize) -> Result<()> {
         let valid = self.valid.as_ref().map(|valid| &valid[begin..end]);
         let levels: Vec<i16> = match valid {
             Some(valid) => valid.iter().map(|v| i16::from(*v)).collect(),

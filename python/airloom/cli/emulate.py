@@ -259,4 +259,6 @@ def _show(done: Run, as_json: bool, then: str) -> None:
         parts.append(f"lateness p99 {summary['lateness_p99_us'] / 1000:.2g} ms")
     word = "NOT valid" if done.verdict == "invalid" else done.verdict or "valid"
     say(f"{', '.join(parts)}: {': '.join([word, *filter(None, ['; '.join(done.verdict_reasons)])])}")
+    if missing := summary.get("records_lost"):
+        say(f"{missing:.0f} rows of the packets table were not written: the disk was too slow; the figures above have them")
     say(f"results in {quoted(done.folder)}   next: {then}")

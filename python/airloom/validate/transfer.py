@@ -11,6 +11,8 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -120,12 +122,24 @@ def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -
 
     The source sends the request that `bulk` sends, unless told otherwise, and the data behind it.
     """
+    with TemporaryDirectory(prefix="airloom-") as folder:
+        results = _carry_out(scenario, Path(folder), request, patience_s)
+        packets = recorded(Path(folder))
+    return _transfer(scenario, packets, results.verdict, tuple(results.verdict_reasons))
+
+
+def recorded(folder: Path) -> pl.DataFrame:
+    """The packets of a laboratory that has left its tables there."""
+    return tables.read(folder / "packets.parquet").sort("t_ns", maintain_order=True)
+
+
+def _carry_out(scenario: Scenario, folder: Path, request: bool, patience_s: float) -> _core.Results:
     from airloom.reference import addresses
 
     size = _octets(scenario)
     first = _REQUEST if request else 0
     address = addresses(scenario.understood, "sink")[0]
-    lab = _core.Lab(scenario._core)
+    lab = _core.Lab(scenario._core, folder)
     try:
         sink = python(lab, "sink", _SINK, str(_PORT), str(size))
         with sink:
@@ -142,8 +156,7 @@ def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -
             raise RunError(f"{scenario.title}: the transfer did not complete")
     finally:
         results = lab.stop()
-    packets = tables.table(results.tables["packets"]).sort("t_ns", maintain_order=True)
-    return _transfer(scenario, packets, results.verdict, tuple(results.verdict_reasons))
+    return results
 
 
 #: No segment without data is longer.

@@ -12,17 +12,20 @@ import json
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
-from airloom import _core, tables
+from airloom import _core
 from airloom.errors import LabError, RunError
 from airloom.laboratory import Program
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
 from airloom.validate import pairs
+from airloom.validate.transfer import recorded
 
 #: The median response time in real time against the simulated one.
 BAR = 0.03
@@ -148,9 +151,16 @@ def simulated(scenario: Scenario) -> Fetch:
 
 def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetch:
     """The fetch by the client on the command line, from the daemon; `RunError` if it is not over in time."""
+    with TemporaryDirectory(prefix="airloom-") as folder:
+        results = _carry_out(scenario, Path(folder), size, patience_s)
+        packets = recorded(Path(folder))
+    return _fetch(scenario, packets, results.verdict)
+
+
+def _carry_out(scenario: Scenario, folder: Path, size: int, patience_s: float) -> _core.Results:
     gateway = f"{addresses(scenario.understood, 'gateway')[0]}:9201"
     daemon = ["serve", "wap-gateway", "--listen", gateway, "--connectionless", "off", "--no-log"]
-    lab = _core.Lab(scenario._core)
+    lab = _core.Lab(scenario._core, folder)
     try:
         origin = pairs.python(lab, "gateway", _SERVER, str(size), quiet=True)
         server = pairs.python(lab, "gateway", _AIRLOOM, *daemon, "--allow-origin", _ORIGIN_REAL, quiet=True)
@@ -183,8 +193,7 @@ def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetc
                 origin.kill()
     finally:
         results = lab.stop()
-    packets = tables.table(results.tables["packets"]).sort("t_ns", maintain_order=True)
-    return _fetch(scenario, packets, results.verdict)
+    return results
 
 
 def _expect(program: Program, word: str, scenario: Scenario) -> None:

@@ -15,10 +15,9 @@ use airloom_world::World;
 
 use super::{Error, Report};
 
-/// Rows of the packets table, and octets of captures, that wait for the caller; and rows that a run keeps.
+/// Rows of the packets table, and octets of captures, that wait for the caller.
 const ROWS_WAITING: usize = 1 << 20;
 const OCTETS_WAITING: usize = 256 << 20;
-const ROWS: u64 = 20_000_000;
 /// Requests that wait for the engine.
 const MOST_ASKED: usize = 1024;
 
@@ -65,8 +64,7 @@ struct Exchange {
     at: Instant,
     backlog: u64,
     ended: bool,
-    /// Rows that were offered, and those that there was no room for.
-    rows: u64,
+    /// Rows that there was no room for.
     lost: u64,
 }
 
@@ -75,15 +73,8 @@ impl Shared {
     pub(super) fn new(spare: Vec<Outbox>) -> io::Result<Shared> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let event = || EventFd::from_value_and_flags(0, flags).map_err(io::Error::from);
-        let exchange = Exchange {
-            ready: VecDeque::new(),
-            spare,
-            at: Instant::ZERO,
-            backlog: 0,
-            ended: false,
-            rows: 0,
-            lost: 0,
-        };
+        let exchange =
+            Exchange { ready: VecDeque::new(), spare, at: Instant::ZERO, backlog: 0, ended: false, lost: 0 };
         Ok(Shared {
             stop: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
@@ -152,8 +143,8 @@ impl Shared {
         exchange.backlog = backlog;
         let waiting: usize = exchange.ready.iter().map(|b| b.packets.len()).sum();
         let octets: usize = exchange.ready.iter().map(|b| b.octets.len()).sum();
-        // The caller is slower than the network, or has more than it should keep.
-        if waiting > ROWS_WAITING || octets > OCTETS_WAITING || exchange.rows > ROWS {
+        // The caller is slower than the network.
+        if waiting > ROWS_WAITING || octets > OCTETS_WAITING {
             exchange.lost += records.packets.len() as u64;
             records.packets.clear();
             records.octets.clear();
@@ -161,7 +152,6 @@ impl Shared {
         if records.is_empty() {
             return;
         }
-        exchange.rows += records.packets.len() as u64;
         let mut batch = exchange.spare.pop().unwrap_or_else(|| records.counterpart());
         batch.clear();
         batch.swap_records(records);
@@ -259,7 +249,42 @@ mod tests {
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
+    use airloom_base::Direction;
+    use airloom_base::record::{Event, PacketFacts, PointKind};
+
     use super::*;
+
+    #[test]
+    fn records_that_nobody_takes_are_kept_up_to_a_bound_and_counted_beyond_it() {
+        const BATCH: usize = 1 << 18;
+        let shared = Shared::new(Vec::new()).expect("two descriptors");
+        let mut records = Outbox::default();
+        let point = records.add_point("a".to_owned(), PointKind::Ip);
+        records.ask(|_| (true, true));
+        let facts = || PacketFacts::bare("udp", Event::Transmit, Direction::Uplink);
+        let mut offered = 0;
+        for number in 0..8 {
+            (0..BATCH).for_each(|_| records.packet(Instant::ZERO, point, facts, |octets| octets.push(0)));
+            offered += records.packets.len();
+            shared.offer(Instant::from_nanos(number), 0, &mut records);
+            assert!(
+                records.packets.is_empty() && records.octets.is_empty(),
+                "the engine goes on without them"
+            );
+        }
+        let kept =
+            |shared: &Shared| -> usize { shared.exchange().ready.iter().map(|b| b.packets.len()).sum() };
+        assert!((ROWS_WAITING..=ROWS_WAITING + BATCH).contains(&kept(&shared)));
+        assert_eq!(kept(&shared) + shared.lost() as usize, offered);
+        // Where somebody takes them there is no end to it.
+        for _ in 0..100 {
+            shared.exchange().ready.clear();
+            (0..BATCH).for_each(|_| records.packet(Instant::ZERO, point, facts, |_| ()));
+            shared.offer(Instant::ZERO, 0, &mut records);
+        }
+        assert_eq!(kept(&shared), BATCH);
+        assert_eq!(offered - shared.lost() as usize, ROWS_WAITING + BATCH);
+    }
 
     #[test]
     fn no_wake_up_is_left_behind_when_the_engine_answers_while_it_is_asked() {

@@ -55,12 +55,14 @@ mod tun;
 mod vnet;
 
 use std::fmt;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airloom_base::{Duration, Instant, Outbox};
+use airloom_record::{Recorder, TableFiles, Tables};
 use airloom_world::World;
-use airloom_world::scenario::{self, Scenario};
+use airloom_world::scenario::{self, RecordKind, Scenario};
 
 use crate::run::{self, DriveError, Results};
 use crate::virtual_time::{Outcome, Until};
@@ -105,6 +107,8 @@ pub enum Error {
     },
     /// A device failed during the run.
     Device(String),
+    /// The laboratory ended during the run, and with it every program in it: one of its own processes was killed.
+    Gone,
     /// The caller wanted no more before everything was there.
     Stopped,
 }
@@ -116,7 +120,7 @@ impl Error {
             Error::NothingReal => 2,
             Error::NotAllowed(_) | Error::NoWayOut(_) => 3,
             Error::Command { code, .. } => *code,
-            Error::SetUp(_) | Error::Service { .. } | Error::Device(_) | Error::Stopped => 4,
+            Error::SetUp(_) | Error::Service { .. } | Error::Device(_) | Error::Gone | Error::Stopped => 4,
         }
     }
 }
@@ -137,6 +141,9 @@ impl fmt::Display for Error {
                 write!(f, "the service `{program}` ended with code {code} before it could serve")
             }
             Error::Device(what) => write!(f, "a device failed during the run: {what}"),
+            Error::Gone => {
+                f.write_str("one of the laboratory's own processes was killed: the run ended with it, nothing was written")
+            }
             Error::Stopped => f.write_str("the run was stopped before it began"),
         }
     }
@@ -151,9 +158,7 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     lab::enter_user_namespace().map_err(|error| {
         let text = format!("entering a user namespace: {error}");
         match error.kind() {
-            std::io::ErrorKind::InvalidInput => {
-                Error::SetUp(format!("{text} (this process has several threads)"))
-            }
+            io::ErrorKind::InvalidInput => Error::SetUp(format!("{text} (this process has several threads)")),
             _ => Error::NotAllowed(text),
         }
     })
@@ -209,14 +214,19 @@ fn run_and_tell(
     ready(Hosts::new(&keeper), engine.shared());
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();
     let watched = started.and_then(|command| {
-        let stopped = watch(&engine, command.as_ref(), &mut records, look)?;
+        let stopped = watch(&engine, command.as_ref(), &keeper, &mut records, look)?;
         Ok((stopped, command.as_ref().and_then(process::Running::exit_code)))
     });
     if watched.is_err() {
         engine.stop();
     }
-    let report = engine.join(world)?;
+    // A device of a laboratory that is gone fails too, and a program in it ended as if somebody had killed it.
+    let report = engine.join(world);
     let (stopped, exit_code) = watched?;
+    if keeper.is_gone() {
+        return Err(Error::Gone);
+    }
+    let report = report?;
     let outcome = if stopped { Outcome::Stopped } else { Outcome::Complete };
     let outcome = if report.outcome == Outcome::Stopped { outcome } else { report.outcome };
     Ok(Report { outcome, exit_code, ..report })
@@ -226,6 +236,7 @@ fn run_and_tell(
 fn watch(
     engine: &exchange::Handle,
     command: Option<&process::Running>,
+    keeper: &lab::Keeper,
     records: &mut Outbox,
     mut look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
 ) -> Result<bool, Error> {
@@ -241,6 +252,9 @@ fn watch(
         if over {
             return Ok(stopped);
         }
+        if keeper.is_gone() {
+            return Err(Error::Gone);
+        }
         if !asked && (!go_on || command.is_some_and(|c| c.exit_code().is_some())) {
             (asked, stopped) = (true, !go_on);
             engine.stop();
@@ -248,7 +262,54 @@ fn watch(
     }
 }
 
-/// Runs `scenario` in real time: from the scenario as understood to tables and a report. A capture goes to
+/// The run folder that files go into.
+pub struct Files {
+    /// Where it is.
+    pub folder: PathBuf,
+    /// What each table says of the run: texts by name.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Files {
+    /// What writes those that `scenario` asks for, as the records come.
+    fn begin(&self, scenario: &Scenario, run_id: &str) -> io::Result<Written> {
+        let records = |kind| scenario.run.records(kind);
+        let capture = records(RecordKind::Pcapng).then(|| self.folder.join("trace.pcapng"));
+        let mut recorder = run::recorder(scenario, run_id, capture.as_deref())?;
+        let mut names = vec!["flows", "pages", "states"];
+        let optional = [RecordKind::Packets, RecordKind::Objects, RecordKind::Congestion];
+        names.extend(optional.into_iter().filter(|kind| records(*kind)).map(RecordKind::name));
+        recorder.tables.keep_only(&names);
+        let tables = TableFiles::create(&self.folder, &names, &self.metadata)?;
+        Ok(Written { recorder, tables: Some(tables) })
+    }
+}
+
+/// Files that are being written.
+struct Written {
+    recorder: Recorder,
+    tables: Option<TableFiles>,
+}
+
+impl Written {
+    /// A capture, if one is asked for, and no tables.
+    fn no_tables(mut recorder: Recorder) -> Written {
+        recorder.tables.keep_only(&[]);
+        Written { recorder, tables: None }
+    }
+
+    fn drain(&mut self, records: &mut Outbox) -> io::Result<()> {
+        self.recorder.drain(records)?;
+        self.tables.as_mut().map_or(Ok(()), |tables| tables.take(&mut self.recorder.tables))
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let rest = self.recorder.finish()?;
+        self.tables.map_or(Ok(()), |tables| tables.finish(rest))
+    }
+}
+
+/// Runs `scenario` in real time: from the scenario as understood to a report, without tables. A capture goes to
 /// `capture` under a temporary name and is renamed when it is whole. See [`run()`] for the rest.
 pub fn emulate(
     scenario: &Scenario,
@@ -261,27 +322,43 @@ pub fn emulate(
         scenario::Until::Done => Until::Done { limit: scenario.run.limit },
         scenario::Until::After(time) => Until::Elapsed(time),
     };
-    emulate_and_tell(scenario, command, until, run_id, capture, |_, _| {}, |now, _, _| progress(now))
+    let written = Written::no_tables(run::recorder(scenario, run_id, capture)?);
+    carry_out(scenario, command, until, written, |_, _| {}, |now, _, _| progress(now))
 }
 
-/// The same until `until`; `ready` is told of the real hosts when they are there, and gets what changes the links by hand;
-/// `look` gets to see the time, the octets in the longest queue and the records ten times a second.
+/// The same until `until`, with the tables and the capture in a folder if there is one; `ready` is told of the real hosts when
+/// they are there, and gets what changes the links by hand; `look` gets to see the time, the octets in the longest queue and
+/// the records ten times a second.
 pub fn emulate_and_tell(
     scenario: &Scenario,
     command: Option<&[String]>,
     until: Until,
     run_id: &str,
-    capture: Option<&Path>,
+    files: Option<&Files>,
+    ready: impl FnOnce(Hosts, Control),
+    look: impl FnMut(Instant, u64, &Outbox) -> bool,
+) -> Result<(Results, Report), DriveError> {
+    let written = match files {
+        Some(files) => files.begin(scenario, run_id)?,
+        None => Written::no_tables(Recorder::default()),
+    };
+    carry_out(scenario, command, until, written, ready, look)
+}
+
+fn carry_out(
+    scenario: &Scenario,
+    command: Option<&[String]>,
+    until: Until,
+    mut written: Written,
     ready: impl FnOnce(Hosts, Control),
     mut look: impl FnMut(Instant, u64, &Outbox) -> bool,
 ) -> Result<(Results, Report), DriveError> {
     let mut world = scenario.build(true)?;
-    let mut recorder = run::recorder(scenario, run_id, capture)?;
     let mut failed = None;
     let tell = |hosts, shared| ready(hosts, Control::new(shared, scenario));
     let report = run_and_tell(&mut world, command, until, tell, |now, backlog, records| {
         let go_on = look(now, backlog, records);
-        if let Err(e) = recorder.drain(records) {
+        if let Err(e) = written.drain(records) {
             failed.get_or_insert(e);
         }
         failed.is_none() && go_on
@@ -292,5 +369,6 @@ pub fn emulate_and_tell(
     run::check_timeline(&world)?;
     let mut summary = world.summary();
     report.summarise(&mut summary);
-    Ok((Results { outcome: report.outcome, summary, tables: recorder.finish()? }, report))
+    written.finish()?;
+    Ok((Results { outcome: report.outcome, summary, tables: Tables::default() }, report))
 }

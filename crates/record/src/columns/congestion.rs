@@ -1,8 +1,10 @@
 //! One row per change of a sender's congestion state or round-trip time.
 
+use std::mem::take;
+
 use airloom_base::record::CongestionRecord;
 
-use super::{Category, Column, Optional, OptionalCategory, Values, full, nanos};
+use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 /// The congestion table.
 #[derive(Default)]
@@ -37,10 +39,6 @@ impl Congestion {
         self.state.push(sample.state);
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.t_ns.len()
-    }
-
     pub(super) fn into_columns(self) -> Vec<Column> {
         vec![
             full("t_ns", Values::I64(self.t_ns)),
@@ -53,5 +51,18 @@ impl Congestion {
             full("rto_ns", Values::I64(self.rto_ns)),
             self.state.column("state"),
         ]
+    }
+}
+
+impl Table for Congestion {
+    fn rows(&self) -> usize {
+        self.t_ns.len()
+    }
+
+    fn take_rows(&mut self) -> Vec<Column> {
+        let hosts = take(&mut self.hosts);
+        let taken = take(self);
+        self.hosts = hosts;
+        taken.into_columns()
     }
 }

@@ -3,12 +3,17 @@
 //! "Up" is from the end that opened the flow. An end in a real host reports nothing: its half of the row is then
 //! taken from the other end's view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 use airloom_base::Duration;
 use airloom_base::record::FlowRecord;
 
-use super::{Category, Column, Optional, OptionalCategory, Values, full, nanos};
+use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+
+/// Of a flow between a simulated and a real host the other end never reports, and nothing tells it from one that will. Where
+/// rows are taken while the run goes on, so many wait for it; the oldest of more is a row as it is.
+const MOST_WAITING: usize = 16_384;
 
 /// The flows table.
 #[derive(Default)]
@@ -76,17 +81,43 @@ impl Flows {
 
     /// Nothing more comes of these flows: they become rows, in the order in which they were opened. How many there are.
     pub(super) fn end_run(&mut self) -> usize {
-        self.ends.sort_by_key(|e| (e.both().map(|r| r.open).min(), e.any().flow));
-        for ends in self.ends.drain(..) {
-            self.rows.push(&ends);
-        }
         self.waiting.clear();
+        let ends = take(&mut self.ends);
+        self.become_rows(ends);
         self.rows.flow.len()
+    }
+
+    fn become_rows(&mut self, mut ends: Vec<Ends>) {
+        ends.sort_by_key(|e| (e.both().map(|r| r.open).min(), e.any().flow));
+        ends.iter().for_each(|e| self.rows.push(e));
     }
 
     pub(super) fn into_columns(mut self) -> Vec<Column> {
         self.end_run();
         self.rows.into_columns()
+    }
+}
+
+impl Table for Flows {
+    fn rows(&self) -> usize {
+        let waiting = self.waiting.len();
+        self.ends.len() - waiting + waiting.saturating_sub(MOST_WAITING)
+    }
+
+    fn take_rows(&mut self) -> Vec<Column> {
+        let waiting: BTreeSet<usize> = self.waiting.values().copied().collect();
+        let mut too_many = waiting.len().saturating_sub(MOST_WAITING);
+        let (mut done, mut kept) = (Vec::new(), Vec::new());
+        for (place, ends) in take(&mut self.ends).into_iter().enumerate() {
+            let is_waiting = waiting.contains(&place);
+            let is_too_old = is_waiting && too_many > 0;
+            too_many -= usize::from(is_too_old);
+            if is_waiting && !is_too_old { &mut kept } else { &mut done }.push(ends);
+        }
+        self.waiting = kept.iter().enumerate().map(|(place, ends)| (ends.any().flow, place)).collect();
+        self.ends = kept;
+        self.become_rows(done);
+        take(&mut self.rows).into_columns()
     }
 }
 
@@ -252,6 +283,28 @@ mod tests {
         std::mem::swap(&mut second.local, &mut second.remote);
         let a = columns(&[end(1, true, 0, FlowFacts::default()), second]);
         assert_eq!(get(&a, "flow").values, Values::U32(vec![1]));
+    }
+
+    #[test]
+    fn rows_are_taken_when_both_ends_are_there_and_not_more_wait_than_may() {
+        let mut flows = Flows::default();
+        let opened = |flow: u32| end(flow, true, u64::from(flow), FlowFacts::default());
+        let answered = |flow: u32| end(flow, false, u64::from(flow), FlowFacts::default());
+        let numbers = |columns: &[Column]| match &get(columns, "flow").values {
+            Values::U32(numbers) => numbers.clone(),
+            _ => panic!("numbers"),
+        };
+        [opened(1), opened(2), opened(3), answered(2)].iter().for_each(|record| flows.push(record));
+        assert_eq!(flows.rows(), 1);
+        assert_eq!(numbers(&flows.take_rows()), [2]);
+        assert_eq!(flows.rows(), 0);
+        let last = 3 + MOST_WAITING as u32;
+        (4..=last).for_each(|flow| flows.push(&opened(flow)));
+        assert_eq!(flows.rows(), 2);
+        assert_eq!(numbers(&flows.take_rows()), [1, 3]);
+        flows.push(&answered(last));
+        assert_eq!(numbers(&flows.take_rows()), [last]);
+        assert_eq!(flows.into_columns()[0].values.len(), MOST_WAITING - 1);
     }
 
     #[test]

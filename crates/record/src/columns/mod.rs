@@ -163,6 +163,21 @@ impl Tables {
         std::mem::take(&mut self.packets).into_columns()
     }
 
+    /// The rows of each table that has `least` of them or more, in the order in which they were recorded; they go out of
+    /// the tables.
+    pub fn take_rows(&mut self, least: usize) -> Vec<(&'static str, Vec<Column>)> {
+        let tables: [(&str, &mut dyn Table); 6] = [
+            ("packets", &mut self.packets),
+            ("flows", &mut self.flows),
+            ("pages", &mut self.pages),
+            ("objects", &mut self.objects),
+            ("states", &mut self.states),
+            ("congestion", &mut self.congestion),
+        ];
+        let full = tables.into_iter().filter(|(_, table)| table.rows() >= least);
+        full.map(|(name, table)| (name, table.take_rows())).collect()
+    }
+
     /// The tables by name: `packets`, `flows`, `pages`, `objects`, `states`, `congestion`. All are there, empty or not.
     pub fn into_columns(self) -> BTreeMap<&'static str, Vec<Column>> {
         BTreeMap::from([
@@ -174,6 +189,14 @@ impl Tables {
             ("congestion", self.congestion.into_columns()),
         ])
     }
+}
+
+/// A table that grows.
+trait Table {
+    /// How many rows it has, as far as nothing more will come of them.
+    fn rows(&self) -> usize;
+    /// These rows, which go out of it; names that were given stay.
+    fn take_rows(&mut self) -> Vec<Column>;
 }
 
 /// A column whose rows may be empty.

@@ -1,8 +1,10 @@
 //! One row per object of a page: its waterfall.
 
+use std::mem::take;
+
 use airloom_base::record::ObjectRecord;
 
-use super::{Category, Column, Optional, Values, full, nanos};
+use super::{Category, Column, Optional, Table, Values, full, nanos};
 
 /// The objects table.
 #[derive(Default)]
@@ -41,10 +43,6 @@ impl Objects {
         self.source.push(object.source.name());
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.page.len()
-    }
-
     pub(super) fn into_columns(self) -> Vec<Column> {
         vec![
             full("page", Values::U32(self.page)),
@@ -62,5 +60,15 @@ impl Objects {
             full("failures", Values::U16(self.failures)),
             self.source.column("source"),
         ]
+    }
+}
+
+impl Table for Objects {
+    fn rows(&self) -> usize {
+        self.page.len()
+    }
+
+    fn take_rows(&mut self) -> Vec<Column> {
+        take(self).into_columns()
     }
 }

@@ -1,9 +1,11 @@
 //! One row per packet or PDU event.
 
+use std::mem::take;
+
 use airloom_base::Direction;
 use airloom_base::record::{Event, PacketRecord, PointInfo};
 
-use super::{Category, Column, Optional, OptionalCategory, Values, full, nanos};
+use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 const EVENTS: [Event; 7] = [
     Event::Enqueue,
@@ -78,6 +80,17 @@ impl Packets {
             self.reason.column("reason"),
             self.q_bytes.column("q_bytes", Values::U32),
         ]
+    }
+}
+
+impl Table for Packets {
+    fn rows(&self) -> usize {
+        self.t_ns.len()
+    }
+
+    fn take_rows(&mut self) -> Vec<Column> {
+        // Points are named again by whoever brings the next packets.
+        take(self).into_columns()
     }
 }
 

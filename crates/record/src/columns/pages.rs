@@ -1,8 +1,10 @@
 //! One row per page load.
 
+use std::mem::take;
+
 use airloom_base::record::PageRecord;
 
-use super::{Category, Column, Optional, Values, full, nanos};
+use super::{Category, Column, Optional, Table, Values, full, nanos};
 
 /// The pages table.
 #[derive(Default)]
@@ -33,10 +35,6 @@ impl Pages {
         self.failed.push(page.failed);
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.page.len()
-    }
-
     pub(super) fn into_columns(self) -> Vec<Column> {
         vec![
             full("page", Values::U32(self.page)),
@@ -50,5 +48,15 @@ impl Pages {
             full("connections", Values::U32(self.connections)),
             full("failed", Values::U32(self.failed)),
         ]
+    }
+}
+
+impl Table for Pages {
+    fn rows(&self) -> usize {
+        self.page.len()
+    }
+
+    fn take_rows(&mut self) -> Vec<Column> {
+        take(self).into_columns()
     }
 }

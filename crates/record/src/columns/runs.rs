@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Column, Tables, Values, full};
+use super::{Column, Table, Tables, Values, full};
 
 /// The number of the run of each row, by table; nothing while there is one run only.
 #[derive(Default)]

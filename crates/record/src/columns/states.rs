@@ -4,11 +4,12 @@
 //! computed from.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 
 use airloom_base::record::StateRecord;
 use airloom_base::{Direction, Station};
 
-use super::{Category, Column, Optional, OptionalCategory, Values, full, nanos};
+use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 /// The states table.
 #[derive(Default)]
@@ -50,10 +51,6 @@ impl States {
         self.retransmission.push(air.then_some(state.resent));
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.t_ns.len()
-    }
-
     pub(super) fn into_columns(self) -> Vec<Column> {
         vec![
             full("t_ns", Values::I64(self.t_ns)),
@@ -67,6 +64,19 @@ impl States {
             self.ns.column("ns", Values::I64),
             self.retransmission.column("retransmission", Values::U64),
         ]
+    }
+}
+
+impl Table for States {
+    fn rows(&self) -> usize {
+        self.t_ns.len()
+    }
+
+    fn take_rows(&mut self) -> Vec<Column> {
+        let hosts = take(&mut self.hosts);
+        let taken = take(self);
+        self.hosts = hosts;
+        taken.into_columns()
     }
 }
 

@@ -41,10 +41,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airloom_base::Duration;
 use airloom_world::PortInfo;
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::Error;
@@ -73,9 +74,11 @@ pub(super) struct Laboratory {
 
 /// The engine's way to the laboratory's process 1. When the last owner is gone so is the laboratory.
 pub(super) struct Keeper {
+    socket: Option<OwnedFd>,
     /// One question at a time.
-    socket: Option<Mutex<OwnedFd>>,
+    asking: Mutex<()>,
     warden: Pid,
+    way_out: Option<Way>,
     hosts: Vec<String>,
     /// Names as threads of this process see them that enter a host.
     names: Vec<names::Names>,
@@ -151,7 +154,9 @@ impl Laboratory {
         let (socket, warden) = warden::start(&plan, rights).map_err(failed)?;
         let mut keeper = Keeper {
             socket: None,
+            asking: Mutex::new(()),
             warden,
+            way_out: plan.way_out.clone(),
             hosts: plan.hosts.iter().map(|h| h.name.clone()).collect(),
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
             rights,
@@ -181,7 +186,7 @@ impl Laboratory {
             }
             sockets.extend(more);
         }
-        keeper.socket = Some(Mutex::new(socket));
+        keeper.socket = Some(socket);
         let tables: Vec<_> =
             sockets.split_off(ports.len()).into_iter().map(|t| Arc::new(File::from(t))).collect();
         let ports = sockets.into_iter().zip(&plan.ports).enumerate();
@@ -206,10 +211,18 @@ impl Keeper {
     fn ask(&self, request: &[u8], fds: &[i32]) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         let gone = || io::Error::other("the laboratory is gone");
         let socket = self.socket.as_ref().ok_or_else(gone)?;
-        let socket = socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         messages::send(socket.as_fd(), request, fds)?;
         let (answer, fds) = messages::receive_within(socket.as_fd(), ANSWER)?;
         if answer.is_empty() { Err(gone()) } else { Ok((answer, fds)) }
+    }
+
+    /// Has the laboratory ended, although nobody here has ended it?
+    pub(super) fn is_gone(&self) -> bool {
+        let Some(socket) = &self.socket else { return true };
+        // Nothing is waited for but the other end.
+        let mut other_end = [PollFd::new(socket.as_fd(), PollFlags::empty())];
+        poll(&mut other_end, PollTimeout::ZERO).is_ok() && other_end[0].any() == Some(true)
     }
 
     /// Starts a program; the socket on which it says how it ended ([`NOT_ENTERED`], [`ENDED`]) and takes signals.
@@ -283,7 +296,15 @@ impl Drop for Keeper {
             // Without it the keeper is killed, and with that everything else (PR_SET_PDEATHSIG).
             let _ = kill(self.warden, Signal::SIGKILL);
         }
-        while waitpid(self.warden, None) == Err(Errno::EINTR) {}
+        let ended = loop {
+            match waitpid(self.warden, None) {
+                Err(Errno::EINTR) => {}
+                ended => break ended,
+            }
+        };
+        if let Some(way) = self.way_out.as_ref().filter(|_| !matches!(ended, Ok(WaitStatus::Exited(_, 0)))) {
+            way.put_back();
+        }
     }
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Several laboratories may need it. Each that found a key off, or found another one that did, shows a name in the network
 //! namespace's abstract socket names, which go with the process that holds them. The last one to go puts the key back.
-//! If every warden is killed at one blow nobody is left to do so: then the next laboratory does (`repair`), by the note in
-//! [`NOTES`] that was written first.
+//! Where a warden is killed alone, the engine's process does what it was to do ([`put_back`]). If they are all killed at one
+//! blow nobody is left to do so: then the next laboratory does (`repair`), by the note in [`NOTES`] that was written first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,18 +43,15 @@ impl Forwarding {
     /// Switches it on for what comes by `pair`, and for what comes back by any device that leads on.
     pub(super) fn on(pair: &str, v6: bool) -> io::Result<Forwarding> {
         write(&v4_key(pair), "1")?;
-        let mut keys: Vec<String> =
-            leads_on_v4(&table("route")).iter().map(|device| v4_key(device)).collect();
         if v6 && !is_ipv6_router() {
             write(&v6_key(pair), "1")?;
-            keys.extend(leads_on_v6(&table("ipv6_route")).iter().map(|device| v6_key(device)));
         }
         let _lock = lock()?;
         let notes = notes();
         put_back_what_was_left(notes.as_deref());
         let mut forwarding = Forwarding { were_off: Vec::new() };
-        for key in keys {
-            let is_on = read(&key)?.trim() == "1";
+        for key in keys(v6) {
+            let is_on = is_on(&key)?;
             if is_on && !others_found_it_off(&key)? {
                 continue;
             }
@@ -79,12 +76,45 @@ impl Drop for Forwarding {
         let (_lock, notes) = (lock(), notes());
         for (key, name) in self.were_off.drain(..) {
             drop(name);
-            if others_found_it_off(&key).is_ok_and(|others| !others) {
-                let _ = write(&key, "0");
-                let _ = change_note(notes.as_deref(), |noted| noted.retain(|other| *other != key));
-            }
+            put_back_one(&key, notes.as_deref());
         }
     }
+}
+
+/// The settings that a way out would switch on now: those that are off, or on for other laboratories only.
+pub(super) fn would_switch_on(v6: bool) -> Vec<String> {
+    let mut keys = keys(v6);
+    keys.retain(|key| is_on(key).is_ok_and(|on| !on || others_found_it_off(key).unwrap_or(false)));
+    keys
+}
+
+/// Puts these settings back in the place of a warden that cannot do it any more.
+pub(super) fn put_back(keys: &[String]) {
+    let (_lock, notes) = (lock(), notes());
+    for key in keys.iter().filter(|key| is_on(key).unwrap_or(false)) {
+        put_back_one(key, notes.as_deref());
+    }
+}
+
+/// With the lock held.
+fn put_back_one(key: &str, notes: Option<&Path>) {
+    if others_found_it_off(key).is_ok_and(|others| !others) {
+        let _ = write(key, "0");
+        let _ = change_note(notes, |noted| noted.retain(|other| other != key));
+    }
+}
+
+/// Those of the devices that lead on.
+fn keys(v6: bool) -> Vec<String> {
+    let mut keys: Vec<String> = leads_on_v4(&table("route")).iter().map(|device| v4_key(device)).collect();
+    if v6 && !is_ipv6_router() {
+        keys.extend(leads_on_v6(&table("ipv6_route")).iter().map(|device| v6_key(device)));
+    }
+    keys
+}
+
+fn is_on(key: &str) -> io::Result<bool> {
+    Ok(read(key)?.trim() == "1")
 }
 
 /// Can IPv6 be forwarded here without making the machine a router, which would cost it its own automatic addresses?

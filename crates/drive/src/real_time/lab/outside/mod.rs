@@ -13,7 +13,7 @@
 //! The warden makes it, who alone is in the machine's network; the keeper furnishes the exit's end. What the machine gets
 //! goes by itself when the warden does, however that ends: the other end of the veth pair with the exit's namespace, the
 //! tables of rules with the sockets that own them. Only the keys that let the machine's devices forward have to be put back
-//! (`forwarding`).
+//! (`forwarding`), by the warden, or by the engine's process where that was killed.
 //!
 //! IPv6 as well, where the machine and the exit have it: by the pair where the machine forwards it anyway, or a device can
 //! without making it a router (Linux 6.17); a router would have to give up its own automatic addresses.
@@ -49,8 +49,8 @@ pub(super) struct Way {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
-    /// A veth pair, and rules of the machine's own.
-    Pair,
+    /// A veth pair, and rules of the machine's own; and the settings that will be switched on for it.
+    Pair { switched_on: Vec<String> },
     /// A program in the machine's network that has a socket for each connection.
     Program(helper::Kind, PathBuf),
 }
@@ -74,7 +74,10 @@ impl Way {
             );
         }
         Ok(match rights {
-            Rights::Own => Way { by: By::Pair, v4, v6: v6 && forwarding::is_possible_for_ipv6() },
+            Rights::Own => {
+                let v6 = v6 && forwarding::is_possible_for_ipv6();
+                Way { by: By::Pair { switched_on: forwarding::would_switch_on(v6) }, v4, v6 }
+            }
             Rights::UserNamespace => {
                 let gateways = (has_gateway_v4(&table("route")), v6 && has_gateway_v6(&table("ipv6_route")));
                 let (kind, program) = helper::find(gateways != (false, false))?;
@@ -86,6 +89,13 @@ impl Way {
                 Way { by: By::Program(kind, program), v4, v6 }
             }
         })
+    }
+
+    /// Puts back what a warden has changed that ended before it could do so.
+    pub(super) fn put_back(&self) {
+        if let By::Pair { switched_on } = &self.by {
+            forwarding::put_back(switched_on);
+        }
     }
 
     /// Name servers that can be reached by it.
@@ -132,7 +142,7 @@ pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Res
     let (_, fds) = messages::receive_within(keeper, patience)?;
     let exit = fds.into_iter().next().ok_or_else(|| io::Error::other("the exit has no namespace"))?;
     let made = match &way.by {
-        By::Pair => join(way, &exit),
+        By::Pair { .. } => join(way, &exit),
         By::Program(kind, program) => Helper::start(*kind, program, &exit, way.v4, way.v6)
             .map(|helper| (0, Outside { _tables: Vec::new(), _forwarding: None, helper: Some(helper) })),
     };
@@ -228,7 +238,7 @@ pub(super) fn furnish(way: &Way, warden: BorrowedFd, exit: BorrowedFd) -> io::Re
         // Its own automatic addresses would be a way that leads nowhere.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{UPLINK}/disable_ipv6"), "1");
     }
-    if way.by == By::Pair {
+    if matches!(way.by, By::Pair { .. }) {
         let mut netlink = Netlink::open()?;
         netlink.set_up(index, true)?;
         for [gateway, own] in way.addresses(number) {
@@ -247,7 +257,7 @@ mod tests {
     #[test]
     fn a_pair_of_addresses_is_inside_its_network_whatever_its_number() {
         let pairs = |number, v6| {
-            let way = Way { by: By::Pair, v4: true, v6 };
+            let way = Way { by: By::Pair { switched_on: Vec::new() }, v4: true, v6 };
             way.addresses(number).map(|pair| pair.map(|a| a.to_string())).collect::<Vec<_>>()
         };
         assert_eq!(pairs(0, false), [["100.64.0.0", "100.64.0.1"]]);
