@@ -41,6 +41,7 @@ class Results:
     verdict_reasons: list[str]
     grades: dict[str, str]
     priority: str | None
+    processors: str | None
 
 class Scenario:
     """A scenario as understood."""

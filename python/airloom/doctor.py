@@ -88,14 +88,19 @@ def measure() -> list[Finding]:
     """What this machine can emulate validly just now, measured in a laboratory in a few seconds.
 
     Delays: 1500 datagrams through a wire of 10 ms, at random moments 2 ms apart on average; the 99th percentile of how
-    late they left says from which delay on runs are valid. Rates: a transfer over a wire without limits, two seconds.
+    late they left says from which delay on runs are valid. The same with processors that may fall asleep. Rates: a
+    transfer over a wire without limits, two seconds.
     """
+    from airloom.emulation import find
     from airloom.laboratory import lab
 
-    findings = []
-    with lab("wireline", overrides={"delay": "10ms"}, enter=False, seed=1) as link:
-        link.run(interpreter.python("-I", "-S", "-c", _PROBES))
-    findings.append(_delays(link.summary))
+    wire = find("wireline", {"delay": "10ms"})
+    summaries = []
+    for scenario in (wire, wire.with_keys({"run.keep_awake": False})):
+        with lab(scenario, enter=False, seed=1) as link:
+            link.run(interpreter.python("-I", "-S", "-c", _PROBES))
+        summaries.append(link.summary)
+    findings = [_delays(*summaries)]
     with lab("wireline", enter=False, seed=1) as link:
         done = link.run(interpreter.python("-I", "-S", "-c", _TRANSFER), capture_output=True, text=True)
     if done.returncode == 0:
@@ -106,9 +111,12 @@ def measure() -> list[Finding]:
     return findings
 
 
-def _delays(summary: dict[str, float]) -> Finding:
+def _delays(summary: dict[str, float], asleep: dict[str, float]) -> Finding:
     p50, p99 = summary.get("lateness_p50_us", 0.0), summary.get("lateness_p99_us", 0.0)
     measured = f"departures late by {p50:.0f} us (median), {p99:.0f} us (99th percentile)"
+    if kept := summary.get("engine_kept_awake", 0):
+        without = asleep.get("lateness_p99_us", 0.0)
+        measured += f" with {kept:.0f} processors kept awake, {without:.0f} us without"
     if p99 > _LATEST_US:
         return Finding("timing", False, False, f"{measured}: too busy for any delay to be valid at the moment")
     least_ms = p99 * _SHARE_OF_DELAY / 1000

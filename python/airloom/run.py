@@ -226,4 +226,6 @@ def save(
         "clock": clock,
         "scenario": understood,
     }
+    if results.priority:
+        manifest["engine"] = {"priority": results.priority, "processors": results.processors}
     return Run(folder.finish({**manifest, **(more or {})}))

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ def test_the_demo_fetches_the_same_page_in_both_clocks(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "server: nginx" in done.stdout
     assert "curl, 200000 octets" in done.stdout
+    assert re.search(r"simulated, 100 seeds  \d\.\d\d s in the middle", done.stdout)
+    assert re.search(r": \d+ of 100 seeds were faster, \d+ slower", done.stdout)
     simulated, emulated = al.Run("result"), al.Run("result/emulated")
     assert simulated.pages["bytes"].to_list() == [200_000]
     assert (simulated.folder / "time-sequence.svg").exists()

@@ -78,11 +78,11 @@ def test_blocks_at_the_same_place_of_the_grid_have_the_same_fate() -> None:
     assert not mistaken.met
 
 
-def fake(seconds: float, lost: int | None = None, verdict: str | None = None) -> Transfer:
+def fake(seconds: float, lost: int | None = None, verdict: str | None = None, again_s: float | None = None) -> Transfer:
     """A transfer of three packets of which one is lost."""
     rows = [(n, "link.queue.ul.tx", "drop" if n == lost else "enq", "lost" if n == lost else None) for n in range(3)]
     packets = pl.DataFrame(rows, schema=["t_ns", "point", "event", "reason"], orient="row")
-    return Transfer(seconds, 0, 0, packets, verdict)
+    return Transfer(seconds, 0, 0, packets, verdict, again_s=again_s or seconds)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,15 @@ def test_time_decisions_and_lateness_decide(real: Transfer, simulated: Transfer,
     assert Verdict(Cell("", {}, 0, 0.005), [real], [simulated]).met is met
 
 
+def test_seeds_count_where_reality_repeats() -> None:
+    real = [fake(1.0, again_s=1.009), fake(1.0, again_s=0.98), fake(1.0, again_s=1.0)]
+    verdict = Verdict(Cell("", {}, 0, 0.02), real, [fake(1.009), fake(1.0), fake(1.011)])
+    assert verdict.repeats == pytest.approx([0.009, -0.02, 0.0])
+    assert verdict.where_reality_repeats == (2, 1), "the second does not repeat, the third is not met"
+
+
 def test_a_late_run_is_made_again_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = iter(["invalid", "invalid", "valid", "invalid", "invalid", "invalid"])
+    late = iter(["invalid", "invalid", "valid", "valid", "invalid", "invalid", "invalid", "valid"])
     monkeypatch.setattr(transfer, "real", lambda _, **__: fake(1.0, verdict=next(late)))
     monkeypatch.setattr(transfer, "simulated", lambda _: fake(1.0))
     first, second = compare(chosen("2M-100ms/*"), [1], jobs=1)

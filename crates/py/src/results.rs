@@ -40,6 +40,9 @@ pub struct PyResults {
     /// In real time, how the kernel scheduled the engine.
     #[pyo3(get)]
     priority: Option<&'static str>,
+    /// In real time, whether processors were kept awake.
+    #[pyo3(get)]
+    processors: Option<String>,
 }
 
 impl PyResults {
@@ -67,6 +70,7 @@ impl PyResults {
                 r.grades.iter().map(|(link, grade)| (link.clone(), grade.name())).collect()
             }),
             priority: report.map(|r| r.priority.name()),
+            processors: report.map(|r| r.wakefulness.to_string()),
         })
     }
 }

@@ -163,13 +163,10 @@ impl World {
         Ok(numbers)
     }
 
-    /// Does the earliest deadline, as [`World::poll_timeout`] gave it, release packets at a moment of their own? Those
-    /// on a grid of transmission intervals are coarse by nature, and timers of hosts wait for nobody.
+    /// Does the earliest deadline, as [`World::poll_timeout`] gave it, release packets of a link? Timers of hosts wait for
+    /// nobody.
     pub fn deadline_is_sharp(&self) -> bool {
-        match self.agenda.peek() {
-            Some((_, Key::Link(link))) => self.links[link as usize].bearer.grade() != Grade::Radio,
-            _ => false,
-        }
+        matches!(self.agenda.peek(), Some((_, Key::Link(_))))
     }
 
     /// Octets that wait in the longest queue of all links.

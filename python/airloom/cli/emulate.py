@@ -76,6 +76,12 @@ def emulate(
             metavar="PORT", min=0, max=65535, help="The same as a page on this port of loopback; 0: any free port."
         ),
     ] = None,
+    keep_awake: Annotated[
+        bool,
+        typer.Option(
+            help="Do not let processors fall asleep while it runs (`run.keep_awake`): an idle one is woken late.",
+        ),
+    ] = True,
     strict: Annotated[
         str | None,
         typer.Option(
@@ -104,6 +110,8 @@ def emulate(
     read = find(name, common.overrides(settings or []), real or [], outside)
     if record:
         read = with_records(read, *(kind.strip() for kind in record.split(",")))
+    if not keep_awake:
+        read = read.with_keys({"run.keep_awake": False})
     label = _label(read)
     # The keys are for the links then, and not for a shell.
     words = command or (None if control else _shell(read, label))
@@ -257,6 +265,8 @@ def _show(done: Run, as_json: bool, then: str) -> None:
         parts.append(f"longest queue {summary['queue_max_bytes'] / 1000:.3g} kB")
     if "lateness_p99_us" in summary:
         parts.append(f"lateness p99 {summary['lateness_p99_us'] / 1000:.2g} ms")
+    if processors := done.manifest.get("engine", {}).get("processors"):
+        parts.append(processors)
     word = "NOT valid" if done.verdict == "invalid" else done.verdict or "valid"
     say(f"{', '.join(parts)}: {': '.join([word, *filter(None, ['; '.join(done.verdict_reasons)])])}")
     if missing := summary.get("records_lost"):

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
     from airloom.validate.pairs import C, R, Verdict
 
-HELP = "Compare with the real thing: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks, http-shapes."
+HELP = "Compare with the real thing: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks, pages, http-shapes."
 
 
 def validate(
     what: Annotated[
-        str, typer.Argument(help="What to compare: linux-tcp, linux-lab, both-clocks, wap-both-clocks or http-shapes.")
+        str,
+        typer.Argument(
+            help="What to compare: linux-tcp, linux-lab, both-clocks, wap-both-clocks, pages or http-shapes."
+        ),
     ],
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Folder with one JSON file per recorded case.")
@@ -38,7 +41,8 @@ def validate(
 
     linux-tcp compares the simulated TCP with recorded transfers of Linux, linux-lab this machine's TCP through the
     emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one,
-    wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones, and http-shapes
+    wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones, pages curl with
+    nginx, Apache and Python's server in real time with the simulated client and server, and http-shapes
     what our HTTP proxy and Squid (if it is installed) do with messages that two parsers may understand differently.
     """
     kinds: dict[str, Callable[[], list[str]]] = {
@@ -46,6 +50,7 @@ def validate(
         "linux-lab": lambda: _linux_lab(_records(what, folder, only), jobs, as_json),
         "both-clocks": lambda: _both_clocks(folder, only, seeds, jobs, as_json),
         "wap-both-clocks": lambda: _wap_both_clocks(folder, only, seeds, jobs, as_json),
+        "pages": lambda: _pages(folder, only, seeds, jobs, as_json),
         "http-shapes": lambda: _http_shapes(folder, only, as_json),
     }
     if what not in kinds:
@@ -145,10 +150,17 @@ def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json:
             "decided_differently": v.decided[1],
             "real_resent": [t.resent for t in v.real],
             "simulated_resent": [t.resent for t in v.simulated],
+            "real_repeats": v.repeats,
+            "where_reality_repeats": v.where_reality_repeats,
         }
         for v in verdicts
     }
-    columns = {"decided differently": [f"{v.decided[1]} of {v.decided[0]}" for v in verdicts]}
+    close = f"{both_clocks.CLOSE:.0%}"
+    columns = {
+        "real again": [f"{min(v.repeats):+.2%} .. {max(v.repeats):+.2%}" for v in verdicts],
+        f"within {close} where real is": ["{1} of {0}".format(*v.where_reality_repeats) for v in verdicts],
+        "decided differently": [f"{v.decided[1]} of {v.decided[0]}" for v in verdicts],
+    }
     return _print_pairs(verdicts, seeds, more, columns, as_json)
 
 
@@ -167,6 +179,18 @@ def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_j
         for v in verdicts
     }
     return _print_pairs(verdicts, seeds, more, {}, as_json)
+
+
+def _pages(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
+    from airloom.validate import pages
+
+    _no_records("pages", folder)
+    cells = pages.chosen(only)
+    with interruptible(), steps("loading", len(cells) * seeds) as done:
+        verdicts = pages.compare(cells, range(1, seeds + 1), jobs, done)
+    more = {v.cell.name: {"real_spread": pages.spread(v)} for v in verdicts}
+    columns = {"real spread": [f"{pages.spread(v):.2%}" for v in verdicts]}
+    return _print_pairs(verdicts, seeds, more, columns, as_json)
 
 
 def _http_shapes(folder: Path | None, only: str, as_json: bool) -> list[str]:
@@ -244,7 +268,7 @@ def _print_pairs(
             "late": [str(v.invalid) for v in verdicts],
             "met?": [_met(v.met) for v in verdicts],
         }
-        right = [n for n, name in enumerate(table) if name not in ("cell", "seed by seed", "met?")]
+        right = [n for n, name in enumerate(table) if name not in ("cell", "seed by seed", "real again", "met?")]
         print_table(list(table), [list(row) for row in zip(*table.values(), strict=True)], right=tuple(right))
     met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
     say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")

@@ -24,7 +24,7 @@ TRIES = 3
 
 #: Programs ask to run before others, as the engine does: on a busy machine a program that waits for its turn delays
 #: its host's answers, which is not what is compared.
-_FIRST = """\
+FIRST = """\
 import os, sys
 try:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
@@ -147,6 +147,6 @@ def fill(
 
 def python(lab: _core.Lab, host: str, text: str, *arguments: str, quiet: bool = False) -> Program:
     """Starts a few lines of Python on `host`; what they print comes by a pipe, errors are shown unless `quiet`."""
-    words = interpreter.python("-c", _FIRST + text, *arguments)
+    words = interpreter.python("-c", FIRST + text, *arguments)
     errors = subprocess.DEVNULL if quiet else None
     return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, errors), None, True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -70,6 +70,8 @@ class Transfer:
     #: Segments with data that came to the link again.
     resent: int
     packets: pl.DataFrame
+    #: What the same took when it was made once more in real time, if it was.
+    again_s: float | None = field(default=None, kw_only=True)
     #: Of real time: `valid`, `suspect` or `invalid`, and why.
     verdict: str | None = None
     reasons: tuple[str, ...] = ()

@@ -27,6 +27,11 @@ pub struct Client {
     cache: Cache,
     connections: Vec<Connection>,
     wake: Option<Instant>,
+    /// When to go on with what has arrived, and the sockets among it that are open now.
+    reacts: Option<Instant>,
+    opened: Vec<SocketId>,
+    /// Has something come about that requests may follow from?
+    news: bool,
     results: Results,
 }
 
@@ -107,6 +112,9 @@ impl Client {
             page: None,
             cache: Cache::new(config.cache.0, config.cache_object.map(|most| most.0)),
             connections: Vec::new(),
+            reacts: None,
+            opened: Vec::new(),
+            news: false,
             results: Results::default(),
             config,
         })
@@ -115,6 +123,29 @@ impl Client {
     /// The way to the servers, if it leads through a proxy that understands nothing of what passes.
     pub fn tunnels(&self) -> Tunnels {
         self.servers.tunnels.clone()
+    }
+
+    /// Goes on now or, if it takes a time to react, when that is over.
+    fn react(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        if self.config.reaction.is_zero() {
+            return self.go_on(cx, net);
+        }
+        if !std::mem::take(&mut self.news) {
+            return;
+        }
+        let at = *self.reacts.get_or_insert(cx.now + self.config.reaction);
+        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+    }
+
+    /// A connection is open, or has room again.
+    fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        let Some(place) = self.place(socket) else { return };
+        let connection = &mut self.connections[place];
+        connection.deadline = cx.now + self.config.timeout;
+        let missing = connection.go_on(cx, net);
+        self.results.streams = self.results.streams.max(connection.streams());
+        let pool = &mut self.servers.pools[connection.pool];
+        missing.into_iter().rev().for_each(|job| pool.waiting.push_front(job));
     }
 
     /// Begins pages, gives objects to connections and computes the next deadline, until nothing more can be done.
@@ -140,7 +171,7 @@ impl Client {
         }
         let deadlines = self.connections.iter().map(|c| c.deadline).min();
         let next = self.page.as_ref().map_or_else(|| self.plan.next(), Page::next);
-        self.wake = [deadlines, next].into_iter().flatten().min();
+        self.wake = [deadlines, next, self.reacts].into_iter().flatten().min();
     }
 
     fn end_page(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
@@ -325,6 +356,7 @@ impl Client {
     }
 
     fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, exchange: Exchange) {
+        self.news = true;
         let Some(page) = &mut self.page else { return };
         let object = &self.plan.objects(page)[exchange.job.object as usize];
         let arrived = matches!(exchange.status, 200..=299) && object.has_size(exchange.got);
@@ -374,6 +406,7 @@ impl Client {
     /// be the reason.
     fn again(&mut self, cx: &mut Cx, (pool, flow): (usize, u32), exchange: Exchange, blame: bool) {
         let Some(page) = &mut self.page else { return };
+        self.news = true;
         self.results.wasted += exchange.got;
         let mut job = exchange.job;
         job.failures += u16::from(blame);
@@ -431,26 +464,28 @@ impl App for Client {
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
-            SocketEvent::Opened | SocketEvent::Writable => {
-                let Some(place) = self.place(socket) else { return };
-                let connection = &mut self.connections[place];
-                connection.deadline = cx.now + self.config.timeout;
-                let missing = connection.go_on(cx, net);
-                self.results.streams = self.results.streams.max(connection.streams());
-                let pool = &mut self.servers.pools[connection.pool];
-                missing.into_iter().rev().for_each(|job| pool.waiting.push_front(job));
+            SocketEvent::Opened if !self.config.reaction.is_zero() => {
+                self.news = true;
+                self.opened.push(socket);
             }
+            SocketEvent::Opened | SocketEvent::Writable => self.write(cx, net, socket),
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
             SocketEvent::Closed(reason) => self.ended(cx, net, socket, Some(reason)),
             SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
         }
-        self.go_on(cx, net);
+        self.react(cx, net);
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.wake
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        if self.reacts.is_some_and(|at| at <= cx.now) {
+            self.reacts = None;
+            for socket in std::mem::take(&mut self.opened) {
+                self.write(cx, net, socket);
+            }
+        }
         while let Some(place) = self.connections.iter().position(|c| c.deadline <= cx.now) {
             let connection = &self.connections[place];
             if connection.load() > 0 {

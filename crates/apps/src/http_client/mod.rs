@@ -135,6 +135,9 @@ pub struct Config {
     pub think: Duration,
     /// Time between the arrival of an object that names others and the requests for those, where the object does not say.
     pub parsing: Duration,
+    /// Time between what arrives (an answer, a connection that is open) and the requests that follow from it, as a program
+    /// has it that is woken: TCP's acknowledgement leaves before them. curl takes 0.1 to 0.3 ms.
+    pub reaction: Duration,
     /// When to begin.
     pub start: Duration,
     /// Begin later than `start` by a random time, uniform in 0 to this.
@@ -177,6 +180,7 @@ impl Default for Config {
             repeat: 1,
             think: Duration::ZERO,
             parsing: Duration::ZERO,
+            reaction: Duration::ZERO,
             start: Duration::ZERO,
             spread: Duration::ZERO,
             timeout: Duration::from_secs(115),

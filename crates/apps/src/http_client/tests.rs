@@ -649,3 +649,15 @@ fn a_server_of_http2_serves_older_clients_and_an_older_server_refuses_http2() {
     assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [0.0, 1.0]);
     assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
 }
+
+#[test]
+fn a_client_that_takes_a_time_to_react_asks_later_after_the_opening_and_after_each_answer() {
+    let reaction = Duration::from_millis(1);
+    let mut pair = pair(Config { connections: 1, reaction, ..ten() });
+    pair.run();
+    let summary = pair.summary();
+    assert_eq!(numbers(&summary, &["objects", "failed"]), [10.0, 0.0]);
+    // As without it (20 ms of set-up, 20 for each), and a millisecond after the opening and each answer.
+    assert!((summary["page_load_s"] - 0.231).abs() < 1e-6, "{}", summary["page_load_s"]);
+    assert!(pair.a.is_done());
+}

@@ -148,6 +148,16 @@ impl Connection {
                 },
                 State::Thinking(_) => return,
                 State::Answering(response) => {
+                    if response.pump_apart(cx, net, socket) {
+                        if let State::Answering(response) =
+                            std::mem::replace(&mut self.state, State::Lingering)
+                        {
+                            // At this moment again, but when the head has left.
+                            self.deadline = cx.now;
+                            self.state = State::Thinking(response);
+                        }
+                        return;
+                    }
                     self.deadline = cx.now + config.stall_timeout;
                     if !response.pump(cx, net, socket) {
                         return;

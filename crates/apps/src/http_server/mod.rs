@@ -18,6 +18,10 @@
 //! for a minute (an early full close would reset the connection and destroy what the client has not read). Neither
 //! time runs while a response is still getting on through the transport: on a slow link that takes minutes.
 //!
+//! A head that is written apart (`head_apart`) leaves before its body is there, at the same moment. What is shorter than a segment
+//! at the end of the body then waits for the acknowledgement of the head, unless the host's TCP has `nagle = "off"`, as servers
+//! set it.
+//!
 //! Over SCTP each stream of an association is served like a connection, but for its end: it has none of its own. A body's end
 //! is marked by its length, `Connection` is not heard, and a stream on which nonsense arrived is answered once and used no more.
 //! The times are the same for each stream; an association of idle streams is shut down after `idle_timeout`.
@@ -102,6 +106,9 @@ pub struct Config {
     pub stall_timeout: Duration,
     /// Time between a request and its response.
     pub delay: Duration,
+    /// Write a head and its body apart, so that the head leaves in a packet of its own: nginx does with `sendfile` unless
+    /// `tcp_nopush` is on, Python's `http.server` does, Apache and nginx by itself do not. In clear over TCP, for HTTP/1.
+    pub head_apart: bool,
     /// How the end of an object is marked: `"length"`, `"chunked"` or `"close"`.
     pub coding: Coding,
     /// Size of a chunk.
@@ -130,6 +137,7 @@ impl Default for Config {
             idle_timeout: Duration::from_secs(15),
             stall_timeout: Duration::from_secs(60),
             delay: Duration::ZERO,
+            head_apart: false,
             coding: Coding::Length,
             chunk: Octets(8192),
             response: None,

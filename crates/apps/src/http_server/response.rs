@@ -30,6 +30,8 @@ pub(super) struct Response {
     pub(super) status: u16,
     /// Octets of its body.
     pub(super) size: u64,
+    /// Is the head still to be written by itself?
+    apart: bool,
 }
 
 struct Chunks {
@@ -119,7 +121,14 @@ impl Response {
         }
         let size = if bodiless { 0 } else { text.len() as u64 };
         let close = after == After::Close;
-        Response { outgoing: Outgoing::new(octets.into(), 0, 0), chunks: None, close, status, size }
+        Response {
+            outgoing: Outgoing::new(octets.into(), 0, 0),
+            chunks: None,
+            close,
+            status,
+            size,
+            apart: false,
+        }
     }
 
     fn object(
@@ -156,6 +165,7 @@ impl Response {
                 close,
                 status: 200,
                 size: 0,
+                apart: false,
             };
         }
         let (outgoing, chunks) = if chunked {
@@ -164,7 +174,18 @@ impl Response {
         } else {
             (Outgoing::new(octets, source, size), None)
         };
-        Response { outgoing, chunks, close, status: 200, size }
+        let apart = config.head_apart && config.tls.is_none() && after != After::Lasts;
+        Response { outgoing, chunks, close, status: 200, size, apart }
+    }
+
+    /// Writes the head, if that is to leave by itself. True: it has to leave before the rest is written.
+    pub(super) fn pump_apart(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        if !self.apart {
+            return false;
+        }
+        let more = self.outgoing.pump_head(cx, net, socket);
+        self.apart = false;
+        more || self.chunks.is_some()
     }
 
     /// Writes until the socket takes no more. Is everything written?

@@ -365,3 +365,18 @@ fn settings_that_make_no_sense_are_refused() {
     config.objects.insert("a".into(), Octets(1));
     assert_eq!(path(config).as_deref(), Some("objects.a"));
 }
+
+#[test]
+fn a_head_that_is_written_apart_changes_no_octet() {
+    let texts = [
+        "GET /1000 HTTP/1.1\r\n\r\nGET /5 HTTP/1.1\r\n\r\nHEAD /7 HTTP/1.1\r\n\r\n",
+        "GET /0 HTTP/1.1\r\n\r\nGET /none HTTP/1.1\r\n\r\nGET /9 HTTP/1.0\r\n\r\n",
+    ];
+    for coding in [Coding::Length, Coding::Chunked, Coding::Close] {
+        for text in texts {
+            let config = Config { coding, chunk: Octets(3), ..Config::default() };
+            let apart = Config { head_apart: true, ..config.clone() };
+            assert_eq!(ask_of(&apart, text), ask_of(&config, text));
+        }
+    }
+}

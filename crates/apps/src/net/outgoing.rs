@@ -32,6 +32,14 @@ impl Outgoing {
         self.head = Bytes::from([&self.head, octets].concat());
     }
 
+    /// Writes the real octets alone. Are they written, and a filler follows?
+    pub(crate) fn pump_head(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        let left = std::mem::take(&mut self.left);
+        let written = self.pump(cx, net, socket);
+        self.left = left;
+        written && left > 0
+    }
+
     /// Writes until the socket takes no more. Is everything written? If not, [`Writable`] tells when to go on.
     ///
     /// [`Writable`]: airloom_base::SocketEvent::Writable

@@ -13,6 +13,7 @@ use nix::poll::PollFd;
 use airloom_base::{Duration, Histogram, Instant};
 use airloom_world::{PortId, World};
 
+use super::awake::Awake;
 use super::clock::{Clock, readable};
 use super::exchange::{Ask, Handle, Shared, TellAtTheEnd};
 use super::load::{LOOK, Load};
@@ -30,12 +31,13 @@ const MEMORY: usize = 256 << 20;
 const PANIC: &str = "AIRLOOM_DEBUG_PANIC_AFTER_MS";
 
 /// Starts an engine that runs `world` on `ports`. It ends as `until` says; with `wait_for_apps` also when every
-/// application has finished, if there are any that need time.
+/// application has finished, if there are any that need time; with `keep_awake` processors do not fall asleep meanwhile.
 pub(super) fn start(
     mut world: World,
     ports: Vec<Box<dyn Port>>,
     until: Until,
     wait_for_apps: bool,
+    keep_awake: bool,
     called: Clock,
 ) -> Result<Handle, Error> {
     let failed = |what: &str, e: io::Error| Error::SetUp(format!("{what}: {e}"));
@@ -44,7 +46,9 @@ pub(super) fn start(
     let theirs = Arc::clone(&shared);
     let thread = thread::Builder::new().name("airloom-engine".to_owned()).spawn(move || {
         let _told = TellAtTheEnd(Arc::clone(&theirs));
-        let mut engine = Engine::new(theirs, ports, called);
+        // Before the engine has its priority, which new threads take over.
+        let awake = if keep_awake { Awake::start() } else { Awake::without("switched off") };
+        let mut engine = Engine::new(theirs, ports, awake, called);
         let outcome = engine.run(&mut world, until, wait_for_apps);
         world.close_books();
         engine.shared.offer(engine.now, world.longest_backlog(), world.records());
@@ -64,6 +68,7 @@ struct Engine {
     /// The latest arrival of each port.
     last: Vec<Instant>,
     intake: Intake,
+    awake: Awake,
     /// Nominal time: never decreases.
     now: Instant,
     /// Number and arrival of datagrams from real hosts, at the place of their number.
@@ -75,6 +80,8 @@ struct Engine {
     malformed: u64,
     /// Octets of datagrams that arrived or left.
     octets: usize,
+    /// Datagrams that arrived, super-packets as one, and their octets.
+    arrived: (u64, u64),
     load: Load,
     lead: Duration,
     clock_time: Duration,
@@ -82,7 +89,7 @@ struct Engine {
 }
 
 impl Engine {
-    fn new(shared: Arc<Shared>, ports: Vec<Box<dyn Port>>, called: Clock) -> Engine {
+    fn new(shared: Arc<Shared>, ports: Vec<Box<dyn Port>>, awake: Awake, called: Clock) -> Engine {
         let arrivals = ports.iter().map(|_| VecDeque::new()).collect();
         let last = vec![Instant::ZERO; ports.len()];
         let intake = Intake::new(MEMORY);
@@ -94,6 +101,7 @@ impl Engine {
             arrivals,
             last,
             intake,
+            awake,
             now: Instant::ZERO,
             entered,
             lateness: Histogram::default(),
@@ -102,6 +110,7 @@ impl Engine {
             base_delay: None,
             malformed: 0,
             octets: 0,
+            arrived: (0, 0),
             load,
             lead: Duration::ZERO,
             clock_time: Duration::ZERO,
@@ -166,12 +175,13 @@ impl Engine {
             let sharp = world.deadline_is_sharp();
             // An idle engine sleeps: it looks at itself only where something has happened since.
             let look = if world.records().is_empty() && self.is_rested(at) { end } else { next_look };
-            let deadline = due.min(look).min(end);
+            let deadline = due.min(look).min(end).min(self.awake.tend(at, self.now));
             let ports = self.ports.iter().map(|p| p.readable());
             let mut descriptors: Vec<PollFd> = ports.chain([shared.wake()]).map(readable).collect();
             let round = Round {
                 began: at,
                 octets: self.octets.wrapping_sub(before),
+                arrived: self.arrived,
                 deadline,
                 sharp: sharp && deadline == due,
             };
@@ -220,6 +230,7 @@ impl Engine {
             let Some(Arrival { received, .. }) = self.arrivals[n].pop_front() else { break };
             self.deadlines(world, at);
             self.octets = self.octets.wrapping_add(received.datagram.len());
+            self.arrived = (self.arrived.0 + 1, self.arrived.1 + received.datagram.len() as u64);
             self.arrival_lateness.add(self.now.since(at).as_nanos());
             self.now = self.now.max(at);
             match world.ingress(self.now, PortId(n as u32), received) {
@@ -319,6 +330,7 @@ impl Engine {
             clock_share: share(self.clock_time),
             lead: self.lead,
             priority: self.load.best,
+            wakefulness: self.awake.said(),
             grades: world.grades().map(|(name, grade)| (name.to_owned(), grade)).collect(),
             malformed: self.malformed,
             records_lost: self.shared.lost(),
@@ -426,7 +438,11 @@ mod tests {
             Box::new(port) as Box<dyn Port>
         });
         let shared = Shared::new(Vec::new()).unwrap();
-        (Engine::new(Arc::new(shared), ports.collect(), Clock::start()), b.build().unwrap(), left)
+        (
+            Engine::new(Arc::new(shared), ports.collect(), Awake::without("a test"), Clock::start()),
+            b.build().unwrap(),
+            left,
+        )
     }
 
     impl Engine {

@@ -24,6 +24,7 @@
 //! | [`control`] | changes by hand while it runs |
 //! | `load` | what it uses of the processor |
 //! | `clock` | the monotonic clock and the kernel's stamps |
+//! | `awake` | processors that do not fall asleep meanwhile |
 //! | `pace` | waiting to the microsecond; how the kernel schedules the engine |
 //! | [`port`], `tun` | a device: packet socket on a veth pair, or TUN; others fit the same trait |
 //! | `vnet`, `departing` | offload headers; frames on their way out |
@@ -34,6 +35,7 @@
 //! | [`hosts`] | the same while a run goes on, for other threads |
 //! | `sys` | what no safe wrapper covers |
 
+mod awake;
 mod buffers;
 mod capabilities;
 mod clock;
@@ -67,6 +69,7 @@ use airloom_world::scenario::{self, RecordKind, Scenario};
 use crate::run::{self, DriveError, Results};
 use crate::virtual_time::{Outcome, Until};
 
+pub use awake::Wakefulness;
 pub use capabilities::{Capabilities, capabilities};
 pub use control::Control;
 pub use hosts::Hosts;
@@ -177,7 +180,7 @@ pub fn run(
     until: Until,
     mut look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
-    run_and_tell(world, command, until, |_, _| {}, |now, _, records| look(now, records))
+    run_and_tell(world, command, until, true, |_, _| {}, |now, _, records| look(now, records))
 }
 
 /// The same, and `ready` is told of the real hosts when they and their services are there, and how to reach the engine;
@@ -186,6 +189,7 @@ fn run_and_tell(
     world: &mut World,
     command: Option<&[String]>,
     until: Until,
+    keep_awake: bool,
     ready: impl FnOnce(Hosts, Arc<exchange::Shared>),
     mut look: impl FnMut(Instant, u64, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
@@ -210,7 +214,7 @@ fn run_and_tell(
         }
     }
     let sockets = std::mem::take(&mut laboratory.ports);
-    let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), called)?;
+    let engine = engine::start(std::mem::take(world), sockets, until, command.is_none(), keep_awake, called)?;
     ready(Hosts::new(&keeper), engine.shared());
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();
     let watched = started.and_then(|command| {
@@ -356,13 +360,14 @@ fn carry_out(
     let mut world = scenario.build(true)?;
     let mut failed = None;
     let tell = |hosts, shared| ready(hosts, Control::new(shared, scenario));
-    let report = run_and_tell(&mut world, command, until, tell, |now, backlog, records| {
-        let go_on = look(now, backlog, records);
-        if let Err(e) = written.drain(records) {
-            failed.get_or_insert(e);
-        }
-        failed.is_none() && go_on
-    })?;
+    let report =
+        run_and_tell(&mut world, command, until, scenario.run.keep_awake, tell, |now, backlog, records| {
+            let go_on = look(now, backlog, records);
+            if let Err(e) = written.drain(records) {
+                failed.get_or_insert(e);
+            }
+            failed.is_none() && go_on
+        })?;
     if let Some(e) = failed {
         return Err(e.into());
     }

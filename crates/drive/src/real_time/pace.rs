@@ -3,8 +3,7 @@
 //! A timer's wake-up comes late by what it takes to wake a sleeping processor: tens of microseconds, in a virtual machine
 //! rather sixty. So the engine sleeps until a little before a sharp deadline and looks at the clock for the rest. How
 //! little is measured ([`Lead`]) from the wake-ups themselves, at the start and as long as it runs. Looking at the clock
-//! costs a processor that programs under test may need: it is rationed ([`Ration`]), and deadlines of a radio's
-//! transmission intervals do without.
+//! costs a processor that programs under test may need: it is rationed ([`Ration`]).
 
 use std::io;
 
@@ -97,6 +96,8 @@ pub(super) struct Round {
     pub(super) began: Instant,
     /// Octets of datagrams that arrived or left in it.
     pub(super) octets: usize,
+    /// Datagrams that have arrived since the run began, and their octets.
+    pub(super) arrived: (u64, u64),
     /// What comes next.
     pub(super) deadline: Instant,
     /// Is it to be met to the microsecond?
@@ -110,11 +111,40 @@ const SHORTEST_ROUND: Duration = Duration::from_micros(50);
 /// So much is no little: a super-packet, or segments that leave together. To wait for more would only make them late.
 const LITTLE: usize = 4096;
 
+/// More than so many small datagrams a second are a flood.
+const FLOOD: u64 = 60_000;
+/// Small ones are shorter than this, on average.
+const SMALL: u64 = 512;
+/// How often it is looked whether there is one.
+const FLOOD_LOOK: Duration = Duration::from_millis(1);
+
+/// Is there a flood of small datagrams? Each of them to the microsecond would take the processor from the programs that
+/// send and receive them.
+#[derive(Default)]
+struct Flood {
+    is_on: bool,
+    /// When it was looked last, and what had arrived by then.
+    last: (Instant, (u64, u64)),
+}
+
+impl Flood {
+    fn look(&mut self, now: Instant, arrived: (u64, u64)) -> bool {
+        let (before, (count, octets)) = self.last;
+        let time = now.since(before);
+        if time >= FLOOD_LOOK {
+            let (count, octets) = (arrived.0 - count, arrived.1 - octets);
+            let is_fast = count * 1_000_000_000 > FLOOD.saturating_mul(time.as_nanos());
+            (self.is_on, self.last) = (is_fast && octets < SMALL * count, (now, arrived));
+        }
+        self.is_on
+    }
+}
+
 impl Round {
     /// How long to leave everything alone, if at all.
-    fn rest(&self, now: Instant) -> Option<Duration> {
+    fn rest(&self, now: Instant, is_flood: bool) -> Option<Duration> {
         let rest = (self.began + SHORTEST_ROUND).since(now);
-        ((1..LITTLE).contains(&self.octets) && !rest.is_zero()).then_some(rest)
+        (self.octets > 0 && (is_flood || self.octets < LITTLE) && !rest.is_zero()).then_some(rest)
     }
 }
 
@@ -122,13 +152,14 @@ impl Round {
 pub(super) struct Pace {
     pub(super) lead: Lead,
     ration: Ration,
+    flood: Flood,
 }
 
 impl Pace {
     /// Asks for the best scheduling that is allowed, and measures wake-ups.
     pub(super) fn start(clock: &Clock) -> Pace {
         let _ = nix::sys::prctl::set_timerslack(1);
-        let mut pace = Pace { lead: Lead::new(), ration: Ration::new() };
+        let mut pace = Pace { lead: Lead::new(), ration: Ration::new(), flood: Flood::default() };
         for _ in 0..TRIALS {
             let until = clock.now() + TRIAL;
             if let Ok(0) = sleep(&mut [], TRIAL) {
@@ -153,8 +184,9 @@ impl Pace {
             return Ok(Duration::ZERO);
         }
         let lead = self.lead.length();
-        let sharp = sharp && self.ration.allows(now, lead.min(left));
-        if !sharp && let Some(rest) = round.rest(now) {
+        let is_flood = self.flood.look(now, round.arrived);
+        let sharp = sharp && !is_flood && self.ration.allows(now, lead.min(left));
+        if !sharp && let Some(rest) = round.rest(now, is_flood) {
             sleep(&mut [], rest.min(left))?;
             return Ok(Duration::ZERO);
         }
@@ -269,11 +301,30 @@ mod tests {
     #[test]
     fn only_rounds_that_moved_little_are_followed_by_a_rest() {
         let at = |micros| Instant::ZERO + us(micros);
-        let round = |octets| Round { began: at(100), octets, deadline: at(1000), sharp: false };
-        assert_eq!(round(0).rest(at(101)), None, "nothing happened: whatever comes next is heard at once");
-        assert_eq!(round(100).rest(at(110)), Some(us(40)));
-        assert_eq!(round(4095).rest(at(150)), None, "it took as long already");
-        assert_eq!(round(4096).rest(at(110)), None);
+        let round =
+            |octets| Round { began: at(100), octets, arrived: (1, 1), deadline: at(1000), sharp: false };
+        assert_eq!(
+            round(0).rest(at(101), false),
+            None,
+            "nothing happened: whatever comes next is heard at once"
+        );
+        assert_eq!(round(100).rest(at(110), false), Some(us(40)));
+        assert_eq!(round(4095).rest(at(150), false), None, "it took as long already");
+        assert_eq!(round(4096).rest(at(110), false), None);
+        assert_eq!(round(4096).rest(at(110), true), Some(us(40)), "many small ones");
+        assert_eq!(round(0).rest(at(110), true), None);
+    }
+
+    #[test]
+    fn many_small_datagrams_for_a_millisecond_are_a_flood_and_large_ones_are_none() {
+        let at = |micros| Instant::ZERO + us(micros);
+        let mut flood = Flood::default();
+        assert!(!flood.look(at(900), (900, 90_000)), "not for long enough");
+        assert!(flood.look(at(1000), (1000, 100_000)));
+        assert!(flood.look(at(1900), (1000, 100_000)));
+        assert!(!flood.look(at(2000), (1060, 106_000)), "60,000 a second");
+        assert!(flood.look(at(3000), (1121, 112_100)));
+        assert!(!flood.look(at(4000), (2121, 1_500_000)), "large ones");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use airloom_base::{Duration, Grade, Histogram, Summary};
 
+use super::awake::Wakefulness;
 use super::pace::Priority;
 use super::port::PortCounters;
 use crate::virtual_time::Outcome;
@@ -90,6 +91,8 @@ pub struct Report {
     pub lead: Duration,
     /// How the kernel scheduled the engine.
     pub priority: Priority,
+    /// Whether processors were kept awake.
+    pub wakefulness: Wakefulness,
     /// How each link treated super-packets.
     pub grades: Vec<(String, Grade)>,
     /// Datagrams that were cut short or had flipped bits; dropped.
@@ -152,7 +155,11 @@ impl Report {
         ];
         for (histogram, what) in both {
             let Some(p99) = histogram.quantile(0.99).map(Duration::from_nanos) else { continue };
-            let text = |limit| format!("1 % {what} {p99} (limit {limit})");
+            let asleep = match self.wakefulness {
+                Wakefulness::Kept(_) => String::new(),
+                Wakefulness::Not(_) => format!(", {}", self.wakefulness),
+            };
+            let text = |limit| format!("1 % {what} {p99} (limit {limit}){asleep}");
             if p99 > limit {
                 wrong.push(text(limit));
             } else if p99 > limit / 2 || p99 > share {
@@ -185,6 +192,8 @@ impl Report {
         out.set("engine_clock_share", self.clock_share);
         out.set_some("engine_waited_share", self.waited_share);
         out.set("engine_lead_us", self.lead.as_nanos() as f64 / 1e3);
+        let kept = if let Wakefulness::Kept(count) = self.wakefulness { count } else { 0 };
+        out.set("engine_kept_awake", kept as f64);
         out.set("engine_start_ms", self.start_up.as_nanos() as f64 / 1e6);
         out.set("valid", f64::from(u8::from(self.is_valid())));
         out.set("suspect", f64::from(u8::from(matches!(self.verdict(), Verdict::Suspect(_)))));
@@ -229,6 +238,7 @@ mod tests {
             clock_share: 0.01,
             lead: Duration::from_micros(70),
             priority: Priority::Ordinary,
+            wakefulness: Wakefulness::Kept(2),
             grades: Vec::new(),
             malformed: 0,
             records_lost: 0,

@@ -242,6 +242,8 @@ pub(super) enum Class {
     RealTime,
     /// As everything else, but in short turns: a short EEVDF slice gets its turn sooner (Linux 6.12).
     ShortTurns,
+    /// When nobody else of its group wants to run.
+    Idle,
 }
 
 /// Priority among real-time threads: above what people give to programs under test.
@@ -266,6 +268,7 @@ pub(super) fn schedule(class: Class) -> io::Result<()> {
     let (policy, priority, runtime) = match class {
         Class::RealTime => (libc::SCHED_FIFO, REAL_TIME_PRIORITY, 0),
         Class::ShortTurns => (libc::SCHED_OTHER, 0, SHORT_TURN_NS),
+        Class::Idle => (libc::SCHED_IDLE, 0, 0),
     };
     // SAFETY: the call takes and returns integers.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };

@@ -239,5 +239,9 @@ fn run(run: &Run) -> Value {
     if let Some(points) = &run.points {
         table["points"] = points.as_slice().into();
     }
+    // Of real time only: what is simulated, and its name, is the same with and without.
+    if !run.keep_awake {
+        table["keep_awake"] = false.into();
+    }
     table
 }

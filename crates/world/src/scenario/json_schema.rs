@@ -248,6 +248,7 @@ fn run(defs: &mut Defs) -> Value {
                 "description": "Observation points whose packets are recorded; `*` stands for any text. All of them if not given, but a capture then shows datagrams only inside links and at the client's end, so that each flow is seen once.",
             },
             "epoch": { "description": "Time of day at the start in virtual time, RFC 3339." },
+            "keep_awake": { "type": "boolean", "default": true, "description": "In real time: processors do not fall asleep while it runs." },
         },
         "additionalProperties": false,
     })

@@ -7,7 +7,7 @@ use super::read::Fault;
 use super::schema::{RecordKind, Run, Until};
 use super::tree::{Kind, Node, quoted};
 
-pub(super) const RUN_KEYS: &[&str] = &["until", "limit", "seed", "record", "points", "epoch"];
+pub(super) const RUN_KEYS: &[&str] = &["until", "limit", "seed", "record", "points", "epoch", "keep_awake"];
 
 /// Patterns of observation points.
 const MOST_PATTERNS: usize = 256;
@@ -21,6 +21,7 @@ impl Default for Run {
             record: vec![RecordKind::Packets],
             points: None,
             epoch: 0,
+            keep_awake: true,
         }
     }
 }
@@ -43,6 +44,7 @@ pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
             "seed" => run.seed = value.integer(0, u64::MAX)?,
             "record" => run.record = record(value)?,
             "points" => run.points = points(value)?,
+            "keep_awake" => run.keep_awake = value.boolean()?,
             _ => run.epoch = epoch(value)?,
         }
     }

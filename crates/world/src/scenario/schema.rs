@@ -205,6 +205,8 @@ pub struct Run {
     pub points: Option<Vec<String>>,
     /// Time of day at the start of the run in virtual time, nanoseconds since 1970-01-01 00:00 UTC.
     pub epoch: u64,
+    /// In real time, processors do not fall asleep: an idle one would be woken late.
+    pub keep_awake: bool,
 }
 
 impl Run {

@@ -1,0 +1,99 @@
+"""Processors that do not fall asleep while a laboratory runs: who keeps them awake, what is said of it, and its end."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from tests.cli.shell import airloom
+from tests.conftest import needs_laboratory
+from tests.emulate.conftest import PATIENCE_S
+from tests.emulate.rights import User
+
+pytestmark = pytest.mark.emulate
+
+#: `SCHED_IDLE`, in the 41st field of a thread's `stat`.
+IDLE = "5"
+
+
+def _keepers(pid: int | str) -> list[str]:
+    """The scheduling classes of the threads of a process that keep processors awake."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            name, rest = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if name == "airloom-awake":
+            found.append(rest.split()[38])
+    return found
+
+
+def _wait_for(pid: int, classes: set[str]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while set(_keepers(pid)) != classes and time.monotonic() < end:
+        time.sleep(0.01)
+    assert set(_keepers(pid)) == classes
+
+
+def _limited() -> bool:
+    """Is nothing kept awake here, since processor time is limited?"""
+    with al.lab("wireline", enter=False) as link:
+        pass
+    return link.summary["engine_kept_awake"] == 0
+
+
+def test_they_are_below_all_others_and_end_with_the_laboratory() -> None:
+    needs_laboratory()
+    if _limited():
+        return
+    script = (
+        "import airloom, sys\n"
+        "with airloom.lab('wireline', enter=False):\n"
+        "    print('in', flush=True)\n"
+        "    sys.stdin.readline()\n"
+        "print('out', flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == "in\n"
+        _wait_for(process.pid, {IDLE})
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "out\n"
+        _wait_for(process.pid, set())
+        process.communicate("\n")
+
+
+def test_they_end_with_a_process_that_is_killed(user: User) -> None:
+    if _limited():
+        return
+    command = ["-m", "airloom", "emulate", "wireline", "--", "sleep", "1000"]
+    with user.popen(command) as process:
+        _wait_for(process.pid, {IDLE})
+        tasks = [task.name for task in Path(f"/proc/{process.pid}/task").glob("*")]
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert not [task for task in tasks if _keepers(task)]
+
+
+def test_what_was_done_is_said_and_can_be_refused() -> None:
+    needs_laboratory()
+    for options in ([], ["--no-keep-awake"]):
+        out = f"result{len(options)}"
+        done = airloom("emulate", "wireline", *options, "--out", out, "--", "true")
+        assert done.code == 0, done.err
+        run = al.Run(out)
+        processors = run.manifest["engine"]["processors"]
+        assert processors in done.err
+        kept = run.summary["engine_kept_awake"]
+        assert processors.startswith(f"{kept:.0f} processor" if kept else "no processor kept awake (")
+        if options:
+            assert processors == "no processor kept awake (switched off)"
