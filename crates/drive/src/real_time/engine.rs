@@ -182,6 +182,7 @@ impl Engine {
                 began: at,
                 octets: self.octets.wrapping_sub(before),
                 arrived: self.arrived,
+                base_delay: self.base_delay,
                 deadline,
                 sharp: sharp && deadline == due,
             };

@@ -98,6 +98,8 @@ pub(super) struct Round {
     pub(super) octets: usize,
     /// Datagrams that have arrived since the run began, and their octets.
     pub(super) arrived: (u64, u64),
+    /// The shortest time that a datagram took through the model so far.
+    pub(super) base_delay: Option<Duration>,
     /// What comes next.
     pub(super) deadline: Instant,
     /// Is it to be met to the microsecond?
@@ -111,6 +113,11 @@ const SHORTEST_ROUND: Duration = Duration::from_micros(50);
 /// So much is no little: a super-packet, or segments that leave together. To wait for more would only make them late.
 const LITTLE: usize = 4096;
 
+/// In a flood they begin no faster than this part of the base delay, one in so many: a quarter of what a run may be late
+/// without a doubt.
+const FLOOD_SHARE: u64 = 80;
+/// But no slower than this.
+const LONGEST_ROUND: Duration = Duration::from_micros(250);
 /// More than so many small datagrams a second are a flood.
 const FLOOD: u64 = 60_000;
 /// Small ones are shorter than this, on average.
@@ -143,7 +150,11 @@ impl Flood {
 impl Round {
     /// How long to leave everything alone, if at all.
     fn rest(&self, now: Instant, is_flood: bool) -> Option<Duration> {
-        let rest = (self.began + SHORTEST_ROUND).since(now);
+        let round = match self.base_delay.filter(|_| is_flood) {
+            Some(delay) => (delay / FLOOD_SHARE).max(SHORTEST_ROUND).min(LONGEST_ROUND),
+            None => SHORTEST_ROUND,
+        };
+        let rest = (self.began + round).since(now);
         (self.octets > 0 && (is_flood || self.octets < LITTLE) && !rest.is_zero()).then_some(rest)
     }
 }
@@ -301,8 +312,14 @@ mod tests {
     #[test]
     fn only_rounds_that_moved_little_are_followed_by_a_rest() {
         let at = |micros| Instant::ZERO + us(micros);
-        let round =
-            |octets| Round { began: at(100), octets, arrived: (1, 1), deadline: at(1000), sharp: false };
+        let round = |octets| Round {
+            began: at(100),
+            octets,
+            arrived: (1, 1),
+            base_delay: Some(us(8000)),
+            deadline: at(1000),
+            sharp: false,
+        };
         assert_eq!(
             round(0).rest(at(101), false),
             None,
@@ -311,7 +328,9 @@ mod tests {
         assert_eq!(round(100).rest(at(110), false), Some(us(40)));
         assert_eq!(round(4095).rest(at(150), false), None, "it took as long already");
         assert_eq!(round(4096).rest(at(110), false), None);
-        assert_eq!(round(4096).rest(at(110), true), Some(us(40)), "many small ones");
+        assert_eq!(round(4096).rest(at(110), true), Some(us(90)), "many small ones, 8 ms through the model");
+        let flood = |delay| Round { base_delay: Some(us(delay)), ..round(4096) }.rest(at(110), true);
+        assert_eq!((flood(100), flood(50_000)), (Some(us(40)), Some(us(240))));
         assert_eq!(round(0).rest(at(110), true), None);
     }
 
