@@ -19,13 +19,13 @@ from typing import Any
 
 import polars as pl
 
-from airloom import _core, interpreter, tables
+from airloom import _core, interpreter
 from airloom.errors import RunError, UsageError
 from airloom.laboratory import Program
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
-from airloom.validate import pairs
+from airloom.validate import pairs, transfer
 
 #: How far the medians may be apart.
 BAR = 0.002
@@ -219,7 +219,9 @@ def in_real_time(cell: Cell, seed: int, patience_s: float = 120) -> Page:
         words = ["curl", "--silent", "--show-error", "--write-out", said]
         for name in _OBJECTS:
             words += ["--output", "/dev/null", f"http://{address}/{name}"]
-        lab = _core.Lab(planned._core)
+        tables = folder / "tables"
+        tables.mkdir()
+        lab = _core.Lab(planned._core, tables)
         try:
             pipes = (subprocess.DEVNULL, subprocess.PIPE, None)
             with Program(lab, "mobile", interpreter.python("-c", _CURL, *words), pipes, None, True) as curl:
@@ -229,10 +231,10 @@ def in_real_time(cell: Cell, seed: int, patience_s: float = 120) -> Page:
                     raise RunError(f"{cell.name}: not done after {patience_s:g} s") from None
         finally:
             results = lab.stop()
+        packets = transfer.recorded(tables)
     heads = [line.split() for line in printed.splitlines()]
     if [code for *_, code in heads] != ["200"] * len(_OBJECTS):
         raise RunError(f"{cell.name}: curl did not get the page: {printed}")
-    packets = tables.table(results.tables["packets"]).sort("t_ns", maintain_order=True)
     request, head = (round(statistics.median(int(row[n]) for row in heads)) for n in (0, 1))
     return _page(cell, packets, (request, head), results.verdict)
 
