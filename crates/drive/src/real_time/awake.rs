@@ -22,11 +22,12 @@ use nix::unistd::Pid;
 use airloom_base::{Duration, Instant};
 
 use super::clock::Clock;
+use super::load::Queued;
 use super::sys::{self, Class};
 
 /// Most processors that are kept awake. A larger machine is not kept busy as a whole for one link.
 const MOST: usize = 8;
-/// A thread that did not run for so long had a processor that somebody else filled.
+/// A thread that others kept from running for so long has a processor that they fill.
 const TURN: Duration = Duration::from_millis(2);
 /// How long it stays away then.
 const AWAY: std::time::Duration = std::time::Duration::from_millis(50);
@@ -147,7 +148,9 @@ impl Drop for Awake {
 impl Shared {
     /// Runs until it is over.
     fn keep(&self) {
-        let clock = Clock::start();
+        let (clock, queued) = (Clock::start(), Queued::new());
+        let mut waited = queued.nanos();
+        let mut looks = 0_u8;
         let mut before = clock.now();
         while !self.over.load(Ordering::Relaxed) {
             if self.rests.load(Ordering::Relaxed) {
@@ -155,9 +158,20 @@ impl Shared {
                 before = clock.now();
             }
             (0..PAUSES).for_each(|_| std::hint::spin_loop());
+            looks = looks.wrapping_add(1);
+            if looks == 0 {
+                waited = queued.nanos();
+            }
             let now = clock.now();
             if now.since(before) > TURN {
-                thread::park_timeout(AWAY);
+                // A host that took the processor away for a while is no reason to let it sleep.
+                let since = std::mem::replace(&mut waited, queued.nanos());
+                let others = waited
+                    .zip(since)
+                    .map_or(TURN, |(now, then)| Duration::from_nanos(now.saturating_sub(then)));
+                if others >= TURN / 2 {
+                    thread::park_timeout(AWAY);
+                }
                 before = clock.now();
             } else {
                 before = now;

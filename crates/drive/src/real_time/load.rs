@@ -14,9 +14,26 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// would not give it more to do.
 const TOO_BUSY: f64 = 0.93;
 
+/// For how long a thread was ready to run and did not.
+pub(super) struct Queued(Option<File>);
+
+impl Queued {
+    /// The calling thread's, whoever reads it later.
+    pub(super) fn new() -> Queued {
+        Queued(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Nanoseconds since the thread began, if the kernel says.
+    pub(super) fn nanos(&self) -> Option<u64> {
+        let mut text = [0; 128];
+        let len = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..len]).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
+}
+
 /// What the engine knows about its own use of the processor.
 pub(super) struct Load {
-    schedule: Option<File>,
+    queued: Queued,
     waited_before: u64,
     /// Processor time, time at the clock and time of the last look.
     last: (Duration, Duration, Instant),
@@ -28,31 +45,21 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn new() -> Load {
-        // The calling thread's, whoever reads it later.
-        let schedule = File::open("/proc/thread-self/schedstat").ok();
+        let queued = Queued::new();
         let priority = Priority::best(false);
-        let mut load = Load {
-            schedule,
-            waited_before: 0,
+        Load {
+            waited_before: queued.nanos().unwrap_or(0),
+            queued,
             last: (Duration::ZERO, Duration::ZERO, Instant::ZERO),
             busiest: 0.0,
             priority,
             best: priority,
-        };
-        load.waited_before = load.waiting().unwrap_or(0);
-        load
+        }
     }
 
     /// For how long the thread was ready to run and did not, since this was made.
     pub(super) fn waited(&self) -> Option<Duration> {
-        self.waiting().map(|nanos| Duration::from_nanos(nanos.saturating_sub(self.waited_before)))
-    }
-
-    /// The same in nanoseconds since the thread began.
-    fn waiting(&self) -> Option<u64> {
-        let mut text = [0; 128];
-        let len = self.schedule.as_ref()?.read_at(&mut text, 0).ok()?;
-        std::str::from_utf8(&text[..len]).ok()?.split_whitespace().nth(1)?.parse().ok()
+        self.queued.nanos().map(|nanos| Duration::from_nanos(nanos.saturating_sub(self.waited_before)))
     }
 
     /// Looks at the time since the last look. Time spent looking at the clock is not work: it gives way.
