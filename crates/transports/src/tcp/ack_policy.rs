@@ -54,6 +54,21 @@ impl AckState {
         }
     }
 
+    /// The delay as it is now.
+    pub fn delay(&self) -> Duration {
+        self.ato
+    }
+
+    /// The largest segment received; what was announced, before there was one.
+    pub fn full(&self, announced: u64) -> u64 {
+        if self.full > 0 { self.full } else { announced.min(SMALL) }
+    }
+
+    /// When data arrived in order last.
+    pub fn last_data(&self) -> Instant {
+        self.last
+    }
+
     /// `len` octets arrived in order; `unacked` are not acknowledged with them.
     #[inline]
     pub fn on_data(&mut self, config: &Config, now: Instant, len: u64, unacked: u64, rtt: &Rtt) -> Decision {

@@ -195,10 +195,13 @@ impl Connection {
             seq += 1;
         }
         if self.timestamps_ok && !reset {
-            //= RFC 7323 (3.2): a segment without the agreed option is dropped.
-            let Some((value, _)) = h.options.timestamps else { return };
+            //= RFC 7323 (3.2): a segment without the agreed option should be dropped.
+            if h.options.timestamps.is_none() && self.config.timestamps_required {
+                return;
+            }
             //= RFC 7323 (5.3, R1): an old timestamp means an old segment: acknowledge and drop.
-            if value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0
+            if let Some((value, _)) = h.options.timestamps
+                && value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0
                 && now.since(self.rcv.ts_recent_at) < PAWS_IDLE
             {
                 self.acknowledge_unacceptable(now, h, seq, &body);
@@ -217,13 +220,6 @@ impl Connection {
                 return;
             }
             self.pending |= pending::ACK;
-        }
-        if let Some((value, _)) = h.options.timestamps.filter(|_| self.timestamps_ok && !reset) {
-            //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
-            if seq <= self.rcv.last_ack {
-                self.rcv.ts_recent = value;
-                self.rcv.ts_recent_at = now;
-            }
         }
         if reset {
             self.reset_arrives(now, seq);
@@ -250,6 +246,7 @@ impl Connection {
                 self.refuse(h.ack);
                 return;
             }
+            self.take_timestamp(now, h, seq);
             self.syn_acknowledged(now, h, ack);
             //= RFC 7323 (2.2): nor is that of the SYN-ACK that ends a simultaneous open.
             let shift = if h.flags.has(Flags::SYN) { 0 } else { self.snd.shift };
@@ -260,6 +257,7 @@ impl Connection {
                 self.challenge(now);
                 return;
             }
+            self.take_timestamp(now, h, seq);
             self.ack_arrives(now, h, seq, ack, len);
             if let Some(option) = h.options.probe {
                 self.probe_arrives(now, option);
@@ -270,6 +268,17 @@ impl Connection {
         }
         if text && len > 0 {
             self.take_text(now, h, seq, body);
+        }
+    }
+
+    /// Remembers the timestamp of a segment that is acceptable in every way.
+    fn take_timestamp(&mut self, now: Instant, h: &Header, seq: u64) {
+        //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
+        if let Some((value, _)) = h.options.timestamps.filter(|_| self.timestamps_ok)
+            && seq <= self.rcv.last_ack
+        {
+            self.rcv.ts_recent = value;
+            self.rcv.ts_recent_at = now;
         }
     }
 

@@ -387,6 +387,8 @@ settings! {
     mss: u16,
     /// Offer timestamps (RFC 7323)?
     timestamps: bool,
+    /// Drop a segment that comes without the timestamp agreed on (RFC 7323 3.2; Linux takes it)?
+    timestamps_required: bool,
     /// Tick of the timestamp clock, 1 ms to 1 s.
     timestamp_tick: Duration,
     /// Offer window scaling (RFC 7323)?
@@ -429,6 +431,8 @@ settings! {
     /// congestion window would cut short waits for the next acknowledgement if that is due. With `loss_detection = "rack"`,
     /// and not where data is paced.
     segmentation_offload: bool,
+    /// Segments of a group at least, if the window and the data reach (Linux: `tcp_min_tso_segs`). Needs `segmentation_offload`.
+    offload_segments: u8,
 
     /// Retransmission timeout before the first round-trip time is known.
     initial_rto: Duration,
@@ -502,6 +506,9 @@ impl Config {
         }
         if self.abc_limit == 0 {
             return wrong("abc_limit", "at least 1 segment");
+        }
+        if self.offload_segments == 0 {
+            return wrong("offload_segments", "at least 1 segment");
         }
         if self.initial_rto.is_zero() || self.max_rto.is_zero() || self.min_rto > self.max_rto {
             return wrong(

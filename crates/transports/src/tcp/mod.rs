@@ -24,6 +24,7 @@
 //! | probes before anything is repaired | `probing.rs` | TCP-Probing |
 //! | timeouts | `rtt.rs`, `timers.rs` | RFC 6298, 7323 |
 //! | after the end | `time_wait.rs` | RFC 9293 3.6 |
+//! | options and questions of a socket | `socket.rs` | Linux |
 //! | settings | `config.rs`, `profile.rs` | |
 //!
 //! Sequence numbers are 64 bits wide inside a connection, so that they never wrap; the wire carries the low half. *Pipe*
@@ -60,6 +61,7 @@ mod recv;
 mod rtt;
 mod sack;
 mod send;
+pub mod socket;
 pub mod state;
 mod time_wait;
 mod timers;

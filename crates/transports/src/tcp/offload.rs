@@ -16,8 +16,6 @@ use super::connection::{Connection, Mode};
 use super::output::Held;
 use super::send::mark;
 
-/// A group has at least so many segments, if the window and the data reach (`tcp_min_tso_segs`).
-const LEAST: u64 = 2;
 /// Octets of payload in the largest group: a datagram of 64 KiB, less what Linux keeps free for headers.
 const LARGEST: u64 = 65_536 - 321;
 /// A group waits only this long after data was sent, and only for an acknowledgement due within this time.
@@ -88,6 +86,12 @@ impl Connection {
         self.offload.block = segments.max(1) * self.snd.mss;
     }
 
+    /// Octets of a block.
+    pub(super) fn offload_block(&mut self) -> u64 {
+        self.offload_written();
+        self.offload.block
+    }
+
     /// Nothing more leaves now.
     #[inline]
     pub(super) fn offload_pauses(&mut self) {
@@ -103,13 +107,16 @@ impl Connection {
     /// May a group leave, when the window lets out `quota` segments?
     #[inline(never)]
     pub(super) fn begin_group(&mut self, now: Instant, quota: u64) -> Result<(), Held> {
-        let (mss, nxt, end) = (self.snd.mss, self.snd.nxt, self.snd.end());
+        let (mss, nxt, mut end) = (self.snd.mss, self.snd.nxt, self.snd.end());
+        if self.snd.has_records() {
+            end = self.snd.record_end(nxt);
+        }
         if self.offload.block == 0 {
             self.offload_written();
         }
         //= Linux: two groups at least share the window.
         let mut wanted = if quota == 1 { 1 } else { quota.min((self.cwnd_segments() / 2).max(1)) };
-        if wanted > LEAST {
+        if wanted > u64::from(self.config.offload_segments) {
             wanted = wanted.min(self.group_size());
         }
         let offload = &mut self.offload;
@@ -179,7 +186,7 @@ impl Connection {
         // The least round-trip time in units of 512 us (`tcp_tso_rtt_log`).
         let nearness = self.rtt.min().map_or(u64::MAX, |m| m.as_nanos() / 512_000);
         let near = if nearness < 32 { LARGEST >> nearness } else { 0 };
-        ((octets + near).min(LARGEST) / self.snd.mss).max(LEAST)
+        ((octets + near).min(LARGEST) / self.snd.mss).max(u64::from(self.config.offload_segments))
     }
 
     /// The segment at `index` is sent again, alone or with those of its group that are sent again too. Sets its PSH.

@@ -6,7 +6,7 @@ use super::config::{AckPolicy, IdleRestart, Nagle, WindowProbe};
 use super::congestion::Event;
 use super::congestion::validation::remembered;
 use super::connection::{Connection, Mode, hold, pending};
-use super::send::Sent;
+use super::send::{Sent, corked};
 use super::state::State;
 use super::wire::{Flags, Header, Options, Plain, ProbeOption, ProbeStep, SackBlocks};
 
@@ -79,11 +79,14 @@ impl Connection {
         if self.pending & pending::REFUSE != 0 {
             self.pending &= !pending::REFUSE;
             let (seq, ack) = self.refusal;
-            return Some(self.bare_reset(seq, ack));
+            return Some(self.bare_reset(seq, ack, None));
         }
         if self.pending & pending::RESET != 0 {
             self.pending = 0;
-            return Some(self.bare_reset(self.acceptable_seq() as u32, Some(self.rcv.nxt as u32)));
+            //= RFC 7323 (3.2): once agreed on, timestamps are in every segment; a RST should carry them.
+            let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
+            let (seq, ack) = (self.acceptable_seq() as u32, self.rcv.nxt as u32);
+            return Some(self.bare_reset(seq, Some(ack), timestamps));
         }
         self.pending &= !pending::SYN;
         match self.state {
@@ -140,7 +143,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn bare_reset(&mut self, seq: u32, ack: Option<u32>) -> Outgoing {
+    fn bare_reset(&mut self, seq: u32, ack: Option<u32>, timestamps: Option<(u32, u32)>) -> Outgoing {
         let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
         let header = Header {
             source: self.ports.0,
@@ -148,6 +151,7 @@ impl Connection {
             seq,
             ack: ack.unwrap_or(0),
             flags,
+            options: Options { timestamps, ..Options::default() },
             ..Header::default()
         };
         self.emit(&header, Body::EMPTY)
@@ -278,7 +282,10 @@ impl Connection {
         }
         let snd = &self.snd;
         let mss = self.room();
-        let unsent = snd.unsent();
+        let mut unsent = snd.unsent();
+        if snd.has_records() {
+            unsent = unsent.min(snd.record_end(snd.nxt) - snd.nxt);
+        }
         let usable = snd.window_edge().saturating_sub(snd.nxt);
         let len = unsent.min(usable).min(mss);
         let idle = snd.una == snd.nxt;
@@ -291,8 +298,10 @@ impl Connection {
                 if !(idle && usable >= snd.max_wnd / 2) {
                     return Err(Held::Window);
                 }
-            } else if len > 0 && !idle && !snd.finished {
+            } else if len > 0 && (!idle || snd.corked != 0) && !snd.finished && unsent == snd.unsent() {
                 let waits = match self.config.nagle {
+                    _ if snd.is_corked() => true,
+                    _ if idle => false,
                     Nagle::Off => false,
                     //= RFC 9293 (3.7.4): while anything is outstanding a short segment waits.
                     Nagle::Nagle => true,
@@ -418,7 +427,10 @@ impl Connection {
     #[inline(always)]
     fn data_segment(&mut self, now: Instant, seq: u64, len: u64, fin: bool) -> Outgoing {
         let mut flags = Flags::ACK;
-        if (seq + len == self.snd.end() && len > 0) || self.offload.push {
+        if (seq + len == self.snd.end() && len > 0 && self.snd.corked & corked::UNPUSHED == 0)
+            || self.offload.push
+            || (self.snd.has_records() && self.snd.ends_record(seq + len))
+        {
             self.offload.push = false;
             flags = flags.with(Flags::PSH);
         }
@@ -447,7 +459,10 @@ impl Connection {
         if self.offload.on {
             self.offload_pauses();
         }
-        if held == Held::Window && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
+        self.snd.corked &= !corked::PUSH;
+        // Linux: what is corked leaves when that timer expires.
+        let held_for_long = held == Held::Window || held == Held::Short && self.snd.corked != 0;
+        if held_for_long && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
             let at = now + self.probe_interval();
             self.timers.arm_persist(at);
         }
@@ -541,6 +556,7 @@ impl Connection {
         if usable > 0 {
             //= RFC 9293 (3.8.6.2.1): the override timer lets out what fits.
             let len = self.snd.unsent().min(usable).min(self.snd.mss);
+            self.offload.push |= self.snd.corked != 0;
             return Some(self.send_more(now, len));
         }
         let at = now + self.probe_interval();

@@ -193,6 +193,7 @@ fn rfc() -> Config {
         lost_syns_forgiven: 0,
         mss: 65_495,
         timestamps: true,
+        timestamps_required: true,
         timestamp_tick: Duration::from_millis(1),
         window_scaling: true,
         sack: true,
@@ -209,6 +210,7 @@ fn rfc() -> Config {
         send_buffer_max: Octets(4 * 1024 * 1024),
         nagle: Nagle::Nagle,
         segmentation_offload: false,
+        offload_segments: 2,
         initial_rto: Duration::from_secs(1),
         rto_after_lost_syn: Duration::from_secs(3),
         min_rto: Duration::from_secs(1),
@@ -258,6 +260,7 @@ fn linux() -> Config {
         sack_after_rto: SackAfterRto::Keep,
         idle_restart: IdleRestart::Halve,
         lost_syns_forgiven: 1,
+        timestamps_required: false,
         delayed_ack: AckPolicy::Linux,
         // `tcp_rmem` is 128 KiB at first and 6 MiB at most, half of which is window (`tcp_adv_win_scale` 1); `tcp_wmem` 16 KiB
         // and 4 MiB. Both adapt to the path.

@@ -42,7 +42,19 @@ impl Tcp {
         (hasher.finish() as u32).wrapping_add((now.as_nanos() / 4000) as u32)
     }
 
-    fn connection(&self, now: Instant, path: Path, ports: (u16, u16), who: Identity) -> Connection {
+    /// Does this segment open a connection?
+    pub(super) fn is_opening(unit: &Packet) -> bool {
+        let Ok((h, _)) = Header::parse(unit.head()) else { return false };
+        h.flags.has(Flags::SYN) && h.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0
+    }
+
+    pub(super) fn connection(
+        &self,
+        now: Instant,
+        path: Path,
+        ports: (u16, u16),
+        who: Identity,
+    ) -> Connection {
         let iss = self.initial_sequence(now, &path, ports);
         let timestamp_offset = (self.secret >> 32) as u32;
         Connection::new(self.config.clone(), now, path, ports, who, iss, timestamp_offset)
@@ -70,9 +82,8 @@ impl Protocol for Tcp {
         who: Identity,
         unit: &Packet,
     ) -> Option<Box<dyn Transport>> {
-        let (h, _) = Header::parse(unit.head()).ok()?;
-        let opens = h.flags.has(Flags::SYN) && h.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0;
-        opens.then(|| Box::new(self.connection(cx.now, path, ports, who)) as Box<dyn Transport>)
+        Tcp::is_opening(unit)
+            .then(|| Box::new(self.connection(cx.now, path, ports, who)) as Box<dyn Transport>)
     }
 
     fn refuse(&mut self, unit: &Packet) -> Option<Packet> {

@@ -21,6 +21,18 @@ pub(super) mod mark {
     pub const JOINED: u8 = 16;
 }
 
+/// Why a short segment waits beside Nagle's rule: bits of [`Send::corked`].
+pub(super) mod corked {
+    /// The application has said so until it says otherwise (TCP_CORK).
+    pub const CORK: u8 = 1;
+    /// The write at hand goes on (MSG_MORE).
+    pub const MORE: u8 = 2;
+    /// But what is there now leaves (TCP_NODELAY).
+    pub const PUSH: u8 = 4;
+    /// The last write goes on, so it does not end with PSH.
+    pub const UNPUSHED: u8 = 8;
+}
+
 /// When the segment that ends at `end` was sent: first, or (where recovery counts segments) last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -83,6 +95,10 @@ pub(super) struct Send {
     limit: u64,
     /// The application was told that the buffer is full.
     wants_room: bool,
+    /// Short segments wait for more.
+    pub corked: u8,
+    /// Where records end that segments do not pass, in order.
+    records: VecDeque<u64>,
 }
 
 impl Send {
@@ -107,7 +123,43 @@ impl Send {
             pieces: VecDeque::new(),
             limit,
             wants_room: false,
+            corked: 0,
+            records: VecDeque::new(),
         }
+    }
+
+    /// Do short segments wait for more?
+    #[inline]
+    pub fn is_corked(&self) -> bool {
+        self.corked & (corked::CORK | corked::MORE) != 0 && self.corked & corked::PUSH == 0
+    }
+
+    /// A record ends with the octet written last.
+    pub fn end_record(&mut self) {
+        let una = self.una;
+        self.records.retain(|end| *end > una);
+        if self.records.back() != Some(&self.end) && self.end > una {
+            self.records.push_back(self.end);
+        }
+    }
+
+    /// Do records end in what is not acknowledged?
+    #[inline]
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// Where the record ends that `at` is in; the end of all there is, if it is in none.
+    #[cold]
+    pub fn record_end(&self, at: u64) -> u64 {
+        let next = self.records.partition_point(|end| *end <= at);
+        self.records.get(next).map_or(self.end, |end| *end)
+    }
+
+    /// Does a record end at `at`?
+    #[cold]
+    pub fn ends_record(&self, at: u64) -> bool {
+        self.records.binary_search(&at).is_ok()
     }
 
     /// One past the last octet written: where the FIN stands or will stand.
@@ -177,6 +229,21 @@ impl Send {
     #[inline]
     pub fn wants_room(&self) -> bool {
         self.wants_room
+    }
+
+    /// The application waits for room.
+    pub fn want_room(&mut self) {
+        self.wants_room = true;
+    }
+
+    /// Room in octets.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Room for `octets`; what is there already stays.
+    pub fn set_limit(&mut self, octets: u64) {
+        self.limit = octets;
     }
 
     /// Room for `octets` at least.

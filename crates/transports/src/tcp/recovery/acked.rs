@@ -179,6 +179,8 @@ impl Connection {
             // An old one may still report something.
             if !a.blocks.is_empty() && had > 0 {
                 self.on_news(now, &mut news, una, false);
+                // What it shows to have arrived makes room. Linux: the window stays as it is.
+                self.pending |= pending::DATA;
             }
             return;
         }

@@ -51,7 +51,7 @@ impl Connection {
         news.dsack = true;
         let of_probe = segments == 1 && repair.probe.is_some_and(|p| p.resent && p.end == right);
         news.dsack_of_probe |= of_probe;
-        if repair.reordered && !of_probe {
+        if repair.reordered > 0 && !of_probe {
             repair.rack.dsack = true;
         }
         let Some(marker) = repair.undo.marker.filter(|m| right > *m) else { return };

@@ -95,8 +95,8 @@ pub(super) struct Repair {
     pub timer: TimerKind,
     /// So many segments arrive late at most: DupThresh, adapted to what was seen.
     pub reordering: u64,
-    /// Was reordering ever seen?
-    pub reordered: bool,
+    /// How often reordering was seen.
+    pub reordered: u32,
     pub prr: Prr,
     pub rack: Rack,
     pub probe: Option<Probe>,
@@ -129,7 +129,7 @@ impl Repair {
             next: Next::Any,
             timer: TimerKind::Rto,
             reordering: u64::from(DUP_THRESH),
-            reordered: false,
+            reordered: 0,
             prr: Prr::default(),
             rack: Rack::new(iss, now),
             probe: None,

@@ -95,7 +95,7 @@ impl Connection {
     /// The reordering window (RFC 8985 6.2, step 4).
     fn reo_wnd(&self) -> Duration {
         let repair = &self.repair;
-        if !repair.reordered
+        if repair.reordered == 0
             && (matches!(self.mode, Mode::Recovery | Mode::Loss) || repair.sacked_out >= repair.reordering)
         {
             return Duration::ZERO;

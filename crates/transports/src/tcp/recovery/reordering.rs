@@ -17,13 +17,13 @@ impl Connection {
         if segments > self.repair.reordering {
             self.repair.reordering = segments.min(MAX_REORDERING);
         }
-        self.repair.reordered = true;
+        self.repair.reordered = self.repair.reordered.saturating_add(1);
     }
 
     /// Without SACK: more duplicates than segments that could have arrived mean reordering.
     pub(super) fn note_reordering_without_sack(&mut self, segments: u64) {
         self.repair.reordering = self.repair.reordering.max(segments.min(MAX_REORDERING));
-        self.repair.reordered = true;
+        self.repair.reordered = self.repair.reordered.saturating_add(1);
     }
 
     /// A hole below what was reported was filled by a first transmission. `fack`: what had been reported before.
@@ -32,7 +32,7 @@ impl Connection {
             // The reports that prove it may be acknowledged by now.
             let segments = (fack - from).div_ceil(self.snd.mss);
             self.repair.reordering = self.repair.reordering.max(segments.min(MAX_REORDERING));
-            self.repair.reordered = true;
+            self.repair.reordered = self.repair.reordered.saturating_add(1);
         }
     }
 }

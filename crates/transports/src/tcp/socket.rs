@@ -1,0 +1,255 @@
+//! A connection as the sockets of an operating system hold it: options that change while it is open, and what it says of itself.
+//!
+//! Applications of a run need none of this; programs that were written against an operating system's TCP do.
+
+use std::sync::Arc;
+
+use airloom_base::service::{Identity, Path};
+use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, Transport};
+
+use super::config::Config;
+use super::connection::{Connection, Mode, pending};
+use super::protocol::Tcp;
+use super::send::corked;
+use super::state::State;
+
+/// A connection, held by its owner.
+pub struct Socket(Box<Connection>);
+
+/// What TCP_INFO of Linux tells, by its names; counts are segments, where recovery counts segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named as in `struct tcp_info`")]
+pub struct Info {
+    pub state: State,
+    /// Open, Disorder, CWR, Recovery, Loss: 0 to 4.
+    pub ca_state: u8,
+    pub retransmits: u8,
+    pub probes: u8,
+    pub backoff: u8,
+    pub timestamps: bool,
+    pub sack: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+    pub snd_wscale: u8,
+    pub rcv_wscale: u8,
+    pub rto: Duration,
+    pub ato: Duration,
+    pub snd_mss: u64,
+    pub rcv_mss: u64,
+    pub unacked: u64,
+    pub sacked: u64,
+    pub lost: u64,
+    pub retrans: u64,
+    /// How long ago.
+    pub last_data_sent: Duration,
+    pub last_data_recv: Duration,
+    pub last_ack_recv: Duration,
+    pub pmtu: u16,
+    pub rtt: Duration,
+    pub rttvar: Duration,
+    /// Segments; nothing before the first reduction.
+    pub snd_ssthresh: Option<u64>,
+    pub snd_cwnd: u64,
+    pub advmss: u16,
+    pub reordering: u64,
+    /// How often reordering was seen.
+    pub reord_seen: u32,
+    pub total_retrans: u64,
+    pub min_rtt: Option<Duration>,
+    pub delivered: u64,
+    /// Octets.
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub bytes_sent: u64,
+    pub notsent_bytes: u64,
+    pub readable: u64,
+    pub snd_wnd: u64,
+    /// The largest window the peer ever offered.
+    pub max_window: u64,
+    /// Octets written and not acknowledged, and how many may be before a writer waits.
+    pub queued: u64,
+    pub send_buffer: u64,
+    pub rcv_wnd: u64,
+    pub dsack_dups: u64,
+    pub total_rto: u32,
+    /// Does data wait for the peer's window?
+    pub window_limited: bool,
+}
+
+impl Socket {
+    /// A connection that will be opened from here.
+    pub fn open(tcp: &Tcp, now: Instant, path: Path, ports: (u16, u16)) -> Socket {
+        Socket(Box::new(tcp.connection(now, path, ports, Identity::default())))
+    }
+
+    /// One that `unit` opens, if it does; it still has to be handed over.
+    pub fn accept(tcp: &Tcp, now: Instant, path: Path, ports: (u16, u16), unit: &Packet) -> Option<Socket> {
+        Tcp::is_opening(unit).then(|| Socket::open(tcp, now, path, ports))
+    }
+
+    /// What its host calls.
+    pub fn transport(&self) -> &dyn Transport {
+        &*self.0
+    }
+
+    /// What its host calls.
+    pub fn transport_mut(&mut self) -> &mut dyn Transport {
+        &mut *self.0
+    }
+
+    /// What stays of it in TIME-WAIT.
+    pub fn into_lingering(self) -> Box<dyn Transport> {
+        self.0.into_lingering()
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The largest segment that it sends.
+    pub fn mss(&self) -> u64 {
+        self.0.snd.mss
+    }
+
+    /// Changes settings of the open connection. Those that only matter while it opens change nothing any more.
+    pub fn change(&mut self, now: Instant, f: impl FnOnce(&mut Config)) {
+        let c = &mut *self.0;
+        let before = c.config.clone();
+        f(Arc::make_mut(&mut c.config));
+        if c.config.send_buffer != before.send_buffer {
+            c.snd.set_limit(c.config.send_buffer.0);
+            if c.snd.take_room() {
+                c.tell_writable();
+            }
+        }
+        if c.config.receive_buffer != before.receive_buffer {
+            c.rcv.raise_limit(c.config.receive_buffer.0);
+        }
+        let keepalive = |k: &Config| (k.keepalive, k.keepalive_idle, k.keepalive_interval);
+        if keepalive(&c.config) != keepalive(&before) && c.state.is_synchronized() {
+            c.timers.keepalive.stop();
+            c.arm_keepalive(now);
+        }
+        c.pending |= pending::DATA;
+    }
+
+    /// TCP_CORK: while it is on a part of a segment waits for the rest.
+    pub fn cork(&mut self, on: bool) {
+        let c = &mut *self.0;
+        c.snd.corked = if on { c.snd.corked | corked::CORK } else { c.snd.corked & !corked::CORK };
+        c.pending |= pending::DATA;
+    }
+
+    /// Writes all of `body`, whatever the buffer holds: its owner keeps the books. `more`: the write goes on (MSG_MORE), and a
+    /// part of a segment waits for the rest until the next acknowledgement. Says whether the connection takes data.
+    pub fn write(&mut self, cx: &mut Cx, body: Body, more: bool) -> bool {
+        let limit = self.0.snd.limit();
+        self.0.snd.set_limit(u64::MAX);
+        let bits = corked::MORE | corked::UNPUSHED;
+        let before = self.0.snd.corked & !bits;
+        self.0.snd.corked = if more { before | bits } else { before };
+        let taken = self.0.write(cx, 0, body) > 0;
+        self.0.snd.set_limit(limit);
+        taken
+    }
+
+    /// What has been written has left as far as it may.
+    pub fn written(&mut self) {
+        self.0.snd.corked &= !corked::MORE;
+    }
+
+    /// A writer waits for room in the buffer.
+    pub fn wants_room(&mut self) {
+        self.0.snd.want_room();
+    }
+
+    /// Octets that leave as one group at most (segmentation offload), or a segment.
+    pub fn block(&mut self) -> u64 {
+        if self.0.offload.on { self.0.offload_block() } else { self.0.snd.mss }
+    }
+
+    /// The application is gone and text arrived: it is refused, as a segment of no connection would be.
+    pub fn refuse_text(&mut self) {
+        //= RFC 9293 (3.10.7.1): the number of the RST is the acknowledgement number of the segment.
+        self.0.refusal = (self.0.snd.una as u32, None);
+        self.0.pending |= pending::REFUSE;
+        self.0.fail(CloseReason::Aborted);
+    }
+
+    /// TCP_NODELAY was switched on: what waits leaves, even if it is corked.
+    pub fn push(&mut self) {
+        self.0.snd.corked |= corked::PUSH;
+        self.0.pending |= pending::DATA;
+    }
+
+    /// MSG_EOR: what was written last ends a record, and no segment goes on beyond that.
+    pub fn end_record(&mut self) {
+        self.0.snd.end_record();
+    }
+
+    /// What the connection says of itself.
+    pub fn info(&self, now: Instant) -> Info {
+        let c = &*self.0;
+        let (repair, snd, facts) = (&c.repair, &c.snd, &c.facts);
+        let (rtt, rttvar) = c.rtt.estimate();
+        let in_flight = if repair.on { c.segments_out() } else { snd.outstanding().div_ceil(snd.mss) };
+        Info {
+            state: c.state,
+            ca_state: match c.mode {
+                Mode::Open => 0,
+                Mode::Disorder => 1,
+                Mode::Cwr => 2,
+                Mode::Recovery => 3,
+                Mode::Loss => 4,
+            },
+            retransmits: c.rtt.backoff(),
+            probes: c.probes.max(c.keepalives),
+            backoff: c.rtt.backoff().max(c.probes),
+            timestamps: c.timestamps_ok,
+            sack: c.sack_ok,
+            window_scaling: c.scaling_ok,
+            ecn: c.ecn.is_on(),
+            snd_wscale: snd.shift,
+            rcv_wscale: c.rcv.shift,
+            rto: c.rtt.rto(&c.config),
+            ato: c.acks.delay(),
+            snd_mss: snd.mss,
+            rcv_mss: c.acks.full(u64::from(c.local_mss())),
+            unacked: in_flight,
+            sacked: repair.sacked_out,
+            lost: repair.lost_out,
+            retrans: repair.resent_out,
+            last_data_sent: now.since(c.last_sent),
+            last_data_recv: now.since(c.acks.last_data().max(facts.established.unwrap_or(now))),
+            last_ack_recv: now.since(c.last_received),
+            pmtu: c.path.mtu,
+            rtt,
+            rttvar,
+            snd_ssthresh: (c.window.ssthresh < u64::MAX).then(|| c.window.ssthresh / snd.mss),
+            snd_cwnd: c.cwnd_segments(),
+            advmss: c.local_mss(),
+            reordering: repair.reordering,
+            reord_seen: repair.reordered,
+            total_retrans: facts.resent,
+            min_rtt: c.rtt.min(),
+            delivered: repair.delivered,
+            bytes_acked: facts.app_sent.saturating_sub(snd.outstanding()),
+            bytes_received: facts.app_received + c.rcv.readable(),
+            bytes_sent: facts.app_sent,
+            notsent_bytes: snd.unsent(),
+            readable: c.rcv.readable(),
+            snd_wnd: snd.wnd,
+            max_window: snd.max_wnd,
+            queued: snd.unacknowledged(),
+            send_buffer: snd.limit(),
+            rcv_wnd: c.rcv.wnd(),
+            dsack_dups: repair.undo.duplicates,
+            total_rto: facts.rto_count,
+            // Linux looks at the congestion window first.
+            window_limited: snd.unsent() > 0
+                && snd.window_edge() < snd.nxt + snd.unsent().min(snd.mss)
+                && !(repair.on && c.segments_in_flight() >= c.cwnd_segments()),
+        }
+    }
+}
