@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! cargo build -p airloom-packetdrill
-//! packetdrill --so_filename=target/debug/libairloom_packetdrill.so --so_flags=profile=linux SCRIPT.pkt
+//! LD_PRELOAD=$SO packetdrill --so_filename=$SO --so_flags=profile=linux SCRIPT.pkt
 //! ```
 //!
-//! `so_flags` is a list `key=value,key=value`: `local` (our address, `192.168.0.1` without it), `mtu`, and every setting
-//! of TCP by its name in scenario files. The table of functions is in `table.rs`, the sockets behind it in `stack.rs`.
+//! `so_flags` is a list `key=value,key=value`: `local` (our address, `192.168.0.1` without it), `mtu`, `notsent_lowat` (as the
+//! sysctl), and every setting of TCP by its name in scenario files. The table of functions is in `table.rs`, the sockets behind
+//! it in `stack.rs`, their options in `options.rs` and `info.rs`. `LD_PRELOAD` is for TCP_INFO, which packetdrill asks of the
+//! process. `conformance/packetdrill` in this repository runs all scripts and turns their sysctls into settings.
 //!
-//! Time is virtual: it passes in `usleep`, and in `netdev_receive` up to the moment at which the next packet leaves.
-//! Calls on blocking sockets wait for another thread to make that happen, as packetdrill's own do.
+//! Time is virtual (`wait.rs`): it passes in `usleep`, in `netdev_receive` up to the moment at which the next packet leaves, and a
+//! little at each look at the clock. Calls on blocking sockets wait for another thread to make something happen.
 //!
-//! Left out: `epoll`, `pipe`, `splice`, and options of sockets that no script of TCP's own behaviour needs; they fail
-//! with `ENOSYS` or `ENOPROTOOPT`. Options of a connection are those that its socket had when it was opened.
+//! Left out: `epoll`, `pipe`, `splice`, and options of what our TCP does not have; they fail with `ENOSYS` or `ENOPROTOOPT`.
 
+pub mod info;
+mod options;
 pub mod stack;
 pub mod table;
+mod wait;
 
 pub use table::{Interface, packetdrill_interface_init};

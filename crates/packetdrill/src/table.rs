@@ -11,14 +11,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_uint, c_ulong, c_void};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use airloom_base::Duration;
-use airloom_base::units::Octets;
-use airloom_transports::tcp::config::Nagle;
 use libc::{iovec, msghdr, nfds_t, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 
-use crate::stack::{Errno, Outcome, Stack};
+use crate::options::{self, Value};
+use crate::stack::{Errno, Stack};
+use crate::wait::Shared;
 
 type Me = *mut c_void;
 
@@ -69,11 +68,8 @@ pub struct Interface {
 /// The virtual clock begins at this second, so that no moment is zero.
 const EPOCH: u64 = 1_000_000_000;
 
-/// The stack, and those who wait for something to happen to it.
-struct Shared {
-    stack: Mutex<Stack>,
-    changed: Condvar,
-}
+/// The stack that answers `getsockopt` of this process.
+static INSTALLED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Fills the table in. `flags` is what `--so_flags` says; wrong flags are told on the error stream and end the program,
 /// as the interface has no other way to refuse.
@@ -87,9 +83,10 @@ pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, interf
         eprintln!("airloom: so_flags: {why}");
         std::process::exit(2);
     });
-    let shared = Box::new(Shared { stack: Mutex::new(stack), changed: Condvar::new() });
+    let shared = Box::into_raw(Box::new(Shared::new(stack)));
+    INSTALLED.store(shared, Ordering::Release);
     let table = Interface {
-        userdata: Box::into_raw(shared).cast(),
+        userdata: shared.cast(),
         free: Some(free),
         socket: Some(socket),
         bind: Some(bind),
@@ -133,34 +130,6 @@ unsafe fn shared<'a>(me: Me) -> &'a Shared {
 fn fail(error: Errno) -> c_int {
     unsafe { *libc::__errno_location() = error };
     -1
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Stack> {
-        self.stack.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A call that does not wait.
-    fn now<T>(&self, call: impl FnOnce(&mut Stack) -> Result<T, Errno>) -> Result<T, Errno> {
-        let result = call(&mut self.lock());
-        self.changed.notify_all();
-        result
-    }
-
-    /// A call that is tried again whenever something has happened.
-    fn wait<T>(&self, mut call: impl FnMut(&mut Stack) -> Outcome<T>) -> Result<T, Errno> {
-        let mut stack = self.lock();
-        loop {
-            match call(&mut stack) {
-                Ok(Some(value)) => {
-                    self.changed.notify_all();
-                    return Ok(value);
-                }
-                Ok(None) => stack = self.changed.wait(stack).unwrap_or_else(PoisonError::into_inner),
-                Err(error) => return Err(error),
-            }
-        }
-    }
 }
 
 fn status(result: Result<(), Errno>) -> c_int {
@@ -221,6 +190,7 @@ unsafe fn give<T>(value: &T, to: *mut u8, room: usize) {
 }
 
 unsafe extern "C" fn free(me: Me) {
+    let _ = INSTALLED.compare_exchange(me.cast(), std::ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
     drop(unsafe { Box::from_raw(me.cast::<Shared>()) });
 }
 
@@ -228,7 +198,7 @@ unsafe extern "C" fn socket(me: Me, domain: c_int, kind: c_int, _protocol: c_int
     if !matches!(domain, libc::AF_INET | libc::AF_INET6) || kind & 0xF != libc::SOCK_STREAM {
         return fail(libc::EAFNOSUPPORT);
     }
-    unsafe { shared(me) }.lock().open(kind & libc::SOCK_NONBLOCK != 0)
+    unsafe { shared(me) }.now(|s| s.open(kind & libc::SOCK_NONBLOCK != 0)).unwrap_or_else(fail)
 }
 
 unsafe extern "C" fn bind(me: Me, fd: c_int, to: *const sockaddr, len: socklen_t) -> c_int {
@@ -241,7 +211,7 @@ unsafe extern "C" fn listen(me: Me, fd: c_int, _backlog: c_int) -> c_int {
 }
 
 unsafe extern "C" fn accept(me: Me, fd: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    match unsafe { shared(me) }.wait(|s| s.accept(fd)) {
+    match unsafe { shared(me) }.wait(None, |s| s.accept(fd)) {
         Ok((fd, remote)) => {
             unsafe { give_address(remote, to, len) };
             fd
@@ -254,21 +224,28 @@ unsafe extern "C" fn connect(me: Me, fd: c_int, to: *const sockaddr, len: sockle
     let begun = unsafe { address(to, len) }.and_then(|a| unsafe { shared(me) }.now(|s| s.connect(fd, a)));
     match begun {
         Ok(Some(())) => 0,
-        Ok(None) => status(unsafe { shared(me) }.wait(|s| s.connected(fd))),
+        Ok(None) => status(unsafe { shared(me) }.wait(None, |s| s.connected(fd))),
         Err(error) => fail(error),
     }
 }
 
-unsafe fn receive(me: Me, fd: c_int, parts: &[iovec]) -> ssize_t {
+unsafe fn receive(me: Me, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
+    if parts.iter().any(|p| p.iov_base.is_null() && p.iov_len > 0) {
+        return fail(libc::EFAULT) as ssize_t;
+    }
     let room = parts.iter().map(|p| p.iov_len).sum();
-    let octets = match unsafe { shared(me) }.wait(|s| s.read(fd, room)) {
+    let wait = flags & libc::MSG_DONTWAIT == 0;
+    let octets = match unsafe { shared(me) }.wait(None, |s| s.read(fd, room, wait)) {
         Ok(octets) => octets,
         Err(error) => return fail(error) as ssize_t,
     };
     let mut rest = &octets[..];
     for part in parts {
         let (now, later) = rest.split_at(rest.len().min(part.iov_len));
-        unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), part.iov_base.cast(), now.len()) };
+        // With the flag Linux drops what it counts.
+        if flags & libc::MSG_TRUNC == 0 && part.iov_len > 0 {
+            unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), part.iov_base.cast(), now.len()) };
+        }
         rest = later;
     }
     octets.len() as ssize_t
@@ -283,15 +260,15 @@ fn one(to: *mut c_void, len: usize) -> [iovec; 1] {
 }
 
 unsafe extern "C" fn read(me: Me, fd: c_int, to: *mut c_void, len: usize) -> ssize_t {
-    unsafe { receive(me, fd, &one(to, len)) }
+    unsafe { receive(me, fd, &one(to, len), 0) }
 }
 
 unsafe extern "C" fn readv(me: Me, fd: c_int, list: *const iovec, n: c_int) -> ssize_t {
-    unsafe { receive(me, fd, parts(list, n.max(0) as usize)) }
+    unsafe { receive(me, fd, parts(list, n.max(0) as usize), 0) }
 }
 
-unsafe extern "C" fn recv(me: Me, fd: c_int, to: *mut c_void, len: usize, _flags: c_int) -> ssize_t {
-    unsafe { receive(me, fd, &one(to, len)) }
+unsafe extern "C" fn recv(me: Me, fd: c_int, to: *mut c_void, len: usize, flags: c_int) -> ssize_t {
+    unsafe { receive(me, fd, &one(to, len), flags) }
 }
 
 unsafe extern "C" fn recvfrom(
@@ -299,32 +276,58 @@ unsafe extern "C" fn recvfrom(
     fd: c_int,
     to: *mut c_void,
     len: usize,
-    _flags: c_int,
+    flags: c_int,
     _from: *mut sockaddr,
     _from_len: *mut socklen_t,
 ) -> ssize_t {
-    unsafe { receive(me, fd, &one(to, len)) }
+    unsafe { receive(me, fd, &one(to, len), flags) }
 }
 
-unsafe extern "C" fn recvmsg(me: Me, fd: c_int, message: *mut msghdr, _flags: c_int) -> ssize_t {
+unsafe extern "C" fn recvmsg(me: Me, fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     let message = unsafe { &mut *message };
-    (message.msg_controllen, message.msg_flags) = (0, 0);
-    unsafe { receive(me, fd, parts(message.msg_iov, message.msg_iovlen)) }
+    let got = unsafe { receive(me, fd, parts(message.msg_iov, message.msg_iovlen), flags) };
+    let room = std::mem::replace(&mut message.msg_controllen, 0);
+    message.msg_flags = 0;
+    let inq = |s: &mut Stack| Ok(s.socket(fd)?.options.inq.then_some(s.readable(fd, true)?));
+    if got > 0
+        && let Ok(Some(octets)) = unsafe { shared(me) }.now(inq)
+    {
+        let len = unsafe { libc::CMSG_SPACE(size_of::<c_int>() as c_uint) } as usize;
+        if room >= len && !message.msg_control.is_null() {
+            message.msg_controllen = len;
+            unsafe {
+                let header = libc::CMSG_FIRSTHDR(message);
+                (*header).cmsg_level = libc::IPPROTO_TCP;
+                (*header).cmsg_type = options::TCP_INQ;
+                (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as c_uint) as usize;
+                libc::CMSG_DATA(header).cast::<c_int>().write_unaligned(octets as c_int);
+            }
+        }
+    }
+    got
 }
 
-unsafe fn transmit(me: Me, fd: c_int, parts: &[iovec]) -> ssize_t {
+unsafe fn transmit(me: Me, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
+    if parts.iter().any(|p| p.iov_base.is_null() && p.iov_len > 0) {
+        return fail(libc::EFAULT) as ssize_t;
+    }
     let octets = parts
         .iter()
+        .filter(|p| p.iov_len > 0)
         .flat_map(|p| unsafe { std::slice::from_raw_parts(p.iov_base.cast::<u8>(), p.iov_len) })
         .copied()
         .collect::<Vec<u8>>();
+    let (more, record) = (flags & libc::MSG_MORE != 0, flags & libc::MSG_EOR != 0);
+    let wait = flags & libc::MSG_DONTWAIT == 0;
     let mut done = 0;
     // A blocking call returns when all was taken.
-    let result = unsafe { shared(me) }.wait(|s| match s.write(fd, &octets[done..]) {
+    let result = unsafe { shared(me) }.wait(None, |s| match s.write(fd, &octets[done..], more, record) {
         Ok(Some(taken)) => {
             done += taken;
-            Ok((done == octets.len() || s.socket(fd)?.nonblocking).then_some(done))
+            let whole = done == octets.len() || !wait || s.socket(fd)?.options.nonblocking;
+            Ok(whole.then_some(done))
         }
+        Ok(None) if !wait => Err(libc::EAGAIN),
         Err(_) if done > 0 => Ok(Some(done)),
         other => other,
     });
@@ -332,15 +335,15 @@ unsafe fn transmit(me: Me, fd: c_int, parts: &[iovec]) -> ssize_t {
 }
 
 unsafe extern "C" fn write(me: Me, fd: c_int, from: *const c_void, len: usize) -> ssize_t {
-    unsafe { transmit(me, fd, &one(from.cast_mut(), len)) }
+    unsafe { transmit(me, fd, &one(from.cast_mut(), len), 0) }
 }
 
 unsafe extern "C" fn writev(me: Me, fd: c_int, list: *const iovec, n: c_int) -> ssize_t {
-    unsafe { transmit(me, fd, parts(list, n.max(0) as usize)) }
+    unsafe { transmit(me, fd, parts(list, n.max(0) as usize), 0) }
 }
 
-unsafe extern "C" fn send(me: Me, fd: c_int, from: *const c_void, len: usize, _flags: c_int) -> ssize_t {
-    unsafe { transmit(me, fd, &one(from.cast_mut(), len)) }
+unsafe extern "C" fn send(me: Me, fd: c_int, from: *const c_void, len: usize, flags: c_int) -> ssize_t {
+    unsafe { transmit(me, fd, &one(from.cast_mut(), len), flags) }
 }
 
 unsafe extern "C" fn sendto(
@@ -348,25 +351,25 @@ unsafe extern "C" fn sendto(
     fd: c_int,
     from: *const c_void,
     len: usize,
-    _flags: c_int,
+    flags: c_int,
     _to: *const sockaddr,
     _to_len: socklen_t,
 ) -> ssize_t {
-    unsafe { transmit(me, fd, &one(from.cast_mut(), len)) }
+    unsafe { transmit(me, fd, &one(from.cast_mut(), len), flags) }
 }
 
-unsafe extern "C" fn sendmsg(me: Me, fd: c_int, message: *const msghdr, _flags: c_int) -> ssize_t {
+unsafe extern "C" fn sendmsg(me: Me, fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     let message = unsafe { &*message };
-    unsafe { transmit(me, fd, parts(message.msg_iov, message.msg_iovlen)) }
+    unsafe { transmit(me, fd, parts(message.msg_iov, message.msg_iovlen), flags) }
 }
 
 unsafe extern "C" fn fcntl(me: Me, fd: c_int, command: c_int, word: c_long) -> c_int {
     let call = |s: &mut Stack| {
         let socket = s.socket(fd)?;
         match command {
-            libc::F_GETFL => Ok(libc::O_RDWR | if socket.nonblocking { libc::O_NONBLOCK } else { 0 }),
+            libc::F_GETFL => Ok(libc::O_RDWR | if socket.options.nonblocking { libc::O_NONBLOCK } else { 0 }),
             libc::F_SETFL => {
-                socket.nonblocking = word as c_int & libc::O_NONBLOCK != 0;
+                socket.options.nonblocking = word as c_int & libc::O_NONBLOCK != 0;
                 Ok(0)
             }
             _ => Err(libc::EINVAL),
@@ -375,21 +378,35 @@ unsafe extern "C" fn fcntl(me: Me, fd: c_int, command: c_int, word: c_long) -> c
     unsafe { shared(me) }.now(call).unwrap_or_else(fail)
 }
 
-unsafe extern "C" fn ioctl(_me: Me, _fd: c_int, _request: c_ulong, _word: c_long) -> c_int {
-    fail(libc::ENOTTY)
+unsafe extern "C" fn ioctl(me: Me, fd: c_int, request: c_ulong, word: c_long) -> c_int {
+    if request != libc::FIONREAD {
+        return fail(libc::ENOTTY);
+    }
+    match unsafe { shared(me) }.now(|s| s.readable(fd, false)) {
+        Ok(octets) => {
+            unsafe { (word as *mut c_int).write(octets as c_int) };
+            0
+        }
+        Err(error) => fail(error),
+    }
 }
 
 unsafe extern "C" fn close(me: Me, fd: c_int) -> c_int {
-    status(unsafe { shared(me) }.now(|s| s.close(fd)))
+    let closed = unsafe { shared(me) }.now(|s| s.close(fd));
+    if closed.is_ok() {
+        unsafe { libc::close(fd) };
+    }
+    status(closed)
 }
 
 unsafe extern "C" fn shutdown(me: Me, fd: c_int, how: c_int) -> c_int {
-    match how {
-        libc::SHUT_WR | libc::SHUT_RDWR => status(unsafe { shared(me) }.now(|s| s.finish(fd))),
-        // What comes afterwards is read and dropped by who calls this; nothing is told to the peer.
-        libc::SHUT_RD => 0,
-        _ => fail(libc::EINVAL),
-    }
+    let (read, write) = match how {
+        libc::SHUT_RD => (true, false),
+        libc::SHUT_WR => (false, true),
+        libc::SHUT_RDWR => (true, true),
+        _ => return fail(libc::EINVAL),
+    };
+    status(unsafe { shared(me) }.now(|s| s.shut(fd, read, write)))
 }
 
 unsafe extern "C" fn getsockopt(
@@ -400,24 +417,50 @@ unsafe extern "C" fn getsockopt(
     to: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
-    let call = |s: &mut Stack| match (level, name) {
-        (libc::SOL_SOCKET, libc::SO_ERROR) => s.pending_error(fd),
-        (libc::SOL_SOCKET, libc::SO_RCVBUF) => Ok(s.settings(fd)?.receive_buffer.0 as c_int),
-        (libc::SOL_SOCKET, libc::SO_SNDBUF) => Ok(s.settings(fd)?.send_buffer.0 as c_int),
-        (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => Ok(c_int::from(s.settings(fd)?.keepalive)),
-        (libc::IPPROTO_TCP, libc::TCP_NODELAY) => Ok(c_int::from(s.settings(fd)?.nagle == Nagle::Off)),
-        (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => Ok(c_int::from(s.settings(fd)?.mss)),
-        _ => Err(libc::ENOPROTOOPT),
+    let value = match unsafe { shared(me) }.now(|s| options::get(s, fd, level, name)) {
+        Ok(_) if to.is_null() || len.is_null() => return fail(libc::EFAULT),
+        Ok(value) => value,
+        Err(error) => return fail(error),
     };
-    match unsafe { shared(me) }.now(call) {
-        Ok(value) if !to.is_null() && !len.is_null() => {
-            unsafe { give(&value, to.cast(), *len as usize) };
-            unsafe { *len = (*len).min(size_of::<c_int>() as socklen_t) };
-            0
+    let room = unsafe { *len } as usize;
+    let size = match value {
+        Value::Number(n) => {
+            unsafe { give(&n, to.cast(), room) };
+            size_of::<c_int>()
         }
-        Ok(_) => fail(libc::EFAULT),
-        Err(error) => fail(error),
+        Value::Info(info) => {
+            // Fields that are newer than ours are zero.
+            unsafe { to.cast::<u8>().write_bytes(0, room) };
+            unsafe { give(&*info, to.cast(), room) };
+            room
+        }
+        Value::Zeros(n) => {
+            unsafe { to.cast::<u8>().write_bytes(0, room.min(n)) };
+            n
+        }
+    };
+    unsafe { *len = size.min(room) as socklen_t };
+    0
+}
+
+/// `getsockopt` of the whole process, where this object was loaded before it (`LD_PRELOAD`): packetdrill asks the operating
+/// system itself for TCP_INFO. What is no socket of ours is passed on.
+///
+/// # Safety
+/// As that of the C library.
+#[unsafe(export_name = "getsockopt")]
+pub unsafe extern "C" fn getsockopt_of_process(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    to: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    let me = INSTALLED.load(Ordering::Acquire);
+    if !me.is_null() && unsafe { &*me }.now(|s| s.socket(fd).map(|_| ())).is_ok() {
+        return unsafe { getsockopt(me.cast(), fd, level, name, to, len) };
     }
+    unsafe { libc::syscall(libc::SYS_getsockopt, fd, level, name, to, len) as c_int }
 }
 
 unsafe extern "C" fn setsockopt(
@@ -428,56 +471,31 @@ unsafe extern "C" fn setsockopt(
     from: *const c_void,
     len: socklen_t,
 ) -> c_int {
-    if from.is_null() || (len as usize) < size_of::<c_int>() {
-        return fail(libc::EINVAL);
-    }
-    let value = unsafe { from.cast::<c_int>().read_unaligned() };
-    let seconds = Duration::from_secs(value.max(1) as u64);
-    let octets = Octets(value.max(1) as u64);
-    let call = |s: &mut Stack| match (level, name) {
-        (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_REUSEPORT) => Ok(()),
-        (libc::SOL_SOCKET, libc::SO_LINGER) => {
-            // On, and for no time.
-            let time = unsafe { from.cast::<c_int>().add(usize::from(len >= 8)).read_unaligned() };
-            s.socket(fd)?.abortive = value != 0 && len >= 8 && time == 0;
-            Ok(())
-        }
-        (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => s.change(fd, |c| c.keepalive = value != 0),
-        (libc::SOL_SOCKET, libc::SO_SNDBUF) => s.change(fd, |c| c.send_buffer = octets),
-        (libc::SOL_SOCKET, libc::SO_RCVBUF) => s.change(fd, |c| {
-            c.receive_buffer = octets;
-            c.initial_receive_window = Octets(c.initial_receive_window.0.min(octets.0));
-        }),
-        (libc::IPPROTO_TCP, libc::TCP_NODELAY) => {
-            s.change(fd, |c| c.nagle = if value != 0 { Nagle::Off } else { Nagle::Minshall })
-        }
-        (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => s.change(fd, |c| c.mss = value.clamp(88, 65_495) as u16),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => s.change(fd, |c| c.keepalive_idle = seconds),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL) => s.change(fd, |c| c.keepalive_interval = seconds),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT) => {
-            s.change(fd, |c| c.keepalive_probes = value.clamp(1, 255) as u8)
-        }
-        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => {
-            s.change(fd, |c| c.give_up = Duration::from_millis(value.max(1) as u64))
-        }
-        _ => Err(libc::ENOPROTOOPT),
+    // Some options of IP may be one octet long.
+    let value = match (from.is_null(), len) {
+        (false, 4..) => unsafe { from.cast::<c_int>().read_unaligned() },
+        (false, 1..) if level == libc::IPPROTO_IP => c_int::from(unsafe { from.cast::<u8>().read() }),
+        _ => return fail(libc::EINVAL),
     };
-    status(unsafe { shared(me) }.now(call))
+    let second = (len >= 8).then(|| unsafe { from.cast::<c_int>().add(1).read_unaligned() });
+    status(unsafe { shared(me) }.now(|s| options::set(s, fd, level, name, value, second)))
 }
 
 unsafe extern "C" fn poll(me: Me, list: *mut pollfd, n: nfds_t, timeout: c_int) -> c_int {
     let list =
         if list.is_null() { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(list, n as usize) } };
     let shared = unsafe { shared(me) };
-    let end = shared.lock().micros() + timeout.max(0) as u64 * 1000;
-    let ready = shared.wait(|s| {
+    let now = shared.now(|s| Ok(s.micros())).unwrap_or(0);
+    let end = (timeout >= 0).then(|| now + timeout as u64 * 1000);
+    let ready = shared.wait(end, |s| {
         let mut ready = 0;
         for entry in list.iter_mut() {
             let always = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
             entry.revents = s.readiness(entry.fd).unwrap_or(libc::POLLNVAL) & (entry.events | always);
             ready += c_int::from(entry.revents != 0);
         }
-        Ok((ready > 0 || timeout >= 0 && s.micros() >= end).then_some(ready))
+        let late = end.is_some_and(|end| s.micros() >= end);
+        Ok((ready > 0 || late).then_some(ready))
     });
     ready.unwrap_or_else(fail)
 }
@@ -488,33 +506,26 @@ unsafe extern "C" fn netdev_send(me: Me, from: *const c_void, len: usize) -> c_i
 }
 
 unsafe extern "C" fn netdev_receive(me: Me, to: *mut c_void, len: *mut usize, at: *mut c_longlong) -> c_int {
-    let next = unsafe { shared(me) }.now(|s| s.receive().ok_or(libc::ENODATA));
-    match next {
-        Ok((micros, octets)) => {
-            let room = octets.len().min(unsafe { *len });
-            unsafe {
-                std::ptr::copy_nonoverlapping(octets.as_ptr(), to.cast(), room);
-                *len = room;
-                *at = (EPOCH * 1_000_000 + micros) as c_longlong;
-            }
-            0
-        }
-        Err(error) => {
-            unsafe { *len = 0 };
-            fail(error)
-        }
+    // An empty datagram says that none ever leaves; packetdrill would ask for ever if it were told of an error.
+    let (micros, octets) = unsafe { shared(me) }.pass(None, Stack::receive).unwrap_or_default();
+    let room = octets.len().min(unsafe { *len });
+    unsafe {
+        std::ptr::copy_nonoverlapping(octets.as_ptr(), to.cast(), room);
+        *len = room;
+        *at = (EPOCH * 1_000_000 + micros) as c_longlong;
     }
+    0
 }
 
 unsafe extern "C" fn usleep(me: Me, micros: c_uint) -> c_int {
-    status(unsafe { shared(me) }.now(|s| {
-        s.sleep(u64::from(micros));
-        Ok(())
-    }))
+    let shared = unsafe { shared(me) };
+    let now = shared.now(|s| Ok(s.micros())).unwrap_or(0);
+    shared.pass(Some(now + u64::from(micros)), |_| None::<()>);
+    0
 }
 
 unsafe extern "C" fn gettimeofday(me: Me, to: *mut timeval, _zone: *mut c_void) -> c_int {
-    let micros = unsafe { shared(me) }.lock().micros();
+    let micros = unsafe { shared(me) }.clock();
     if !to.is_null() {
         let value =
             timeval { tv_sec: (EPOCH + micros / 1_000_000) as i64, tv_usec: (micros % 1_000_000) as i64 };

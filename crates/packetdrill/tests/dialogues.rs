@@ -30,24 +30,29 @@ fn shared_object() -> PathBuf {
 /// One stack behind the table, and the hand that plays the wire.
 struct Drill {
     table: Interface,
+    getsockopt_of_process: GetSockOpt,
     iss: u32,
 }
+
+type GetSockOpt = unsafe extern "C" fn(c_int, c_int, c_int, *mut libc::c_void, *mut libc::socklen_t) -> c_int;
 
 impl Drill {
     fn new(flags: &str) -> Drill {
         let path = CString::new(shared_object().to_str().unwrap()).unwrap();
         let flags = CString::new(flags).unwrap();
         let mut table = MaybeUninit::<Interface>::uninit();
-        let table = unsafe {
+        let (table, getsockopt_of_process) = unsafe {
             let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
             assert!(!handle.is_null(), "the shared object loads");
             let init = libc::dlsym(handle, c"packetdrill_interface_init".as_ptr());
             assert!(!init.is_null(), "it has the symbol");
             let init: unsafe extern "C" fn(*const i8, *mut Interface) = std::mem::transmute(init);
             init(flags.as_ptr().cast(), table.as_mut_ptr());
-            table.assume_init()
+            let own = libc::dlsym(handle, c"getsockopt".as_ptr());
+            assert!(!own.is_null(), "it has that symbol too");
+            (table.assume_init(), std::mem::transmute::<*mut libc::c_void, GetSockOpt>(own))
         };
-        Drill { table, iss: 0 }
+        Drill { table, getsockopt_of_process, iss: 0 }
     }
 
     fn address(ip: Ipv4Addr, port: u16) -> libc::sockaddr_in {
@@ -82,6 +87,20 @@ impl Drill {
         unsafe {
             self.table.accept.unwrap()(self.table.userdata, fd, std::ptr::null_mut(), std::ptr::null_mut())
         }
+    }
+
+    fn set(&self, fd: c_int, name: c_int, value: c_int) -> c_int {
+        let value = (&raw const value).cast();
+        unsafe { self.table.setsockopt.unwrap()(self.table.userdata, fd, libc::IPPROTO_TCP, name, value, 4) }
+    }
+
+    fn get(&self, fd: c_int, name: c_int) -> c_int {
+        let (mut value, mut len) = (0, 4);
+        let to = (&raw mut value).cast();
+        unsafe {
+            self.table.getsockopt.unwrap()(self.table.userdata, fd, libc::IPPROTO_TCP, name, to, &mut len);
+        }
+        value
     }
 
     fn errno() -> c_int {
@@ -177,7 +196,8 @@ impl Drill {
                 &mut at,
             )
         };
-        assert_eq!((got, len), (-1, 0));
+        // An empty datagram, which packetdrill takes for a wrong one: it would ask for ever after an error.
+        assert_eq!((got, len), (0, 0));
     }
 }
 
@@ -230,6 +250,91 @@ fn a_passive_open_a_request_an_answer_and_an_orderly_end() {
     assert_eq!(d.leaves().1, FIN_ACK);
     d.arrives(Flags::ACK, 7, 8, ports, b"");
     d.nothing_leaves();
+}
+
+#[test]
+fn the_clock_goes_on_a_little_at_each_look_and_by_sleeping() {
+    let d = Drill::new(PLAIN);
+    let now = || {
+        let mut now: libc::timeval = unsafe { std::mem::zeroed() };
+        unsafe { d.table.gettimeofday.unwrap()(d.table.userdata, &mut now, std::ptr::null_mut()) };
+        now.tv_usec
+    };
+    assert_eq!((now(), now()), (0, 1));
+    d.sleep(10);
+    assert_eq!(now(), 12);
+}
+
+#[test]
+fn descriptors_are_the_processs_own() {
+    let d = Drill::new(PLAIN);
+    let fd = d.socket(true);
+    // packetdrill closes what a script leaves open.
+    assert_eq!(unsafe { libc::close(fd) }, 0);
+    let fd = d.socket(true);
+    assert_eq!(unsafe { d.table.close.unwrap()(d.table.userdata, fd) }, 0);
+    assert_eq!((unsafe { libc::close(fd) }, Drill::errno()), (-1, libc::EBADF));
+}
+
+#[test]
+fn tcp_info_comes_from_the_process_too() {
+    let (mut d, fd) = accepted("profile=linux,mtu=1040");
+    assert_eq!(d.write(fd, &[7; 3000]), 3000);
+    (0..3).for_each(|_| drop(d.leaves()));
+    let mut info = airloom_packetdrill::info::TcpInfo::default();
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    let got = unsafe {
+        (d.getsockopt_of_process)(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &mut len)
+    };
+    assert_eq!((got, len as usize), (0, size_of_val(&info)));
+    assert_eq!((info.state, info.snd_cwnd, info.unacked, info.snd_mss), (1, 10, 3, 1000));
+    assert_eq!((info.ca_state, info.snd_ssthresh, info.lost), (0, 0x7fff_ffff, 0));
+    // A descriptor that is no socket of ours is the operating system's.
+    let got = unsafe {
+        (d.getsockopt_of_process)(0, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &mut len)
+    };
+    assert_eq!(got, -1);
+}
+
+#[test]
+fn after_shutdown_of_both_directions_reading_ends_and_writing_breaks() {
+    let (mut d, fd) = accepted(PLAIN);
+    assert_eq!(unsafe { d.table.shutdown.unwrap()(d.table.userdata, fd, libc::SHUT_RDWR) }, 0);
+    assert_eq!(d.leaves().1, FIN_ACK);
+    assert_eq!(d.read(fd, 10), Ok(Vec::new()));
+    assert_eq!((d.write(fd, b"x"), Drill::errno()), (-1, libc::EPIPE));
+}
+
+#[test]
+fn a_socket_that_is_closed_before_it_is_open_refuses_the_answer() {
+    let mut d = Drill::new(PLAIN);
+    let fd = d.socket(true);
+    let a = Drill::address(REMOTE, 80);
+    unsafe { d.table.connect.unwrap()(d.table.userdata, fd, (&raw const a).cast(), size_of_val(&a) as u32) };
+    assert_eq!(d.leaves().1, Flags::SYN);
+    assert_eq!(unsafe { d.table.close.unwrap()(d.table.userdata, fd) }, 0);
+    d.arrives(SYN_ACK, 0, 1, (80, 32_768), b"");
+    assert_eq!(d.leaves().1, Flags::RST);
+}
+
+#[test]
+fn text_for_a_closed_socket_is_refused() {
+    let (mut d, fd) = accepted(PLAIN);
+    assert_eq!(unsafe { d.table.close.unwrap()(d.table.userdata, fd) }, 0);
+    assert_eq!(d.leaves().1, FIN_ACK);
+    d.arrives(PSH_ACK, 1, 1, (40_000, 8080), b"late");
+    let (_, flags, seq, _, _) = d.leaves();
+    assert_eq!((flags, seq), (Flags::RST, 1));
+}
+
+#[test]
+fn a_write_takes_whole_blocks_until_enough_waits_to_be_sent() {
+    // Blocks of half the window's segments; ten segments leave at once, and the block they came from is filled up.
+    let (d, fd) = accepted("profile=linux,timestamps=false,mtu=1040,notsent_lowat=4000");
+    unsafe { d.table.fcntl.unwrap()(d.table.userdata, fd, libc::F_SETFL, libc::O_NONBLOCK.into()) };
+    assert_eq!(d.write(fd, &[7; 90_000]), 42_000);
+    let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    assert_eq!(unsafe { d.table.poll.unwrap()(d.table.userdata, &mut poll, 1, 0) }, 0);
 }
 
 #[test]
@@ -303,34 +408,17 @@ fn a_blocking_read_waits_for_another_thread_to_bring_the_segment() {
 }
 
 #[test]
-fn options_are_those_of_the_sockets_to_come() {
-    let d = Drill::new(PLAIN);
-    let listener = d.listen();
-    let on: c_int = 1;
-    let set = |name: c_int| unsafe {
-        d.table.setsockopt.unwrap()(
-            d.table.userdata,
-            listener,
-            libc::IPPROTO_TCP,
-            name,
-            (&raw const on).cast(),
-            4,
-        )
-    };
-    assert_eq!(set(libc::TCP_NODELAY), 0);
-    assert_eq!((set(libc::TCP_FASTOPEN), Drill::errno()), (-1, libc::ENOPROTOOPT));
-    let (mut value, mut len) = (0, 4);
-    unsafe {
-        d.table.getsockopt.unwrap()(
-            d.table.userdata,
-            listener,
-            libc::IPPROTO_TCP,
-            libc::TCP_NODELAY,
-            (&raw mut value).cast(),
-            &mut len,
-        )
-    };
-    assert_eq!((value, len), (1, 4));
+fn options_are_those_of_the_sockets_to_come_and_of_the_open_one() {
+    let (mut d, fd) = accepted(PLAIN);
+    let listener = fd - 1;
+    assert_eq!(d.set(listener, libc::TCP_NODELAY, 1), 0);
+    assert_eq!(d.get(listener, libc::TCP_NODELAY), 1);
+    assert_eq!((d.set(listener, libc::TCP_FASTOPEN, 1), Drill::errno()), (-1, libc::ENOPROTOOPT));
+    assert_eq!(d.get(fd, libc::TCP_NODELAY), 0, "it was open before");
+    assert_eq!(d.set(fd, libc::TCP_CORK, 1), 0);
+    assert_eq!(d.write(fd, b"cork"), 4);
+    assert_eq!(d.set(fd, libc::TCP_CORK, 0), 0);
+    assert_eq!(d.leaves().4, b"cork");
     assert_eq!(
         (unsafe { d.table.pipe.unwrap()(d.table.userdata, std::ptr::null_mut()) }, Drill::errno()),
         (-1, libc::ENOSYS)
