@@ -277,6 +277,13 @@ fn a_header_that_is_cut_short_is_an_error_and_one_that_is_unknown_is_not() {
     );
 }
 
+#[test]
+fn a_profile_warning_of_a_number_beyond_all_others_is_a_header_that_is_not_understood() {
+    // Profile-Warning, ten octets: an integer of eight, which overflowed when it was taken apart, and one that is no text.
+    let headers = hex("b70a086865696700040a0a0a");
+    assert!(decode(&headers, &Pages::new()).is_ok_and(|found| found[0].value.text().is_none()));
+}
+
 fn name() -> impl Strategy<Value = String> {
     let known: Vec<&str> = VALUES.iter().map(|value| value.0).collect();
     prop_oneof![8 => proptest::sample::select(known).prop_map(str::to_owned), 1 => "[A-Za-z][A-Za-z0-9-]{0,8}"]

@@ -380,13 +380,15 @@ impl Options {
             put(&[KIND_NOP, KIND_NOP, KIND_EXPERIMENT, 6, high, low, probe.step as u8, probe.cycle]);
         }
         if !self.sack.is_empty() {
-            //= RFC 2018 (3): four blocks fit, three beside timestamps.
-            let room = if self.timestamps.is_some() { 3 } else { 4 };
+            //= RFC 2018 (3): four blocks fit, three beside timestamps. A peer's header may have had less padding than ours.
+            let room = (MAX_HEADER - MIN_HEADER - at - 4) / 8;
             let blocks = &self.sack.as_slice()[..usize::from(self.sack.count).min(room)];
-            put(&[KIND_NOP, KIND_NOP, KIND_SACK, 2 + 8 * blocks.len() as u8]);
+            out[at..at + 4].copy_from_slice(&[KIND_NOP, KIND_NOP, KIND_SACK, 2 + 8 * blocks.len() as u8]);
+            at += 4;
             for (left, right) in blocks {
-                put(&left.to_be_bytes());
-                put(&right.to_be_bytes());
+                out[at..at + 4].copy_from_slice(&left.to_be_bytes());
+                out[at + 4..at + 8].copy_from_slice(&right.to_be_bytes());
+                at += 8;
             }
         }
         at
@@ -421,6 +423,20 @@ mod tests {
         0x05, 0x12, 0x00, 0x00, 0x20, 0x00, 0x00, 0x00, 0x25, 0xa8, 0x00, 0x00, 0x15, 0xa9, 0x00, 0x00, 0x1b,
         0x51,
     ];
+
+    #[test]
+    fn blocks_of_a_peer_that_pads_less_than_we_do_are_written_as_far_as_they_fit() {
+        let mut octets = [0; 60];
+        octets[12] = 0xF0;
+        // MSS and four blocks are 38 octets; with the two NOPs in front of ours they are 40.
+        octets[20..24].copy_from_slice(&[KIND_MSS, 4, 5, 0xB4]);
+        octets[24..28].copy_from_slice(&[KIND_SACK_PERMITTED, 2, KIND_SACK, 34]);
+        let (header, _) = Header::parse(&octets).unwrap();
+        assert_eq!(header.options.sack.as_slice().len(), 4);
+        let written = emitted(&header);
+        assert_eq!(written.len(), 56);
+        assert_eq!(Header::parse(&written).unwrap().0.options.sack.as_slice().len(), 3);
+    }
 
     fn emitted(header: &Header) -> Vec<u8> {
         let mut out = [0xff; MAX_HEADER];

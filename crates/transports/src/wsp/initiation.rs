@@ -81,8 +81,8 @@ fn applications(list: &[u8]) -> Result<Vec<String>, Error> {
         let value = rest.get(..len).ok_or(Error::Truncated)?;
         let header = [&[APPLICATION_ID], value].concat();
         let read = decode(&header, &Pages::new())?;
-        let text =
-            read.first().and_then(|header| header.value.text()).ok_or(Error::Malformed("application"))?;
+        let text = read.first().and_then(|header| header.value.text()).filter(|text| !text.is_empty());
+        let text = text.ok_or(Error::Malformed("application"))?;
         applications.push(text.to_owned());
         rest = &rest[len..];
     }
@@ -117,6 +117,12 @@ mod tests {
         let kannels = Bytes::from_static(&[0, 3, 0x82, b'x', 0, 0]);
         let request = SessionInitiation::parse(&kannels).map(|request| request.applications);
         assert_eq!(request, Ok(vec!["wml.ua".to_owned(), "x".to_owned()]));
+    }
+
+    #[test]
+    fn an_application_without_a_name_is_none() {
+        // Written again it would have become the text of a header, and two applications.
+        assert!(SessionInitiation::parse(&Bytes::from_static(&[3, 1, 0, 0])).is_err());
     }
 
     #[test]

@@ -240,11 +240,15 @@ pub(super) fn decode_warning(value: Framed<'_>) -> Option<String> {
 /// Numbers of profile warnings: the hundred in the high half of an octet, the rest in the low, as tshark reads them.
 const PROFILE_WARNINGS: [u16; 7] = [100, 101, 102, 200, 201, 202, 203];
 
+fn profile_warning_code(number: u16) -> u8 {
+    (number / 100 * 16 + number % 100) as u8
+}
+
 /// `102 target`, maybe with a date in quotes; the number alone.
 pub(super) fn encode_profile_warning(value: &str, out: &mut Vec<u8>) -> Option<()> {
     let mut words = split(value, b' ');
     let number: u16 = words.next()?.parse().ok().filter(|number| PROFILE_WARNINGS.contains(number))?;
-    let code = (number / 100 * 16 + number % 100) as u8;
+    let code = profile_warning_code(number);
     let Some(target) = words.next() else {
         write::short(code, out);
         return Some(());
@@ -263,8 +267,7 @@ pub(super) fn encode_profile_warning(value: &str, out: &mut Vec<u8>) -> Option<(
 
 pub(super) fn decode_profile_warning(value: Framed<'_>) -> Option<String> {
     let name = |code: u64| {
-        let number = code / 16 * 100 + code % 16;
-        PROFILE_WARNINGS.iter().find(|&&known| u64::from(known) == number).copied()
+        PROFILE_WARNINGS.iter().find(|&&known| u64::from(profile_warning_code(known)) == code).copied()
     };
     let Framed::Data(data) = value else { return Some(name(value.integer()?)?.to_string()) };
     let mut rest = Reader(data);
