@@ -257,6 +257,13 @@ def test_a_folder_without_status_is_unfinished(tmp_path: Path) -> None:
         al.Run(tmp_path)
 
 
+def test_a_verdict_that_is_none_is_as_if_there_were_none(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"status": "ok"}')
+    (tmp_path / "summary.json").write_text('{"verdict": ["valid"], "verdict_reasons": null}')
+    run = al.Run(tmp_path)
+    assert (run.verdict, run.verdict_reasons) == (None, [])
+
+
 def test_under_sudo_files_belong_to_the_caller(transfer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         with pytest.raises(PermissionError):

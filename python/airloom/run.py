@@ -59,12 +59,14 @@ class Run:
     @property
     def verdict(self) -> str | None:
         """Of a run in real time: `valid`, `suspect` or `invalid`; `None` in virtual time, where nothing can be late."""
-        return self._said.get("verdict")
+        verdict = self._said.get("verdict")
+        return verdict if isinstance(verdict, str) else None
 
     @property
     def verdict_reasons(self) -> list[str]:
         """Why it is not `valid`, in words."""
-        return list(self._said.get("verdict_reasons", []))
+        reasons = self._said.get("verdict_reasons")
+        return [str(reason) for reason in reasons] if isinstance(reasons, list) else []
 
     @cached_property
     def packets(self) -> pl.DataFrame:

@@ -181,6 +181,10 @@ def test_what_makes_no_sense_is_said_and_changes_nothing(
     assert _ask(page, "GET", "/state")[1]["rows"][0]["state"] == "up"
 
 
+def test_a_length_of_thousands_of_digits_is_too_long(page: Page, lab: al.Lab) -> None:
+    assert _ask(page, "POST", "/change", b"", **{"Content-Length": "9" * 5000})[0] == 413
+
+
 def test_a_port_that_is_taken_is_said_before_anything_begins(lab: al.Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -173,6 +173,7 @@ def test_files_of_the_model_have_the_sizes_of_the_model(tmp_path: Path) -> None:
         ('{"log": {"entries": [1]}}', "no HAR file"),
         ('{"log": {"entries": [{"request": {"url": "http://a/"}, "response": {"status": 200}}]}}', "without a size"),
         ('{"log": {"entries": []}}', "there is no page"),
+        ('{"log": {"entries": [{"request": {"url": "http://a/"}, "response": {"status": Infinity}}]}}', "no HAR file"),
     ],
 )
 def test_bad_har_files_are_one_line(tmp_path: Path, text: str, says: str) -> None:
@@ -184,7 +185,14 @@ def test_bad_har_files_are_one_line(tmp_path: Path, text: str, says: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", '{"format": "airloom page set 1"}', '{"format": "airloom page set 1", "pages": [{}]}']
+    "text",
+    [
+        "",
+        "{}",
+        '{"format": "airloom page set 1"}',
+        '{"format": "airloom page set 1", "pages": [{}]}',
+        '{"format": "airloom page set 1", "pages": [{"objects": [{"path": "/", "size": "1B", "after": Infinity}]}]}',
+    ],
 )
 def test_bad_sets_are_one_line_in_python_and_in_a_scenario(tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.json").write_text(text)

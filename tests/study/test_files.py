@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airloom.errors import UsageError
-from airloom.study import assumptions, claims, programs
+from airloom.study import assumptions, claims, plan, programs
 
 PAPER: dict[str, Any] = {"authors": ["N. Obody"], "title": "On links", "year": 2001, "summary": "Done. With. Out."}
 GOOD: dict[str, Any] = {"id": "X1", "kind": "v", "where": "2", "says": "so", "paper": 3, "unit": "s", "tolerance": 0.1}
@@ -30,6 +30,8 @@ GOOD: dict[str, Any] = {"id": "X1", "kind": "v", "where": "2", "says": "so", "pa
         ({"part": [{"id": "X1.a", "says": "s"}]}, "has parts"),
         ({"tied_to": ["X2"]}, "tied to 'X2', which is no other claim"),
         ({"tied_to": ["X1"]}, "tied to 'X1', which is no other claim"),
+        ({"tied_to": 1}, "tied_to is a list of texts"),
+        ({"part": "X1.a"}, "part is a list of tables"),
     ],
 )
 def test_a_wrong_claim_is_named_with_what_is_wrong(change: dict[str, Any], message: str) -> None:
@@ -37,6 +39,12 @@ def test_a_wrong_claim_is_named_with_what_is_wrong(change: dict[str, Any], messa
     with pytest.raises(UsageError, match=message) as caught:
         claims.parse({"paper": PAPER, "claim": [entry]})
     assert "X1" in str(caught.value) or "Y1" in str(caught.value)
+
+
+def test_claims_that_are_no_tables_are_named() -> None:
+    for table in ({"claim": None}, {"claim": ["X1"]}, {"claim": [GOOD], "control": {}}):
+        with pytest.raises(UsageError, match="is a list of tables"):
+            claims.parse({"paper": PAPER, **table})
 
 
 def test_ids_are_there_once() -> None:
@@ -89,6 +97,9 @@ ENTRY: dict[str, Any] = {
         ({"source": "me"}, "valid: paper, standard, guess"),
         ({"why": None}, "no 'why'"),
         ({"levels": ["two"]}, "a level is"),
+        ({"levels": 2}, "a level is"),
+        ({"set": "two"}, "set is a table"),
+        ({"fitted_to": 1}, "fitted_to is a list of texts"),
         ({"levels": [{"label": "one"}]}, "there twice"),
         ({"role": "calibration"}, "a calibration names the claims"),
         ({"colour": 1}, "unknown key"),
@@ -159,6 +170,8 @@ def test_readings_that_set_the_same_in_a_scenario_are_made_once() -> None:
         ({}, "a program is"),
         ({"command": ["x"], "colour": 1}, "a program is"),
         ({"command": ["x"], "depths": ["half"]}, "valid: quick, full"),
+        ({"command": True}, "command is a list of texts"),
+        ({"command": ["x"], "limit_s": "soon"}, "limit_s is a number of seconds"),
     ],
 )
 def test_a_wrong_program_is_named_with_what_is_wrong(entry: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -166,6 +179,22 @@ def test_a_wrong_program_is_named_with_what_is_wrong(entry: dict[str, Any], mess
     (tmp_path / "programs.toml").write_text(f"[measure]\n{lines}\n")
     with pytest.raises(UsageError, match=message):
         programs.read(tmp_path / "programs.toml")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("vary = 1", "vary is a table"),
+        ("set = []", "set is a table"),
+        ("tables = 3", "tables is a list of texts"),
+        ("command = 'x'", "command is a list of texts"),
+        ("reading_vary = 1", "reading_vary is a table"),
+    ],
+)
+def test_a_wrong_plan_is_named_with_what_is_wrong(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text(f'[surf]\nscenario = "umts-page"\nseeds = {{ full = "1..2" }}\n{line}\n')
+    with pytest.raises(UsageError, match=rf"\[surf\]: {message}"):
+        plan.read(tmp_path / "sweep.toml")
 
 
 def test_a_program_runs_once_and_its_failure_has_its_last_words(tmp_path: Path) -> None:

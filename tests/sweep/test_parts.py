@@ -208,7 +208,7 @@ def test_a_part_that_cannot_become_rows_is_named() -> None:
     assert found.value.args[0] == 1
 
 
-@pytest.mark.parametrize("octets", [b"", b"{", b"[]\n", b"{}\n", b'{"runs": [[0]]}\n', b"\xff\n"])
+@pytest.mark.parametrize("octets", [b"", b"{", b"[]\n", b"{}\n", b'{"runs": [[0]]}\n', b"\xff\n", b"[" * 100_000])
 def test_what_is_no_part_is_said_to_be_none(octets: bytes) -> None:
     with pytest.raises(UsageError, match=r"^a part cannot be read"):
         parts.decode(octets)

@@ -34,7 +34,8 @@ def from_har(path: Path | str, *, one_server: bool = False) -> PageSet:
         for entry in entries:
             of_page.setdefault(str(entry.get("pageref", "")), []).append(entry)
         pages = [_page(titles.get(ref, ref), some, one_server) for ref, some in of_page.items()]
-    except (UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
+    # OverflowError: JSON as Python reads it has numbers without end.
+    except (UsageError, ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         said = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())[:200]
         raise UsageError(f"{path}: this is no HAR file: {said}") from None
     kept = tuple(page for page in pages if page.objects)

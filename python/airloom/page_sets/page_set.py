@@ -108,7 +108,7 @@ def read(path: Path | str) -> PageSet:
         raise UsageError(f"{path}: this is no page set: it does not say {FORMAT!r} as its format")
     try:
         pages = tuple(_page(page) for page in table["pages"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: this page set is damaged: {_line(error)}") from None
     return checked(PageSet(str(table.get("title", "")), str(table.get("source", "")), pages), path)
 

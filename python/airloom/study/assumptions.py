@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
+from airloom.study import fields
 
 #: joint: in all combinations with the other joint ones; decisive: in pairs with these and each other; level: one at a
 #: time; calibration: fitted to claims it names.
@@ -84,7 +85,7 @@ def parse(table: Mapping[str, Any], file: str = "assumptions.toml") -> tuple[Ass
     unknown = set(table) - {"assumption"}
     if unknown:
         raise UsageError(f"{file}: unknown key {sorted(unknown)[0]!r}; valid: assumption")
-    found = tuple(_assumption(entry, file) for entry in table.get("assumption", []))
+    found = tuple(_assumption(entry, file) for entry in fields.tables(table, "assumption", file))
     names = [a.id for a in found]
     for name in names:
         if names.count(name) > 1:
@@ -124,17 +125,18 @@ def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
         raise UsageError(f"{where}: role {role!r}; valid: {', '.join(ROLES)}")
     if source not in SOURCES:
         raise UsageError(f"{where}: source {source!r}; valid: {', '.join(SOURCES)}")
-    fitted = tuple(entry.get("fitted_to", ()))
+    fitted = fields.texts(entry, "fitted_to", where)
     if role == "calibration" and not fitted:
         raise UsageError(f"{where}: a calibration names the claims that it was fitted to, in `fitted_to`")
     levels = []
-    for level in entry.get("levels", []):
+    given = entry.get("levels", [])
+    for level in given if isinstance(given, list) else [given]:
         if not isinstance(level, Mapping) or set(level) - {"label", "set", "only"} or "label" not in level:
             raise UsageError(f"{where}: a level is {{ label = .., set = {{ KEY = VALUE }} }}, not {level!r}")
         can_be_run = "set" in level or "only" in level
-        settings = dict(level.get("set", {})) if can_be_run else None
+        settings = fields.table(level, "set", where) if can_be_run else None
         levels.append(Level(str(level["label"]), settings, _only(level, where)))
-    default = Level(str(entry["default"]), dict(entry.get("set", {})), _only(entry, where))
+    default = Level(str(entry["default"]), fields.table(entry, "set", where), _only(entry, where))
     labels = [default.label, *(level.label for level in levels)]
     for label in labels:
         if labels.count(label) > 1:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
-from airloom.study import paper
+from airloom.study import fields, paper
 from airloom.study.paper import Paper
 
 #: What cannot fail: arithmetic on the paper's own numbers, definitions, settings read back. Listed, never scored.
@@ -135,8 +135,8 @@ def parse(table: Mapping[str, Any], file: str = "claims.toml") -> Claims:
     unknown = set(table) - {"paper", "claim", "control"}
     if unknown:
         raise UsageError(f"{file}: unknown key {sorted(unknown)[0]!r}; valid: paper, claim, control")
-    claims = tuple(_claim(entry, file, None) for entry in table.get("claim", []))
-    controls = tuple(_claim(entry, file, None) for entry in table.get("control", []))
+    claims = tuple(_claim(entry, file, None) for entry in fields.tables(table, "claim", file))
+    controls = tuple(_claim(entry, file, None) for entry in fields.tables(table, "control", file))
     if not claims:
         raise UsageError(f"{file}: no [[claim]]")
     seen: set[str] = set()
@@ -197,14 +197,14 @@ def _claim(entry: Mapping[str, Any], file: str, whole: Claim | None) -> Claim:
         equals=entry.get("equals"),
         runs=entry.get("runs"),
         statistic=str(entry.get("statistic", "")),
-        assumptions=tuple(entry.get("assumptions", whole.assumptions if whole else ())),
-        tied_to=tuple(entry.get("tied_to", whole.tied_to if whole else ())),
+        assumptions=fields.texts(entry, "assumptions", where, whole.assumptions if whole else ()),
+        tied_to=fields.texts(entry, "tied_to", where, whole.tied_to if whole else ()),
         note=str(entry.get("note", "")),
         because=str(entry.get("because", "")),
         is_ours=bool(entry.get("ours", False)),
         parts=(),
     )
-    parts = tuple(_claim(part, file, found) for part in entry.get("part", []))
+    parts = tuple(_claim(part, file, found) for part in fields.tables(entry, "part", where))
     if parts and found.has_criterion:
         raise UsageError(f"{where}: has parts, so what is near enough is said in these")
     if found.runs is not None and (not isinstance(found.runs, int) or found.runs < 1):

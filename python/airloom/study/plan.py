@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
 from airloom.scenario import Scenario, load
-from airloom.study import programs
+from airloom.study import fields, programs
 from airloom.study.assumptions import Reading, distinct
 from airloom.study.programs import DEPTHS
 from airloom.sweep import Sweep
@@ -94,21 +94,21 @@ def _plan(name: str, entry: Any, where: str) -> Plan:
             raise UsageError(f"{where}: unknown key {key!r}; valid: {', '.join(sorted(_KEYS))}")
     if "scenario" not in entry:
         raise UsageError(f"{where}: no 'scenario'")
-    vary = dict(entry.get("vary", {}))
+    vary = fields.table(entry, "vary", where)
     if "command" in entry and "reading_seeds" in entry:
         raise UsageError(f"{where}: what runs in real time is made at the default reading only")
     return Plan(
         name=name,
         scenario=str(entry["scenario"]),
-        settings=dict(entry.get("set", {})),
+        settings=fields.table(entry, "set", where),
         vary=vary,
         seeds=_seeds(entry.get("seeds"), where),
-        tables=tuple(entry.get("tables", ("pages",))),
+        tables=fields.texts(entry, "tables", where, ("pages",)),
         folders=bool(entry.get("folders", False)),
         reading_seeds=_seeds(entry["reading_seeds"], where) if "reading_seeds" in entry else None,
-        reading_vary={**vary, **entry.get("reading_vary", {})},
-        real=tuple(entry.get("real", ())),
-        command=tuple(entry.get("command", ())),
+        reading_vary={**vary, **fields.table(entry, "reading_vary", where)},
+        real=fields.texts(entry, "real", where),
+        command=fields.texts(entry, "command", where),
     )
 
 

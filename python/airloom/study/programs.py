@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from airloom import interpreter
 from airloom.errors import UsageError
+from airloom.study import fields
 
 #: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
 DEPTHS = ("quick", "full")
@@ -54,12 +55,15 @@ def _program(name: str, entry: Any, where: str) -> Program:
         raise UsageError(
             f"{where}: a program is command = [..], and depths = [..], real = true, limit_s = .. if wanted"
         )
-    depths = tuple(entry.get("depths", ("full",)))
+    depths = fields.texts(entry, "depths", where, ("full",))
     for depth in depths:
         if depth not in DEPTHS:
             raise UsageError(f"{where}: depth {depth!r}; valid: {', '.join(DEPTHS)}")
-    words, limit_s = tuple(map(str, entry["command"])), float(entry.get("limit_s", 600))
-    return Program(name, words, depths, limit_s, bool(entry.get("real", False)))
+    words = fields.texts(entry, "command", where)
+    limit_s = entry.get("limit_s", 600)
+    if isinstance(limit_s, bool) or not isinstance(limit_s, int | float):
+        raise UsageError(f"{where}: limit_s is a number of seconds, not {limit_s!r}")
+    return Program(name, words, depths, float(limit_s), bool(entry.get("real", False)))
 
 
 def filled(command: Sequence[str], study: Path, **more: object) -> list[str]:

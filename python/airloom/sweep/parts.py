@@ -131,7 +131,7 @@ def decode(octets: bytes) -> Part:
     text, _, rest = octets.partition(b"\n")
     try:
         return _decoded(json.loads(text), rest)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise UsageError(f"{CANNOT} ({type(error).__name__}): {error}") from None
 
 
