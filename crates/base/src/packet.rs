@@ -31,6 +31,10 @@ pub struct Filler {
 }
 
 impl Filler {
+    /// From this offset on the octets of each source are text, `?` to `~`: no line ends in it, and it has no colon. Programs that
+    /// see the middle of a body alone, as in a chunk of SCTP, look for these to tell whether it is a header.
+    pub const TEXT: u64 = 1 << 63;
+
     /// `len` octets from the beginning of `source`.
     pub const fn new(source: u32, len: u32) -> Self {
         Filler { source, offset: 0, len }
@@ -41,6 +45,9 @@ impl Filler {
         z ^= z >> 30;
         z = z.wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z ^= z >> 27;
+        if index >= Self::TEXT / 8 {
+            z = (z & 0x3F3F_3F3F_3F3F_3F3F) + 0x3F3F_3F3F_3F3F_3F3F;
+        }
         z.to_le_bytes()
     }
 
@@ -415,6 +422,16 @@ impl fmt::Debug for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_upper_half_of_a_filler_is_text_without_line_ends_and_colons() {
+        let octets = |offset| Body::Filler(Filler { source: 7, offset, len: 4000 }).to_bytes();
+        let text = octets(Filler::TEXT + 3);
+        assert!((b'?'..=b'~').all(|octet| text.contains(&octet)));
+        assert!(text.iter().all(|octet| (b'?'..=b'~').contains(octet)));
+        assert!(octets(Filler::TEXT - 4000).contains(&b':'));
+        assert_eq!(octets(Filler::TEXT)[3..], text[..3997]);
+    }
 
     #[test]
     fn pieces_of_a_filler_have_the_octets_of_the_whole() {

@@ -1,6 +1,6 @@
 //! A response on its way: head, then a filler, whole or in chunks.
 
-use airloom_base::{Cx, SocketId, Sockets};
+use airloom_base::{Cx, Filler, SocketId, Sockets};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version, reason};
 use airloom_content::http::v1::chunk_size_line;
 use bytes::Bytes;
@@ -36,6 +36,8 @@ pub(super) struct Response {
 
 struct Chunks {
     source: u32,
+    /// Where in the source it begins.
+    first: u64,
     offset: u64,
     size: u64,
     chunk: u64,
@@ -50,7 +52,7 @@ impl Chunks {
         let len = self.chunk.min(self.size - self.offset);
         self.ended = len == 0;
         let line = chunk_size_line(len, self.offset == 0);
-        let piece = Outgoing::piece(line.into(), self.source, self.offset, len);
+        let piece = Outgoing::piece(line.into(), self.source, self.first + self.offset, len);
         self.offset += len;
         Some(piece)
     }
@@ -168,11 +170,13 @@ impl Response {
                 apart: false,
             };
         }
+        // Chunks of SCTP are looked at one by one: in octets of any value readers of captures find header lines.
+        let first = if after == After::Lasts { Filler::TEXT } else { 0 };
         let (outgoing, chunks) = if chunked {
-            let chunks = Chunks { source, offset: 0, size, chunk: config.chunk.0, ended: false };
+            let chunks = Chunks { source, first, offset: 0, size, chunk: config.chunk.0, ended: false };
             (Outgoing::new(octets, 0, 0), Some(chunks))
         } else {
-            (Outgoing::new(octets, source, size), None)
+            (Outgoing::piece(octets, source, first, size), None)
         };
         let apart = config.head_apart && config.tls.is_none() && after != After::Lasts;
         Response { outgoing, chunks, close, status: 200, size, apart }
