@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,38 @@ def test_curl_speaks_http_1_and_http_2_with_nginx(tmp_path: Path) -> None:
             done = link.run(f"curl -s -o got -w '{form}' {options}", capture_output=True, text=True)
             assert done.stdout == f"{version} 60000 200", done.stderr
             assert Path("got").read_bytes() == (tmp_path / "www" / "object").read_bytes()
+    assert link.summary["rlc_resent"] > 0
+
+
+def sctp_peer(name: str, folder: Path) -> str:
+    """A program that the tests of our SCTP run against, compiled; it speaks over UDP (RFC 6951)."""
+    sources = Path(__file__).parents[2] / "crates" / "drive" / "tests"
+    program = str(folder / name)
+    if name == "usrsctp":
+        if not Path("/usr/include/usrsctp.h").is_file():
+            pytest.skip("usrsctp is not installed (tools/peers test)")
+        command = [needs("cc"), "-O2", "-o", program, str(sources / "usrsctp/peer.c"), "-lusrsctp", "-lpthread"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    else:
+        packages = "/usr/share/gocode"
+        if not Path(packages, "src/github.com/pion/sctp").is_dir():
+            pytest.skip("pion is not installed (tools/peers test)")
+        command = [needs("go"), "build", "-o", program, str(sources / "pion/peer.go")]
+        quiet = {"GO111MODULE": "off", "GOPATH": packages, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
+        environment = os.environ | quiet | {"GOCACHE": str(folder / "go")}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.mark.parametrize("name", ["usrsctp", "pion"])
+def test_messages_on_eight_streams_of_sctp_cross_the_radio_and_come_back(name: str, tmp_path: Path) -> None:
+    peer = sctp_peer(name, tmp_path)
+    with serve(peer, "serve", "10.77.0.1", "5001", "9899", "9899", "echo") as link:
+        words = f"{peer} send 10.77.0.2 5001 9899 9899 echo 10.77.0.1 60000 8 1200"
+        done = link.run(words, capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    assert (said["messages"], said["octets"], said["streams"], said["wrong"]) == (50, 60_000, 8, 0), done.stderr
     assert link.summary["rlc_resent"] > 0
 
 

@@ -145,7 +145,7 @@ fn transfer(folder: &Folder, theirs: &str, we: We, mode: &str, streams: u16, mes
 }
 
 #[test]
-fn five_megabytes_on_eight_streams_cross_a_bad_wire_in_both_roles() {
+fn usrsctp_in_both_roles_moves_five_megabytes_on_eight_streams_over_a_bad_wire() {
     let Some(_guard) = laboratory("sctp_peers", &["cc"]) else { return };
     let folder = Folder::new("usrsctp");
     let Some(theirs) = usrsctp_peer(&folder) else { return };
@@ -173,7 +173,7 @@ fn nothing() -> Value {
 }
 
 #[test]
-fn five_megabytes_on_eight_streams_cross_a_bad_wire_to_pion_and_back() {
+fn pion_as_server_moves_five_megabytes_on_eight_streams_over_a_bad_wire() {
     let Some(_guard) = laboratory("sctp_peers_pion", &["go"]) else { return };
     let folder = Folder::new("pion");
     let Some(theirs) = pion_peer(&folder) else { return };
@@ -187,7 +187,7 @@ fn five_megabytes_on_eight_streams_cross_a_bad_wire_to_pion_and_back() {
 }
 
 #[test]
-fn streams_begin_anew_and_become_more_in_the_middle_of_a_transfer_whoever_asks() {
+fn usrsctp_and_we_begin_streams_anew_and_add_more_in_the_middle_of_a_transfer() {
     let Some(_guard) = laboratory("sctp_peers_reset", &["cc"]) else { return };
     let folder = Folder::new("usrsctp-reset");
     let Some(theirs) = usrsctp_peer(&folder) else { return };
