@@ -157,26 +157,28 @@ impl TryFrom<Form> for Times {
     fn try_from(form: Form) -> Result<Self, String> {
         match form {
             Form::Numbers(numbers) => checked(numbers),
-            Form::File(name) => {
-                let text = read(&name)?;
-                let mut numbers = Vec::new();
-                for (n, line) in text.lines().enumerate() {
-                    let line = line.trim();
-                    if line.is_empty() || line.starts_with('#') {
-                        continue;
-                    }
-                    let number = line.parse().map_err(|_| {
-                        format!(
-                            "{name}:{}: expected a number of milliseconds, found {:?}",
-                            n + 1,
-                            short(line)
-                        )
-                    })?;
-                    numbers.push(number);
-                }
-                checked(numbers).map_err(|error| format!("{name}: {error}"))
-            }
+            Form::File(name) => Times::parse(&name, &read(&name)?),
         }
+    }
+}
+
+impl Times {
+    /// The numbers in the text of the file `name`, one in each line that is neither empty nor a remark (`#`).
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line with the file's name.
+    pub fn parse(name: &str, text: &str) -> Result<Times, String> {
+        let mut numbers = Vec::new();
+        for (n, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong =
+                |_| format!("{name}:{}: expected a number of milliseconds, found {:?}", n + 1, short(line));
+            numbers.push(line.parse().map_err(wrong)?);
+        }
+        checked(numbers).map_err(|error| format!("{name}: {error}"))
     }
 }
 

@@ -81,11 +81,19 @@ impl TryFrom<Form> for Config {
             Err(error) if text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains('.') => {
                 Err(error.to_string())
             }
-            Err(_) => {
-                let pairs = columns(&read(&text)?).map_err(|error| format!("{text}:{error}"))?;
-                steps(&pairs).map(|s| Config(Delay::Trace(s))).map_err(|error| format!("{text}: {error}"))
-            }
+            Err(_) => Config::parse(&text, &read(&text)?),
         }
+    }
+}
+
+impl Config {
+    /// The trace in the text of the file `name`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line with the file's name.
+    pub fn parse(name: &str, text: &str) -> Result<Config, String> {
+        let pairs = columns(text).map_err(|error| format!("{name}:{error}"))?;
+        steps(&pairs).map(|steps| Config(Delay::Trace(steps))).map_err(|error| format!("{name}: {error}"))
     }
 }
 

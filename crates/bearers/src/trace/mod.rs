@@ -31,7 +31,8 @@ use airloom_base::{
 };
 use serde_json::Value;
 
-pub use config::Config;
+pub use config::{Config, Times};
+pub use delay::Config as Delays;
 use delay::Delay;
 use direction::OneWay;
 

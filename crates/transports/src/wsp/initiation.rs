@@ -81,7 +81,7 @@ fn applications(list: &[u8]) -> Result<Vec<String>, Error> {
         let value = rest.get(..len).ok_or(Error::Truncated)?;
         let header = [&[APPLICATION_ID], value].concat();
         let read = decode(&header, &Pages::new())?;
-        let text = read.first().and_then(|header| header.value.text()).filter(|text| !text.is_empty());
+        let text = read.first().and_then(|header| header.value.text()).filter(|text| !text.trim().is_empty());
         let text = text.ok_or(Error::Malformed("application"))?;
         applications.push(text.to_owned());
         rest = &rest[len..];
@@ -121,8 +121,9 @@ mod tests {
 
     #[test]
     fn an_application_without_a_name_is_none() {
-        // Written again it would have become the text of a header, and two applications.
+        // Written again they would have become two applications, or none.
         assert!(SessionInitiation::parse(&Bytes::from_static(&[3, 1, 0, 0])).is_err());
+        assert!(SessionInitiation::parse(&Bytes::from_static(&[0, 2, b' ', 0, 0])).is_err());
     }
 
     #[test]
