@@ -36,6 +36,11 @@ impl RoundTrip {
         self.smoothed = Some(self.smoothed.map_or(time, |s| (s * 7 + time) / 8));
     }
 
+    /// What was the smallest so far is no more.
+    pub fn begin_anew(&mut self, time: Duration) {
+        self.smallest = Some(time.max(Duration::from_micros(1)));
+    }
+
     /// About what it is now: what timers go by.
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed

@@ -52,6 +52,10 @@ enum Step {
 /// A probe cycle that is so many older than the last one is no double that came late: the last one was none of the sender's.
 const CYCLES: u64 = 64;
 
+/// After so many cycles in a row that found the way too long for any wave it is what it is: the path has changed, or the smallest
+/// round-trip time was none.
+const LONG: u8 = 32;
+
 /// See the module.
 pub(super) struct Receiver {
     config: Arc<Config>,
@@ -77,6 +81,8 @@ pub(super) struct Receiver {
     told: u8,
     cycle: u64,
     step: Step,
+    /// Cycles in a row that told level 0.
+    long: u8,
     /// What is to be sent.
     pub out: Vec<(Header, Bytes)>,
     /// Octets in order so far.
@@ -102,6 +108,7 @@ impl Receiver {
             waves,
             cycle: 0,
             step: Step::None,
+            long: 0,
             out: Vec::new(),
             delivered: 0,
             config,
@@ -257,6 +264,11 @@ impl Receiver {
                         left,
                     };
                     let decision = decide(self.config.table(), &probed, self.told, &self.waves);
+                    self.long = if decision.level == 0 { self.long + 1 } else { 0 };
+                    if self.long == LONG {
+                        self.long = 0;
+                        trip.begin_anew(first.min(second));
+                    }
                     if let Some(takes) = decision.takes {
                         self.ceiling.found(takes);
                     }

@@ -325,6 +325,19 @@ fn a_path_that_becomes_slower_than_its_probes_is_learnt() {
 }
 
 #[test]
+fn a_path_that_has_become_longer_for_good_is_no_queue_for_ever() {
+    let mut pair = pair_of(&paper(), slow());
+    pair.endless = 100_000;
+    let from = Instant::ZERO + MS * 400;
+    pair.set_fate(Box::new(move |s| match s.from {
+        End::Client if s.data_index % 40 == 30 => Fate::Lose,
+        _ if s.at > from => Fate::Late(MS * 400),
+        _ => Fate::Deliver,
+    }));
+    exchange(&mut pair, 1024 * 200, 0);
+}
+
+#[test]
 fn waves_without_favour_for_energy_are_sent_into_a_queue_that_energy_waits_for() {
     let transfer = |favour| {
         let mut pair = watched(&Config { favour, ..paper() });
