@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| airloom_fuzz_bodies::rlc(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| airloom_fuzz_bodies::target("rlc")(octets));
