@@ -20,8 +20,10 @@ def packets(client: dict[str, object], server: dict[str, object]) -> list[tuple[
     return list(seen.sort("t_ns", maintain_order=True).select("event", "len").iter_rows())
 
 
-def test_a_head_that_is_written_apart_leaves_in_a_packet_of_its_own() -> None:
-    first = [length for event, length in packets({}, {"head_apart": True}) if event == "rx"]
+@pytest.mark.parametrize("delay", ["0s", "100us"])
+def test_a_head_that_is_written_apart_leaves_in_a_packet_of_its_own(delay: str) -> None:
+    apart = {"head_apart": True, "delay": delay}
+    first = [length for event, length in packets({}, apart) if event == "rx"]
     assert first[1:3] == [252, 1500], "a head of 200 octets, then full segments"
     together = [length for event, length in packets({}, {}) if event == "rx"]
     assert together[1] == 1500

@@ -34,7 +34,13 @@ BAR = 0.002
 _OBJECTS = ["20kB", "50kB", "40kB", "30kB", "20kB", "15kB", "10kB", "10kB", "5kB"]
 
 _LINKS: dict[str, dict[str, Any]] = {
-    "umts-dch": {"bearer": "umts-dch", "rate": {"downlink": "384kbit/s", "uplink": "64kbit/s"}},
+    # What arrives stands 3 ms behind the grid of the transmission intervals: on it, the tenth of a millisecond that a
+    # kernel takes to answer would decide whether an acknowledgement catches an interval or the next one.
+    "umts-dch": {
+        "bearer": "umts-dch",
+        "rate": {"downlink": "384kbit/s", "uplink": "64kbit/s"},
+        "radio_delay": "43ms",
+    },
     "2M-100ms": {"bearer": "wireline", "rate": "2Mbit/s", "delay": "50ms"},
 }
 

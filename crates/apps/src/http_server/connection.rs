@@ -152,8 +152,8 @@ impl Connection {
                         if let State::Answering(response) =
                             std::mem::replace(&mut self.state, State::Lingering)
                         {
-                            // At this moment again, but when the head has left.
-                            self.deadline = cx.now;
+                            // When the head has left, which it has not before this call ends.
+                            self.deadline = cx.now + Duration::from_nanos(1);
                             self.state = State::Thinking(response);
                         }
                         return;

@@ -18,7 +18,7 @@
 //! for a minute (an early full close would reset the connection and destroy what the client has not read). Neither
 //! time runs while a response is still getting on through the transport: on a slow link that takes minutes.
 //!
-//! A head that is written apart (`head_apart`) leaves before its body is there, at the same moment. What is shorter than a segment
+//! A head that is written apart (`head_apart`) leaves before its body, which follows a nanosecond later. What is shorter than a segment
 //! at the end of the body then waits for the acknowledgement of the head, unless the host's TCP has `nagle = "off"`, as servers
 //! set it.
 //!
