@@ -128,6 +128,11 @@ impl HttpCache {
         self.go_on(cx, net);
     }
 
+    /// Is nothing under way? Connections that wait for a request, of clients or to servers, are not.
+    pub fn is_quiet(&self) -> bool {
+        self.clients.values().all(Client::is_quiet)
+    }
+
     /// What it counted.
     pub fn counters(&self) -> &Counters {
         &self.counters

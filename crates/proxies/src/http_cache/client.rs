@@ -69,6 +69,8 @@ pub(super) struct Exchange {
     pub(super) asked: Instant,
     pub(super) phase: Phase,
     pub(super) upload: Upload,
+    /// It is more than its head. The answer may depend on that, which no name of a kept answer tells.
+    pub(super) has_content: bool,
     /// What of the answer is not written yet.
     pub(super) out: VecDeque<Body>,
     pub(super) held: usize,
@@ -99,6 +101,7 @@ impl Exchange {
             key: Bytes::new(),
             asked: now,
             phase: Phase::Asked,
+            has_content: !matches!(length, BodyLength::None | BodyLength::Exactly(0)),
             upload: Upload {
                 length,
                 held: VecDeque::new(),
@@ -256,6 +259,11 @@ impl Client {
 
     fn is_idle(&self) -> bool {
         self.exchanges.is_empty() && self.reader.is_between_messages()
+    }
+
+    /// Is nothing under way on it? An answer may be, of which we know no more than that it was written.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.is_idle() && self.tunnel.is_none() && (!self.has_finished || self.linger == LINGER)
     }
 }
 

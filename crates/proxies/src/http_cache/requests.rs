@@ -113,7 +113,7 @@ impl HttpCache {
     /// Answers from the store if that is allowed; remembers what its server may be asked about.
     fn answer_from_store(&mut self, cx: &Cx, exchange: &mut Exchange) -> bool {
         let fields = &exchange.head.fields;
-        let may = matches!(exchange.head.method, Method::Get | Method::Head);
+        let may = matches!(exchange.head.method, Method::Get | Method::Head) && !exchange.has_content;
         // Conditions about parts and changes are for the server to judge.
         let is_other = ["range", "if-range", "if-match", "if-unmodified-since"]
             .iter()

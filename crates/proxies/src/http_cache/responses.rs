@@ -94,6 +94,7 @@ impl HttpCache {
         if is_known
             && fits
             && !is_part
+            && !exchange.has_content
             && policy::may_store(&method, &exchange.head.fields, head.status, &fields, &said, assumed > 0)
         {
             let made = policy::date(&fields, "date").or(today).unwrap_or(0);

@@ -590,6 +590,24 @@ fn bodies_of_requests_pass_and_are_bounded() {
 }
 
 #[test]
+fn the_answer_to_a_get_with_content_is_kept_for_nobody() {
+    let mut bench = Bench::new(config());
+    let fat = "GET http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nevil";
+    let chunked =
+        "GET http://a/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nevil\r\n0\r\n\r\n";
+    for poisoned in [fat, chunked] {
+        assert!(bench.ask(poisoned, FRESH).1.is_some(), "{poisoned}");
+    }
+    let (_, asked) = bench.ask(GET, FRESH);
+    assert!(asked.is_some(), "nothing was kept under the bare name");
+    // Nor is it answered by what was kept for those without content; an empty one is none.
+    assert!(bench.ask(fat, FRESH).1.is_some());
+    let empty = "GET http://a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(bench.ask(empty, "").1, None);
+    assert_eq!(bench.cache.counters().stored, 1);
+}
+
+#[test]
 fn a_tunnel_carries_octets_both_ways_and_ends() {
     let mut bench = Bench::new(config());
     let client = bench.client();
@@ -772,4 +790,25 @@ fn stopping_ends_idle_clients_at_once_and_others_after_their_answer() {
     assert!(bench.net.wire(idle).finished && !bench.net.wire(busy).finished);
     bench.say(server, FRESH);
     assert!(bench.heard(busy).ends_with("hello") && bench.net.wire(busy).finished);
+}
+
+#[test]
+fn nothing_is_under_way_on_connections_that_wait_for_a_request() {
+    let mut bench = Bench::new(config());
+    let (_idle, busy) = (bench.client(), bench.client());
+    assert!(bench.cache.is_quiet());
+    bench.say(busy, GET);
+    assert!(!bench.cache.is_quiet(), "it waits for its answer");
+    let server = bench.server();
+    bench.say(server, FRESH);
+    assert!(bench.cache.is_quiet() && bench.cache.sizes()[1] == 1, "the connection to the server is kept");
+    bench.say(busy, "GET http://a/y HT");
+    assert!(!bench.cache.is_quiet(), "half a request");
+    let mut cx = Cx { now: bench.now, records: &mut bench.records };
+    bench.cache.handle_stop(&mut cx, &mut bench.net);
+    bench.say(busy, "TP/1.1\r\nHost: a\r\n\r\n");
+    bench.say(server, FRESH);
+    assert!(bench.net.wire(busy).finished && !bench.cache.is_quiet(), "its answer may be on its way");
+    bench.event(busy, SocketEvent::Closed(CloseReason::Finished));
+    assert!(bench.cache.is_quiet());
 }

@@ -70,7 +70,13 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let config: Config = airloom_base::config::read(value)?;
     let server = match config.mode {
         Mode::Transparent => None,
-        Mode::Addressed => Some(parts.server("server", config.server.as_deref())?),
+        Mode::Addressed => {
+            let server = parts.server("server", config.server.as_deref())?;
+            if (parts.resolve)(parts.host) == Some(server) {
+                return Err(ConfigError::at("server", "is the host of the proxy itself"));
+            }
+            Some(server)
+        }
     };
     Ok(Box::new(SplitTcp::new(config, server)?))
 }
@@ -346,6 +352,35 @@ impl App for SplitTcp {
         }
         if counted.opened > 0 {
             out.set("onward_open_mean_s", counted.opening_s / counted.opened as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_proxy_does_not_connect_to_its_own_host() {
+        let address = |name: &str| match name {
+            "gateway" => Some([10, 0, 0, 1].into()),
+            "origin" => Some([10, 0, 0, 2].into()),
+            name => name.parse().ok(),
+        };
+        let parts = AppParts {
+            seed: 1,
+            host: "gateway",
+            resolve: &address,
+            hosts: &Vec::new,
+            far_end: None,
+            proxy: &|_| None,
+        };
+        let of = |server: &str| build(&json!({ "mode": "addressed", "server": server }), &parts);
+        assert!(of("origin").is_ok());
+        for own in ["gateway", "10.0.0.1"] {
+            assert_eq!(of(own).err().map(|error| error.path), Some(vec!["server".to_owned()]), "{own}");
         }
     }
 }
