@@ -178,6 +178,7 @@ def browse(settings: list[tuple[str, str]], seed: int, nagle: bool, timeout_s: f
 def serve_http_cache(
     listen: str,
     metrics: str | None,
+    names: list[str],
     clients: list[str],
     allowed: list[str],
     settings: list[tuple[str, str]],
@@ -191,6 +192,7 @@ def serve_split_tcp(
     listen: str,
     to: str | None,
     metrics: str | None,
+    names: list[str],
     clients: list[str],
     allowed: list[str],
     settings: list[tuple[str, str]],
@@ -204,6 +206,7 @@ def serve_wap_gateway(
     connectionless: str | None,
     metrics: str | None,
     push: str | None,
+    names: list[str],
     allowed: list[str],
     settings: list[tuple[str, str]],
     grace_s: float,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -287,6 +288,42 @@ def test_two_clients_never_hear_each_others_answers() -> None:
             thread.join()
         assert not wrong, wrong[:2]
         assert origin.connections <= 10
+
+
+def test_it_stops_at_once_when_connections_alone_are_left() -> None:
+    with between(numbered, "--grace", "600") as (proxy, origin), connect(proxy.address) as idle:
+        host = f"127.0.0.1:{origin.port}"
+        idle.sendall(f"GET http://{host}/60 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert b"200 OK" in idle.recv(65_536)
+        assert proxy.number("airloom_http_cache_servers") == 1, "the connection to the server is kept"
+        proxy.process.send_signal(signal.SIGTERM)
+        assert proxy.process.wait(60) == 0, "not after its 600 seconds"
+
+
+def test_it_lets_an_exchange_end_and_then_stops() -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: socket.socket, path: str, head: bytes) -> None:
+        asked.set()
+        go_on.wait(60)
+        connection.sendall(whole(b"at last"))
+
+    with between(slow, "--grace", "600") as (proxy, origin), connect(proxy.address) as client:
+        host = f"127.0.0.1:{origin.port}"
+        client.sendall(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert asked.wait(60)
+        proxy.process.send_signal(signal.SIGTERM)
+        while True:
+            # A connection that came to the backlog when the listener was closed is reset.
+            with suppress(ConnectionResetError):
+                try:
+                    connect(proxy.address).close()
+                except ConnectionRefusedError:
+                    break
+        go_on.set()
+        assert receive(client).endswith(b"at last")
+        client.close()
+        assert proxy.process.wait(60) == 0, "not after its 600 seconds"
 
 
 def test_settings_that_cannot_be_used_are_refused() -> None:

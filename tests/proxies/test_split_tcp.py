@@ -187,6 +187,11 @@ def test_who_may_come_and_where_it_leads() -> None:
         ["--to", "127.0.0.1:1", "--set", "server=x"],
         ["--to", "127.0.0.1:1", "--set", "idle=0s"],
         ["--to", "127.0.0.1:1", "--allow-client", "everybody"],
+        # Itself, by whatever address.
+        ["--listen", "127.0.0.1:8991", "--to", "127.0.0.1:8991"],
+        ["--listen", "127.0.0.1:8991", "--to", "0.0.0.0:8991"],
+        ["--listen", "127.0.0.1:8991", "--to", "localhost:8991", "--allow-origin", "localhost"],
+        ["--listen", "0.0.0.0:8991", "--allow-client", "127.0.0.1", "--to", "127.0.0.3:8991"],
     ):
         done = airloom("serve", "split-tcp", *wrong)
         assert done.code == 2, (wrong, done)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -159,14 +160,21 @@ def fakewap(gateway: Gateway, *words: str | Path) -> subprocess.CompletedProcess
 def test_kannels_clients_get_what_they_ask_for(gateway: Gateway, origin: Liar, loss: int) -> None:
     # Four processes, not `-c 4`: its threads count transactions in one variable without a lock, and a thread that is
     # held up sets it back, so that another one asks with a TID it has used before. That is no new request.
-    before = gateway.number('replies_total{status="2xx"}')
-    words = ["-m", "5", "-c", "1", *(["-l", str(loss)] if loss else []), f"{origin.url}/size/900"]
-    command = fakewap_command(gateway, *words)
-    clients = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
-    for process in clients:
-        said, _ = process.communicate()
-        assert process.returncode == 0, said
-    assert gateway.number('replies_total{status="2xx"}') - before == 20
+    with ExitStack() as stack:
+        if loss:
+            # This client answers no question whether it is there, and does not ask for packets of several that it lost.
+            words = ("--allow-origin", "127.0.0.1", "--set", "amplification=0")
+            gateway = stack.enter_context(serving(*words))
+        before = gateway.number('replies_total{status="2xx"}')
+        asks = ["-m", "5", "-c", "1", *(["-l", str(loss)] if loss else []), f"{origin.url}/size/900"]
+        command = fakewap_command(gateway, *asks)
+        clients = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)
+        ]
+        for process in clients:
+            said, _ = process.communicate()
+            assert process.returncode == 0, said
+        assert gateway.number('replies_total{status="2xx"}') - before == 20
 
 
 def test_kannels_client_reassembles_a_large_reply(gateway: Gateway, origin: Liar, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod real_time;
 pub mod run;
 pub mod sctp;
+mod secret;
 pub mod virtual_time;
 pub mod wap;
 pub mod wwp;

@@ -45,7 +45,7 @@ fn gateway(offer: impl FnOnce(&mut Config)) -> Gateway {
     offer(&mut config);
     let thread = std::thread::spawn(move || {
         let began = std::time::Instant::now();
-        let mut server = Server::new(config);
+        let mut server = Server::new(config, (1, 2));
         let mut buffer = [0; 65_535];
         let mut is_over = false;
         while !is_over {

@@ -11,16 +11,20 @@ use airloom_proxies::wap_gateway::Config;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+/// What a WAP gateway sends to an address that has not shown that it is there, times what came from it.
+const AMPLIFICATION: u16 = 3;
+
 /// Runs a WAP gateway until SIGINT or SIGTERM. `ready` is called with the addresses it listens on, `log` with a JSON line
 /// for each exchange and each push that is over. `ValueError` for what cannot be used, `OSError` for an address that cannot be had.
 #[pyfunction]
-#[pyo3(signature = (session, connectionless, metrics, push, allowed, settings, grace_s, ready, log = None))]
+#[pyo3(signature = (session, connectionless, metrics, push, names, allowed, settings, grace_s, ready, log = None))]
 pub fn serve_wap_gateway(
     py: Python<'_>,
     session: &str,
     connectionless: Option<&str>,
     metrics: Option<&str>,
     push: Option<&str>,
+    names: Vec<String>,
     allowed: Vec<String>,
     settings: Vec<(String, String)>,
     grace_s: f64,
@@ -32,8 +36,12 @@ pub fn serve_wap_gateway(
         text.parse().map_err(|_| wrong(format!("{text:?} is no address and port, as in 127.0.0.1:9201")))
     };
     let pairs = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let gateway: Config = settings::table(pairs)
-        .and_then(|table| config::read(&table))
+    let mut table = settings::table(pairs).map_err(|e| wrong(e.to_string()))?;
+    if let Some(table) = table.as_object_mut() {
+        // In a simulated network nobody forges addresses; here somebody may.
+        table.entry("amplification").or_insert_with(|| AMPLIFICATION.into());
+    }
+    let gateway: Config = config::read(&table)
         .and_then(|config: Config| config.check().map(|()| config))
         .map_err(|e| wrong(e.to_string()))?;
     if gateway.wtls.is_some() {
@@ -44,6 +52,7 @@ pub fn serve_wap_gateway(
         connectionless: connectionless.map(address).transpose()?,
         metrics: metrics.map(address).transpose()?,
         push: push.map(address).transpose()?,
+        names,
         origins: Origins::allowing(allowed).map_err(|e| wrong(e.to_string()))?,
         gateway,
         grace: std::time::Duration::try_from_secs_f64(grace_s).map_err(|e| wrong(e.to_string()))?,
@@ -85,6 +94,7 @@ fn seconds(s: f64) -> PyResult<std::time::Duration> {
 fn stream_options(
     listen: &str,
     metrics: Option<&str>,
+    names: Vec<String>,
     clients: Vec<String>,
     allowed: Vec<String>,
     nagle: bool,
@@ -99,6 +109,7 @@ fn stream_options(
     Ok(streams::Options {
         listen,
         metrics: metrics.map(place).transpose()?,
+        names,
         clients,
         origins: Origins::allowing(allowed).map_err(wrong)?,
         is_transparent: false,
@@ -124,12 +135,13 @@ fn tell(ready: Py<PyAny>) -> impl FnOnce(streams::Listening) {
 /// Runs a proxy that splits TCP connections until SIGINT or SIGTERM; `to` is whom it connects to, `None` whom its clients meant
 /// before the kernel turned them aside. `ready` is called with the addresses it listens on.
 #[pyfunction]
-#[pyo3(signature = (listen, to, metrics, clients, allowed, settings, nagle, connect_s, grace_s, ready))]
+#[pyo3(signature = (listen, to, metrics, names, clients, allowed, settings, nagle, connect_s, grace_s, ready))]
 pub fn serve_split_tcp(
     py: Python<'_>,
     listen: &str,
     to: Option<&str>,
     metrics: Option<&str>,
+    names: Vec<String>,
     clients: Vec<String>,
     allowed: Vec<String>,
     settings: Vec<(String, String)>,
@@ -138,7 +150,7 @@ pub fn serve_split_tcp(
     grace_s: f64,
     ready: Py<PyAny>,
 ) -> PyResult<()> {
-    let mut options = stream_options(listen, metrics, clients, allowed, nagle, connect_s, grace_s)?;
+    let mut options = stream_options(listen, metrics, names, clients, allowed, nagle, connect_s, grace_s)?;
     let mut config: split_tcp::Config = config::read(&table(&settings)?).map_err(wrong)?;
     if !settings.iter().any(|(key, _)| key == "read_size") {
         // What a modelled program reads at once is its own; here a read costs a system call: it takes what there is room for.
@@ -158,6 +170,9 @@ pub fn serve_split_tcp(
     }
     let server = to.map(|to| py.detach(|| address_of(to, &options.origins))).transpose()?;
     match server {
+        Some(at) if streams::leads_back(options.listen, at) => {
+            return Err(wrong(format!("--to {at}: is where it listens itself")));
+        }
         Some(at) => {
             // Who writes an address means it, and a name was checked with its addresses.
             options.origins = options.origins.and(at.ip());
@@ -173,11 +188,12 @@ pub fn serve_split_tcp(
 /// Runs a caching HTTP proxy until SIGINT or SIGTERM. `ready` is called with the addresses it listens on, `log` with a JSON line for
 /// each exchange.
 #[pyfunction]
-#[pyo3(signature = (listen, metrics, clients, allowed, settings, connect_s, grace_s, transparent, ready, log = None))]
+#[pyo3(signature = (listen, metrics, names, clients, allowed, settings, connect_s, grace_s, transparent, ready, log = None))]
 pub fn serve_http_cache(
     py: Python<'_>,
     listen: &str,
     metrics: Option<&str>,
+    names: Vec<String>,
     clients: Vec<String>,
     allowed: Vec<String>,
     settings: Vec<(String, String)>,
@@ -187,7 +203,7 @@ pub fn serve_http_cache(
     ready: Py<PyAny>,
     log: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let mut options = stream_options(listen, metrics, clients, allowed, false, connect_s, grace_s)?;
+    let mut options = stream_options(listen, metrics, names, clients, allowed, false, connect_s, grace_s)?;
     options.is_transparent = transparent;
     let mut config: http_cache::Config = config::read(&table(&settings)?).map_err(wrong)?;
     if let Some((key, _)) = settings.iter().find(|(key, _)| key == "mode" || key == "ports") {

@@ -109,7 +109,7 @@ fn headers() -> Bytes {
 
 #[test]
 fn an_open_session_takes_less_than_32_kilobytes() {
-    let mut gateway = Gateway::new(Config::default());
+    let mut gateway = Gateway::new(Config::default(), (1, 2));
     let (server, mut now) = ("10.255.255.1:9201".parse().expect("an address"), Instant::ZERO);
     let empty = held();
     let mut opened = 0;

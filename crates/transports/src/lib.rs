@@ -1,7 +1,9 @@
 //! End-to-end protocols, one folder each, and their registry.
 
 pub mod sctp;
+pub mod shares;
 pub mod tcp;
+pub mod unpredictable;
 pub mod wsp;
 pub mod wtp;
 pub mod wwp;

@@ -54,7 +54,7 @@ impl Pair {
             now: Instant::ZERO,
             client: Client::new(wtp::Config::default(), at_server(), 1),
             at: "10.0.0.1:49200".parse().unwrap(),
-            server: Server::new(config),
+            server: Server::new(config, (1, 2)),
             wire: BTreeMap::new(),
             sent: 0,
             to_client: Vec::new(),
@@ -68,12 +68,16 @@ impl Pair {
     /// With an open session on all that the server offers.
     fn open() -> Pair {
         let mut pair = Pair::new();
-        pair.client.connect(pair.now, wishes(), ACCEPT_ALL);
-        pair.run(1);
-        assert_eq!(pair.to_client, [client::Event::Connected(Bytes::new())]);
-        pair.to_client.clear();
-        pair.to_server.clear();
+        pair.connect();
         pair
+    }
+
+    fn connect(&mut self) {
+        self.client.connect(self.now, wishes(), ACCEPT_ALL);
+        self.run(1);
+        assert_eq!(self.to_client, [client::Event::Connected(Bytes::new())]);
+        self.to_client.clear();
+        self.to_server.clear();
     }
 
     fn settle(&mut self) {
@@ -134,6 +138,11 @@ impl Pair {
         self.now = end;
     }
 
+    /// The session of the client, where it was opened.
+    fn session(&self) -> server::SessionId {
+        self.server.session_of(self.at).unwrap()
+    }
+
     fn get(&mut self) -> Option<Transaction> {
         self.client.request(self.now, Method::Get, URI, ACCEPT_ALL, Bytes::new())
     }
@@ -153,7 +162,7 @@ fn wishes() -> Vec<Capability> {
 fn a_session_is_opened_used_and_closed() {
     let mut pair = Pair::open();
     assert_eq!((pair.client.agreed().method_mor, pair.client.agreed().options), (2, 0xE0));
-    assert_eq!(pair.server.state(1), Some(server::State::Connected));
+    assert_eq!(pair.server.state(pair.session()), Some(server::State::Connected));
     let request = pair.get().unwrap();
     pair.run(1);
     let reply = client::Event::Reply { request, status: 0x20, headers: TEXT, data: body(100) };
@@ -164,9 +173,10 @@ fn a_session_is_opened_used_and_closed() {
         panic!("{:?}", pair.to_server)
     };
     assert_eq!((*method, uri, headers), (Method::Get, &URI, &ACCEPT_ALL));
+    let session = pair.session();
     pair.client.disconnect(pair.now);
     pair.run(1);
-    assert_eq!(pair.to_server[2..], [server::Event::Disconnected(1, Reason::Disconnect)]);
+    assert_eq!(pair.to_server[2..], [server::Event::Disconnected(session, Reason::Disconnect)]);
     assert_eq!((pair.server.sessions(), pair.client.state()), (0, client::State::Null));
 }
 
@@ -226,7 +236,7 @@ fn the_end_of_a_session_does_not_end_the_next_one() {
     let mut pair = Pair::open();
     pair.client.connect(pair.now, Vec::new(), Bytes::new());
     // It was under way when the client asked for another session.
-    let pdu = Pdu::Disconnect { session: 1 }.to_bytes();
+    let pdu = Pdu::Disconnect { session: pair.session() }.to_bytes();
     let class = wtp::wire::Class::Unreliable;
     let (trailer, version, tid_new, user_ack) = (wtp::wire::Trailer::Message, 0, false, false);
     let kind = Kind::Invoke { trailer, version, tid_new, user_ack, class, data: pdu };
@@ -237,6 +247,17 @@ fn the_end_of_a_session_does_not_end_the_next_one() {
 
 /// A client that keeps to nothing: PDUs as they are.
 fn raw(pair: &mut Pair, tid: u16, pdu: &Pdu) -> Vec<Kind> {
+    let from = "10.0.0.9:1000".parse().unwrap();
+    pair.server.handle_datagram(pair.now, from, &invoke(tid, pdu));
+    let mut answers = Vec::new();
+    while let Some((_, datagram)) = pair.server.poll_transmit() {
+        answers.extend(split(&datagram).into_iter().map(|p| p.unwrap().kind));
+    }
+    answers
+}
+
+/// A message that asks for a result, in one packet.
+fn invoke(tid: u16, pdu: &Pdu) -> Bytes {
     let invoke = wtp::wire::Pdu::new(
         tid,
         false,
@@ -249,13 +270,7 @@ fn raw(pair: &mut Pair, tid: u16, pdu: &Pdu) -> Vec<Kind> {
             data: pdu.to_bytes(),
         },
     );
-    let from = "10.0.0.9:1000".parse().unwrap();
-    pair.server.handle_datagram(pair.now, from, &invoke.to_bytes());
-    let mut answers = Vec::new();
-    while let Some((_, datagram)) = pair.server.poll_transmit() {
-        answers.extend(split(&datagram).into_iter().map(|p| p.unwrap().kind));
-    }
-    answers
+    invoke.to_bytes()
 }
 
 fn aborted(reason: Reason) -> Vec<Kind> {
@@ -273,14 +288,15 @@ fn a_server_enforces_what_was_agreed_on_and_needs_a_session() {
     let connect = |version| Pdu::Connect { version, capabilities: Vec::new(), headers: Bytes::new() };
     assert_eq!(raw(&mut pair, 3, &connect(0x20)), aborted(Reason::ConnectError));
     assert_eq!(raw(&mut pair, 4, &connect(0x10)), []);
-    pair.server.accept(pair.now, 1, Bytes::new());
+    let session = pair.server.session_of("10.0.0.9:1000".parse().unwrap()).unwrap();
+    pair.server.accept(pair.now, session, Bytes::new());
     while pair.server.poll_transmit().is_some() {}
     // One request at a time is the default, and 1,400 octets.
     let long = Pdu::Get { method: Method::Get, uri: body(1_500), headers: Bytes::new() };
     assert_eq!(raw(&mut pair, 5, &long), aborted(Reason::MruExceeded));
     assert_eq!(raw(&mut pair, 6, &get), []);
     assert_eq!(raw(&mut pair, 7, &get), aborted(Reason::MorExceeded));
-    assert_eq!(raw(&mut pair, 8, &Pdu::Disconnect { session: 1 }), aborted(Reason::ProtocolError));
+    assert_eq!(raw(&mut pair, 8, &Pdu::Disconnect { session }), aborted(Reason::ProtocolError));
 }
 
 #[test]
@@ -300,7 +316,7 @@ fn a_session_that_is_refused_never_was() {
     pair.accepts = false;
     pair.client.connect(pair.now, Vec::new(), Bytes::new());
     pair.run(1);
-    pair.server.refuse(pair.now, 1, Reason::UserRefused);
+    pair.server.refuse(pair.now, pair.session(), Reason::UserRefused);
     pair.run(1);
     assert_eq!(pair.to_client, [client::Event::Disconnected(Reason::UserRefused)]);
     assert_eq!(pair.server.sessions(), 0);
@@ -309,37 +325,100 @@ fn a_session_that_is_refused_never_was() {
 #[test]
 fn there_is_room_for_so_many_sessions_and_a_client_has_one() {
     let mut pair = Pair::with(server::Config { max_sessions: 1, ..server::Config::default() });
-    for _ in 0..2 {
+    let [first, _] = [0; 2].map(|_| {
         pair.client.connect(pair.now, Vec::new(), Bytes::new());
         pair.run(1);
-    }
+        pair.session()
+    });
     assert_eq!(pair.server.sessions(), 1);
-    assert!(pair.to_server.contains(&server::Event::Disconnected(1, Reason::Disconnect)));
+    assert!(pair.to_server.contains(&server::Event::Disconnected(first, Reason::Disconnect)));
+    // Nobody has shown that it is there: the older one goes, and is told so.
+    let second = pair.session();
     let connect = Pdu::Connect { version: 0x10, capabilities: Vec::new(), headers: Bytes::new() };
-    assert_eq!(raw(&mut pair, 1, &connect), aborted(Reason::Congestion));
+    let disconnect = Pdu::Disconnect { session: second }.to_bytes();
+    let [Kind::Invoke { data, .. }] = &raw(&mut pair, 1, &connect)[..] else {
+        panic!("the older one is told")
+    };
+    assert_eq!((data, pair.server.sessions()), (&disconnect, 1));
+    assert_eq!(pair.server.state(second), None);
 }
 
 #[test]
-fn a_session_rests_and_goes_on_from_another_address() {
-    let mut pair = Pair::open();
+fn a_session_rests_and_goes_on_from_another_port_or_where_allowed_another_address() {
+    for (resume_from_anywhere, at) in [(false, "10.0.0.1:50000"), (true, "10.0.3.7:50000")] {
+        rests_and_goes_on(server::Config { resume_from_anywhere, ..server::Config::default() }, at);
+    }
+}
+
+fn rests_and_goes_on(config: server::Config, at: &str) {
+    let mut pair = Pair::with(config);
+    pair.connect();
+    let session = pair.session();
     pair.answers = None;
     let outstanding = pair.get().unwrap();
     pair.run(1);
     pair.client.suspend(pair.now);
     pair.run(1);
     assert_eq!(pair.to_client, [client::Event::RequestAborted(outstanding, Reason::Suspend)]);
-    assert_eq!(pair.server.state(1), Some(server::State::Suspended));
+    assert_eq!(pair.server.state(session), Some(server::State::Suspended));
     assert_eq!(pair.get(), None);
-    pair.at = "10.0.3.7:50000".parse().unwrap();
+    pair.at = at.parse().unwrap();
     pair.client.resume(pair.now);
     pair.run(1);
     assert_eq!(pair.to_client[1..], [client::Event::Resumed]);
-    assert_eq!(pair.server.state(1), Some(server::State::Connected));
+    assert_eq!(pair.server.state(session), Some(server::State::Connected));
     pair.answers = Some(50);
     let request = pair.get().unwrap();
     pair.run(1);
     assert!(matches!(&pair.to_client[2..], [client::Event::Reply { request: r, .. }] if *r == request));
-    assert_eq!(pair.server.agreed(1).map(|a| a.method_mor), Some(2));
+    assert_eq!(pair.server.agreed(session).map(|a| a.method_mor), Some(2));
+}
+
+#[test]
+fn nobody_elsewhere_takes_over_a_session_even_by_its_name() {
+    let mut pair = Pair::open();
+    pair.answers = None;
+    let request = pair.get().unwrap();
+    pair.run(1);
+    let session = pair.session();
+    let resume = |session| Pdu::Resume { session, capabilities: Vec::new(), headers: Bytes::new() };
+    // Told the same as of a session that there is not.
+    assert_eq!(raw(&mut pair, 1, &resume(session)), aborted(Reason::Disconnect));
+    assert_eq!(raw(&mut pair, 2, &resume(!session)), aborted(Reason::Disconnect));
+    // The request that was outstanding still is.
+    assert_eq!((pair.session(), pair.server.state(session)), (session, Some(server::State::Connected)));
+    pair.server.reply(
+        pair.now,
+        Transaction { role: wtp::Role::Responder, peer: pair.at, ..request },
+        0x20,
+        TEXT,
+        body(9),
+    );
+    pair.run(1);
+    assert!(matches!(&pair.to_client[..], [client::Event::Reply { request: r, .. }] if *r == request));
+}
+
+#[test]
+fn names_of_sessions_tell_nothing_of_each_other() {
+    let names = |key| {
+        let mut server = Server::new(server::Config::default(), key);
+        let connect = Pdu::Connect { version: 0x10, capabilities: Vec::new(), headers: Bytes::new() };
+        let peers: Vec<SocketAddr> = (1..=500).map(|port| ([10, 0, 0, 9], port).into()).collect();
+        for peer in &peers {
+            server.handle_datagram(Instant::ZERO, *peer, &invoke(1, &connect));
+        }
+        peers.iter().map(|peer| server.session_of(*peer).unwrap()).collect::<Vec<_>>()
+    };
+    let all = names((1, 2));
+    assert_eq!(all, names((1, 2)), "the same key, the same names");
+    assert_ne!(all[0], names((1, 3))[0]);
+    // 28 bits and more, each bit set about as often as not, none near the one before.
+    assert!(all.iter().all(|name| name.leading_zeros() < 4));
+    for bit in 0..28 {
+        let set = all.iter().filter(|name| *name >> bit & 1 == 1).count();
+        assert!((190..310).contains(&set), "bit {bit}: {set}");
+    }
+    assert!(all.windows(2).all(|two| two[0].abs_diff(two[1]) > 1_000));
 }
 
 #[test]
@@ -356,7 +435,7 @@ fn without_the_option_a_suspension_is_the_end() {
         tid_new: false,
         user_ack: false,
         class: wtp::wire::Class::Unreliable,
-        data: Pdu::Suspend { session: 1 }.to_bytes(),
+        data: Pdu::Suspend { session: pair.session() }.to_bytes(),
     };
     let unit = wtp::wire::Pdu::new(50, false, suspend).to_bytes();
     pair.server.handle_datagram(pair.now, pair.at, &unit);
@@ -367,10 +446,11 @@ fn without_the_option_a_suspension_is_the_end() {
 #[test]
 fn pushes_come_with_and_without_confirmation() {
     let mut pair = Pair::open();
-    assert!(pair.server.push(pair.now, 1, false, TEXT, body(10)).is_some());
-    let confirmed = pair.server.push(pair.now, 1, true, TEXT, body(20)).unwrap();
+    let session = pair.session();
+    assert!(pair.server.push(pair.now, session, false, TEXT, body(10)).is_some());
+    let confirmed = pair.server.push(pair.now, session, true, TEXT, body(20)).unwrap();
     // One at a time was agreed on.
-    assert_eq!(pair.server.push(pair.now, 1, true, TEXT, body(30)), None);
+    assert_eq!(pair.server.push(pair.now, session, true, TEXT, body(30)), None);
     pair.run(1);
     let [client::Event::Push { push: None, .. }, client::Event::Push { push: Some(push), data, .. }] =
         &pair.to_client[..]
@@ -383,7 +463,7 @@ fn pushes_come_with_and_without_confirmation() {
     pair.client.confirm(pair.now, push);
     pair.run(1);
     assert_eq!(pair.to_server, [server::Event::PushConfirmed(confirmed)]);
-    let refused = pair.server.push(pair.now, 1, true, TEXT, body(30)).unwrap();
+    let refused = pair.server.push(pair.now, session, true, TEXT, body(30)).unwrap();
     pair.run(1);
     let Some(client::Event::Push { push: Some(push), .. }) = pair.to_client.last().cloned() else {
         panic!("a push")
@@ -398,7 +478,7 @@ fn without_the_options_nothing_is_pushed() {
     let mut pair = Pair::new();
     pair.client.connect(pair.now, Vec::new(), ACCEPT_ALL);
     pair.run(1);
-    assert_eq!(pair.server.push(pair.now, 1, false, TEXT, body(10)), None);
+    assert_eq!(pair.server.push(pair.now, pair.session(), false, TEXT, body(10)), None);
     assert!(!Agreed::default().has(option::PUSH));
 }
 
@@ -413,7 +493,7 @@ fn either_side_may_end_a_request_or_the_session() {
     assert!(matches!(pair.to_server.last(), Some(server::Event::RequestAborted(_, Reason::PeerRequest))));
     let request = pair.get().unwrap();
     pair.run(1);
-    pair.server.disconnect(pair.now, 1);
+    pair.server.disconnect(pair.now, pair.session());
     pair.run(1);
     assert_eq!(
         pair.to_client,

@@ -529,12 +529,43 @@ fn there_is_room_for_so_many_transactions_and_so_many_octets() {
         pdu
     };
     let abort = |tid, reason| Pdu::new(tid, false, Kind::Abort(Abort::Provider(reason)));
+    let goes = |tid| [abort(tid, Reason::CapacityExceeded)];
     assert_eq!(end.says(0.0, part(1)), []);
-    assert_eq!(end.says(0.0, part(2)), [abort(0x8002, Reason::MessageTooLarge)]);
+    // The oldest that is not complete goes for the octets of another one, and for its place.
+    assert_eq!(end.says(0.0, part(2)), goes(0x8001));
     assert_eq!(end.says(0.0, invoke(3, false, false)), []);
-    assert_eq!(end.says(0.0, invoke(4, false, false)), [abort(0x8004, Reason::CapacityExceeded)]);
-    assert_eq!(end.0.counters().refused, 1);
-    // What is never completed is forgotten.
+    assert_eq!(end.says(0.0, invoke(4, false, false)), goes(0x8002));
+    // What the user has heard of does not.
+    assert_eq!(end.says(0.0, invoke(5, false, false)), goes(0x8005));
+    assert_eq!((end.0.counters().displaced, end.0.counters().refused, end.0.len()), (2, 1, 2));
+}
+
+#[test]
+fn an_address_has_its_share_of_transactions() {
+    let config = Config { max_transactions_of_address: 2, ..Config::default() };
+    let mut provider = Provider::new(config, 1);
+    let mut first = |peer: u8, tid| {
+        let mut pdu = invoke(tid, false, false);
+        if let Kind::Invoke { trailer, .. } = &mut pdu.kind {
+            *trailer = Trailer::None;
+        }
+        provider.handle_datagram(Instant::ZERO, ([10, 0, 0, peer], 1_000 + tid).into(), &pdu.to_bytes());
+        std::iter::from_fn(|| provider.poll_transmit()).map(|(to, _)| to.port()).collect::<Vec<_>>()
+    };
+    assert!([first(1, 1), first(1, 2), first(2, 1)].concat().is_empty());
+    // Its own oldest goes, whatever its port, and nobody else's.
+    assert_eq!([first(1, 3), first(1, 4), first(2, 2)], [vec![1_001], vec![1_002], vec![]]);
+}
+
+#[test]
+fn what_is_never_completed_is_forgotten() {
+    let mut end = Alone(Provider::new(Config::default(), 1));
+    let mut pdu = invoke(1, false, false);
+    if let Kind::Invoke { trailer, .. } = &mut pdu.kind {
+        *trailer = Trailer::None;
+    }
+    end.says(0.0, pdu);
+    end.says(0.0, invoke(3, false, false));
     while let Some(at) = end.0.poll_timeout() {
         end.0.handle_timeout(at);
         if end.0.len() == 1 && at >= Instant::ZERO + secs(40.0) {

@@ -26,7 +26,7 @@ pub fn wap_gateway(octets: &[u8]) {
         max_pushes: 8,
         ..Config::default()
     };
-    let mut gateway = Gateway::new(config);
+    let mut gateway = Gateway::new(config, (1, 2));
     let mut client = Client::new(wtp::Config::default(), server, 1);
     let mut now = Instant::ZERO;
     let options = option::PUSH | option::CONFIRMED_PUSH;

@@ -16,6 +16,14 @@ from airloom.errors import RunError, UsageError
 _Metrics = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
 ]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="A name of this host by which its HTTP ports are asked, besides addresses and localhost. May be repeated.",
+    ),
+]
 _Clients = Annotated[
     list[str] | None,
     typer.Option(
@@ -45,6 +53,7 @@ def split_tcp(
         ),
     ] = False,
     metrics: _Metrics = None,
+    name: Names = None,
     allow_client: _Clients = None,
     allow_origin: _Origins = None,
     settings: Annotated[
@@ -71,6 +80,7 @@ def split_tcp(
             listen,
             to,
             metrics,
+            name or [],
             allow_client or [],
             allow_origin or [],
             [(key, str(value)) for key, value in given.items()],
@@ -92,6 +102,7 @@ def http_cache(
         ),
     ] = False,
     metrics: _Metrics = None,
+    name: Names = None,
     allow_client: _Clients = None,
     allow_origin: _Origins = None,
     settings: Annotated[
@@ -117,6 +128,7 @@ def http_cache(
         serve_http_cache(
             listen,
             metrics,
+            name or [],
             allow_client or [],
             allow_origin or [],
             given,

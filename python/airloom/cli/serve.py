@@ -50,6 +50,7 @@ def wap_gateway(
             help="Take pushes there (PAP over HTTP). Whoever can connect there can push: see the guide.",
         ),
     ] = None,
+    name: proxies.Names = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,7 +93,16 @@ def wap_gateway(
         signal.signal(number, signal.SIG_DFL)
     try:
         serve_wap_gateway(
-            listen, connectionless, metrics, push, allow_origin or [], given, grace, ready, line if log else None
+            listen,
+            connectionless,
+            metrics,
+            push,
+            name or [],
+            allow_origin or [],
+            given,
+            grace,
+            ready,
+            line if log else None,
         )
     except ValueError as error:
         raise UsageError(str(error)) from None

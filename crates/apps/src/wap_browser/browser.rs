@@ -401,6 +401,8 @@ impl Browser {
             malformed: a.malformed + b.malformed,
             strays: a.strays + b.strays,
             refused: a.refused + b.refused,
+            displaced: a.displaced + b.displaced,
+            withheld: a.withheld + b.withheld,
             verified: a.verified + b.verified,
             sent: a.sent + b.sent,
             resent: a.resent + b.resent + self.results.repeated,

@@ -35,7 +35,7 @@ struct Gateway {
 
 impl Gateway {
     fn new() -> Gateway {
-        let wsp = Server::new(server::Config::default());
+        let wsp = Server::new(server::Config::default(), (1, 2));
         let (asked, headers, posted) = (Vec::new(), Vec::new(), Vec::new());
         Gateway { wsp, asked, headers, posted, greeting: Bytes::new(), refuses: 0, ends_after: None, deaf: 0 }
     }

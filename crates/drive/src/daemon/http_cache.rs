@@ -22,6 +22,10 @@ impl Served for HttpCache {
         HttpCache::handle_stop(self, cx, net);
     }
 
+    fn is_quiet(&self) -> bool {
+        HttpCache::is_quiet(self)
+    }
+
     fn poll_log(&mut self) -> Option<String> {
         HttpCache::poll_log(self)
     }

@@ -16,6 +16,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpSocket;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::browser_guard;
+
 /// How long the head of a request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Connections at a time; others wait.
@@ -43,24 +45,31 @@ pub fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>
     response
 }
 
-/// Serves `at` until the receiver of `calls` is gone; bodies of requests have at most `most` octets. Returns where it
-/// listens. Has to be called inside a `LocalSet`.
+/// Serves `at` until the receiver of `calls` is gone; bodies of requests have at most `most` octets, and are not for web pages:
+/// see `browser_guard`, and there `names`. Returns where it listens. Has to be called inside a `LocalSet`.
 ///
 /// # Errors
 /// As the kernel says: the address is taken, or is not ours.
-pub fn serve(at: SocketAddr, most: usize, calls: mpsc::Sender<Call>) -> io::Result<SocketAddr> {
+pub fn serve(
+    at: SocketAddr,
+    most: usize,
+    names: &[String],
+    calls: mpsc::Sender<Call>,
+) -> io::Result<SocketAddr> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     socket.bind(at)?;
     let listener = socket.listen(CONNECTIONS as u32)?;
     let local = listener.local_addr()?;
     let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let names: Arc<[String]> = names.into();
     tokio::task::spawn_local(async move {
         while let Ok(place) = Arc::clone(&room).acquire_owned().await {
             let Ok((stream, _)) = listener.accept().await else { continue };
-            let calls = calls.clone();
+            let (calls, names) = (calls.clone(), Arc::clone(&names));
             tokio::task::spawn_local(async move {
-                let service = service_fn(move |request| answer(request, most, calls.clone()));
+                let service =
+                    service_fn(move |request| answer(request, most, Arc::clone(&names), calls.clone()));
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
                 // A client that breaks the rules, or leaves, is told or gone; there is nobody else to tell.
@@ -75,8 +84,12 @@ pub fn serve(at: SocketAddr, most: usize, calls: mpsc::Sender<Call>) -> io::Resu
 async fn answer(
     request: Request<Incoming>,
     most: usize,
+    names: Arc<[String]>,
     calls: mpsc::Sender<Call>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    if let Some(why) = browser_guard::refusal(request.headers(), &names) {
+        return Ok(text(StatusCode::FORBIDDEN, "text/plain", why));
+    }
     let gone = || Ok(text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", "it is about to stop\n"));
     let (sender, receiver) = oneshot::channel();
     let (head, body) = request.into_parts();

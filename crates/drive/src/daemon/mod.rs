@@ -4,6 +4,7 @@
 //! sends what the machine has to say, and wakes up when that asks for it.
 
 pub mod browse;
+mod browser_guard;
 mod clock;
 pub mod fetch;
 mod http_cache;

@@ -21,11 +21,15 @@ pub struct WapGateway {
 }
 
 impl WapGateway {
-    /// A gateway that finds origins by `names`, which are in lower case.
+    /// A gateway that finds origins by `names`, which are in lower case; `key` is for what nobody must guess.
     ///
     /// # Errors
     /// [`ConfigError`] for settings that no gateway can work with.
-    pub fn new(config: Config, names: BTreeMap<String, std::net::IpAddr>) -> Result<WapGateway, ConfigError> {
+    pub fn new(
+        config: Config,
+        names: BTreeMap<String, std::net::IpAddr>,
+        key: (u64, u64),
+    ) -> Result<WapGateway, ConfigError> {
         config.check()?;
         let settings = Settings {
             connections: config.connections,
@@ -35,7 +39,7 @@ impl WapGateway {
         let (fetcher, push_port) = (Fetcher::new(settings, names), config.push_port);
         Ok(WapGateway {
             fetcher,
-            gateway: Gateway::new(config),
+            gateway: Gateway::new(config, key),
             initiators: Initiators::default(),
             push_port,
         })
@@ -145,7 +149,9 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let config: Config = airloom_base::config::read(value)?;
     let names = (parts.hosts)().into_iter().map(|(name, address)| (name.to_ascii_lowercase(), address));
     let wtls = config.wtls.clone();
-    let gateway = Box::new(WapGateway::new(config, names.collect())?);
+    let mut stream = parts.stream("wap-gateway.key");
+    let key = (stream.bits(), stream.bits());
+    let gateway = Box::new(WapGateway::new(config, names.collect(), key)?);
     Ok(match wtls {
         None => gateway,
         Some(wtls) => {

@@ -3,19 +3,20 @@
 use std::net::SocketAddr;
 
 use airloom_base::Instant;
-use airloom_transports::wsp::server::{Event, SessionId, State};
+use airloom_transports::shares::Room;
+use airloom_transports::wsp::server::{Event, SessionId};
 use airloom_transports::wsp::status::Reason;
 use airloom_transports::wsp::wire::{Method, Pdu};
 use airloom_transports::wsp::{connectionless, headers::Version};
-use airloom_transports::wtp::Transaction;
+use airloom_transports::wtp::{Role, Transaction};
 use bytes::Bytes;
 
 use super::accept::Weights;
+use super::config::Config;
 use super::content::{Treatment, WMLC};
 use super::decks::{self, Owner};
 use super::exchange::{Asker, Exchange, Stage};
 use super::gateway::{Due, Gateway};
-use super::headers::Headers;
 use super::push::PushOutcome;
 use super::reply::Reply;
 use super::request::{self, Manner};
@@ -43,6 +44,7 @@ impl Gateway {
                 Event::RequestAborted(request, _) => self.request_aborted(request),
                 Event::Disconnected(session, _) => self.forget_session(now, session),
                 Event::Resumed(session, peer) => self.moved(session, peer),
+                Event::Opened(session) => self.opened(now, session),
                 Event::PushConfirmed(push) => self.push_over(now, push, PushOutcome::Confirmed),
                 Event::PushAborted(push, why) => self.push_over(now, push, PushOutcome::Aborted(why)),
                 Event::Suspended(_) => {}
@@ -61,35 +63,34 @@ impl Gateway {
         self.server.accept(now, id, greeting);
     }
 
-    /// The client at `peer` may have shown that it is there.
-    pub(super) fn prove(&mut self, now: Instant, peer: SocketAddr) {
-        let Some(id) = self.server.session_of(peer) else { return };
-        let is_open = self.server.state(id) == Some(State::Connected);
-        if let Some(session) = self.sessions.get_mut(&id).filter(|s| is_open && s.proves.is_none()) {
-            session.proves = Some(peer.ip());
-            self.ledger.prove(peer.ip());
+    fn opened(&mut self, now: Instant, id: SessionId) {
+        if let Some(peer) = self.sessions.get(&id).map(|session| session.peer) {
             self.pushes_go_on(now, peer.ip());
         }
     }
 
+    /// Is the client of a session known to be the one that opened it? One at another address may be anybody, and gets none of its
+    /// secrets before it has shown that it is there.
+    pub(super) fn is_trusted(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| !session.has_moved) || self.server.is_proven(id)
+    }
+
     fn moved(&mut self, id: SessionId, peer: SocketAddr) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.peer = peer;
-        // It has to show again that it is where it says, unless it is where it was.
-        if let Some(before) = session.proves.take_if(|before| *before != peer.ip()) {
-            self.ledger.withdraw(before);
+        if session.peer.ip() != peer.ip() {
+            session.has_moved = true;
+            self.decks.forget(Owner::Session(id));
         }
+        session.peer = peer;
     }
 
     pub(super) fn forget_session(&mut self, now: Instant, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         self.agenda.remove(&(session.used + self.config.idle, Due::Idle(id)));
-        if let Some(address) = session.proves {
-            self.ledger.withdraw(address);
-        }
         self.decks.forget(Owner::Session(id));
+        let of_peer = |tid| Transaction { role: Role::Responder, peer: session.peer, tid };
         let late: Vec<Transaction> =
-            self.replying.keys().filter(|request| request.peer == session.peer).copied().collect();
+            self.replying.range(of_peer(0)..=of_peer(u16::MAX)).map(|(request, _)| *request).collect();
         late.into_iter().for_each(|request| self.replied(request));
         for push in self.pushes.transactions_with(session.peer) {
             self.push_over(now, push, PushOutcome::Aborted(Reason::Disconnect));
@@ -115,7 +116,7 @@ impl Gateway {
 
     fn replied(&mut self, request: Transaction) {
         if let Some(octets) = self.replying.remove(&request) {
-            self.held -= octets;
+            self.release(request.peer, octets);
         }
     }
 
@@ -155,14 +156,15 @@ impl Gateway {
             self.touch(now, session);
         }
         let Invoked { method, uri, headers, data } = invoked;
+        let is_trusted = session.is_some_and(|id| self.is_trusted(id));
         let known = session.and_then(|id| self.sessions.get(&id));
         let manner = Manner {
             name: &self.config.name,
             converts_html: self.config.convert_html,
             keeps_cookies: self.config.cookies && session.is_some(),
         };
-        let none = Headers::new();
-        let asked = request::map(method, &uri, known.map_or(&none, |s| &s.headers), &headers, data, manner);
+        let of_session = known.map(|s| s.headers(is_trusted)).unwrap_or_default();
+        let asked = request::map(method, &uri, &of_session, &headers, data, manner);
         let version = known.map_or_else(Version::default, |s| s.version);
         let (asked, status) = match asked {
             Ok(asked) => (Some(asked), 0),
@@ -196,10 +198,9 @@ impl Gateway {
                 (asked.accept, asked.charsets, asked.afresh);
             exchange.request = Some(asked.request);
         }
-        let is_busy = self.exchanges.len() as u64 >= u64::from(self.config.max_fetches) || self.is_full(0);
+        let is_busy = !self.make_room(now, asker.peer()) || self.is_full_for(asker.peer());
         let id = self.name();
-        self.askers.insert(asker, id);
-        self.exchanges.insert(id, exchange);
+        self.enter(id, exchange);
         if !mapped {
             return self.refuse(now, id, status, "The gateway does not understand the request");
         }
@@ -210,6 +211,21 @@ impl Gateway {
             return self.refuse(now, id, 503, "The gateway is busy");
         }
         self.ask_origin(now, id);
+    }
+
+    /// Is there room for another request of a client? One that may not be there makes room for one that is, so that no flood drives more
+    /// requests to origins than there are places.
+    fn make_room(&mut self, now: Instant, peer: SocketAddr) -> bool {
+        let Config { max_fetches, max_fetches_of_address, .. } = self.config;
+        match self.shares.room(peer.ip(), max_fetches_of_address, max_fetches) {
+            Room::Free => true,
+            Room::Without(oldest) if self.server.validation().is_known(peer) => {
+                self.cancel(oldest);
+                self.refuse(now, oldest, 503, "The gateway is busy with requests of others");
+                true
+            }
+            Room::Without(_) | Room::None => false,
+        }
     }
 
     /// Answers a request for a part of a page that was split.

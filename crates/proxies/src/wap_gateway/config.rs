@@ -34,8 +34,14 @@ pub struct Config {
     pub name: String,
     /// Reliable transactions under the sessions.
     pub wtp: wtp::Config,
-    /// Sessions at a time; further clients are refused.
+    /// Sessions at a time. Where there is no room for another one, one goes: first of those whose client has not shown that it is where
+    /// it says, then of those in which nothing is outstanding, the one that was not used for longest.
     pub max_sessions: u32,
+    /// Of these, sessions of one address (of IPv6: of one network of 64 bits).
+    pub max_sessions_of_address: u32,
+    /// A client may take its session up again from whatever address, not from the one alone where it was (at any port). The cookies
+    /// that the gateway keeps are then used again once the new address is proven.
+    pub resume_from_anywhere: bool,
     /// A session in which nothing was asked for so long is ended.
     pub idle: Duration,
     /// Requests that a session may have outstanding (Method-MOR).
@@ -50,12 +56,16 @@ pub struct Config {
     pub connectionless: bool,
     /// The largest datagram that answers a request without a session.
     pub connectionless_reply: Octets,
-    /// A client is sent at most so many times the octets (and datagrams) that came from its address, until an
-    /// acknowledgement of a session's beginning has come from there; none: no limit. Requests without a session are never
-    /// acknowledged, so larger replies to them need an open session of the same host, or no limit.
-    pub amplification: Option<u16>,
-    /// Requests that wait for their origins at a time; further ones are answered 503.
+    /// A client is sent at most so many times the octets that came from its address and port, headers of IP and UDP counted, until it
+    /// has shown that it is there; 0: no limit, as in a network where nobody forges addresses (`airloom serve wap-gateway` has 3
+    /// unless told otherwise). Requests without a session show nothing, so larger replies to them need a session of the same
+    /// host, or no limit.
+    pub amplification: u16,
+    /// Requests that wait for their origins at a time; further ones are answered 503. Where a client asks that has shown that it is there, that is
+    /// the oldest one of those that have not.
     pub max_fetches: u32,
+    /// Of these, requests of one address (of IPv6: of one network of 64 bits).
+    pub max_fetches_of_address: u32,
     /// A request that its origins have not answered completely after so long is answered 504.
     pub origin_timeout: Duration,
     /// Connections to one origin at a time; further requests wait for one.
@@ -68,8 +78,11 @@ pub struct Config {
     pub max_redirects: u8,
     /// The largest body of an origin, after its content coding was taken off; for a larger one the client gets 502.
     pub max_body: Octets,
-    /// Octets of bodies and replies under way, of all clients together; for more than that a client gets 503.
+    /// Octets of bodies and replies under way, of all clients together; for more than that a client gets 503. Those that have not shown
+    /// that they are there get half of it.
     pub memory: Octets,
+    /// Of these, octets for one address (of IPv6: for one network of 64 bits).
+    pub memory_of_address: Octets,
     /// Octets of decks that are kept because a page became several, of all clients together; the oldest go first.
     pub kept_decks: Octets,
     /// Cookies are kept here for as long as the session lasts; otherwise they go to the client and come from there.
@@ -101,6 +114,8 @@ impl Default for Config {
             name: "airloom".to_owned(),
             wtp: wtp::Config::default(),
             max_sessions: 10_000,
+            max_sessions_of_address: 2_500,
+            resume_from_anywhere: false,
             idle: Duration::from_secs(3_600),
             method_mor: 8,
             push_mor: 4,
@@ -108,8 +123,9 @@ impl Default for Config {
             server_sdu: Octets(0),
             connectionless: true,
             connectionless_reply: Octets(1_400),
-            amplification: Some(3),
+            amplification: 0,
             max_fetches: 256,
+            max_fetches_of_address: 64,
             origin_timeout: Duration::from_secs(30),
             connections: 8,
             keep_alive: true,
@@ -117,6 +133,7 @@ impl Default for Config {
             max_redirects: 5,
             max_body: Octets(1_000_000),
             memory: Octets(64_000_000),
+            memory_of_address: Octets(16_000_000),
             kept_decks: Octets(16_000_000),
             cookies: true,
             cache: None,
@@ -180,6 +197,9 @@ impl Config {
                 methods: Vec::new(),
             },
             max_sessions: self.max_sessions,
+            max_sessions_of_address: self.max_sessions_of_address,
+            amplification: self.amplification,
+            resume_from_anywhere: self.resume_from_anywhere,
         }
     }
 

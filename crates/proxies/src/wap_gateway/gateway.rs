@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use airloom_base::Instant;
+use airloom_transports::shares::{Amounts, Shares};
 use airloom_transports::wsp::server::{Server, SessionId};
 use airloom_transports::wtp::Transaction;
 use bytes::Bytes;
@@ -14,7 +15,6 @@ use super::counters::{self, Counters};
 use super::decks::Decks;
 use super::exchange::{Asker, Exchange, Stage};
 use super::fetch::{FetchId, FetchOrder};
-use super::ledger::Ledger;
 use super::pap::{Notices, Submissions};
 use super::push::{self, PushId};
 use super::session::Session;
@@ -92,21 +92,24 @@ pub struct Gateway {
     pub(super) reports: VecDeque<counters::Exchange>,
     pub(super) decks: Decks,
     pub(super) cache: Option<Cache>,
-    pub(super) ledger: Ledger,
+    /// Of whom requests are.
+    pub(super) shares: Shares<FetchId>,
     pub(super) next: u64,
     /// Octets of bodies, replies and pushes under way.
     pub(super) held: usize,
+    /// Of these, those of each client's address.
+    pub(super) held_of: Amounts,
     /// Until when replies are being made.
     pub(super) busy: Instant,
     pub(super) counters: Counters,
 }
 
 impl Gateway {
-    /// Without any session.
-    pub fn new(config: Config) -> Gateway {
+    /// Without any session. What nobody must guess follows from `key`: random octets of the machine, or a run's seed.
+    pub fn new(config: Config, key: (u64, u64)) -> Gateway {
         let octets = |size: airloom_base::units::Octets| usize::try_from(size.0).unwrap_or(usize::MAX);
         Gateway {
-            server: Server::new(config.server()),
+            server: Server::new(config.server(), key),
             sessions: BTreeMap::new(),
             exchanges: BTreeMap::new(),
             askers: BTreeMap::new(),
@@ -123,9 +126,10 @@ impl Gateway {
             reports: VecDeque::new(),
             decks: Decks::new(octets(config.kept_decks)),
             cache: config.cache.map(|most| Cache::new(octets(most))),
-            ledger: Ledger::new(config.amplification),
+            shares: Shares::default(),
             next: 0,
             held: 0,
+            held_of: Amounts::default(),
             busy: Instant::ZERO,
             counters: Counters::default(),
             config,
@@ -134,18 +138,14 @@ impl Gateway {
 
     /// A datagram of a client arrived at the port of `service`.
     pub fn handle_datagram(&mut self, now: Instant, service: Service, from: SocketAddr, datagram: &Bytes) {
-        self.ledger.received(from.ip(), datagram.len());
         match service {
-            Service::Session => {
-                self.server.handle_datagram(now, from, datagram);
-                self.settle(now);
-                self.prove(now, from);
-            }
+            Service::Session => self.server.handle_datagram(now, from, datagram),
             Service::Connectionless => {
+                self.server.validation_mut().received(from, datagram.len());
                 self.unit(now, from, datagram);
-                self.settle(now);
             }
         }
+        self.settle(now);
     }
 
     /// The next datagram to a client, of which service, and where to.
@@ -153,17 +153,13 @@ impl Gateway {
         if let Some((to, datagram)) = self.pushed.pop_front() {
             return Some((Service::Connectionless, to, datagram));
         }
-        loop {
-            let (service, to, datagram) = match self.out.pop_front() {
-                Some((to, datagram)) => (Service::Connectionless, to, datagram),
-                None => self.server.poll_transmit().map(|(to, d)| (Service::Session, to, d))?,
-            };
-            if self.ledger.allows(to.ip(), datagram.len()) {
-                self.ledger.sent(to.ip(), datagram.len());
-                return Some((service, to, datagram));
+        while let Some((to, datagram)) = self.out.pop_front() {
+            if self.server.validation_mut().take_of_host(to, datagram.len()) {
+                return Some((Service::Connectionless, to, datagram));
             }
             self.counters.unproven += 1;
         }
+        self.server.poll_transmit().map(|(to, datagram)| (Service::Session, to, datagram))
     }
 
     /// What an origin shall be asked next, or no longer.
@@ -195,7 +191,8 @@ impl Gateway {
 
     /// What was counted.
     pub fn counters(&self) -> Counters {
-        Counters { wtp: self.server.counters(), ..self.counters }
+        let (wtp, own) = (self.server.counters(), self.counters);
+        Counters { wtp, unproven: own.unproven + wtp.withheld, ..own }
     }
 
     /// The next request that is over. At most 4096 wait here; if nobody takes them, the oldest go.
@@ -257,9 +254,22 @@ impl Gateway {
     /// Counts what an exchange holds now.
     pub(super) fn set_held(&mut self, id: FetchId, octets: usize) {
         if let Some(exchange) = self.exchanges.get_mut(&id) {
-            self.held = self.held - exchange.held + octets;
-            exchange.held = octets;
+            let (before, peer) = (std::mem::replace(&mut exchange.held, octets), exchange.asker.peer());
+            self.hold(peer, octets);
+            self.release(peer, before);
         }
+    }
+
+    /// Octets are held for a client.
+    pub(super) fn hold(&mut self, peer: SocketAddr, octets: usize) {
+        self.held += octets;
+        self.held_of.add(peer.ip(), octets);
+    }
+
+    /// They are no longer.
+    pub(super) fn release(&mut self, peer: SocketAddr, octets: usize) {
+        self.held -= octets;
+        self.held_of.subtract(peer.ip(), octets);
     }
 
     /// Would so many octets more be too many?
@@ -267,13 +277,30 @@ impl Gateway {
         (self.held + more) as u64 > self.config.memory.0
     }
 
+    /// Is too much held for this client, or for others? Those that may not be there have half of what there is.
+    pub(super) fn is_full_for(&self, peer: SocketAddr) -> bool {
+        let others = if self.server.validation().is_known(peer) { 0 } else { self.config.memory.0 / 2 };
+        self.is_full(usize::try_from(others).unwrap_or(usize::MAX))
+            || self.held_of.of(peer.ip()) as u64 > self.config.memory_of_address.0
+    }
+
     /// An exchange, taken out of all books.
     pub(super) fn take(&mut self, id: FetchId) -> Option<Exchange> {
         self.set_due(id, None);
         self.set_held(id, 0);
         let exchange = self.exchanges.remove(&id)?;
+        self.shares.remove(id);
         self.askers.remove(&exchange.asker);
         Some(exchange)
+    }
+
+    /// Enters an exchange into all books.
+    pub(super) fn enter(&mut self, id: FetchId, exchange: Exchange) {
+        let peer = exchange.asker.peer();
+        let is_known = self.server.validation().is_known(peer);
+        self.shares.insert(id, peer.ip(), (!is_known).then_some(0));
+        self.askers.insert(exchange.asker, id);
+        self.exchanges.insert(id, exchange);
     }
 
     /// Nobody waits for a reply any more.

@@ -5,7 +5,7 @@
 //!  ────────> clients ── request ──> exchange ──────────────────> origins <────────────────────>
 //!            (sessions)              (one of each request)       body, redirections, cache
 //!  <──────── replies <── reply, headers ── content <────────────────┘
-//!            ledger                        decks kept
+//!                                          decks kept
 //! ```
 //!
 //! [`Gateway`] is a machine without sockets and clock: whoever runs it brings datagrams of two ports ([`Service`]), carries out
@@ -15,7 +15,8 @@
 //! [`WapGateway`] runs it on a simulated host, with the host's datagrams and, for the origins, HTTP/1.1 over its streams.
 //!
 //! Everything a stranger can cause is bounded by [`Config`]: sessions, requests under way, octets of bodies, replies and kept
-//! decks; and an address that has proved nothing is sent no more than a few times what came from it.
+//! decks; an address has no more than its share of them; and one that has not shown that somebody is there is sent no more than a few times what
+//! came from it (`wtp::validation`).
 //!
 //! It pushes too ([`Gateway::push`]), on behalf of whoever asks by PAP ([`pap`], [`Gateway::handle_pap`]); on a simulated host over HTTP at
 //! `push_port`.
@@ -37,7 +38,6 @@ mod exchange;
 mod gateway;
 mod headers;
 mod initiators;
-mod ledger;
 mod origins;
 pub mod pap;
 mod push;

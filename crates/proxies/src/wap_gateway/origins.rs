@@ -42,7 +42,9 @@ impl Gateway {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         let Some(request) = &exchange.request else { return };
         let may = request.method == Method::Get && !exchange.afresh;
+        let is_trusted = exchange.session.is_some_and(|session| self.is_trusted(session));
         let cookies = exchange.session.and_then(|session| self.sessions.get_mut(&session));
+        let cookies = cookies.filter(|_| is_trusted);
         let cookies = cookies.and_then(|session| session.jar.header(now, &request.url));
         if let Some(cache) = self.cache.as_mut().filter(|_| may && cookies.is_none())
             && let Some(kept) = cache.find(now, request.url.as_str())
@@ -113,8 +115,7 @@ impl Gateway {
         let name = self.name();
         let Some(mut exchange) = self.take(id) else { return };
         exchange.redirects += 1;
-        self.askers.insert(exchange.asker, name);
-        self.exchanges.insert(name, exchange);
+        self.enter(name, exchange);
         self.ask_origin(now, name);
     }
 
@@ -128,9 +129,9 @@ impl Gateway {
         if let Err(why) = body.push(octets) {
             return self.broken(now, id, why);
         }
-        let held = body.held();
+        let (held, peer) = (body.held(), exchange.asker.peer());
         self.set_held(id, held);
-        if self.is_full(0) {
+        if self.is_full_for(peer) {
             self.cancel(id);
             self.refuse(now, id, 503, "The gateway is busy");
         }

@@ -65,7 +65,7 @@ impl Gateway {
                 let code = status::encode(reply.status);
                 let taken = self.server.reply(now, request, code, headers.into(), reply.body.clone());
                 if taken {
-                    self.held += octets;
+                    self.hold(request.peer, octets);
                     self.replying.insert(request, octets);
                 }
                 taken.then_some(reply)
@@ -74,7 +74,7 @@ impl Gateway {
                 let code = status::encode(reply.status);
                 let pdu = Pdu::Reply { status: code, headers: headers.into(), data: reply.body.clone() };
                 let whole = connectionless::emit(tid, &pdu);
-                if whole.len() <= limit && self.ledger.allows(peer.ip(), whole.len()) {
+                if whole.len() <= limit && self.server.validation().may_take_of_host(peer, whole.len()) {
                     self.out.push_back((peer, whole));
                     Some(reply)
                 } else {

@@ -1,6 +1,7 @@
 //! What the gateway knows of a client with a session.
 
-use std::net::{IpAddr, SocketAddr};
+use std::borrow::Cow;
+use std::net::SocketAddr;
 
 use airloom_base::Instant;
 use airloom_transports::wsp::headers::{Encoder, Version};
@@ -9,20 +10,23 @@ use bytes::Bytes;
 use super::cookies::Jar;
 use super::headers::{self, Headers};
 
+/// Headers that are a client's secrets.
+const SECRETS: [&str; 2] = ["authorization", "cookie"];
+
 /// One session.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     /// Where the client is.
     pub(super) peer: SocketAddr,
-    /// Headers of all its requests.
-    pub(super) headers: Headers,
+    /// Headers of all its requests: see `headers()`.
+    headers: Headers,
     /// Which numbers of headers it knows.
     pub(super) version: Version,
     pub(super) jar: Jar,
     /// When something was asked or answered last.
     pub(super) used: Instant,
-    /// The address that it proves.
-    pub(super) proves: Option<IpAddr>,
+    /// It was opened at another address.
+    pub(super) has_moved: bool,
 }
 
 impl Session {
@@ -30,7 +34,16 @@ impl Session {
     pub(super) fn new(now: Instant, peer: SocketAddr, octets: &[u8]) -> Option<Session> {
         let headers = headers::decode(octets)?;
         let version = version(&headers).unwrap_or_default();
-        Some(Session { peer, headers, version, jar: Jar::default(), used: now, proves: None })
+        Some(Session { peer, headers, version, jar: Jar::default(), used: now, has_moved: false })
+    }
+
+    /// The headers of its requests, without secrets if its client is not trusted with them.
+    pub(super) fn headers(&self, is_trusted: bool) -> Cow<'_, Headers> {
+        if is_trusted {
+            return Cow::Borrowed(&self.headers);
+        }
+        let is_secret = |name: &str| SECRETS.iter().any(|secret| secret.eq_ignore_ascii_case(name));
+        Cow::Owned(self.headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect())
     }
 
     /// The headers that grant it: the version of the encoding, if the client said its own.

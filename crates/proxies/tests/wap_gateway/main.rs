@@ -6,3 +6,4 @@ mod lossy;
 mod origins;
 mod pair;
 mod push;
+mod strangers;

@@ -9,8 +9,11 @@ use bytes::Bytes;
 use super::capabilities::{Agreed, Capability, option};
 use super::status::Reason;
 use super::wire::{Method, Pdu};
+use crate::shares::{Room, Shares};
+use crate::unpredictable::Unpredictable;
+use crate::wtp::validation::Validation;
 use crate::wtp::wire::{Abort, Class};
-use crate::wtp::{self, Indication, Provider, Transaction};
+use crate::wtp::{self, Indication, Provider, Role, Transaction};
 
 /// Settings of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +22,15 @@ pub struct Config {
     pub wtp: wtp::Config,
     /// The most that a session is granted.
     pub offer: Agreed,
-    /// Sessions at a time.
+    /// Sessions at a time. Where there is no room for another one, one goes: first of those whose client has not shown that it is where
+    /// it says, then of those that rest, the one that was not used for longest.
     pub max_sessions: u32,
+    /// Of these, sessions of one address (of IPv6: of one network of 64 bits).
+    pub max_sessions_of_address: u32,
+    /// An address that has not shown that it is there is sent so many times what came from it; 0: no limit.
+    pub amplification: u16,
+    /// A session is resumed from whatever address; otherwise from the one where it was, at any port.
+    pub resume_from_anywhere: bool,
 }
 
 impl Default for Config {
@@ -28,12 +38,28 @@ impl Default for Config {
         let options = option::CONFIRMED_PUSH | option::PUSH | option::SESSION_RESUME;
         let offer =
             Agreed { client_sdu: 0, server_sdu: 0, options, method_mor: 8, push_mor: 4, methods: Vec::new() };
-        Config { wtp: wtp::Config::default(), offer, max_sessions: 10_000 }
+        Config {
+            wtp: wtp::Config::default(),
+            offer,
+            max_sessions: 10_000,
+            max_sessions_of_address: 2_500,
+            amplification: 0,
+            resume_from_anywhere: false,
+        }
     }
 }
 
-/// The name of a session, as it goes over the air.
+/// The name of a session, as it goes over the air. Whoever knows it can resume the session, so that nobody can guess it.
 pub type SessionId = u32;
+
+/// Who goes first when there is no room: a session whose client may not be there, then one in which nothing is outstanding.
+const UNPROVEN: u8 = 0;
+const RESTING: u8 = 1;
+/// Octets of the headers of IP, UDP and WTP, at most.
+const HEADERS: usize = 64;
+
+/// Names have 32 bits and all take the same five octets, so that no run is shorter by luck.
+const SHORTEST: SessionId = 1 << 28;
 
 /// Something for the server's user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +73,8 @@ pub enum Event {
         /// Headers of all its requests.
         headers: Bytes,
     },
+    /// The client has acknowledged the beginning of its session, or that it goes on.
+    Opened(SessionId),
     /// S-MethodInvoke.ind: a request. Answer with `reply` or `abort`.
     Request {
         /// Its session.
@@ -137,20 +165,24 @@ pub struct Server {
     sessions: BTreeMap<SessionId, Session>,
     peers: BTreeMap<SocketAddr, SessionId>,
     purposes: BTreeMap<Transaction, Purpose>,
-    next: SessionId,
+    shares: Shares<SessionId>,
+    names: Unpredictable,
     events: VecDeque<Event>,
 }
 
 impl Server {
-    /// Without any session.
-    pub fn new(config: Config) -> Server {
+    /// Without any session; the names of sessions follow from `key`.
+    pub fn new(config: Config, key: (u64, u64)) -> Server {
+        let mut names = Unpredictable::new(key);
+        let validation = Validation::new(config.amplification, (names.bits(), names.bits()));
         Server {
-            wtp: Provider::new(config.wtp.clone(), 1),
+            wtp: Provider::new(config.wtp.clone(), 1).with_validation(validation),
             config,
             sessions: BTreeMap::new(),
             peers: BTreeMap::new(),
             purposes: BTreeMap::new(),
-            next: 1,
+            shares: Shares::default(),
+            names,
             events: VecDeque::new(),
         }
     }
@@ -180,6 +212,24 @@ impl Server {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &Bytes) {
         self.wtp.handle_datagram(now, from, datagram);
         self.settle(now);
+        if let Some(session) = self.peers.get(&from).copied() {
+            self.rate(session);
+        }
+    }
+
+    /// What may be sent to whom.
+    pub fn validation(&self) -> &Validation {
+        self.wtp.validation()
+    }
+
+    /// The same, to count what goes without a session.
+    pub fn validation_mut(&mut self) -> &mut Validation {
+        self.wtp.validation_mut()
+    }
+
+    /// Has the client of a session shown that it is where it says?
+    pub fn is_proven(&self, session: SessionId) -> bool {
+        self.sessions.get(&session).is_some_and(|s| self.wtp.validation().is_proven(s.peer))
     }
 
     /// What was counted below.
@@ -289,6 +339,9 @@ impl Server {
             return None;
         }
         let class = if confirmed { Class::Reliable } else { Class::Unreliable };
+        // Nobody's datagram caused it.
+        let packets = pdu.len() / self.config.wtp.segment.0.max(1) as usize + 1;
+        self.wtp.validation_mut().allow(s.peer, (pdu.len() + packets * HEADERS) as u64);
         let push = self.wtp.invoke(now, s.peer, class, confirmed, pdu)?;
         if confirmed {
             s.pushes += 1;
@@ -375,11 +428,12 @@ impl Server {
         if let Some(old) = self.peers.get(&peer).copied() {
             self.forget(now, old, Reason::Disconnect);
         }
-        if self.sessions.len() >= self.config.max_sessions as usize {
-            return self.wtp.abort(now, opening, Reason::Congestion.code());
+        match self.shares.room(peer.ip(), self.config.max_sessions_of_address, self.config.max_sessions) {
+            Room::Free => {}
+            Room::Without(other) => self.displace(now, other),
+            Room::None => return self.wtp.abort(now, opening, Reason::Congestion.code()),
         }
-        let session = self.next;
-        self.next = self.next.checked_add(1).unwrap_or(1);
+        let session = self.name();
         let (answer, agreed) = Agreed::answer(capabilities, &self.config.offer);
         let opened = Session {
             state: State::Connecting,
@@ -392,14 +446,47 @@ impl Server {
             pushes: 0,
         };
         self.sessions.insert(session, opened);
+        self.shares.insert(session, peer.ip(), Some(UNPROVEN));
         self.peers.insert(peer, session);
         self.purposes.insert(opening, Purpose::Opening(session));
         self.wtp.accept(now, opening);
         self.events.push_back(Event::Connect { session, peer, headers });
     }
 
+    /// A session makes room for another one.
+    fn displace(&mut self, now: Instant, session: SessionId) {
+        if let Some(peer) = self.sessions.get(&session).map(|s| s.peer) {
+            self.wtp.invoke(now, peer, Class::Unreliable, false, Pdu::Disconnect { session }.to_bytes());
+        }
+        self.forget(now, session, Reason::Congestion);
+    }
+
+    /// Says how soon a session goes if room is needed.
+    fn rate(&mut self, session: SessionId) {
+        let Some(s) = self.sessions.get(&session) else { return };
+        let rank = match self.wtp.validation().is_known(s.peer) {
+            false => Some(UNPROVEN),
+            true => (s.requests + s.replying == 0).then_some(RESTING),
+        };
+        self.shares.set_rank(session, rank);
+    }
+
+    /// A name that no session has.
+    fn name(&mut self) -> SessionId {
+        loop {
+            let name = self.names.bits() as SessionId;
+            if name >= SHORTEST && !self.sessions.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+
     fn resume(&mut self, now: Instant, opening: Transaction, session: SessionId) {
-        let resumable = self.sessions.get(&session).is_some_and(|s| s.agreed.has(option::SESSION_RESUME));
+        let may_move = self.config.resume_from_anywhere;
+        // Whoever asks from elsewhere is told the same as of a session that there is not, and changes nothing.
+        let resumable = self.sessions.get(&session).is_some_and(|s| {
+            s.agreed.has(option::SESSION_RESUME) && (may_move || s.peer.ip() == opening.peer.ip())
+        });
         if !resumable {
             return self.wtp.abort(now, opening, Reason::Disconnect.code());
         }
@@ -415,6 +502,7 @@ impl Server {
         s.opening = Some(opening);
         self.peers.insert(opening.peer, session);
         self.purposes.insert(opening, Purpose::Opening(session));
+        self.shares.insert(session, opening.peer.ip(), Some(UNPROVEN));
         let reply = Pdu::Reply { status: 0x20, headers: Bytes::new(), data: Bytes::new() };
         self.wtp.result(now, opening, reply.to_bytes());
         self.events.push_back(Event::Resumed(session, opening.peer));
@@ -445,6 +533,8 @@ impl Server {
             (Some((session, s)), None) => {
                 s.requests += 1;
                 self.purposes.insert(request, Purpose::Request(session));
+                self.shares.touch(session);
+                self.rate(session);
                 self.wtp.accept(now, request);
                 self.events.push_back(Event::Request { session, request, method, uri, headers, data });
             }
@@ -470,6 +560,7 @@ impl Server {
                 if let Some(s) = self.sessions.get_mut(&session) {
                     s.state = State::Connected;
                     s.opening = None;
+                    self.events.push_back(Event::Opened(session));
                 }
             }
             Some(Purpose::Reply(_)) => self.events.push_back(Event::Replied(transaction)),
@@ -514,6 +605,11 @@ impl Server {
             }
             Purpose::Opening(_) => {}
         }
+        let (Purpose::Request(session)
+        | Purpose::Reply(session)
+        | Purpose::Push(session)
+        | Purpose::Opening(session)) = purpose;
+        self.rate(session);
         Some(purpose)
     }
 
@@ -522,13 +618,13 @@ impl Server {
         let of_session = |p: &Purpose| match p {
             Purpose::Opening(s) | Purpose::Request(s) | Purpose::Reply(s) | Purpose::Push(s) => *s == session,
         };
-        let peer = self.sessions.get(&session).map(|s| s.peer);
-        let all: Vec<(Transaction, Purpose)> = self
-            .purposes
-            .iter()
-            .filter(|(t, p)| Some(t.peer) == peer && of_session(p))
-            .map(|(t, p)| (*t, *p))
-            .collect();
+        let Some(peer) = self.sessions.get(&session).map(|s| s.peer) else { return };
+        let of_peer = |role| {
+            let [first, last] = [0, u16::MAX].map(|tid| Transaction { role, peer, tid });
+            self.purposes.range(first..=last).filter(|(_, p)| of_session(p)).map(|(t, p)| (*t, *p))
+        };
+        let all: Vec<(Transaction, Purpose)> =
+            of_peer(Role::Initiator).chain(of_peer(Role::Responder)).collect();
         for (transaction, purpose) in all {
             self.drop_purpose(transaction);
             self.wtp.abort(now, transaction, reason.code());
@@ -552,6 +648,7 @@ impl Server {
 
     fn remove(&mut self, session: SessionId) -> bool {
         let Some(s) = self.sessions.remove(&session) else { return false };
+        self.shares.remove(session);
         if self.peers.get(&s.peer) == Some(&session) {
             self.peers.remove(&s.peer);
         }

@@ -20,6 +20,8 @@ pub struct Config {
     pub maximum_group: Option<Octets>,
     /// A sender obeys the Maximum Group of the other side. Kannel 1.4.5 does not.
     pub obeys_maximum_group: bool,
+    /// Packets that a sender puts into a group at most, however many octets the other side says it takes.
+    pub most_group_packets: u8,
     /// Messages are segmented and re-assembled; otherwise each goes in one datagram, whatever its size.
     pub sar: bool,
     /// The largest message that is taken.
@@ -48,8 +50,11 @@ pub struct Config {
     pub max_ack_expirations: u8,
     /// Verify the first transaction of a peer nothing is known of: a round trip, and proof that it is where it says.
     pub verify_unknown: bool,
-    /// Transactions at a time that others may have begun here.
+    /// Transactions at a time that others may have begun here. Where there is no room for another one, the oldest goes of which the
+    /// user has not heard (it is not complete, or not verified), then the oldest whose peer has not shown that it is there.
     pub max_transactions: u32,
+    /// Of these, transactions of one address (of IPv6: of one network of 64 bits).
+    pub max_transactions_of_address: u32,
     /// Octets of messages that are being re-assembled, of all peers together.
     pub reassembly_limit: Octets,
     /// Peers whose last TID is remembered.
@@ -63,6 +68,8 @@ impl Default for Config {
             group_packets: 3,
             maximum_group: None,
             obeys_maximum_group: true,
+            // 32 kB at 1,400 octets, the largest group that we know to have been in use.
+            most_group_packets: 24,
             sar: true,
             // 256 packets: more cannot be numbered.
             message_limit: Octets(256 * 1_400),
@@ -79,6 +86,7 @@ impl Default for Config {
             max_ack_expirations: 6,
             verify_unknown: false,
             max_transactions: 10_000,
+            max_transactions_of_address: 2_500,
             reassembly_limit: Octets(64_000_000),
             max_peers: 10_000,
         }
@@ -107,8 +115,12 @@ impl Config {
                 return Err(ConfigError::at(key, "must be at least 1B"));
             }
         }
-        if self.group_packets == 0 {
-            return Err(ConfigError::at("group_packets", "must be at least 1"));
+        for (key, n) in
+            [("group_packets", self.group_packets), ("most_group_packets", self.most_group_packets)]
+        {
+            if n == 0 {
+                return Err(ConfigError::at(key, "must be at least 1"));
+            }
         }
         Ok(())
     }

@@ -128,7 +128,8 @@ impl Initiator {
     fn acknowledged(&mut self, psn: Option<u8>, act: &mut Act) {
         let Some(invoke) = &mut self.invoke else { return };
         match invoke.acknowledged(psn, act) {
-            Progress::None => {}
+            // Forged ends are of results alone.
+            Progress::None | Progress::Forged => {}
             Progress::NextGroup => {
                 self.tok_sent = false;
                 self.timer.arm_after(act.now, invoke.interval(act.config));

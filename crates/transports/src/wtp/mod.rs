@@ -12,7 +12,7 @@
 //! [`Provider`] is one end with all its transactions, a machine over datagrams: simulated hosts feed it from their UDP
 //! ports, daemons from sockets. Its parts: [`wire`] the PDUs, [`initiator`] and [`responder`] the state tables of one
 //! transaction, [`sar`] segmentation and re-assembly, [`transfer`] a message under way, [`tid`] the counting of
-//! transactions. There is no estimate of the round-trip time and no congestion control in WTP.
+//! transactions, [`validation`] what addresses may be sent that have not shown that they are there. There is no estimate of the round-trip time and no congestion control in WTP.
 
 mod config;
 pub mod initiator;
@@ -21,6 +21,7 @@ pub mod responder;
 pub mod sar;
 pub mod tid;
 pub mod transfer;
+pub mod validation;
 pub mod wire;
 
 pub use config::Config;

@@ -12,7 +12,9 @@ use super::responder::Responder;
 use super::sar::{Cut, Sending};
 use super::tid::{Cache, Counter, Verdict};
 use super::transfer::{Act, Head, Indication};
+use super::validation::Validation;
 use super::wire::{self, Abort, Class, Error, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi};
+use crate::shares::{Room, Shares};
 
 /// Who began a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +54,10 @@ pub struct Counters {
     pub strays: u64,
     /// Transactions that were refused for want of room.
     pub refused: u64,
+    /// Transactions that made room for others.
+    pub displaced: u64,
+    /// PDUs that were not sent, since their receiver has not shown that it is there.
+    pub withheld: u64,
     /// Invokes that had to be verified.
     pub verified: u64,
     /// PDUs that were sent.
@@ -99,7 +105,13 @@ struct Place {
     entered: Option<Instant>,
     /// Octets counted as held.
     held: usize,
+    /// Something was not sent, since it might not be.
+    withheld: bool,
 }
+
+/// Which transaction goes first when there is no room: one of which the user has not heard, then one whose peer may not be there.
+const UNHEARD: u8 = 0;
+const UNPROVEN: u8 = 1;
 
 /// A provider of transactions. Feed it, then take all of `poll_event` and `poll_transmit`, then look at `poll_timeout`.
 pub struct Provider {
@@ -109,7 +121,8 @@ pub struct Provider {
     places: BTreeMap<Transaction, Place>,
     agenda: BTreeSet<(Instant, Transaction)>,
     /// Transactions that others began.
-    responding: u32,
+    shares: Shares<Transaction>,
+    validation: Validation,
     /// Octets of incomplete messages.
     held: usize,
     out: VecDeque<(SocketAddr, Bytes)>,
@@ -127,12 +140,29 @@ impl Provider {
             cache,
             places: BTreeMap::new(),
             agenda: BTreeSet::new(),
-            responding: 0,
+            shares: Shares::default(),
+            validation: Validation::off(),
             held: 0,
             out: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
         }
+    }
+
+    /// The same, but peers are not sent more than these books allow.
+    #[must_use]
+    pub fn with_validation(self, validation: Validation) -> Provider {
+        Provider { validation, ..self }
+    }
+
+    /// What may be sent to whom.
+    pub fn validation(&self) -> &Validation {
+        &self.validation
+    }
+
+    /// The same, to count what goes another way.
+    pub fn validation_mut(&mut self) -> &mut Validation {
+        &mut self.validation
     }
 
     /// The next datagram, and where to.
@@ -230,6 +260,7 @@ impl Provider {
 
     /// A datagram arrived.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: &Bytes) {
+        self.validation.received(from, datagram.len());
         for pdu in wire::split(datagram) {
             match pdu {
                 Ok(pdu) => self.handle_pdu(now, from, pdu),
@@ -261,6 +292,7 @@ impl Provider {
         let role = if pdu.tid & RESPONDER == 0 { Role::Responder } else { Role::Initiator };
         let transaction = Transaction { role, peer: from, tid: pdu.tid & !RESPONDER };
         if self.places.contains_key(&transaction) {
+            self.make_room(now, &transaction, pdu.data_len());
             let room = self.room(&transaction);
             return self.act(now, transaction, |machine, act| {
                 machine.map(|mut machine| {
@@ -274,6 +306,13 @@ impl Provider {
         }
         match (role, &pdu.kind) {
             (Role::Responder, Kind::Invoke { .. }) => self.begin(now, transaction, pdu),
+            // We asked whether this transaction is the peer's: whatever it says, it was asked.
+            (
+                Role::Responder,
+                Kind::Abort(Abort::Provider(Reason::InvalidTid)) | Kind::Ack { verify: true },
+            ) if self.validation.answered(from, transaction.tid) => {
+                self.go_on(now, from);
+            }
             // Not ours: the responder asks whether it is.
             (Role::Initiator, Kind::Ack { verify: true }) => {
                 let no = Kind::Abort(Abort::Provider(Reason::InvalidTid));
@@ -281,6 +320,41 @@ impl Provider {
             }
             _ => self.counters.strays += 1,
         }
+    }
+
+    /// This peer may be sent more.
+    fn go_on(&mut self, now: Instant, peer: SocketAddr) {
+        let of_peer = |tid| Transaction { role: Role::Responder, peer, tid };
+        let all: Vec<Transaction> =
+            self.places.range(of_peer(0)..=of_peer(u16::MAX)).map(|(transaction, _)| *transaction).collect();
+        for transaction in all {
+            self.act_on_responder(now, transaction, |responder, act| {
+                if std::mem::take(act.withheld) {
+                    responder.go_on(act);
+                }
+            });
+        }
+    }
+
+    /// Ends the oldest incomplete messages of others until so many octets more can be held.
+    fn make_room(&mut self, now: Instant, transaction: &Transaction, more: usize) {
+        while (self.held + more) as u64 > self.config.reassembly_limit.0
+            && let Some(oldest) = self.shares.first().filter(|oldest| oldest != transaction)
+        {
+            self.displace(now, oldest);
+        }
+    }
+
+    /// A transaction makes room for another one.
+    fn displace(&mut self, now: Instant, transaction: Transaction) {
+        self.counters.displaced += 1;
+        let why = Abort::Provider(Reason::CapacityExceeded);
+        self.act_on_responder(now, transaction, |responder, act| {
+            if responder.user_knows() {
+                act.told.push(Indication::Aborted(why));
+            }
+            responder.abort(why, act);
+        });
     }
 
     /// Octets that the incomplete message of this transaction may have.
@@ -310,10 +384,16 @@ impl Provider {
             }
             return;
         }
-        if self.responding >= self.config.max_transactions {
-            self.counters.refused += 1;
-            return self.send(peer, &refuse(Reason::CapacityExceeded));
+        let Config { max_transactions_of_address, max_transactions, .. } = self.config;
+        match self.shares.room(peer.ip(), max_transactions_of_address, max_transactions) {
+            Room::Free => {}
+            Room::Without(oldest) => self.displace(now, oldest),
+            Room::None => {
+                self.counters.refused += 1;
+                return self.send(peer, &refuse(Reason::CapacityExceeded));
+            }
         }
+        self.make_room(now, &transaction, data.len());
         let no_cached_tid = pdu.items.contains(&Tpi::Option(OptionItem::NoCachedTid));
         let verify = self.cache.test(peer, tid, *tid_new, no_cached_tid) == Verdict::Verify;
         self.counters.verified += u64::from(verify);
@@ -357,8 +437,13 @@ impl Provider {
     }
 
     fn send(&mut self, to: SocketAddr, pdu: &Pdu) {
-        self.counters.sent += 1;
-        self.out.push_back((to, pdu.to_bytes()));
+        let octets = pdu.to_bytes();
+        if self.validation.take(to, octets.len()) {
+            self.counters.sent += 1;
+            self.out.push_back((to, octets));
+        } else {
+            self.counters.withheld += 1;
+        }
     }
 
     /// Lets `f` act on a transaction, takes over what it sends and tells, and keeps the books: the agenda, octets held,
@@ -370,13 +455,23 @@ impl Provider {
         f: impl FnOnce(Option<Machine>, &mut Act) -> Option<Machine>,
     ) {
         let place = self.places.remove(&transaction);
-        let (machine, entered, held) =
-            place.map_or((None, None, 0), |p| (Some(p.machine), p.entered, p.held));
+        let (machine, entered, held, mut withheld) =
+            place.map_or((None, None, 0, false), |p| (Some(p.machine), p.entered, p.held, p.withheld));
         let was_unverified = machine.as_ref().is_some_and(is_unverified);
-        let (counts, existed) = (transaction.role == Role::Responder, machine.is_some());
+        let existed = machine.is_some();
         let (mut out, mut told) = (Vec::new(), Vec::new());
-        let (config, counters) = (&self.config, &mut self.counters);
-        let mut act = Act { now, config, counters, out: &mut out, told: &mut told };
+        let (config, counters, peer) = (&self.config, &mut self.counters, transaction.peer);
+        let (validation, withheld_now) = (&mut self.validation, &mut withheld);
+        let mut act = Act {
+            now,
+            config,
+            counters,
+            peer,
+            validation,
+            withheld: withheld_now,
+            out: &mut out,
+            told: &mut told,
+        };
         let machine = f(machine, &mut act);
         self.out.extend(out.into_iter().map(|pdu| (transaction.peer, pdu)));
         self.events.extend(told.into_iter().map(|what| Event { transaction, what }));
@@ -385,10 +480,21 @@ impl Provider {
         }
         self.held -= held;
         let Some(machine) = machine.filter(|m| !m.is_over()) else {
-            self.responding -= u32::from(counts && existed);
+            self.shares.remove(transaction);
             return;
         };
-        self.responding += u32::from(counts && !existed);
+        if let Machine::Responder(responder) = &machine {
+            let rank = match (responder.user_knows(), self.validation.is_known(peer)) {
+                (false, _) => Some(UNHEARD),
+                (true, false) => Some(UNPROVEN),
+                (true, true) => None,
+            };
+            if existed {
+                self.shares.set_rank(transaction, rank);
+            } else {
+                self.shares.insert(transaction, peer.ip(), rank);
+            }
+        }
         if was_unverified && !is_unverified(&machine) {
             self.cache.set(transaction.peer, transaction.tid);
         }
@@ -397,7 +503,7 @@ impl Provider {
         if let Some(at) = entered {
             self.agenda.insert((at, transaction));
         }
-        self.places.insert(transaction, Place { machine, entered, held });
+        self.places.insert(transaction, Place { machine, entered, held, withheld });
     }
 }
 

@@ -126,8 +126,20 @@ impl Responder {
         }
     }
 
-    fn user_knows(&self) -> bool {
-        matches!(self.state, State::InvokeRespWait | State::ResultWait | State::ResultRespWait)
+    /// Has its user heard of it? If not, it can go without a word.
+    pub fn user_knows(&self) -> bool {
+        matches!(
+            self.state,
+            State::InvokeRespWait | State::ResultWait | State::ResultRespWait | State::WaitTimeout
+        )
+    }
+
+    /// What was not sent may be sent now.
+    pub fn go_on(&mut self, act: &mut Act) {
+        if let Some(result) = &self.result {
+            result.send_group(act);
+            self.timer.arm_after(act.now, result.interval(act.config));
+        }
     }
 
     fn packet(&mut self, psn: u8, trailer: Trailer, data: Bytes, repeated: bool, room: usize, act: &mut Act) {
@@ -225,6 +237,11 @@ impl Responder {
                 act.told.push(Indication::ResultConfirmed);
                 self.stop();
             }
+            Progress::Forged => {
+                act.abort(self.tid, Reason::ProtocolError);
+                act.validation.guessed_wrong(act.peer);
+                self.stop();
+            }
         }
     }
 
@@ -264,7 +281,10 @@ impl Responder {
     fn cut(&self, act: &Act) -> Cut {
         let segment = act.config.segment.0 as usize;
         let taken = self.maximum_group.filter(|_| act.config.obeys_maximum_group);
-        let group = taken.map_or(usize::from(act.config.group_packets), |o| o as usize / segment.max(1));
+        // Whatever a peer says that it takes, a group is not more than that.
+        let most = usize::from(act.config.most_group_packets);
+        let group =
+            taken.map_or(usize::from(act.config.group_packets), |o| (o as usize / segment.max(1)).min(most));
         Cut { segment, group, sar: self.sar && act.config.sar }
     }
 

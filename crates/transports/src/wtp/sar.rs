@@ -38,33 +38,72 @@ pub struct Sending {
     /// First packet of the group that is outstanding, and of the one after it.
     group: usize,
     next: usize,
+    /// Where in the message the group begins, and octets of each of its packets.
+    from: usize,
+    segment: usize,
 }
 
 impl Sending {
     /// Ready to send the first group; `None` if the message has more packets than can be numbered.
     pub fn new(message: Bytes, cut: Cut) -> Option<Sending> {
         let cut = Cut { segment: cut.segment.max(1), group: cut.group.max(1), ..cut };
-        let mut sending = Sending { message, cut, group: 0, next: 0 };
-        sending.next = sending.group_end(0);
-        (sending.packets() <= MAX_PACKETS).then_some(sending)
+        let mut sending = Sending { message, cut, group: 0, next: 0, from: 0, segment: cut.segment };
+        let packets = sending.left(0, cut.segment);
+        sending.next = packets.min(cut.group);
+        (packets <= MAX_PACKETS).then_some(sending)
     }
 
-    /// Packets of the message.
-    pub fn packets(&self) -> usize {
-        if self.cut.sar { self.message.len().div_ceil(self.cut.segment).max(1) } else { 1 }
+    /// Has the message more than one packet?
+    pub fn is_segmented(&self) -> bool {
+        self.group > 0 || self.next > 1 || !self.is_last()
     }
 
-    fn group_end(&self, from: usize) -> usize {
-        (from + self.cut.group).min(self.packets())
+    /// Packets of so many octets that the message has from an octet of it on.
+    fn left(&self, from: usize, segment: usize) -> usize {
+        if self.cut.sar { (self.message.len() - from).div_ceil(segment).max(1) } else { 1 }
+    }
+
+    /// Gives the group that is to be sent next so many packets of so many octets, if the rest can then still be numbered and is more than
+    /// nothing. Says whether it did.
+    pub(super) fn shape(&mut self, packets: usize, segment: usize) -> bool {
+        let end = self.from + packets * segment;
+        let fits = self.cut.sar
+            && segment > 0
+            && end < self.message.len()
+            && self.group + packets + self.left(end, self.cut.segment) <= MAX_PACKETS;
+        if fits {
+            (self.next, self.segment) = (self.group + packets, segment);
+        }
+        fits
+    }
+
+    /// Octets of the message in the group that is outstanding.
+    pub(super) fn octets(&self) -> usize {
+        if self.cut.sar { self.end() - self.from } else { self.message.len() }
+    }
+
+    /// Octets of the message from the beginning of that group on, and in how many packets.
+    pub(super) fn rest(&self) -> (usize, usize) {
+        (self.message.len() - self.from, self.left(self.from, self.cut.segment))
+    }
+
+    /// Where the group that is outstanding ends.
+    fn end(&self) -> usize {
+        (self.from + (self.next - self.group) * self.segment).min(self.message.len())
+    }
+
+    /// Packets of the group that is outstanding.
+    pub(super) fn packets(&self) -> std::ops::Range<usize> {
+        self.group..self.next
     }
 
     fn segment(&self, psn: usize) -> Segment {
         if !self.cut.sar {
             return Segment { psn: 0, trailer: Trailer::NoSar, data: self.message.clone() };
         }
-        let from = psn * self.cut.segment;
-        let to = (from + self.cut.segment).min(self.message.len());
-        let trailer = if psn + 1 == self.packets() {
+        let from = self.from + (psn - self.group) * self.segment;
+        let to = (from + self.segment).min(self.message.len());
+        let trailer = if psn + 1 == self.next && self.is_last() {
             Trailer::Message
         } else if psn + 1 == self.next {
             Trailer::Group
@@ -94,19 +133,21 @@ impl Sending {
     pub fn is_acknowledged_by(&self, psn: Option<u8>) -> bool {
         match psn {
             Some(psn) => usize::from(psn) + 1 == self.next,
-            None => self.is_last(),
+            // Kannel's client names the packet with the number 0 so, too.
+            None => self.is_last() || self.next == 1,
         }
     }
 
     /// Is the group that is outstanding the last one?
     pub fn is_last(&self) -> bool {
-        self.next == self.packets()
+        !self.cut.sar || self.end() == self.message.len()
     }
 
     /// The group was acknowledged: on to the next one.
     pub fn advance(&mut self) {
-        self.group = self.next;
-        self.next = self.group_end(self.group);
+        (self.from, self.group) = (self.end(), self.next);
+        self.segment = self.cut.segment;
+        self.next = self.group + self.left(self.from, self.segment).min(self.cut.group);
     }
 }
 

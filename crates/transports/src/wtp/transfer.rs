@@ -1,11 +1,14 @@
 //! The sending of one message: groups, their acknowledgements and repetitions, the same for Invoke and Result.
 
+use std::net::SocketAddr;
+
 use airloom_base::{Duration, Instant};
 use bytes::Bytes;
 
 use super::config::Config;
 use super::provider::Counters;
 use super::sar::{Segment, Sending};
+use super::validation::{Validation, headers};
 use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi};
 
 /// What a transaction may do when it is fed: send PDUs to its peer and tell its user.
@@ -16,6 +19,12 @@ pub struct Act<'a> {
     pub config: &'a Config,
     /// What the provider counts.
     pub counters: &'a mut Counters,
+    /// The peer.
+    pub peer: SocketAddr,
+    /// What may be sent to it.
+    pub validation: &'a mut Validation,
+    /// Something was not sent, since it may not be.
+    pub withheld: &'a mut bool,
     /// PDUs for the peer, in order.
     pub out: &'a mut Vec<Bytes>,
     /// What the user hears, in order.
@@ -23,11 +32,24 @@ pub struct Act<'a> {
 }
 
 impl Act<'_> {
-    /// Sends a PDU.
+    /// Sends a PDU, if the peer may be sent as much.
     pub fn send(&mut self, pdu: &Pdu) {
+        let octets = pdu.to_bytes();
+        if !self.validation.take(self.peer, octets.len()) {
+            self.counters.withheld += 1;
+            *self.withheld = true;
+            return;
+        }
         self.counters.sent += 1;
         self.counters.resent += u64::from(pdu.repeated);
-        self.out.push(pdu.to_bytes());
+        self.out.push(octets);
+    }
+
+    /// Asks the peer about a transaction that it does not have, if it has to show that it is there.
+    fn ask_whether_it_is_there(&mut self) {
+        if let Some(tid) = self.validation.question(self.now, self.peer) {
+            self.send(&Pdu::new(tid | RESPONDER, false, Kind::Ack { verify: true }));
+        }
     }
 
     /// Sends an acknowledgement, of the packet `psn` of a message with several.
@@ -93,6 +115,8 @@ pub enum Progress {
     NextGroup,
     /// All of the message has arrived.
     Done,
+    /// It names what nobody has received as the end of a group: whoever says so has seen nothing of it.
+    Forged,
 }
 
 /// A message under way.
@@ -103,20 +127,57 @@ pub struct Transfer {
     sending: Sending,
     /// RCR: repetitions of the group that is outstanding.
     repetitions: u8,
+    /// Lengths of the group that is outstanding that were as likely.
+    choices: u32,
 }
+
+/// Octets of a PDU before its part of a message.
+const HEAD: u64 = 4;
 
 impl Transfer {
     /// Sends the first group. `tid` is the number of the transaction without a direction.
     pub fn begin(head: Head, tid: u16, sending: Sending, act: &mut Act) -> Transfer {
         let tid = if head == Head::Result { tid | RESPONDER } else { tid };
-        let transfer = Transfer { head, tid, sending, repetitions: 0 };
-        transfer.send_group(act);
+        let mut transfer = Transfer { head, tid, sending, repetitions: 0, choices: 1 };
+        transfer.open_group(act);
         transfer
     }
 
-    fn send_group(&self, act: &mut Act) {
+    /// Decides how long the next group is, and sends it. What the peer may not be sent as a whole it gets in small groups, whose ends only
+    /// somebody can name who receives them.
+    fn open_group(&mut self, act: &mut Act) {
+        self.choices = 1;
+        // Groups of somebody who has shown nothing stay unknowable until all of the rest is allowed.
+        let whole = if act.validation.is_proven(act.peer) {
+            self.octets(act.peer)
+        } else {
+            let (octets, packets) = self.sending.rest();
+            octets as u64 + (headers(act.peer) + HEAD) * packets as u64
+        };
+        if self.head == Head::Result
+            && act.validation.allowance(act.peer).is_some_and(|most| most < whole)
+            && let Some(group) = act.validation.group(act.peer)
+        {
+            let segment = group.octets.saturating_sub(headers(act.peer) + HEAD) as usize;
+            if self.sending.shape(group.packets, segment.min(act.config.segment.0 as usize)) {
+                self.choices = group.choices;
+            }
+        }
+        self.send_group(act);
+    }
+
+    /// Octets of the group that is outstanding, with all headers.
+    fn octets(&self, peer: SocketAddr) -> u64 {
+        self.sending.octets() as u64 + (headers(peer) + HEAD) * self.sending.packets().len() as u64
+    }
+
+    /// Sends the group that is outstanding.
+    pub fn send_group(&self, act: &mut Act) {
         for segment in self.sending.group() {
             act.send(&self.pdu(segment, false));
+        }
+        if self.head == Head::Result {
+            act.ask_whether_it_is_there();
         }
     }
 
@@ -138,7 +199,7 @@ impl Transfer {
     /// How long to wait for an answer to what was sent.
     pub fn interval(&self, config: &Config) -> Duration {
         match self.head {
-            _ if self.sending.packets() > 1 => config.retry_group,
+            _ if self.sending.is_segmented() => config.retry_group,
             Head::Result => config.retry_long,
             Head::Invoke { class: Class::Reliable, .. } => config.retry_short,
             Head::Invoke { .. } => config.retry_base,
@@ -147,8 +208,14 @@ impl Transfer {
 
     /// An acknowledgement that names this packet, or none.
     pub fn acknowledged(&mut self, psn: Option<u8>, act: &mut Act) -> Progress {
+        let is_challenge = self.choices > 1;
         if !self.sending.is_acknowledged_by(psn) {
-            return Progress::None;
+            // Acknowledgements of earlier groups may come twice.
+            let forged = usize::from(psn.unwrap_or(0)) >= self.sending.packets().start;
+            return if is_challenge && forged { Progress::Forged } else { Progress::None };
+        }
+        if is_challenge {
+            act.validation.guessed(act.peer, self.choices, self.octets(act.peer));
         }
         if self.sending.is_last() {
             return Progress::Done;
@@ -156,7 +223,7 @@ impl Transfer {
         self.sending.advance();
         self.repetitions = 0;
         act.counters.groups_sent += 1;
-        self.send_group(act);
+        self.open_group(act);
         Progress::NextGroup
     }
 
@@ -186,5 +253,8 @@ impl Transfer {
             act.send(&self.pdu(first, true));
         }
         act.send(&self.pdu(last, true));
+        if self.head == Head::Result {
+            act.ask_whether_it_is_there();
+        }
     }
 }

@@ -314,6 +314,17 @@ impl Pdu {
         self.items.iter().find_map(|i| if let Tpi::Psn(psn) = i { Some(*psn) } else { None })
     }
 
+    /// Octets of the message that are in it.
+    pub fn data_len(&self) -> usize {
+        match &self.kind {
+            Kind::Invoke { data, .. }
+            | Kind::SegmentedInvoke { data, .. }
+            | Kind::Result { data, .. }
+            | Kind::SegmentedResult { data, .. } => data.len(),
+            Kind::Ack { .. } | Kind::NegativeAck(_) | Kind::Abort(_) => 0,
+        }
+    }
+
     /// The octets of one PDU.
     pub fn parse(octets: &Bytes) -> Result<Pdu, Error> {
         let mut at = Reader { octets, at: 0 };

@@ -41,6 +41,7 @@ async fn run<A: Served + 'static>(app: A, nagle: bool, patience: Duration) -> io
     let options = Options {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         metrics: None,
+        names: Vec::new(),
         clients: Clients::default(),
         origins: Origins::default(),
         is_transparent: false,

@@ -38,6 +38,7 @@ pub(super) struct Core<A> {
     log: Box<dyn FnMut(String)>,
     /// The moment the timing task waits for.
     armed: Option<Instant>,
+    is_stopping: bool,
     timer: Rc<Notify>,
     empty: Rc<Notify>,
 }
@@ -56,14 +57,20 @@ impl<A: Served> Core<A> {
             records: Outbox::default(),
             log,
             armed: None,
+            is_stopping: false,
             timer: Rc::default(),
             empty: Rc::default(),
         }))
     }
 
-    /// Told when there is no connection any more, or a client has done what it was started for.
+    /// Told when nothing is under way any more, or a client has done what it was started for.
     pub(super) fn empty(&self) -> Rc<Notify> {
         Rc::clone(&self.empty)
+    }
+
+    /// Is nothing under way that a daemon would wait for before it stops?
+    pub(super) fn is_quiet(&self) -> bool {
+        self.net.is_empty() || self.is_stopping && self.app.is_quiet()
     }
 
     /// Told when the application has become more impatient.
@@ -101,7 +108,7 @@ impl<A: Served> Core<A> {
         {
             self.timer.notify_one();
         }
-        if self.net.is_empty() || (A::ENDS && self.app.is_done()) {
+        if self.is_quiet() || (A::ENDS && self.app.is_done()) {
             self.empty.notify_one();
         }
         (orders, self.net.end())
@@ -131,6 +138,7 @@ impl<A: Served> Core<A> {
     }
 
     pub(super) fn stop(&mut self) -> Orders {
+        self.is_stopping = true;
         self.call(None, |app, cx, net| app.handle_stop(cx, net)).0
     }
 

@@ -15,7 +15,7 @@ mod net;
 mod tasks;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use airloom_base::{App, Cx, Sockets};
@@ -50,6 +50,10 @@ pub trait Served: App {
     fn handle_lookup(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _id: u64, _found: Found) {}
     /// No more clients come: connections on which nothing is under way may end.
     fn handle_stop(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
+    /// Is nothing under way, so that a daemon that is to stop need not wait? No, if it cannot know.
+    fn is_quiet(&self) -> bool {
+        false
+    }
     /// A line of its log.
     fn poll_log(&mut self) -> Option<String> {
         None
@@ -91,6 +95,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Where numbers for Prometheus are to be had, if anywhere.
     pub metrics: Option<SocketAddr>,
+    /// By which names its numbers may be asked for, besides addresses and `localhost`.
+    pub names: Vec<String>,
     /// Who may come.
     pub clients: Clients,
     /// Where connections may lead to.
@@ -112,6 +118,15 @@ pub struct Listening {
     pub clients: SocketAddr,
     /// For Prometheus.
     pub metrics: Option<SocketAddr>,
+}
+
+/// Does what listens on `at` answer at `to`? A proxy that connects there serves itself until nothing is left.
+pub fn leads_back(at: SocketAddr, to: SocketAddr) -> bool {
+    let (to_ip, at_ip) = (to.ip().to_canonical(), at.ip().to_canonical());
+    // What can be bound to is ours. An address of no host means this one.
+    let is_ours = || to_ip.is_unspecified() || UdpSocket::bind((to_ip, 0)).is_ok();
+    at.port() == to.port()
+        && (to_ip == at_ip || (at_ip.is_unspecified() || to_ip.is_unspecified()) && is_ours())
 }
 
 /// Connections that wait to be taken.
@@ -151,7 +166,7 @@ async fn run<A: Served + 'static>(
     let cannot = |at: SocketAddr| move |why| CannotListen { at: Some(at), why };
     let clients = listener(options.listen).map_err(cannot(options.listen))?;
     let (calls, mut called) = mpsc::channel(CALLS);
-    let face = |at: SocketAddr| http_face::serve(at, 0, calls.clone()).map_err(cannot(at));
+    let face = |at: SocketAddr| http_face::serve(at, 0, &options.names, calls.clone()).map_err(cannot(at));
     let metrics = options.metrics.map(face).transpose()?;
     let mut stop = Stop::listen().map_err(|why| CannotListen { at: None, why })?;
     ready(Listening { clients: clients.local_addr().map_err(cannot(options.listen))?, metrics });
@@ -162,7 +177,7 @@ async fn run<A: Served + 'static>(
     let mut end = None;
     let empty = core.borrow().empty();
     loop {
-        if end.is_some() && core.borrow().net.is_empty() {
+        if end.is_some() && core.borrow().is_quiet() {
             break;
         }
         tokio::select! {
@@ -201,4 +216,21 @@ fn answer(app: &impl Served, call: Call) {
     };
     // Whoever asked may be gone.
     let _ = call.answer.send(response);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_back_is_told_from_what_does_not() {
+        let leads = |at: &str, to: &str| leads_back(at.parse().expect("one"), to.parse().expect("one"));
+        for to in ["127.0.0.1:8080", "0.0.0.0:8080", "[::ffff:127.0.0.1]:8080"] {
+            assert!(leads("127.0.0.1:8080", to) && leads("0.0.0.0:8080", to), "{to}");
+        }
+        for to in ["127.0.0.1:8081", "192.0.2.1:8080"] {
+            assert!(!leads("127.0.0.1:8080", to) && !leads("0.0.0.0:8080", to), "{to}");
+        }
+        assert!(!leads("127.0.0.1:8080", "127.0.0.2:8080") && leads("0.0.0.0:8080", "127.0.0.2:8080"));
+    }
 }

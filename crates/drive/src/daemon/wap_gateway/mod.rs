@@ -30,6 +30,7 @@ use super::origins::Origins;
 use super::prometheus;
 use super::stop::Stop;
 use super::udp::Datagrams;
+use crate::secret;
 
 /// What a daemon is told.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// Where pushes are submitted (PAP over HTTP), if anywhere. Whoever can connect there can push.
     pub push: Option<SocketAddr>,
+    /// By which names the two may be asked, besides addresses and `localhost`.
+    pub names: Vec<String>,
     /// Which origins may be asked.
     pub origins: Origins,
     /// Settings of the machine.
@@ -101,7 +104,8 @@ async fn run(
     let (calls, mut called) = mpsc::channel(CALLS);
     let (initiators, mut submitted) = mpsc::channel(CALLS);
     let face = |at: SocketAddr, most: usize, calls: &mpsc::Sender<Call>| {
-        http_face::serve(at, most, calls.clone()).map_err(|why| CannotListen { at: Some(at), why })
+        http_face::serve(at, most, &options.names, calls.clone())
+            .map_err(|why| CannotListen { at: Some(at), why })
     };
     let metrics = options.metrics.map(|at| face(at, 0, &calls)).transpose()?;
     let push = options.push.map(|at| face(at, pap::MOST, &initiators)).transpose()?;
@@ -115,7 +119,8 @@ async fn run(
         push,
     });
     let (fetches, mut fetched) = Fetches::new(Fetcher::new(options.origins.clone()));
-    let mut gateway = Gateway::new(options.gateway.clone());
+    let key = secret::key().map_err(|why| CannotListen { at: None, why })?;
+    let mut gateway = Gateway::new(options.gateway.clone(), key);
     // One that listens everywhere is to be found where the request to open a session comes from, if at its usual port.
     gateway.set_contact(Some(session_at).filter(|at| !at.ip().is_unspecified()));
     gateway.set_calendar(Clock::today());

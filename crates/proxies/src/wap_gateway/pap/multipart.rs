@@ -9,11 +9,12 @@ pub(super) type Part = (Vec<(String, String)>, Bytes);
 
 /// The parts of a body (RFC 2046, section 5.1); at least one.
 pub(super) fn multipart(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
-    let is_multipart =
-        content_type.trim_start().get(..10).is_some_and(|t| t.eq_ignore_ascii_case("multipart/"));
+    //= WAP-247 (8): multipart/related. No other kind: a form of a web page is multipart/form-data.
+    let media = content_type.split(';').next().unwrap_or_default().trim();
     let boundary = parameter(content_type, "boundary").filter(|b| !b.is_empty());
-    let boundary =
-        boundary.filter(|_| is_multipart).ok_or_else(|| "not a message of several parts".to_owned())?;
+    let boundary = boundary
+        .filter(|_| media.eq_ignore_ascii_case("multipart/related"))
+        .ok_or_else(|| "not a message of related parts".to_owned())?;
     let delimiter = format!("--{boundary}");
     let (mut parts, mut begin, mut at) = (Vec::new(), None, 0);
     while at < body.len() {
@@ -76,9 +77,14 @@ mod tests {
         let parts = multipart("Multipart/Related; boundary=\"b\"", &Bytes::from(body)).unwrap();
         assert_eq!(parts[0].0, [("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned())]);
         assert_eq!((&parts[0].1[..], &parts[1].1[..], parts.len()), (&b"one\r\n--bx"[..], &b""[..], 2));
-        for (content_type, body) in
-            [("text/plain", "x"), ("multipart/x; boundary=b", "--b\nx"), ("multipart/x", "")]
-        {
+        for (content_type, body) in [
+            ("text/plain", "x"),
+            ("multipart/related; boundary=b", "--b\nx"),
+            ("multipart/related", ""),
+            ("multipart/form-data; boundary=b", "--b\n\nx\n--b--"),
+            ("multipart/mixed; boundary=b", "--b\n\nx\n--b--"),
+            ("multipart/relatedx; boundary=b", "--b\n\nx\n--b--"),
+        ] {
             assert!(multipart(content_type, &Bytes::from(body)).is_err(), "{content_type} {body}");
         }
     }
