@@ -91,8 +91,11 @@ pub fn wap_gateway(octets: &[u8]) {
                     text()
                 );
                 let whole = what & 8 == 0;
-                let (kind, body) =
-                    if whole { ("multipart/x; boundary=x", document) } else { ("application/xml", text()) };
+                let (kind, body) = if whole {
+                    ("multipart/related; boundary=x", document)
+                } else {
+                    ("application/xml", text())
+                };
                 let answer = gateway.handle_pap(now, kind, &Bytes::from(body));
                 assert!(matches!(answer.status, 202 | 400));
             }
