@@ -37,8 +37,10 @@ impl Connection {
     #[inline]
     pub fn ack_arrives(&mut self, now: Instant, h: &Header, seq: u64, ack: u64, len: u64) {
         let old_window = self.snd.wnd;
-        if ack >= self.snd.una && (self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= ack)) {
-            //= RFC 9293 (3.10.7.4): only a newer segment moves the window.
+        let is_newer = self.snd.wl1 < seq || (self.snd.wl1 == seq && self.snd.wl2 <= ack);
+        if ack > self.snd.una || (ack == self.snd.una && is_newer) {
+            //= RFC 9293 (3.10.7.4): only a newer segment moves the window. One that acknowledges more than any before it is
+            //= newer, whatever its number: data sent again, or what the peer says after a forged segment with a number ahead.
             self.set_window(seq, ack, u64::from(h.window) << self.snd.shift);
         }
         if self.repair.on {

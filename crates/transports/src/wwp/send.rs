@@ -65,8 +65,11 @@ pub(super) struct Sender {
     /// The segments of the wave, oldest first, and how many of them have left.
     members: Vec<u64>,
     left: usize,
-    /// Octets of the next one that have left, where it goes in pieces.
+    /// Octets of the next one that have left, where it goes in pieces, and where its first piece began.
     cut: usize,
+    first_cut: usize,
+    /// Waves in a row after which the oldest segment was still missing.
+    stuck: usize,
     /// The wave has fewer segments than its level.
     is_short: bool,
     wave: u8,
@@ -118,6 +121,8 @@ impl Sender {
             members: Vec::new(),
             left: 0,
             cut: 0,
+            first_cut: 0,
+            stuck: 0,
             is_short: false,
             wave: 0,
             level: 0,
@@ -303,13 +308,20 @@ impl Sender {
     }
 
     /// The next piece of a segment that is longer than the path takes by now; the segment itself if it is not.
+    ///
+    /// A short queue takes the first few pieces of a wave and drops the rest. Were they always the same, no segment would ever be
+    /// whole: each time the oldest is still missing, its pieces begin one further on, and go round.
     fn piece(&mut self, body: Body, ends_wave: bool) -> Result<(Piece, Body), Body> {
         if body.len() <= self.payload && self.cut == 0 {
             return Err(body);
         }
-        let (from, of) = (self.cut, body.len());
-        let octets = body.slice(from, self.payload.saturating_sub(PIECE).max(1));
-        self.cut = (from + octets.len()) % of;
+        let (most, of) = (self.payload.saturating_sub(PIECE).max(1), body.len());
+        if self.cut == 0 {
+            self.first_cut = self.stuck % of.div_ceil(most) * most;
+        }
+        let from = (self.first_cut + self.cut) % of;
+        let octets = body.slice(from, most.min(of - self.cut));
+        self.cut = (self.cut + octets.len()) % of;
         Ok((Piece { from: from as u16, of: of as u16, ends_wave }, octets))
     }
 
@@ -419,7 +431,9 @@ impl Sender {
         while let Some((&n, _)) = self.flight.first_key_value().filter(|(n, _)| **n < cumulative) {
             self.acknowledge(n);
         }
-        self.una = self.flight.keys().next().copied().unwrap_or(self.next);
+        let una = self.flight.keys().next().copied().unwrap_or(self.next);
+        self.stuck = if una == self.una { self.stuck.wrapping_add(1) } else { 0 };
+        self.una = una;
         // A few segments that came fast say nothing of how long a large wave takes.
         self.told = if self.is_unknown() { level.min(self.config.first_level(&self.waves)) } else { level };
         (self.lost, self.due) = (0, None);

@@ -301,6 +301,24 @@ fn segments_that_the_path_no_longer_takes_whole_go_in_pieces() {
 }
 
 #[test]
+fn a_queue_that_takes_the_first_pieces_of_a_wave_alone_gets_all_of_them_in_the_end() {
+    for queue in [1, 3] {
+        let mut pair = pair_of(&known(), LinkConfig { queue, ..slow() });
+        pair.endless = 100_000;
+        pair.open(End::Client);
+        let body = Body::filler(1, 5_000);
+        pair.drive_until(Instant::ZERO + MS * 500);
+        pair.write(End::Client, body.clone());
+        pair.with_transport(End::Client, |t, cx| t.path_mtu(cx, airloom_base::PathId(0), 68));
+        pair.finish(End::Client);
+        pair.finish(End::Server);
+        pair.drive();
+        pair.assert_idle();
+        assert_eq!(pair.server().hash(), hash_of(&[body]), "{queue}");
+    }
+}
+
+#[test]
 fn an_outage_is_waited_out_with_probes_alone() {
     let mut pair = watched(&paper());
     let second = Duration::from_secs(1);
