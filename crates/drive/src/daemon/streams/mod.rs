@@ -15,7 +15,7 @@ mod net;
 mod tasks;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use airloom_base::{App, Cx, Sockets};
@@ -121,10 +121,11 @@ pub struct Listening {
 }
 
 /// Does what listens on `at` answer at `to`? A proxy that connects there serves itself until nothing is left.
+#[expect(clippy::disallowed_types, reason = "a daemon is on the system's own sockets")]
 pub fn leads_back(at: SocketAddr, to: SocketAddr) -> bool {
     let (to_ip, at_ip) = (to.ip().to_canonical(), at.ip().to_canonical());
     // What can be bound to is ours. An address of no host means this one.
-    let is_ours = || to_ip.is_unspecified() || UdpSocket::bind((to_ip, 0)).is_ok();
+    let is_ours = || to_ip.is_unspecified() || std::net::UdpSocket::bind((to_ip, 0)).is_ok();
     at.port() == to.port()
         && (to_ip == at_ip || (at_ip.is_unspecified() || to_ip.is_unspecified()) && is_ours())
 }
