@@ -159,7 +159,18 @@ def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetc
 
 def _carry_out(scenario: Scenario, folder: Path, size: int, patience_s: float) -> _core.Results:
     gateway = f"{addresses(scenario.understood, 'gateway')[0]}:9201"
-    daemon = ["serve", "wap-gateway", "--listen", gateway, "--connectionless", "off", "--no-log"]
+    # As in the simulated network, nobody is asked whether he is there: the question would be a packet more.
+    daemon = [
+        "serve",
+        "wap-gateway",
+        "--listen",
+        gateway,
+        "--connectionless",
+        "off",
+        "--no-log",
+        "--set",
+        "amplification=0",
+    ]
     lab = _core.Lab(scenario._core, folder)
     try:
         origin = pairs.python(lab, "gateway", _SERVER, str(size), quiet=True)
