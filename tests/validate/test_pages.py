@@ -23,9 +23,10 @@ def packets(client: dict[str, object], server: dict[str, object]) -> list[tuple[
 @pytest.mark.parametrize("delay", ["0s", "100us"])
 def test_a_head_that_is_written_apart_leaves_in_a_packet_of_its_own(delay: str) -> None:
     apart = {"head_apart": True, "delay": delay}
-    first = [length for event, length in packets({}, apart) if event == "rx"]
+    # Without what acknowledges alone: a server that takes its time acknowledges the request first.
+    first = [length for event, length in packets({}, apart) if event == "rx" and length > 52]
     assert first[1:3] == [252, 1500], "a head of 200 octets, then full segments"
-    together = [length for event, length in packets({}, {}) if event == "rx"]
+    together = [length for event, length in packets({}, {"delay": delay}) if event == "rx" and length > 52]
     assert together[1] == 1500
     assert sum(first) == sum(together) + 52, "a packet more, and not an octet of data"
 
