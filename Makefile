@@ -64,8 +64,9 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do $(BIN)/airloom study run $$study --real; done
 	@$(BIN)/python tools/fuzz
 
-docs: ## generate docs/reference, and the Rust reference into target/doc
+docs: develop ## generate docs/reference, and the Rust reference into target/doc
 	cargo run --quiet -p airloom-xtask -- docs
+	$(BIN)/python tools/reference.py
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
 replications: develop ## write docs/replications from the full runs of the studies that ship

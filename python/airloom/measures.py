@@ -1,0 +1,134 @@
+"""The catalogue of measures: what each number of a summary and each column of a table means.
+
+>>> describe("radio.downlink.rlc_resent").group
+'radio'
+>>> describe("page_load_s").unit
+'s'
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+#: Endings of names that say the unit, longer ones first: `goodput_bit_s` is not in seconds.
+ENDINGS = (
+    ("_kbit_s", "kbit/s"),
+    ("_bit_s", "bit/s"),
+    ("_bytes", "octets"),
+    ("_share", "share"),
+    ("_ratio", "ratio"),
+    ("_ns", "ns"),
+    ("_us", "us"),
+    ("_ms", "ms"),
+    ("_s", "s"),
+    ("_j", "J"),
+)
+
+_WHOLE = {"bytes": "octets", "octets": "octets"}
+
+#: Stands in the catalogue for `uplink` or `downlink`.
+_DIRECTION = "DIRECTION"
+
+
+class Measure(NamedTuple):
+    """What a number of a summary means."""
+
+    #: As in the catalogue: without host, link and member, and with `DIRECTION` where that makes a difference.
+    name: str
+    #: In words; empty for a name that the catalogue does not have.
+    meaning: str
+    #: `s`, `bit/s`, `octets`, ...; `count` for a number of things.
+    unit: str
+    #: What it is about: a key of `groups()`, or empty.
+    group: str
+    #: Is it always a whole number, of things or octets?
+    is_count: bool
+    #: Which applications, proxies, bearers and layers give it; `run`: every run.
+    components: tuple[str, ...]
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    meaning: str
+    #: Empty where the column holds names or numbers of things.
+    unit: str
+
+
+def describe(key: str) -> Measure:
+    """What a key of a summary means: `page_load_s`, `mobile.app[1].bytes`, `bundle.member.2.downlink.lost`.
+
+    >>> describe("wan.downlink.packets").meaning
+    'Datagrams that came to the link, lost ones too.'
+    >>> describe("wan.packets").is_count
+    True
+    """
+    parts = [_DIRECTION if part in ("uplink", "downlink") else part for part in key.split(".")]
+    known = measures()
+    for first in range(len(parts)):
+        if (found := known.get(".".join(parts[first:]))) is not None:
+            return found
+    unit = unit_by_name(parts[-1])
+    return Measure(parts[-1], "", unit, "", unit in ("count", "octets"), ())
+
+
+@cache
+def groups() -> dict[str, str]:
+    """The titles of the groups, the most telling ones first."""
+    return {name: group["title"] for name, group in _catalogue("measures").items()}
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """The whole catalogue by name, in its order."""
+    found = {}
+    for group, entries in _catalogue("measures").items():
+        for name, entry in entries.items():
+            if name != "title":
+                unit = entry.get("unit") or unit_by_name(name.rsplit(".", 1)[-1])
+                is_count = unit in ("count", "octets")
+                found[name] = Measure(name, entry["is"], unit, group, is_count, tuple(entry["of"]))
+    return found
+
+
+@cache
+def tables() -> dict[str, str]:
+    """What the rows of each table are, by its name."""
+    return {name: table["about"] for name, table in _catalogue("columns").items()}
+
+
+def columns(table: str) -> list[Column]:
+    """The columns of a table, in their order.
+
+    >>> [column.name for column in columns("pages")][:3]
+    ['page', 'url', 'client']
+    """
+    found = []
+    for name, entry in _catalogue("columns")[table].items():
+        if name != "about":
+            meaning, unit = (entry, _by_ending(name)) if isinstance(entry, str) else (entry["is"], entry["unit"])
+            found.append(Column(name, meaning, unit))
+    return found
+
+
+def unit_by_name(name: str) -> str:
+    """The unit that a name ends in; what has no such ending is a count.
+
+    >>> unit_by_name("goodput_bit_s"), unit_by_name("rlc_resent")
+    ('bit/s', 'count')
+    """
+    return _by_ending(name) or "count"
+
+
+def _by_ending(name: str) -> str:
+    return _WHOLE.get(name) or next((unit for ending, unit in ENDINGS if name.endswith(ending)), "")
+
+
+@cache
+def _catalogue(name: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads((resources.files("airloom") / f"{name}.toml").read_text(encoding="utf-8"))
