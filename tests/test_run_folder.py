@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -13,8 +14,9 @@ import polars as pl
 import pytest
 
 import airloom as al
-from airloom import folder
-from airloom.errors import UsageError
+from airloom import folder, places
+from airloom.cli import call
+from airloom.errors import CannotWrite, UsageError
 from airloom.folder import Folder
 from tests.cli.shell import airloom
 from tests.conftest import needs
@@ -182,20 +184,79 @@ def test_a_folder_that_is_no_run_is_left_alone(transfer: Path, tmp_path: Path) -
     (mine / "thesis.txt").write_text("years of work")
     done = airloom("run", transfer, "--out", mine)
     assert done.code == 2
-    assert "is not a run folder" in done.err
+    assert "is not a result folder" in done.err
+    assert airloom("run", transfer, "--out", mine, "--force").code == 2, "what is not ours is never replaced"
     assert [p.name for p in mine.iterdir()] == ["thesis.txt"]
 
 
-def test_a_run_takes_the_place_of_an_earlier_one(transfer: Path, tmp_path: Path) -> None:
-    for seed in ("1", "2"):
-        assert airloom("run", transfer, "--out", "result", "--seed", seed).code == 0
+def test_the_same_run_may_take_its_place_again_and_another_one_only_by_force(transfer: Path, tmp_path: Path) -> None:
+    words = ["run", str(transfer), "--out", "result"]
+    for _ in range(2):
+        assert call([*words, "--seed", "1"]) == 0
+    with pytest.raises(UsageError) as refused:
+        al.load(transfer).run(2, out="result")
+    identity = al.Run("result").manifest["run_id"]
+    assert str(refused.value) == (
+        f"result holds another run (transfer, {identity}): choose another --out, or replace it with --force"
+    )
+    assert call([*words, "--seed", "2"]) == 2
+    assert al.Run("result").manifest["seed"] == 1
+    assert call([*words, "--seed", "2", "--force"]) == 0
     assert al.Run("result").manifest["seed"] == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == ["result", "transfer.toml"]
 
 
+def test_a_sweep_and_a_run_take_each_others_place_only_by_force(transfer: Path) -> None:
+    sweep, run = (
+        ["sweep", str(transfer), "--seeds", "1..2", "--out", "result"],
+        ["run", str(transfer), "--out", "result"],
+    )
+    assert [call(sweep), call(run)] == [0, 2]
+    assert [call([*run, "--force"]), call(sweep)] == [0, 2]
+    assert call([*sweep, "--force"]) == 0
+    assert not Path("result/run.json").exists()
+    assert al.SweepResults("result").runs.height == 2
+
+
+def test_a_result_that_somebody_is_at_work_on_is_not_replaced(transfer: Path) -> None:
+    assert call(["sweep", str(transfer), "--seeds", "1..2", "--out", "result"]) == 0
+    with places.alone_in(Path("result")), pytest.raises(UsageError, match=r"^result: another process is at work there"):
+        al.load(transfer).sweep(seeds="1..3", tables=[]).run(out="result", force=True)
+    assert al.SweepResults("result").runs.height == 2
+
+
+def test_what_was_measured_keeps_its_place_and_the_next_one_has_a_number(tmp_path: Path) -> None:
+    place = tmp_path / "measured"
+    for who in ("first", "second", "third"):
+        with Folder(place, "1", keeps=True) as folder:
+            folder.finish({"run_id": "1", "who": who})
+    found = {path.name: json.loads((path / "run.json").read_text())["who"] for path in tmp_path.iterdir()}
+    assert found == {"measured": "first", "measured-2": "second", "measured-3": "third"}
+
+
+def test_new_places_have_the_time_and_a_number_where_they_are_taken() -> None:
+    names = []
+    for _ in range(3):
+        place = places.new_place("page", "7f3c02ab91")
+        place.mkdir(parents=True)
+        names.append(place.name)
+    assert len(set(names)) == 3
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}-page-7f3c02ab91(-[23])?", name) for name in names), names
+
+
+@pytest.mark.parametrize("words", [["run"], ["sweep", "--seeds", "1"]])
+def test_a_place_that_the_system_refuses_is_said_with_what_to_do(transfer: Path, words: list[str]) -> None:
+    verb, *more = words
+    done = airloom(verb, transfer, *more, "--out", "/proc/nope")
+    assert done.code == 4
+    assert done.err == (
+        "airloom: cannot create /proc/nope/: no such file or directory; choose another place with --out\n"
+    )
+
+
 def test_a_failure_while_writing_leaves_nothing(tmp_path: Path) -> None:
     def write() -> None:
-        with Folder(tmp_path / "runs" / "one") as folder:
+        with Folder(tmp_path / "runs" / "one", "1") as folder:
             folder.write_json("summary.json", {})
             raise OSError(28, "No space left on device")
 
@@ -288,7 +349,7 @@ def test_the_folder_above_may_be_made_by_two_runs_at_once(tmp_path: Path, monkey
         make(path, mode, parents, exist_ok)
 
     monkeypatch.setattr(Path, "mkdir", overtaken)
-    with Folder(tmp_path / "sweep" / "one") as folder:
+    with Folder(tmp_path / "sweep" / "one", "1") as folder:
         folder.finish({})
     assert raced
     assert (tmp_path / "sweep" / "one" / "run.json").exists()
@@ -296,7 +357,7 @@ def test_the_folder_above_may_be_made_by_two_runs_at_once(tmp_path: Path, monkey
     raced.clear()
     (tmp_path / "sweep" / "one").rename(tmp_path / "one")
     (tmp_path / "sweep").rmdir()
-    with pytest.raises(KeyError), Folder(tmp_path / "sweep" / "two"):
+    with pytest.raises(KeyError), Folder(tmp_path / "sweep" / "two", "2"):
         raise KeyError("a run that fails")
     assert (tmp_path / "sweep").is_dir()
 
@@ -316,7 +377,7 @@ def test_a_common_folder_that_a_failed_run_takes_away_is_made_again(
 
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr(Path, "mkdir", undone)
-    with Folder(tmp_path / "runs" / "one") as folder:
+    with Folder(tmp_path / "runs" / "one", "1") as folder:
         folder.finish({})
     assert raced
     assert (tmp_path / "runs" / "one" / "run.json").exists()
@@ -328,8 +389,8 @@ def test_the_same_run_finished_at_the_same_moment_is_an_earlier_run(
 ) -> None:
     place = tmp_path / "run"
     if there:
-        with Folder(place) as folder:
-            folder.finish({"who": "long before"})
+        with Folder(place, "1") as folder:
+            folder.finish({"run_id": "1", "who": "long before"})
     rename = Path.rename
     raced: list[Path] = []
 
@@ -345,8 +406,8 @@ def test_the_same_run_finished_at_the_same_moment_is_an_earlier_run(
         (place / "run.json").write_text("{}")
 
     monkeypatch.setattr(Path, "rename", overtaken)
-    with Folder(place) as folder:
-        folder.finish({"who": "this"})
+    with Folder(place, "1") as folder:
+        folder.finish({"run_id": "1", "who": "this"})
     assert raced
     assert json.loads((place / "run.json").read_text())["who"] == "this"
     assert [path.name for path in tmp_path.iterdir()] == ["run"], "nothing is left beside it"
@@ -354,7 +415,8 @@ def test_the_same_run_finished_at_the_same_moment_is_an_earlier_run(
 
 def test_a_file_where_a_folder_above_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotADirectoryError), Folder(tmp_path / "file" / "run"):
+    said = r"^cannot create .*/file/: not a directory; choose another place with --out$"
+    with pytest.raises(CannotWrite, match=said), Folder(tmp_path / "file" / "run", "1"):
         pass
 
 
@@ -390,9 +452,9 @@ def test_what_a_killed_run_left_is_removed_by_the_next_one_and_what_is_held_stay
         kept[-1].mkdir()
         os.utime(kept[-1], (old, old))
         (tmp_path / f".link.{here}-{gone.pid}.partial").symlink_to(kept[-1])
-        with Folder(tmp_path / "page") as made:
-            made.finish({})
+        with Folder(tmp_path / "page", "1") as made:
+            made.finish({"run_id": "1"})
         assert not any(path.exists() for path in abandoned)
         assert all(path.is_dir() for path in kept)
         assert (tmp_path / f".link.{here}-{gone.pid}.partial").is_symlink()
-    assert Folder(tmp_path / "page").place.is_dir()
+    assert Folder(tmp_path / "page", "1").place.is_dir()

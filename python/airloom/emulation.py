@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from airloom.control import Control, keep
 from airloom.errors import Interrupted, UsageError
-from airloom.folder import Folder, Progress, default_place
+from airloom.folder import Folder, Progress
+from airloom.places import new_place
 from airloom.run import metadata, save
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def emulate(
     *,
     seed: int | None = None,
     out: Path | None = None,
+    force: bool = False,
     progress: Progress | None = None,
     meter: Meter | None = None,
     ready: Callable[[Control], None] | None = None,
@@ -72,11 +74,14 @@ def emulate(
 
     Without a command the run ends when the scenario says. `run.summary["valid"]` is 0 if packets left the model too
     late for the figures to be believed. `meter` is told ten times a second what goes over the links. `ready` gets what
-    changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`).
+    changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`). Without `out`
+    each run has a folder of its own; `force` replaces what another one left in `out`.
     """
     if seed is not None:
         scenario = scenario.with_seed(seed)
-    with Folder(out or default_place(scenario.name, scenario.run_id("real"))) as folder:
+    identity = scenario.run_id("real")
+    place = new_place(scenario.name, identity) if out is None else out
+    with Folder(place, identity, force=force, keeps=out is None) as folder:
         words = None if command is None else list(command)
         controls: list[Control] = []
 

@@ -35,3 +35,9 @@ class Interrupted(AirloomError):
     """Stopped by Ctrl-C or a signal; nothing was written and nothing is left behind."""
 
     exit_code = 130
+
+
+class CannotWrite(AirloomError):
+    """The system lets no result be written there; the message says why, and what to do."""
+
+    exit_code = 4

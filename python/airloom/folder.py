@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from airloom._core import __version__
-from airloom.errors import UsageError
+from airloom.places import check, creating, numbered
 
 _log = logging.getLogger(__name__)
 
@@ -40,19 +40,18 @@ _YOUNG_S = 60
 _PATIENCE = 100
 
 
-def default_place(name: str, identity: str) -> Path:
-    """`runs/<date>-<name>-<run-id>` in the current directory; a date in the name only."""
-    return Path("runs") / f"{datetime.now(UTC):%Y-%m-%d}-{name}-{identity}"
-
-
 class Folder:
-    """A run folder while it is written: `with Folder(place) as f: ...; f.finish(manifest)`."""
+    """A run folder while it is written: `with Folder(place, identity) as f: ...; f.finish(manifest)`."""
 
-    def __init__(self, place: Path) -> None:
-        """Refuses a place that holds anything but an earlier run."""
+    def __init__(self, place: Path, identity: str, *, force: bool = False, keeps: bool = False) -> None:
+        """For the run that follows from `identity`, if it may take that place (`places.check`).
+
+        What is there when it is finished is replaced; with `keeps` it stays, and this run's place gets a number.
+        """
+        if not keeps:
+            check(place, identity, force=force)
         self.place = place
-        if place.exists() and not _replaceable(place):
-            raise UsageError(f"{place} exists and is not a run folder: choose another --out, or move it away")
+        self._keeps = keeps
         self._partial = place.parent / f".{place.name}.{os.uname().nodename}-{os.getpid()}.partial"
         self._held: int | None = None
         self._made: list[Path] = []
@@ -60,6 +59,11 @@ class Folder:
 
     def __enter__(self) -> Self:
         """Makes the hidden folder."""
+        with creating(self.place):
+            self._begin()
+        return self
+
+    def _begin(self) -> None:
         try:
             for attempt in range(_PATIENCE):
                 for parent in [*reversed(self.place.parents)]:
@@ -78,7 +82,6 @@ class Folder:
             # A signal may come at any moment, also when a folder was made and nobody knows of it yet.
             self._remove()
             raise
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -150,7 +153,10 @@ class Folder:
         return self.place
 
     def _take_place(self) -> None:
-        """Gives the folder its name, instead of an earlier run with the same inputs (or at the same --out)."""
+        """Gives the folder its name, instead of an earlier run's that may be replaced."""
+        if self._keeps:
+            self.place = self._take_free_place()
+            return
         replaced = []
         for attempt in range(_PATIENCE):
             old = self._partial.with_suffix(f".{attempt}.old")
@@ -168,6 +174,19 @@ class Folder:
                 break
         for old in replaced:
             shutil.rmtree(old, ignore_errors=True)
+
+    def _take_free_place(self) -> Path:
+        for place in numbered(self.place):
+            if not os.path.lexists(place):
+                try:
+                    self._partial.rename(place)
+                except OSError as error:
+                    # A run beside this one had the same name in mind.
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                        raise
+                else:
+                    return place
+        raise AssertionError("numbers do not end")
 
 
 def _hold(folder: Path) -> int | None:
@@ -188,7 +207,7 @@ def remove_abandoned(parent: Path) -> None:
     One that a process holds is left; so is one younger than a minute, which may not be held yet, and one whose number
     a process has.
     """
-    for found in os.scandir(parent):
+    for found in _entries(parent):
         match = _ABANDONED.fullmatch(found.name)
         if match is None or not found.is_dir(follow_symlinks=False) or Path(f"/proc/{match[1]}").exists():
             continue
@@ -204,11 +223,11 @@ def remove_abandoned(parent: Path) -> None:
                 os.close(held)
 
 
-def _replaceable(place: Path) -> bool:
-    if not place.is_dir():
-        return False
-    names = [p.name for p in place.iterdir()]
-    return not names or "run.json" in names
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder; nothing where we may write and not look."""
+    with contextlib.suppress(PermissionError), os.scandir(folder) as found:
+        return list(found)
+    return []
 
 
 def _give_back(path: Path) -> None:

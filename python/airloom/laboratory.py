@@ -46,6 +46,7 @@ def lab(
     enter: bool = True,
     outside: bool = False,
     out: Path | str | None = None,
+    force: bool = False,
 ) -> Lab:
     """A laboratory for `with`: what `airloom emulate NAME` runs, while the block runs.
 
@@ -53,7 +54,8 @@ def lab(
     thread, and the threads and programs it starts, are in the real host `host` (the first one, unless told), unless
     `enter` is false; `LabError` says so where that is not allowed. With `outside` there is a way to the outside world
     behind the far end (for root, or a plain user with pasta or slirp4netns; `DriveError` says what is missing).
-    Afterwards `summary` has the figures of the run, and there is a run folder if `out` names one.
+    Afterwards `summary` has the figures of the run, and there is a run folder if `out` names one. It may hold a run of
+    the same scenario, seed and version; other results are replaced with `force` only.
 
     >>> import airloom
     >>> with airloom.lab("wireline", seed=7, enter=False) as link:
@@ -73,18 +75,19 @@ def lab(
         scenario = find(str(name), overrides, real, outside)
     if seed is not None:
         scenario = scenario.with_seed(seed)
-    return Lab(scenario, host, enter, None if out is None else Path(out))
+    return Lab(scenario, host, enter, None if out is None else Path(out), force)
 
 
 class Lab:
     """A laboratory; see `lab`."""
 
-    def __init__(self, scenario: Scenario, host: str | None, enter: bool, out: Path | None) -> None:
+    def __init__(self, scenario: Scenario, host: str | None, enter: bool, out: Path | None, force: bool) -> None:
         """Use `lab`."""
         self.scenario = scenario
         self._host = host
         self._enter = enter
         self._out = out
+        self._force = force
         self._core: _core.Lab | None = None
         self._outside: _core.Outside | None = None
         self._folder: Folder | None = None
@@ -106,7 +109,7 @@ class Lab:
             from airloom.folder import Folder
             from airloom.run import metadata
 
-            self._folder = Folder(self._out)
+            self._folder = Folder(self._out, self.scenario.run_id("real"), force=self._force)
             self._folder.__enter__()
             files = [self._folder.path(""), list(metadata(self.scenario).items())]
         try:

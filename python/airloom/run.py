@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from airloom._core import __version__
 from airloom.errors import Interrupted, RunError, UsageError
-from airloom.folder import Folder, Progress, default_place
+from airloom.folder import Folder, Progress
 from airloom.json_file import read_json
+from airloom.places import default_place
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,6 +125,7 @@ def simulate(
     seed: int | None = None,
     *,
     out: Path | None = None,
+    force: bool = False,
     plot: bool = False,
     progress: Progress | None = None,
 ) -> Run:
@@ -133,7 +135,7 @@ def simulate(
     if seed is not None:
         scenario = scenario.with_seed(seed)
     identity = scenario.run_id("virtual")
-    with Folder(out or default_place(scenario.name, identity)) as folder:
+    with Folder(out or default_place(scenario.name, identity), identity, force=force) as folder:
         _log.info("simulating %s, seed %d, run %s", scenario.name, scenario.seed, identity)
         before = time.process_time()
         results = scenario._core.simulate(folder.path("trace.pcapng"), progress)

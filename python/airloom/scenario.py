@@ -238,16 +238,19 @@ class Scenario:
         seed: int | None = None,
         *,
         out: Path | str | None = None,
+        force: bool = False,
         plot: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Run:
-        """Simulates it in virtual time; the result folder is `out`, or a new one under `runs/`.
+        """Simulates it in virtual time; the result folder is `out`, or one under `runs/` that follows from its inputs.
 
-        `progress` is called now and then with the simulated nanoseconds so far.
+        `out` may hold the same run; other results in it are replaced with `force` only. `progress` is called now and
+        then with the simulated nanoseconds so far.
         """
         from airloom.run import simulate
 
-        return simulate(self, seed, out=None if out is None else Path(out), plot=plot, progress=progress)
+        place = None if out is None else Path(out)
+        return simulate(self, seed, out=place, force=force, plot=plot, progress=progress)
 
     def sweep(
         self,
@@ -278,12 +281,18 @@ class Scenario:
         *,
         seed: int | None = None,
         out: Path | str | None = None,
+        force: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> tuple[Run, int]:
-        """Runs it in real time with `command` in the first real host; the run, and the command's exit code."""
+        """Runs it in real time with `command` in the first real host; the run, and the command's exit code.
+
+        The result folder is `out`, or a new one under `runs/`. `out` may hold a run of the same scenario, seed and
+        version; other results in it are replaced with `force` only.
+        """
         from airloom.emulation import emulate
 
-        return emulate(self, command, seed=seed, out=None if out is None else Path(out), progress=progress)
+        place = None if out is None else Path(out)
+        return emulate(self, command, seed=seed, out=place, force=force, progress=progress)
 
     def __repr__(self) -> str:
         """Name and title."""

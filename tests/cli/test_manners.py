@@ -1,10 +1,12 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from airloom.cli.verbs import VERBS
 from tests.cli.shell import airloom
 
 HEAVY = ("matplotlib", "dask", "scipy", "pandas")
@@ -19,7 +21,7 @@ def modules_after(code: str) -> set[str]:
 def test_help_imports_nothing_heavy() -> None:
     loaded = modules_after("from airloom.cli import call\nassert call(['--help']) == 0")
     assert "airloom" in loaded
-    assert not loaded & {*HEAVY, "polars", "numpy"}
+    assert not loaded & {*HEAVY, "polars", "numpy", "rich"}
 
 
 def test_check_imports_nothing_heavy(wire: Path) -> None:
@@ -36,7 +38,7 @@ def test_run_imports_no_plotting(wire: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["frobnicate"], "No such command 'frobnicate'; valid: check, run"),
+        (["frobnicate"], "No such command 'frobnicate'; valid: run, sweep"),
         (["run"], "Missing argument"),
         (["run", "--colour", "x"], "No such option: --colour"),
         (["run", "no-such-scenario"], "no scenario 'no-such-scenario'"),
@@ -97,6 +99,28 @@ def test_quiet_leaves_results_and_errors(wire: Path) -> None:
     assert quiet.err == ""
     assert "simulated_s" in quiet.out
     assert len(airloom("-q", "run", "no-such-scenario").err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["-q", "check", "{}"], ["check", "-q", "{}"], ["check", "{}", "--quiet"]])
+def test_options_of_the_program_count_before_and_behind_the_verb(wire: Path, words: list[str]) -> None:
+    done = airloom(*(word.format(wire) for word in words))
+    assert (done.code, done.err) == (0, "")
+    assert "next: airloom run" in airloom("check", wire).err
+    assert "reading" in airloom(*(word.format(wire) for word in words), "-v").err
+
+
+def test_words_for_another_program_are_its_own(wire: Path) -> None:
+    assert airloom("python", "-q", "-c", "import sys; print(sys.flags.quiet)").out == "1\n"
+
+
+def test_the_verbs_stand_under_headings_in_one_column() -> None:
+    help = airloom("--help").out
+    headings = ["Simulate:", "Real programs:", "Look:", "Check:", "Serve:", "Research:"]
+    assert [line for line in help.splitlines() if line in headings] == headings
+    verbs = [line for line in help.splitlines() if re.match(r"  [a-z]+ +[A-Z]", line)]
+    assert len(verbs) == len(VERBS)
+    assert len({re.match(r"  [a-z]+ +", line).end() for line in verbs}) == 1  # type: ignore[union-attr]
+    assert max(map(len, help.splitlines())) <= 80
 
 
 def test_verbose_says_on_stderr_what_is_done_and_written(wire: Path) -> None:

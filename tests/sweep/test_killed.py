@@ -290,5 +290,5 @@ def test_a_second_process_is_refused_while_one_is_at_the_sweep(fetch: Scenario) 
     fetch.sweep(seeds=[1]).run(out="s")
     with Path("s/.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match=r"^s: another process is at this sweep; .*$"):
+        with pytest.raises(UsageError, match=r"^s: another process is at work there; .*$"):
             fetch.sweep(seeds=[1]).run(out="s")

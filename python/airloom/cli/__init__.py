@@ -9,37 +9,19 @@ import typer
 
 from airloom import standard_files
 from airloom._core import DriveError, ScenarioError, __version__
-from airloom.cli import (
-    analyze,
-    browse,
-    check,
-    doctor,
-    emulate,
-    energy,
-    load,
-    monitor,
-    pages,
-    python,
-    report,
-    run,
-    serve,
-    signals,
-    study,
-    validate,
-    wap,
-    wwp,
-)
-from airloom.cli import list as list_
-from airloom.cli import sweep as sweep_
+from airloom.cli import signals
 from airloom.cli.terminal import Manners, emit, say_details, say_error
+from airloom.cli.verbs import Verbs
 from airloom.errors import AirloomError
 
 app = typer.Typer(
     name="airloom",
+    cls=Verbs,
     help="A wireless transport laboratory: one network model, virtual time and real time.",
     epilog="First steps: airloom run umts-page; airloom list; airloom doctor",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -51,7 +33,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def common(
+def _airloom(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but results and errors."),
     verbose: int = typer.Option(
@@ -62,30 +44,6 @@ def common(
     Manners.quiet = quiet
     say_details(verbose)
 
-
-app.command("check", help=check.HELP)(check.check)
-app.command("run", help=run.HELP)(run.run)
-app.command("sweep", help=sweep_.HELP)(sweep_.sweep)
-app.command("emulate", help=emulate.HELP)(emulate.emulate)
-app.command("load", help=load.HELP)(load.load)
-app.command("browse", help=browse.HELP)(browse.browse)
-app.command("report", help=report.HELP)(report.report)
-app.command("analyze", help=analyze.HELP)(analyze.analyze)
-app.command("energy", help=energy.HELP)(energy.energy)
-app.command("monitor", help=monitor.HELP)(monitor.monitor)
-app.command("list", help=list_.HELP)(list_.list_)
-app.command("validate", help=validate.HELP)(validate.validate)
-app.command(
-    "python",
-    help=python.HELP,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
-)(python.python)
-app.command("doctor", help=doctor.HELP)(doctor.doctor)
-app.add_typer(study.app, name="study", help=study.HELP)
-app.add_typer(pages.app, name="pages", help=pages.HELP)
-app.add_typer(serve.app, name="serve", help=serve.HELP)
-app.add_typer(wap.app, name="wap", help=wap.HELP)
-app.add_typer(wwp.app, name="wwp", help=wwp.HELP)
 
 # Every error of typer's parser: unknown commands and options, bad values. Named through a public subclass, since
 # its own name has moved between releases.
@@ -110,8 +68,10 @@ def call(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except _WrongUse as error:
-        # Without any argument the help was printed, and there is nothing more to say.
-        if error.format_message():  # type: ignore[attr-defined]
+        # Where a command is missing that is the help itself.
+        if type(error).__name__ == "NoArgsIsHelpError":
+            emit(error.format_message())  # type: ignore[attr-defined]
+        else:
             say_error(_wrong_use(error))
         return 2
     except DriveError as error:

@@ -14,10 +14,6 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.analysis.capture import CaptureAnalysis
 
-HELP = (
-    "Read a capture (pcap, pcapng), ours or a foreign one, and say what TCP did: what was sent again, stalls, causes."
-)
-
 #: Rows of stalls that are printed; --json has all.
 _MOST_STALLS = 20
 

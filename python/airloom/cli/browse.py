@@ -11,8 +11,6 @@ from airloom.cli import common
 from airloom.cli.terminal import print_json, print_table, say
 from airloom.errors import RunError
 
-HELP = "Load pages with airloom's own browser over this machine's TCP: HTTP/1.0 and 1.1, pipelining, page sets."
-
 
 def browse(
     urls: Annotated[

@@ -10,8 +10,6 @@ from airloom.cli import common
 from airloom.cli.terminal import emit, print_json, quoted, say
 from airloom.reference import addresses
 
-HELP = "Read a scenario and say what is wrong with it, or what it means."
-
 
 def check(
     scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],

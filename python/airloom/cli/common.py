@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from airloom.cli.terminal import quoted
 from airloom.errors import UsageError
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 SCENARIO_HELP = "A scenario file, or a name: of a shipped scenario, or STUDY/SCENARIO (airloom list scenarios)."
 SET_HELP = "Set a key of the scenario, such as links.radio.loss.downlink=0.1. May be repeated."
 JSON_HELP = "Print one JSON document on stdout and nothing else."
+
+#: Of every verb that writes a result folder (`airloom.places`).
+Force = Annotated[bool, typer.Option("--force", help="Replace other results in --out.")]
 
 
 def overrides(settings: Iterable[str]) -> dict[str, object]:

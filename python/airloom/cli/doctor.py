@@ -9,8 +9,6 @@ import typer
 from airloom.cli import common
 from airloom.cli.terminal import print_json, print_table, say
 
-HELP = "Say what this machine allows, and what to install."
-
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from airloom.run import Run
     from airloom.scenario import Scenario
 
-HELP = "Run real programs through a scenario's network, or through one bearer or preset, in real time."
-
 #: As `timeout` and `env` do: the wrapper itself failed. Any other code is the command's own.
 _WRAPPER_FAILED = 125
 #: The run was not as strict as `--strict` wants: its numbers are not valid.
@@ -93,6 +91,7 @@ def emulate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The result folder. Default: a new one under runs/.")
     ] = None,
+    force: common.Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document on stdout; what the command prints goes to stderr.")
     ] = False,
@@ -123,7 +122,7 @@ def emulate(
             meter(label, watch and not control) as shown,
             views(control, control_page) as ready,
         ):
-            done, code = run(read, words, seed=seed, out=out, meter=shown, ready=ready)
+            done, code = run(read, words, seed=seed, out=out, force=force, meter=shown, ready=ready)
     except DriveError as error:
         say_error(str(error))
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from airloom.analysis.energy import Model
     from airloom.run import Run
 
-HELP = "Work out what the mobile's radio spent in a run: joules by state, with and without the tail."
-
 
 def energy(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],

@@ -10,8 +10,6 @@ import typer
 from airloom.cli import common
 from airloom.cli.terminal import emit, print_json, print_table, say
 
-HELP = "List bearers, transports, applications, presets, scenarios and studies; with a name, its keys or numbers."
-
 
 def list_(
     kind: Annotated[

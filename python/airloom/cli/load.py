@@ -13,8 +13,6 @@ from airloom.cli import common
 from airloom.cli.terminal import print_json, print_table, quoted, say
 from airloom.errors import UsageError
 
-HELP = "Load a page in headless Chromium over modelled links, with and without proxies, side by side in one report."
-
 
 def load(
     url: Annotated[

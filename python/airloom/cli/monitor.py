@@ -14,8 +14,6 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.piafs import Frame, Segment
 
-HELP = "Print the PIAFS frames of a run as a monitor shows them, with TCP's segments between."
-
 #: Rows of a table for reading, if the times were not limited.
 _MOST = 200
 

@@ -14,9 +14,7 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.page_sets import PageSet
 
-HELP = "Page sets for http-client: made up, out of a HAR file, out of a folder; or the files of one for a server."
-
-app = typer.Typer(help=HELP, no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 _Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the page set goes.")]
 

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-HELP = "Run a Python script that may enter laboratories (with airloom.lab(...)), without being root."
-
 
 def python(
     arguments: Annotated[

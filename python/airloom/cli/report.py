@@ -10,8 +10,6 @@ import typer
 from airloom.cli import common
 from airloom.cli.terminal import emit, print_json, quoted, say
 
-HELP = "Make one HTML file of a run or a sweep, to be opened with or without a network."
-
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run or of a sweep.")],

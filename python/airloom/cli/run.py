@@ -13,8 +13,6 @@ from airloom.cli.terminal import interruptible, print_json, print_table, progres
 if TYPE_CHECKING:
     from airloom.run import Run
 
-HELP = "Simulate a scenario in virtual time and write a result folder."
-
 
 def run(
     scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],
@@ -24,15 +22,17 @@ def run(
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The result folder. Default: a new one under runs/.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The result folder. Default: one under runs/, the same for the same run."),
     ] = None,
+    force: common.Force = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw what each layer did, in time-sequence.svg.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
     read = common.load(scenario, settings or [])
     with interruptible(), progress(read.name) as report:
-        done = read.run(seed, out=out, plot=plot, progress=report)
+        done = read.run(seed, out=out, force=force, plot=plot, progress=report)
     for note in done.notes:
         say(note)
     show(done, as_json=as_json, then=f"airloom emulate {quoted(scenario)}")

@@ -15,17 +15,10 @@ from airloom.cli import common, proxies
 from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
-HELP = "Serve real clients: the gateways and proxies of the simulated network on real sockets."
-
 app = typer.Typer(no_args_is_help=True)
 
 #: The registered ports of WSP: with sessions, and without.
 _SESSION, _CONNECTIONLESS = 9201, 9200
-
-
-@app.callback()
-def serve() -> None:
-    """Serve real clients: the gateways and proxies of the simulated network on real sockets."""
 
 
 @app.command("wap-gateway")

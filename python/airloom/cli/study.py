@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from airloom.study.document import Document
     from airloom.study.folder import Study
 
-HELP = "Replicate a paper: make its sweeps, hold every claim against them."
-
-app = typer.Typer(help=HELP, no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 _OUT_HELP = "Where the study's sweeps are kept. Default: runs/studies/NAME."
 _QUICK_HELP = "Few seeds, one assumption at a time: seconds instead of many minutes."
@@ -94,6 +92,7 @@ def run(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
     on: Annotated[str | None, typer.Option(metavar="WHERE", help="A Dask cluster, as for airloom sweep.")] = None,
     out: Out = None,
+    force: common.Force = False,
     as_json: Json = False,
 ) -> None:
     """Make the runs of a study that are not there yet, and judge its claims."""
@@ -103,10 +102,10 @@ def run(
     from airloom.study.varied import beside, vary
 
     study, depth = open_study(name), "quick" if quick else "full"
-    home = out or execute.default_place(study.name)
+    home = execute.home(study, out, force=force)
     flag = " --quick" if quick else ""
     if not reading and not settings:
-        made = _made(study, home / depth, depth, real=real, workers=workers, on=on)
+        made = _made(study, home / depth, depth, real=real, workers=workers, on=on, force=force)
         if as_json:
             print_json(made)
             return
@@ -121,8 +120,8 @@ def run(
     default = _default(study, home, depth)
     if default is None:
         say("the default, to compare with, was not run here yet:")
-        default = _made(study, home / depth, depth, workers=workers, on=on)
-    made = _made(varied.study, home / f"{depth}-{varied.name}", depth, workers=workers, on=on)
+        default = _made(study, home / depth, depth, workers=workers, on=on, force=force)
+    made = _made(varied.study, home / f"{depth}-{varied.name}", depth, workers=workers, on=on, force=force)
     if as_json:
         print_json(made)
         return
@@ -150,6 +149,7 @@ def _made(
     real: bool = False,
     workers: int | None = None,
     on: str | None = None,
+    force: bool = False,
 ) -> Document:
     """Makes the runs that are missing, says beforehand how long that may take, and judges."""
     from airloom.study import document, execute
@@ -167,7 +167,7 @@ def _made(
     ]
     say(f"{study.name}, {depth}: {'; '.join(told)}; what was made before is kept")
     with interruptible("what was made is kept: the same command goes on with it"), steps(study.name, total) as done:
-        execute.run(sweeps, place, workers=workers, on=on, progress=done)
+        execute.run(sweeps, place, workers=workers, on=on, force=force, progress=done)
         execute.run_programs(study, place, depth, real=real)
     return _judged(evaluate(study, place, depth), place)
 

@@ -14,8 +14,6 @@ from airloom.errors import UsageError
 if TYPE_CHECKING:
     from airloom.sweep import SweepResults
 
-HELP = "Simulate a scenario over a range of conditions with many seeds; the same command again goes on with it."
-
 
 def sweep(
     scenario: Annotated[
@@ -47,6 +45,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The result folder. Default: one under runs/.")
     ] = None,
+    force: common.Force = False,
     max_failures: Annotated[
         int | None,
         typer.Option(min=0, metavar="N", help="Stop when more than N runs failed; N are forgiven by the exit code."),
@@ -83,6 +82,7 @@ def sweep(
         "workers": workers,
         "on": on,
         "out": None if out is None else str(out),
+        "force": force or None,
         "max_failures": max_failures,
         "until_ci": until_ci,
         "measure": measure,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
     from airloom.validate.pairs import C, R, Verdict
 
-HELP = "Compare with the real thing: linux-tcp DIR, linux-lab DIR, both-clocks, wap-both-clocks, pages, http-shapes."
-
 
 def validate(
     what: Annotated[

@@ -13,11 +13,10 @@ from airloom.cli import common
 from airloom.cli.terminal import print_json, quoted, say, steps
 from airloom.errors import UsageError
 
-HELP = "Files over WWP, the Wave and Wait Protocol, between real hosts (UDP)."
 SEND_HELP = "Send a file to an `airloom wwp receive`; what was interrupted goes on where it ended."
 RECEIVE_HELP = "Take files into a folder; a file has its name when its hash is right."
 
-app = typer.Typer(help=HELP, no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 Patience = Annotated[
     float, typer.Option("--patience", metavar="SECONDS", min=0.1, max=86_400, help="Give a silent peer up after that.")

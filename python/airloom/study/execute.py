@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from airloom import places
 from airloom._core import capabilities
 from airloom.errors import UsageError
 from airloom.study import programs
 from airloom.study.folder import Study
 from airloom.study.programs import Program
 from airloom.sweep import Sweep
+from airloom.sweep.layout import MANIFEST
 from airloom.sweep.times import State
+
+#: Says whose results are in a folder.
+_MANIFEST = "study.json"
 
 #: Told now and then how many runs of all are done.
 Progress = Callable[[int], None]
@@ -22,6 +28,20 @@ Progress = Callable[[int], None]
 def default_place(name: str) -> Path:
     """Where the sweeps of a study are kept: `runs/studies/<name>` in the current folder."""
     return Path("runs") / "studies" / name
+
+
+def home(study: Study, out: Path | None, *, force: bool = False) -> Path:
+    """Where a study's results are kept: `out`, if they may be (`airloom.places`), or the default."""
+    if out is None:
+        return default_place(study.name)
+    # Those that were begun before studies had a manifest have sweeps all the same.
+    if not any(out.glob(f"*/*/{MANIFEST}")) or (out / _MANIFEST).exists():
+        places.check(out, study.name, force=force)
+        places.clear(out, study.name)
+        with places.creating(out):
+            out.mkdir(parents=True, exist_ok=True)
+            (out / _MANIFEST).write_text(json.dumps({"study": study.name}) + "\n", encoding="utf-8")
+    return out
 
 
 def planned(study: Study, depth: str, *, real: bool = False) -> dict[str, Sweep]:
@@ -48,16 +68,18 @@ def run(
     *,
     workers: int | None = None,
     on: str | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> None:
     """Makes the runs that are not there yet, in `place`, one folder per sweep. Real time does not go to a cluster."""
     before = 0
     for name, sweep in sweeps.items():
         if not sweep.real_time:
-            sweep.run(out=place / name, workers=workers, on=on, progress=_after(before, progress))
+            sweep.run(out=place / name, force=force, workers=workers, on=on, progress=_after(before, progress))
         else:
             cores = len(os.sched_getaffinity(0))
-            sweep.run(out=place / name, workers=min(workers or cores, cores), progress=_after(before, progress))
+            few = min(workers or cores, cores)
+            sweep.run(out=place / name, force=force, workers=few, progress=_after(before, progress))
         before += size({name: sweep})
 
 

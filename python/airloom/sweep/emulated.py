@@ -49,7 +49,7 @@ def _emulate(
         file = Path(folder) / Path(variant.file).with_suffix(".toml").name
         file.write_bytes(variant.text)
         words = interpreter.airloom("emulate", str(file), "--json", "--seed", str(seed))
-        words += ["--out", str(run_folder(place, point, seed))]
+        words += ["--out", str(run_folder(place, point, seed)), "--force"]
         words += [word for key, value in variant.settings for word in ("--set", f"{key}={value}")]
         words += [word for host in variant.real for word in ("--real", host)]
         words += ["--", *(command or ("true",))]

@@ -44,6 +44,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "workers": (int,),
     "on": (str,),
     "out": (str,),
+    "force": (bool,),
     "max_failures": (int,),
     "until_ci": (str, float, int),
     "measure": (str,),
@@ -59,7 +60,7 @@ _TYPES = {
 }
 
 #: What `Sweep.run` is told.
-_RUN = ("workers", "on", "out", "max_failures", "measure")
+_RUN = ("workers", "on", "out", "force", "max_failures", "measure")
 
 
 class Plan(NamedTuple):

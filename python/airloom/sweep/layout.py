@@ -17,21 +17,20 @@ interrupted, their octets are the same. Everything is written under a temporary 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airloom import places
 from airloom._core import Tables, sweep_tables
 from airloom.errors import UsageError
-from airloom.json_file import read_json
+from airloom.places import alone_in, check, clear, creating
 from airloom.sweep import parts
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ LEADING = ("run_id", "status", "error")
 def default_place(name: str, identity: str) -> Path:
     """`runs/<date>-<name>-<sweep-id>`; the folder of an earlier day if the same sweep was begun then."""
     begun = sorted(Path("runs").glob(f"*-{name}-{identity}/{MANIFEST}"))
-    return begun[-1].parent if begun else Path("runs") / f"{datetime.now(UTC):%Y-%m-%d}-{name}-{identity}"
+    return begun[-1].parent if begun else places.default_place(name, identity)
 
 
 def run_folder(place: Path, point: int, seed: int) -> Path:
@@ -67,18 +66,13 @@ class SweepFolder:
         self.place = place
 
     @contextmanager
-    def open(self, manifest: dict[str, Any]) -> Iterator[None]:
-        """Makes the folder, or goes on with the one of the same sweep."""
-        if self.place.exists() and not self.place.is_dir():
-            raise UsageError(f"{self.place} exists and is not a folder: choose another --out")
-        if self.place.is_dir():
-            self._refuse_others(manifest["sweep_id"])
-        self.place.mkdir(parents=True, exist_ok=True)
-        with (self.place / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"{self.place}: another process is at this sweep; wait for it, or end it") from None
+    def open(self, manifest: dict[str, Any], *, force: bool = False) -> Iterator[None]:
+        """Makes the folder, or goes on with the one of the same sweep; `force`: another result there is replaced."""
+        check(self.place, manifest["sweep_id"], force=force)
+        clear(self.place, manifest["sweep_id"])
+        with creating(self.place):
+            self.place.mkdir(parents=True, exist_ok=True)
+        with alone_in(self.place):
             self.tidy()
             self.parts.mkdir(exist_ok=True)
             self.write_json(MANIFEST, manifest)
@@ -87,25 +81,6 @@ class SweepFolder:
                 # the run beside it.
                 (self.place / "runs").mkdir(exist_ok=True)
             yield
-
-    def _refuse_others(self, identity: str) -> None:
-        path = self.place / MANIFEST
-        if not path.exists():
-            # Begun and killed before it had a manifest: nothing but the lock is there.
-            if any(p.name not in (".lock", "parts", f"{MANIFEST}.part") for p in self.place.iterdir()):
-                raise UsageError(f"{self.place} exists and is not a sweep: choose another --out, or move it away")
-            return
-        try:
-            found = read_json(path)
-        except UsageError as error:
-            raise UsageError(f"{error}: move {self.place} away") from None
-        if not isinstance(found, dict):
-            raise UsageError(f"{path} is not what a sweep writes: move {self.place} away")
-        if found.get("sweep_id") != identity:
-            raise UsageError(
-                f"{self.place} holds another sweep ({found.get('name')}, {found.get('sweep_id')}): choose another "
-                "--out, or move it away"
-            )
 
     def write_json(self, name: str, value: object) -> None:
         """Writes a JSON file for people to read too."""

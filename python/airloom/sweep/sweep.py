@@ -149,6 +149,7 @@ class Sweep:
         on: str | None = None,
         executor: Executor | None = None,
         out: Path | str | None = None,
+        force: bool = False,
         max_failures: int | None = None,
         until_ci: float | None = None,
         measure: str | None = None,
@@ -157,11 +158,12 @@ class Sweep:
         """Makes the runs that are not there yet and opens the results.
 
         `out` is the folder, by default one under `runs/`; the same call goes on where an earlier one was stopped, and
-        makes only what is missing when there are more seeds. Runs go to `workers` processes of this machine (default:
-        one per core), to a Dask cluster (`on`, such as `dask://host:8786` or `scheduler-file:PATH`), or to any
-        `executor`. With `until_ci=0.02` seeds are taken until the half width of the 95 % interval of the mean of
-        `measure` is at most 2 % of the mean at every point, at least 30 and at most all of `seeds`. With more than
-        `max_failures` failed runs it gives up; without, it goes on: `results.failures` has them.
+        makes only what is missing when there are more seeds. Other results in it are replaced with `force` only.
+        Runs go to `workers` processes of this machine (default: one per core), to a Dask cluster (`on`, such as
+        `dask://host:8786` or `scheduler-file:PATH`), or to any `executor`. With `until_ci=0.02` seeds are taken until
+        the half width of the 95 % interval of the mean of `measure` is at most 2 % of the mean at every point, at least
+        30 and at most all of `seeds`. With more than `max_failures` failed runs it gives up; without, it goes on:
+        `results.failures` has them.
 
         >>> import airloom as al
         >>> sweep = al.load("umts-page").sweep({"links.radio.loss.downlink": [0, 0.1]}, seeds="1..3")
@@ -174,7 +176,7 @@ class Sweep:
         place = Path(out) if out is not None else layout.default_place(self.name, self.sweep_id)
         folder = SweepFolder(place)
         # The cluster is looked for first: without one, no folder is made.
-        with self._executor(workers, on, executor) as where, folder.open(self.manifest()):
+        with self._executor(workers, on, executor) as where, folder.open(self.manifest(), force=force):
             # After the workers were started: they get ready while this is imported.
             from airloom.sweep.runner import Runner, TooManyFailures
 

@@ -42,7 +42,7 @@ def simulate_whole(group: Group, share: Share) -> dict[str, Any]:
 
 def _into(place: Path, one: Scenario) -> tuple[Results | None, str | None, int]:
     """One run: what it gave, or why it gave nothing, and its nanoseconds; its folder is there if it came to its end."""
-    with Folder(place) as folder:
+    with Folder(place, one.run_id("virtual"), force=True) as folder:
         start = time.perf_counter_ns()
         try:
             results = one._core.simulate(folder.path("trace.pcapng"), None)

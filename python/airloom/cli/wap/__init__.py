@@ -6,9 +6,7 @@ import typer
 
 from airloom.cli.wap import browse, documents, push, requests
 
-HELP = "WAP: fetch and browse through a gateway, push and listen for pushes, compile and decompile documents."
-
-app = typer.Typer(help=HELP, no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 app.command("get", help=requests.GET_HELP)(requests.get)
 app.command("post", help=requests.POST_HELP)(requests.post)
 app.command("browse", help=browse.HELP)(browse.browse)
