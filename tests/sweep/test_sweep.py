@@ -122,7 +122,7 @@ def test_a_folder_with_another_sweep_is_left_alone(fetch: Scenario) -> None:
         fetch.sweep({LOSS: [0.1]}, seeds=[1]).run(out="s")
     Path("other").mkdir()
     Path("other/thesis.tex").touch()
-    with pytest.raises(UsageError, match=r"^other exists and is not a sweep: .*$"):
+    with pytest.raises(UsageError, match=r"^other exists and is not a result folder: .*$"):
         fetch.sweep({LOSS: [0]}, seeds=[1]).run(out="other")
     assert octets(first.folder) == before
     assert [p.name for p in Path("other").iterdir()] == ["thesis.tex"]
