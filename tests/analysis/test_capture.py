@@ -49,6 +49,30 @@ def again(capture: Path) -> int:
     return counted(capture, " || ".join(f"tcp.analysis.{kind}" for kind in kinds))
 
 
+#: A link that is down for three seconds; a queue before it that drops. Captured as runs are by default: at the receiver.
+OUTAGE = """\
+title = "2 MB over a channel with an outage"
+path = ["mobile", "radio", "gateway", "wan", "server"]
+[hosts]
+mobile = { app = { bulk = { server = "server", size = "2MB" } } }
+gateway = {}
+server = { app = "bulk-server" }
+[links]
+radio = { bearer = "umts-dch", loss = { downlink = 0.05, uplink = 0.02 } }
+wan = { bearer = "wireline", rate = "10Mbit/s", delay = "20ms", queue = "20 packets", loss = { downlink = 0.002 } }
+[[timeline]]
+at = "20s"
+target = "radio"
+set = { state = "down" }
+[[timeline]]
+at = "23s"
+target = "radio"
+set = { state = "up" }
+[run]
+record = ["pcapng"]
+"""
+
+
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> al.Run:
     folder = tmp_path_factory.mktemp("lossy")
@@ -80,6 +104,33 @@ def test_what_a_run_sent_again_is_found_in_its_capture(lossy: al.Run) -> None:
 def tshark_values(capture: Path, field: str) -> list[str]:
     words = [needs("tshark"), "-r", str(capture), "-Y", field, "-T", "fields", "-e", field]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_at_the_receiver_causes_do_not_show_and_the_outage_is_the_first_stall(tmp_path: Path) -> None:
+    (tmp_path / "outage.toml").write_text(OUTAGE)
+    run = al.load(tmp_path / "outage.toml").run(out=tmp_path / "run")
+    capture = tmp_path / "run" / "trace.pcapng"
+    found = al.analyze(capture)
+    (connection,) = found.connections
+    (dropped,) = found.report["dropped"]
+    assert (dropped["interface"], dropped["segments"]) == ("wan.queue.dl.tx", run.summary["wan.lost"])
+    server = connection["sides"][1]
+    assert server["seen_from"] == "receiver"
+    for key in ("fast_retransmissions", "timer_retransmissions", "timeouts", "most_in_flight", "window_full"):
+        assert server[key] is None, key
+    assert server["rtt"]["count"] == 0
+    assert "timer-retransmission" not in found.trace.filter(side=1)["kind"].unique().to_list()
+    assert server["rhythm"]["count"] > 10 * len(server["stalls"]), "rounds of the radio link"
+    assert any(stall["begin_s"] < 20.1 and stall["end_s"] > 23 for stall in server["stalls"])
+    done = airloom("analyze", capture)
+    rows = [line.split() for line in done.out.splitlines()]
+    assert rows[2][4:5] + rows[2][8:10] == ["server", "-", "-"], "no timeouts and no round trips"
+    lasting = [float(row[2]) for row in rows[4:]]
+    assert lasting == sorted(lasting, reverse=True)
+    assert lasting[-1] > 3
+    assert "captured near the receiver" in done.err
+    assert "by a timer" not in done.err
+    assert "dropped at wan.queue.dl.tx" in done.err
 
 
 def test_every_form_of_a_file_says_the_same(lossy: al.Run, tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ use crate::segment::{Endpoint, Segment};
 use crate::sender::{Cause, Kind, START, Sender};
 use crate::stall::{self, Stalls};
 use crate::trace::Row;
-
-/// A capture is near one end if the way to that end is so many times shorter than the one to the other.
-const FAR: u64 = 4;
+use crate::viewpoint::Viewpoint;
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -44,6 +42,8 @@ pub(crate) struct Connection {
     /// Was the beginning seen?
     pub(crate) has_handshake: bool,
     pub(crate) end: End,
+    /// Where the capture stands, for each of them; known at its end.
+    pub(crate) viewpoints: [Viewpoint; 2],
     first_syn: Option<u32>,
 }
 
@@ -61,6 +61,7 @@ impl Connection {
             end_ns: segment.at_ns,
             has_handshake: false,
             end: End::Open,
+            viewpoints: Default::default(),
             first_syn: (flags.has(Flags::SYN) && !is_answer).then_some(segment.header.seq),
         }
     }
@@ -149,23 +150,26 @@ impl Connection {
 
     /// The capture ended.
     pub(crate) fn finish(&mut self, at_ns: u64, shortest_ns: Option<u64>) {
-        if self.sides.iter().any(|side| side.sender.counts.segments == 0) {
-            // Seen in one direction alone: nobody knows what the sender waited for.
-            self.sides.iter_mut().for_each(|side| side.stalls = Stalls::default());
-        } else if self.end == End::Open {
+        if self.end == End::Open {
             for side in &mut self.sides {
                 let shortest = stall::shortest(&side.sender, shortest_ns);
-                side.stalls.ended(at_ns, shortest, side.sender.in_flight());
+                // A FIN on its way is no data that waits.
+                let in_flight = side.sender.in_flight().saturating_sub(u64::from(side.has_closed));
+                side.stalls.ended(at_ns, shortest, in_flight);
             }
         }
-        let [first, second] = &mut self.sides;
-        if let (Some(one), Some(other)) = (first.sender.rtt.least(), second.sender.rtt.least()) {
-            // Round trips of the one whose receiver is near are short, and those of the other end are the whole way.
-            if one < other / FAR {
-                first.stalls.seen_from_afar();
-            } else if other < one / FAR {
-                second.stalls.seen_from_afar();
+        let [first, second] = &self.sides;
+        self.viewpoints =
+            [Viewpoint::of(&first.sender, &second.sender), Viewpoint::of(&second.sender, &first.sender)];
+        for (side, viewpoint) in self.sides.iter_mut().zip(self.viewpoints) {
+            if viewpoint == Viewpoint::OneDirection {
+                // Nobody knows what the sender waited for.
+                side.stalls = Stalls::default();
             }
+            if !viewpoint.sees_sender() {
+                side.stalls.seen_from_afar();
+            }
+            side.stalls.settle();
         }
     }
 }

@@ -2,8 +2,9 @@
 //! sequence trace, stalls and what the sender waited for.
 //!
 //! Each interface of a file is looked at for itself: one that stands at the sender sees all transmissions, one behind
-//! a link sees what came through. What sets a retransmission off is told by what came just before it, so causes are
-//! best where the sender is (at the receiver an acknowledgement and what it sets off are a round trip apart).
+//! a link sees what came through. What sets a retransmission off is told by what came just before it, where the
+//! sender is; at the receiver an acknowledgement and what it sets off are a round trip apart. What a capture cannot
+//! tell where it was made has no value in the report.
 //!
 //! Sources of the rules: RFC 9293 (keep-alive, probes), RFC 5681 and 6675 (duplicates), RFC 6298 (Karn's rule), RFC 2883,
 //! RFC 3522 (needless retransmissions); where a choice was open, Wireshark's analysis was followed.
@@ -15,7 +16,9 @@ mod segment;
 mod sender;
 mod stall;
 mod trace;
+mod viewpoint;
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use airloom_base::lookup::Table;
@@ -24,10 +27,11 @@ use airloom_record::capture::{Frame, Interface, Reader};
 
 use connection::Connection;
 pub use connection::End;
-pub use report::{ConnectionReport, Report, RttReport, SideReport};
+pub use report::{ConnectionReport, Dropped, Report, RttReport, SideReport};
 use segment::{Content, Endpoint, Segment};
-pub use stall::{Stall, Why};
+pub use stall::{Rhythm, Stall, Why};
 use trace::Trace;
+pub use viewpoint::Viewpoint;
 
 /// How many connections are told apart.
 const MOST_CONNECTIONS: usize = 1 << 16;
@@ -80,6 +84,8 @@ struct Analyzer {
     frames: u64,
     segments: u64,
     fragments: u64,
+    /// Segments that an interface shows because they were dropped: number and octets of data.
+    dropped: BTreeMap<usize, (u64, u64)>,
     left_out: u64,
     first_ns: Option<u64>,
     last_ns: u64,
@@ -95,6 +101,7 @@ impl Analyzer {
             frames: 0,
             segments: 0,
             fragments: 0,
+            dropped: BTreeMap::new(),
             left_out: 0,
             first_ns: None,
             last_ns: 0,
@@ -114,6 +121,12 @@ impl Analyzer {
             Content::Other => return,
         };
         self.segments += 1;
+        if frame.is_dropped {
+            let (segments, octets) = self.dropped.entry(frame.interface).or_default();
+            *segments += 1;
+            *octets += u64::from(segment.payload);
+            return;
+        }
         let Some(number) = self.connection(frame.interface, &segment) else {
             self.left_out += 1;
             return;
@@ -148,6 +161,9 @@ impl Analyzer {
         for connection in &mut self.connections {
             connection.finish(self.last_ns, self.options.shortest_stall_ns);
         }
+        self.trace.forget_causes(|connection, side| {
+            self.connections[connection as usize].viewpoints[usize::from(side)].sees_sender()
+        });
         let name = |interface: usize| {
             interfaces.get(interface).and_then(|i| i.name.clone()).unwrap_or_else(|| interface.to_string())
         };
@@ -158,6 +174,13 @@ impl Analyzer {
             frames: self.frames,
             segments: self.segments,
             fragments: self.fragments,
+            dropped: (self.dropped.iter())
+                .map(|(interface, (segments, octets))| Dropped {
+                    interface: name(*interface),
+                    segments: *segments,
+                    octets: *octets,
+                })
+                .collect(),
             left_out: self.left_out,
             rows_left_out: self.trace.left_out,
             duration_s: report::seconds(self.last_ns.saturating_sub(first_ns)),

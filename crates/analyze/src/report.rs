@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::connection::{Connection, End, Side};
 use crate::samples::Samples;
 use crate::segment;
-use crate::stall::Stall;
+use crate::stall::{Rhythm, Stall};
+use crate::viewpoint::Viewpoint;
 
 /// What a capture says of TCP.
 #[derive(Clone, Debug, Serialize)]
@@ -16,6 +17,8 @@ pub struct Report {
     pub segments: u64,
     /// Fragments of datagrams of TCP, of which nothing more is known.
     pub fragments: u64,
+    /// Segments that are there because they were dropped, by interface; they are in no connection.
+    pub dropped: Vec<Dropped>,
     /// Segments of connections beyond the number that is told apart.
     pub left_out: u64,
     /// Segments that are counted, but have no row in the trace.
@@ -26,6 +29,17 @@ pub struct Report {
     pub unreadable: Option<String>,
     /// The connections in the order of their first segments, once for each interface that saw them.
     pub connections: Vec<ConnectionReport>,
+}
+
+/// Segments that went no further.
+#[derive(Clone, Debug, Serialize)]
+pub struct Dropped {
+    /// Where: the interface's name, or its number.
+    pub interface: String,
+    /// How many.
+    pub segments: u64,
+    /// Octets of data in them.
+    pub octets: u64,
 }
 
 /// A connection.
@@ -53,9 +67,11 @@ pub struct ConnectionReport {
     pub sides: [SideReport; 2],
 }
 
-/// What one end of a connection sends.
+/// What one end of a connection sends. What cannot be told where the capture was made is `None`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SideReport {
+    /// Where the capture stands on the way of what it sends.
+    pub seen_from: Viewpoint,
     /// Segments of every kind.
     pub segments: u64,
     /// Segments with data.
@@ -69,15 +85,15 @@ pub struct SideReport {
     /// Segments that were sent again.
     pub retransmissions: u64,
     /// Of these, set off by duplicate or selective acknowledgements.
-    pub fast_retransmissions: u64,
+    pub fast_retransmissions: Option<u64>,
     /// Of these, set off by a timer (RTO, tail loss probe).
-    pub timer_retransmissions: u64,
+    pub timer_retransmissions: Option<u64>,
     /// Of these, of what the receiver had: acknowledged before or, by timestamps or time, answered already.
-    pub needless_retransmissions: u64,
+    pub needless_retransmissions: Option<u64>,
     /// Recoveries that a loss reported by acknowledgements began.
-    pub fast_recoveries: u64,
+    pub fast_recoveries: Option<u64>,
     /// Timers that went off.
-    pub timeouts: u64,
+    pub timeouts: Option<u64>,
     /// Segments that were overtaken.
     pub out_of_order: u64,
     /// Keep-alives.
@@ -85,35 +101,37 @@ pub struct SideReport {
     /// Probes of a closed window.
     pub window_probes: u64,
     /// Duplicate acknowledgements that it got.
-    pub duplicate_acks: u64,
+    pub duplicate_acks: Option<u64>,
     /// Acknowledgements with selective blocks that it got.
-    pub selective_acks: u64,
+    pub selective_acks: Option<u64>,
     /// Of these, reports of a duplicate (RFC 2883).
-    pub duplicates_reported: u64,
+    pub duplicates_reported: Option<u64>,
     /// Times that the other end closed its window.
-    pub zero_windows: u64,
+    pub zero_windows: Option<u64>,
     /// Segments that reached the end of the other end's window.
-    pub window_full: u64,
+    pub window_full: Option<u64>,
     /// Smallest and largest window that it was offered, in octets.
     pub window: Option<(u64, u64)>,
     /// Most octets in flight.
-    pub most_in_flight: u64,
+    pub most_in_flight: Option<u64>,
     /// Octets of its largest segment, as its SYN says.
     pub mss: Option<u16>,
     /// Bits of data per second from the first to the last segment with data, each octet counted once.
     pub rate_bit_s: Option<f64>,
     /// Round trips, from a segment that was sent once to its acknowledgement.
     pub rtt: RttReport,
-    /// Pauses.
+    /// Pauses that are unlike the usual ones, in the order of time.
     pub stalls: Vec<Stall>,
-    /// How many pauses there were; more than there are stalls if these are too many.
+    /// How many there were; more than `stalls` has if these are too many.
     pub stall_count: u64,
-    /// Seconds of all pauses that are kept.
+    /// The usual pauses, if there are any.
+    pub rhythm: Option<Rhythm>,
+    /// Seconds of all stalls that are kept.
     pub stalled_s: f64,
 }
 
 /// Round-trip times in seconds.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RttReport {
     /// How many were measured.
     pub count: u64,
@@ -134,7 +152,8 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 impl ConnectionReport {
     pub(crate) fn new(number: usize, connection: &Connection, interface: String, first_ns: u64) -> Self {
         let since = |at: u64| seconds(at.saturating_sub(first_ns));
-        let side = |side: &Side| SideReport::new(side, &since);
+        let side =
+            |number: usize| SideReport::new(&connection.sides[number], connection.viewpoints[number], &since);
         let handshake = connection.sides[0].sender.round_trip_ns.filter(|_| connection.has_whole_handshake());
         ConnectionReport {
             number,
@@ -146,13 +165,13 @@ impl ConnectionReport {
             has_handshake: connection.has_handshake,
             handshake_s: handshake.map(seconds),
             end: connection.end,
-            sides: [side(&connection.sides[0]), side(&connection.sides[1])],
+            sides: [side(0), side(1)],
         }
     }
 }
 
 impl SideReport {
-    fn new(side: &Side, since: &impl Fn(u64) -> f64) -> SideReport {
+    fn new(side: &Side, seen_from: Viewpoint, since: &impl Fn(u64) -> f64) -> SideReport {
         let (sender, counts) = (&side.sender, &side.sender.counts);
         let rate = sender.data_ns.and_then(|(first, last)| {
             (last > first).then(|| sender.unique() as f64 * 8.0 / seconds(last - first))
@@ -165,34 +184,38 @@ impl SideReport {
                 in_flight: *in_flight,
             })
             .collect();
+        let sent = |count: u64| seen_from.sees_sender().then_some(count);
+        let answer = |count: u64| seen_from.sees_acknowledgements().then_some(count);
         SideReport {
+            seen_from,
             segments: counts.segments,
             data_segments: counts.data_segments,
             octets: counts.octets,
             unique_octets: sender.unique(),
             unseen_octets: counts.unseen_octets,
             retransmissions: counts.fast + counts.timer,
-            fast_retransmissions: counts.fast,
-            timer_retransmissions: counts.timer,
-            needless_retransmissions: counts.needless,
-            fast_recoveries: counts.fast_recoveries,
-            timeouts: counts.timeouts,
+            fast_retransmissions: sent(counts.fast),
+            timer_retransmissions: sent(counts.timer),
+            needless_retransmissions: answer(counts.needless),
+            fast_recoveries: sent(counts.fast_recoveries),
+            timeouts: sent(counts.timeouts),
             out_of_order: counts.out_of_order,
             keep_alives: counts.keep_alives,
             window_probes: counts.window_probes,
-            duplicate_acks: counts.duplicate_acks,
-            selective_acks: counts.selective_acks,
-            duplicates_reported: counts.duplicates_reported,
-            zero_windows: counts.zero_windows,
-            window_full: counts.window_full,
+            duplicate_acks: answer(counts.duplicate_acks),
+            selective_acks: answer(counts.selective_acks),
+            duplicates_reported: answer(counts.duplicates_reported),
+            zero_windows: answer(counts.zero_windows),
+            window_full: sent(counts.window_full),
             window: sender.windows,
-            most_in_flight: sender.most_in_flight,
+            most_in_flight: sent(sender.most_in_flight),
             mss: sender.mss,
             rate_bit_s: rate,
-            rtt: RttReport::new(&sender.rtt),
+            rtt: if seen_from.sees_sender() { RttReport::new(&sender.rtt) } else { RttReport::default() },
             stalled_s: stalls.iter().fold(0.0, |sum, stall| sum + stall.end_s - stall.begin_s),
             stalls,
             stall_count: side.stalls.count,
+            rhythm: side.stalls.rhythm,
         }
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Counts {
     pub(crate) octets: u64,
     pub(crate) fast: u64,
     pub(crate) timer: u64,
+    /// Of both, those of octets that had not been seen before.
+    pub(crate) filled: u64,
     pub(crate) needless: u64,
     pub(crate) fast_recoveries: u64,
     pub(crate) timeouts: u64,
@@ -183,6 +185,7 @@ impl Sender {
             Kind::New => {}
             Kind::Again { cause, needless } => {
                 self.again(cause, at_ns);
+                self.counts.filled += u64::from(self.is_hole(begin, end));
                 self.counts.needless += u64::from(needless);
                 let stamp = segment.header.options.timestamps.map(|(value, _)| value);
                 if !needless && self.doubt.is_none() {

@@ -7,8 +7,14 @@ use crate::sender::{Cause, Kind, Sender};
 /// A pause is no stall below this, unless the caller says otherwise.
 const SHORTEST_NS: u64 = 200_000_000;
 
-/// How many stalls of a sender are kept.
+/// How many pauses of a sender are kept.
 const MOST: usize = 10_000;
+
+/// So many pauses are a rhythm.
+const FEWEST: usize = 6;
+
+/// A pause that is so many times as long as the usual one is unlike the rhythm.
+const UNLIKE: u64 = 2;
 
 /// Why a sender paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -22,7 +28,7 @@ pub enum Why {
     NoAcknowledgement,
     /// Everything was acknowledged; the program had nothing to send.
     Application,
-    /// The same, but seen near the receiver: what did not arrive for so long may have been lost, held up or never sent.
+    /// Seen near the receiver: what did not arrive for so long may have been lost, held up or never sent.
     Unseen,
     /// Data was in flight when the capture ended.
     EndOfCapture,
@@ -41,11 +47,23 @@ pub struct Stall {
     pub in_flight: u64,
 }
 
+/// Pauses that come so often, and so alike, that they are how a sender sends: rounds of a link, a program's own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rhythm {
+    /// How many there were.
+    pub count: u64,
+    /// How long they lasted: the median, in seconds.
+    pub median_s: f64,
+}
+
 /// The pauses of a sender.
 #[derive(Default)]
 pub(crate) struct Stalls {
+    /// Those that count; once settled, those that are unlike the rhythm.
     pub(crate) list: Vec<(u64, u64, Why, u64)>,
+    /// How many there are, also when these are too many to be kept.
     pub(crate) count: u64,
+    pub(crate) rhythm: Option<Rhythm>,
     /// What the sender had when it sent last: could the other end have taken a segment more?
     last: Option<Last>,
 }
@@ -80,13 +98,35 @@ impl Stalls {
         self.push(last.at_ns, at_ns, why, in_flight);
     }
 
-    /// The capture was made near the receiver: that everything seen was acknowledged says nothing of the sender.
+    /// The capture was made near the receiver: what is seen there says nothing of what the sender waited for, but for
+    /// the window, which leaves there.
     pub(crate) fn seen_from_afar(&mut self) {
         for (_, _, why, _) in &mut self.list {
-            if *why == Why::Application {
+            if matches!(*why, Why::Application | Why::Timeout | Why::NoAcknowledgement) {
                 *why = Why::Unseen;
             }
         }
+    }
+
+    /// The pauses are all known: those that are alike are the rhythm, and no stalls. A timer that expires is never one.
+    pub(crate) fn settle(&mut self) {
+        let may_be_usual = |why: Why| !matches!(why, Why::Timeout | Why::EndOfCapture);
+        let mut usual: Vec<u64> = self
+            .list
+            .iter()
+            .filter(|(_, _, why, _)| may_be_usual(*why))
+            .map(|(from, to, ..)| to - from)
+            .collect();
+        if usual.len() < FEWEST {
+            return;
+        }
+        usual.sort_unstable();
+        let longest = UNLIKE * usual[usual.len() / 2];
+        let of_rhythm = usual.partition_point(|pause| *pause < longest);
+        let median_s = usual[of_rhythm / 2] as f64 / 1e9;
+        self.rhythm = Some(Rhythm { count: of_rhythm as u64, median_s });
+        self.count -= of_rhythm as u64;
+        self.list.retain(|(from, to, why, _)| !may_be_usual(*why) || to - from >= longest);
     }
 
     /// The capture ended.

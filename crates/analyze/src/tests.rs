@@ -137,7 +137,7 @@ fn a_clean_transfer_has_round_trips_and_nothing_else() {
     assert_eq!((connection.end, connection.handshake_s), (End::Closed, Some(0.1001)));
     let side = &connection.sides[0];
     assert_eq!((side.unique_octets, side.octets, side.retransmissions), (3000, 3000, 0));
-    assert_eq!((side.most_in_flight, side.mss), (3000, Some(1000)));
+    assert_eq!((side.most_in_flight, side.mss, side.seen_from), (Some(3000), Some(1000), Viewpoint::Sender));
     assert_eq!((side.rtt.count, side.rtt.min_s, side.rtt.max_s), (5, Some(0.1), Some(0.102)));
     assert!(side.stalls.is_empty());
 }
@@ -153,9 +153,15 @@ fn a_loss_that_duplicates_report_is_a_fast_retransmission() {
     s.data(206.0, 0, 1001, 1000);
     s.ack(306.0, 0, 5001);
     let side = s.client();
-    assert_eq!((side.retransmissions, side.fast_retransmissions, side.timer_retransmissions), (1, 1, 0));
-    assert_eq!((side.fast_recoveries, side.timeouts, side.needless_retransmissions), (1, 0, 0));
-    assert_eq!((side.duplicate_acks, side.selective_acks, side.unique_octets), (3, 3, 5000));
+    assert_eq!(
+        (side.retransmissions, side.fast_retransmissions, side.timer_retransmissions),
+        (1, Some(1), Some(0))
+    );
+    assert_eq!(
+        (side.fast_recoveries, side.timeouts, side.needless_retransmissions),
+        (Some(1), Some(0), Some(0))
+    );
+    assert_eq!((side.duplicate_acks, side.selective_acks, side.unique_octets), (Some(3), Some(3), 5000));
     assert!(side.stalls.is_empty());
 }
 
@@ -170,7 +176,10 @@ fn silence_ended_by_a_retransmission_is_a_timeout_and_a_stall() {
     s.data(3201.0, 0, 1001, 1000);
     s.ack(3301.0, 0, 2001);
     let side = s.client();
-    assert_eq!((side.timer_retransmissions, side.timeouts, side.needless_retransmissions), (2, 2, 0));
+    assert_eq!(
+        (side.timer_retransmissions, side.timeouts, side.needless_retransmissions),
+        (Some(2), Some(2), Some(0))
+    );
     let found: Vec<_> = side.stalls.iter().map(|stall| (stall.begin_s, stall.end_s, stall.why)).collect();
     assert_eq!(found, [(0.101, 1.201, Why::Timeout), (1.201, 3.201, Why::Timeout)]);
     assert_eq!(side.rtt.count, 2, "what was sent again is not measured");
@@ -191,15 +200,19 @@ fn what_was_on_its_way_all_the_time_was_sent_again_needlessly() {
         // And that it came twice.
         s.sacked(810.0, 0, 2001, (1001, 2001));
         let side = s.client();
-        assert_eq!((side.timer_retransmissions, side.needless_retransmissions), (1, 1), "{stamped}");
-        assert_eq!(side.duplicates_reported, 1);
+        assert_eq!(
+            (side.timer_retransmissions, side.needless_retransmissions),
+            (Some(1), Some(1)),
+            "{stamped}"
+        );
+        assert_eq!(side.duplicates_reported, Some(1));
     }
     let mut s = Script::new();
     s.handshake();
     s.data(101.0, 0, 1, 1000);
     s.ack(201.0, 0, 1001);
     s.data(900.0, 0, 1, 1000);
-    assert_eq!(s.client().needless_retransmissions, 1, "it was acknowledged before");
+    assert_eq!(s.client().needless_retransmissions, Some(1), "it was acknowledged before");
     assert_eq!(kinds(&s.analysis()).last().map(String::as_str), Some("needless-retransmission"));
 }
 
@@ -241,7 +254,7 @@ fn a_full_window_is_told_from_a_closed_one_and_from_a_program_that_pauses() {
     s.data(3901.0, 0, 4001, 1000);
     let analysis = s.analysis();
     let side = &analysis.report.connections[0].sides[0];
-    assert_eq!((side.zero_windows, side.window_full, side.window_probes), (1, 1, 1));
+    assert_eq!((side.zero_windows, side.window_full, side.window_probes), (Some(1), Some(1), 1));
     assert_eq!(side.window, Some((0, 2000)));
     let found: Vec<_> = side.stalls.iter().map(|stall| (stall.begin_s, stall.end_s, stall.why)).collect();
     let expected = [
@@ -292,7 +305,7 @@ fn numbers_go_round_and_captures_begin_in_the_middle() {
     (0..4).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
     s.ack(201.0, 0, 4001);
     let side = s.client();
-    assert_eq!((side.unique_octets, side.retransmissions, side.most_in_flight), (4000, 0, 4000));
+    assert_eq!((side.unique_octets, side.retransmissions, side.most_in_flight), (4000, 0, Some(4000)));
     s.frames.drain(..4);
     let report = s.analysis().report;
     assert!(!report.connections[0].has_handshake);
@@ -338,6 +351,109 @@ fn rows_beyond_what_is_wanted_are_counted() {
     assert!(analysis.trace.iter().all(|column| column.values.len() == 3));
 }
 
+/// A transfer to the client, captured `to_server` ms from the server and `to_client` from the client, of rounds of
+/// 320 ms; an outage after the twentieth, and a segment that was lost before.
+fn rounds(to_server: f64, to_client: f64) -> Analysis {
+    let mut s = Script::new();
+    s.segment(0.0, 0, Flags::SYN, 0, None, 0, With::default());
+    s.segment(to_server, 1, Flags::SYN, 0, Some(1), 0, With::default());
+    s.ack(to_server + to_client, 1, 1);
+    for n in 0..40_u32 {
+        let at = 500.0 + 320.0 * f64::from(n) + if n > 20 { 3000.0 } else { 0.0 };
+        // The eleventh comes a round later.
+        let seq = match n {
+            10 => 11_001,
+            11 => 10_001,
+            _ => 1 + 1000 * n,
+        };
+        s.data(at, 1, seq, 1000);
+        s.ack(at + to_client, 1, if n == 10 { 10_001 } else { 1001 + 1000 * n });
+    }
+    s.analysis()
+}
+
+#[test]
+fn near_the_receiver_causes_round_trips_and_flight_do_not_show() {
+    let analysis = rounds(80.0, 0.1);
+    let side = &analysis.report.connections[0].sides[1];
+    assert_eq!((side.seen_from, side.retransmissions), (Viewpoint::Receiver, 1));
+    assert_eq!((side.fast_retransmissions, side.timer_retransmissions, side.timeouts), (None, None, None));
+    assert_eq!((side.rtt.count, side.rtt.median_s, side.most_in_flight), (0, None, None));
+    assert!(kinds(&analysis).contains(&"retransmission".to_owned()));
+    assert!(!kinds(&analysis).contains(&"timer-retransmission".to_owned()));
+    // The same without the beginning: a hole that was filled later says that something was lost before it came here.
+    let mut s = Script::new();
+    for (at, seq) in [(0.0, 1), (10.0, 2001), (500.0, 1001)] {
+        s.data(at, 1, seq, 1000);
+        s.ack(at + 0.1, 1, if seq == 1001 { 3001 } else { 1001 });
+    }
+    // Who sent first is taken for the client.
+    assert_eq!(s.analysis().report.connections[0].sides[0].seen_from, Viewpoint::Receiver);
+    let analysis = rounds(0.1, 80.0);
+    let side = &analysis.report.connections[0].sides[1];
+    assert_eq!((side.seen_from, side.fast_retransmissions.is_some()), (Viewpoint::Sender, true));
+    assert!(side.rtt.median_s >= Some(0.08));
+}
+
+#[test]
+fn pauses_that_come_all_the_time_are_a_rhythm_and_the_outage_is_the_stall() {
+    for (to_server, to_client) in [(80.0, 0.1), (0.1, 80.0)] {
+        let analysis = rounds(to_server, to_client);
+        let side = &analysis.report.connections[0].sides[1];
+        let long: Vec<_> = side.stalls.iter().filter(|stall| stall.end_s - stall.begin_s > 3.0).collect();
+        assert_eq!(long.len(), 1);
+        assert!(
+            side.stalls.iter().all(|stall| stall.why == Why::Timeout || stall.end_s - stall.begin_s > 3.0)
+        );
+        let rhythm = side.rhythm.unwrap();
+        assert!((30..40).contains(&rhythm.count) && (rhythm.median_s - 0.32).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn a_direction_that_was_not_captured_leaves_causes_and_windows_open() {
+    let mut s = Script::new();
+    (0..3).for_each(|n| s.data(100.0 * f64::from(n), 0, 1 + 1000 * n, 1000));
+    s.data(2000.0, 0, 1, 1000);
+    let side = s.client();
+    assert_eq!(
+        (side.seen_from, side.retransmissions, side.unique_octets),
+        (Viewpoint::OneDirection, 1, 3000)
+    );
+    assert_eq!((side.timeouts, side.duplicate_acks, side.zero_windows), (None, None, None));
+    assert!(side.stalls.is_empty());
+}
+
+#[test]
+fn what_was_dropped_is_counted_and_is_no_connection() {
+    let mut s = Script::new();
+    s.handshake();
+    s.data(101.0, 0, 1, 1000);
+    // As our captures have it: a second interface, whose frames have a comment.
+    let word = |n: usize| (n as u32).to_le_bytes();
+    let block = |kind: usize, body: &[u8]| {
+        let length = word(body.len() + 12);
+        [&word(kind)[..], &length, body, &length].concat()
+    };
+    let mut file = block(0x0A0D_0D0A, &[&word(0x1A2B_3C4D)[..], &[1, 0, 0, 0], &[0xFF; 8]].concat());
+    (0..2).for_each(|_| file.extend(block(1, &[101, 0, 0, 0, 0, 0, 0, 0])));
+    for (number, (at, octets)) in s.frames.iter().enumerate() {
+        let is_last = number + 1 == s.frames.len();
+        let (at_us, length) = ((*at / 1000) as usize, word(octets.len()));
+        let mut body = [word(usize::from(is_last)), word(at_us >> 32), word(at_us), length, length].concat();
+        body.extend(octets);
+        body.resize(body.len().next_multiple_of(4), 0);
+        if is_last {
+            body.extend(b"\x01\x00\x13\x00dropped: queue full\0\0\0\0\0");
+        }
+        file.extend(block(6, &body));
+    }
+    let report = analyze(Reader::new(file.as_slice()).unwrap(), &Options::default()).report;
+    assert_eq!((report.unreadable, report.connections.len(), report.segments), (None, 1, 4));
+    let [dropped] = report.dropped.as_slice() else { panic!("{:?}", report.dropped) };
+    assert_eq!((dropped.interface.as_str(), dropped.segments, dropped.octets), ("1", 1, 1000));
+}
+
 proptest! {
     #[test]
     fn any_segments_are_counted_without_a_panic(
@@ -358,7 +474,10 @@ proptest! {
         let segments: u64 = report.connections.iter().flat_map(|c| &c.sides).map(|side| side.segments).sum();
         prop_assert_eq!(segments, report.segments);
         for side in report.connections.iter().flat_map(|c| &c.sides) {
-            prop_assert_eq!(side.fast_retransmissions + side.timer_retransmissions, side.retransmissions);
+            if let (Some(fast), Some(timer)) = (side.fast_retransmissions, side.timer_retransmissions) {
+                prop_assert_eq!(fast + timer, side.retransmissions);
+            }
+            prop_assert!(side.stall_count >= side.stalls.len() as u64);
             prop_assert!(side.stalls.iter().all(|stall| stall.end_s >= stall.begin_s));
         }
     }

@@ -21,13 +21,17 @@ pub(crate) struct Row {
     pub(crate) in_flight: u64,
 }
 
+/// Sent again; what set it off does not show where the capture was made.
+const RETRANSMISSION: &str = "retransmission";
+
 /// What a segment can be.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "ack",
     "duplicate-ack",
     "data",
     "fast-retransmission",
     "timer-retransmission",
+    RETRANSMISSION,
     "needless-retransmission",
     "out-of-order",
     "keep-alive",
@@ -76,6 +80,18 @@ impl Trace {
         self.ack.push(row.ack.unwrap_or(0));
         self.window.push(row.window);
         self.in_flight.push(row.in_flight);
+    }
+
+    /// What was sent again has no cause where `sees_sender`, of a connection and side, is not so.
+    pub(crate) fn forget_causes(&mut self, sees_sender: impl Fn(u32, u8) -> bool) {
+        let code = |kind: &str| KINDS.iter().position(|k| *k == kind).expect("it is one of them") as u16;
+        let (fast, timer, plain) =
+            (code("fast-retransmission"), code("timer-retransmission"), code(RETRANSMISSION));
+        for (kind, (connection, side)) in self.kind.iter_mut().zip(self.connection.iter().zip(&self.side)) {
+            if (*kind == fast || *kind == timer) && !sees_sender(*connection, *side) {
+                *kind = plain;
+            }
+        }
     }
 
     pub(crate) fn into_columns(self) -> Vec<Column> {

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 #: Rows of stalls that are printed; --json has all.
 _MOST_STALLS = 20
 
+#: What is printed where the capture cannot tell.
+_UNKNOWN = "-"
+
+#: What a capture shows, by where it was made on the way of the data.
+_SEEN_FROM = {
+    "receiver": "captured near the receiver: what set a retransmission off, round trips and what was in flight do not show there",
+    "between": "captured between the ends: what was lost before it was not seen, and round trips are those from there on",
+    "one-direction": "the other direction was not captured: acknowledgements, windows, causes and round trips are not known",
+    "unknown": "where it was captured does not show (the beginning is missing, or both ends are near): read as at the sender",
+}
+
 _ENDINGS = {".csv", ".parquet"}
 _FIGURES = {".svg", ".pdf", ".png"}
 
@@ -85,6 +96,8 @@ def _print(found: CaptureAnalysis, connection: int | None) -> None:
     headings += ["RTT (ms)", "stalls", "stalled (s)"]
     print_table(headings, [row for each in found.connections for row in _rows(each)])
     say(f"{report['frames']} frames, {report['segments']} segments of TCP in {report['duration_s']:.3f} s")
+    for dropped in report["dropped"]:
+        say(f"{dropped['segments']} segments ({dropped['octets']} octets) were dropped at {dropped['interface']}")
     for key, what in (
         ("fragments", "fragments of TCP, not looked into"),
         ("left_out", "segments of more connections than are told apart, left out"),
@@ -112,39 +125,36 @@ def _rows(connection: dict[str, Any]) -> list[list[str]]:
                 connection["server"],
                 name,
                 str(side["unique_octets"]),
-                "" if rate is None else f"{rate / 1e3:.1f}",
+                _UNKNOWN if rate is None else f"{rate / 1e3:.1f}",
                 str(side["retransmissions"]),
-                str(side["timeouts"]),
-                "" if median is None else f"{median * 1e3:.1f}",
-                str(side["stall_count"]),
-                f"{side['stalled_s']:.3f}",
+                _known(side["timeouts"]),
+                _UNKNOWN if median is None else f"{median * 1e3:.1f}",
+                str(side["stall_count"]) if _is_timed(side) else _UNKNOWN,
+                f"{side['stalled_s']:.3f}" if _is_timed(side) else _UNKNOWN,
             ]
         )
     return rows
+
+
+def _known(count: int | None) -> str:
+    return _UNKNOWN if count is None else str(count)
+
+
+def _is_timed(side: dict[str, Any]) -> bool:
+    """Do pauses say anything? In one direction alone nobody knows what the sender waited for."""
+    return bool(side["seen_from"] != "one-direction")
 
 
 def _print_closely(found: CaptureAnalysis, number: int, which: int) -> None:
     connection = found.connections[number]
     side = connection["sides"][which]
     say(f"connection {number}, what the {('client', 'server')[which]} sends ({connection['end']}):")
-    rtt, window = side["rtt"], side["window"]
-    facts = [
-        f"sent again: {side['fast_retransmissions']} after duplicate acknowledgements "
-        f"({side['fast_recoveries']} recoveries), {side['timer_retransmissions']} by a timer; "
-        f"{side['needless_retransmissions']} needlessly; {side['out_of_order']} out of order",
-        f"duplicate acknowledgements: {side['duplicate_acks']}, with selective blocks {side['selective_acks']}, "
-        f"reporting a duplicate {side['duplicates_reported']}",
-        f"in flight at most {side['most_in_flight']} octets; window full {side['window_full']} times, "
-        f"closed {side['zero_windows']} times" + (f"; offered {window[0]} to {window[1]} octets" if window else ""),
-    ]
-    if rtt["count"]:
-        times = [f"{rtt[key] * 1e3:.1f}" for key in ("min_s", "median_s", "p95_s", "max_s")]
-        facts.append(f"round trips (ms): least {times[0]}, median {times[1]}, p95 {times[2]}, longest {times[3]}")
-    for fact in facts:
+    for fact in _facts(connection, side):
         say(f"  {fact}")
     stalls = side["stalls"]
     if not stalls:
         return
+    # The less like the flow's rhythm a pause is, the further up it stands.
     longest = sorted(stalls, key=lambda stall: stall["begin_s"] - stall["end_s"])[:_MOST_STALLS]
     rows = [
         [
@@ -154,11 +164,49 @@ def _print_closely(found: CaptureAnalysis, number: int, which: int) -> None:
             str(stall["in_flight"]),
             _WHY[stall["why"]],
         ]
-        for stall in sorted(longest, key=lambda stall: stall["begin_s"])
+        for stall in longest
     ]
     print_table(["stalled from (s)", "to (s)", "for (s)", "in flight (octets)", "why"], rows)
     if side["stall_count"] > len(rows):
         say(f"the {len(rows)} longest of {side['stall_count']} stalls; --json has more")
+
+
+def _facts(connection: dict[str, Any], side: dict[str, Any]) -> list[str]:
+    """What is known of one end's data, and what is not where the capture was made."""
+    facts = [_SEEN_FROM[side["seen_from"]]] if side["seen_from"] in _SEEN_FROM else []
+    rtt, window, rhythm = side["rtt"], side["window"], side["rhythm"]
+    again = f"sent again: {side['retransmissions']}"
+    if side["timer_retransmissions"] is not None:
+        again += (
+            f", {side['fast_retransmissions']} after duplicate acknowledgements ({side['fast_recoveries']} recoveries), "
+            f"{side['timer_retransmissions']} by a timer"
+        )
+    if side["needless_retransmissions"] is not None:
+        again += f"; {side['needless_retransmissions']} needlessly"
+    facts.append(f"{again}; {side['out_of_order']} out of order")
+    if side["duplicate_acks"] is not None:
+        facts.append(
+            f"duplicate acknowledgements: {side['duplicate_acks']}, with selective blocks {side['selective_acks']}, "
+            f"reporting a duplicate {side['duplicates_reported']}"
+        )
+    flight = []
+    if side["most_in_flight"] is not None:
+        flight.append(f"in flight at most {side['most_in_flight']} octets")
+        flight.append(f"window full {side['window_full']} times")
+    if side["zero_windows"] is not None:
+        flight.append(f"window closed {side['zero_windows']} times")
+    if window:
+        flight.append(f"offered {window[0]} to {window[1]} octets")
+    if flight:
+        facts.append("; ".join(flight))
+    if rtt["count"]:
+        times = [f"{rtt[key] * 1e3:.1f}" for key in ("min_s", "median_s", "p95_s", "max_s")]
+        facts.append(f"round trips (ms): least {times[0]}, median {times[1]}, p95 {times[2]}, longest {times[3]}")
+    elif connection["handshake_s"] is not None:
+        facts.append(f"round trip of the handshake: {connection['handshake_s'] * 1e3:.1f} ms")
+    if rhythm:
+        facts.append(f"{rhythm['count']} pauses of about {rhythm['median_s']:.2f} s are its rhythm, and no stalls")
+    return facts
 
 
 def _write_trace(found: CaptureAnalysis, path: Path) -> None:

@@ -43,6 +43,8 @@ pub struct Frame<'a> {
     pub at_ns: u64,
     /// How many octets it had; more than `octets` if the end was not captured.
     pub length: u32,
+    /// It is there to show that it was dropped: its comment says so, as in captures of ours.
+    pub is_dropped: bool,
     /// Its octets, from the link header on.
     pub octets: &'a [u8],
 }
@@ -107,6 +109,7 @@ struct Found {
     interface: usize,
     at_ns: u64,
     length: u32,
+    is_dropped: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -150,11 +153,12 @@ impl<R: Read> Reader<R> {
             Form::Pcapng(pcapng) => pcapng.next(&mut self.source, &mut self.interfaces, &mut self.octets)?,
         };
         let octets = &self.octets;
-        Ok(found.map(|Found { interface, at_ns, length }| Frame {
+        Ok(found.map(|Found { interface, at_ns, length, is_dropped }| Frame {
             interface,
             link: self.interfaces[interface].link,
             at_ns,
             length,
+            is_dropped,
             octets,
         }))
     }

@@ -55,6 +55,6 @@ impl Pcap {
         }
         source.take(captured, octets)?;
         let at_ns = u64::from(number(0)) * 1_000_000_000 + u64::from(number(4)) * self.unit;
-        Ok(Some(Found { interface: 0, at_ns, length: number(12) }))
+        Ok(Some(Found { interface: 0, at_ns, length: number(12), is_dropped: false }))
     }
 }

@@ -15,6 +15,10 @@ const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 
+const COMMENT: u16 = 1;
+/// How the comment of a frame begins that went no further.
+const DROPPED: &[u8] = b"dropped";
+
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
@@ -116,10 +120,7 @@ impl Pcapng {
         }
         let mut clock = Clock { resolution: 6, offset_s: 0 };
         let mut name = None;
-        let mut at = 8;
-        while let Some(head) = body.get(at..at + 4) {
-            let (code, length) = (self.order.u16(head, 0), usize::from(self.order.u16(head, 2)));
-            let Some(value) = body.get(at + 4..at + 4 + length) else { break };
+        for (code, value) in self.options(body, 8) {
             match (code, value) {
                 (IF_NAME, text) => name = Some(String::from_utf8_lossy(text).into_owned()),
                 (IF_TSRESOL, [resolution, ..]) => clock.resolution = *resolution,
@@ -134,7 +135,6 @@ impl Pcapng {
                 }
                 _ => {}
             }
-            at += 4 + length.next_multiple_of(4);
         }
         self.clocks.push(clock);
         self.kept.push(self.order.u32(body, 4));
@@ -158,9 +158,23 @@ impl Pcapng {
         if captured > body.len() - 20 || captured > LONGEST {
             return Err(source.corrupt("a frame is longer than its block"));
         }
+        let is_dropped = (self.options(body, 20 + captured.next_multiple_of(4)))
+            .any(|(code, value)| code == COMMENT && value.starts_with(DROPPED));
         body.drain(..20);
         body.truncate(captured);
-        Ok(Found { interface, at_ns: clock.nanoseconds(ticks), length })
+        Ok(Found { interface, at_ns: clock.nanoseconds(ticks), length, is_dropped })
+    }
+
+    /// The options of a block from this octet of its body on, as far as they are whole: codes and values.
+    fn options<'a>(&self, body: &'a [u8], mut at: usize) -> impl Iterator<Item = (u16, &'a [u8])> {
+        let order = self.order;
+        std::iter::from_fn(move || {
+            let head = body.get(at..at + 4)?;
+            let (code, length) = (order.u16(head, 0), usize::from(order.u16(head, 2)));
+            let value = body.get(at + 4..at + 4 + length)?;
+            at += 4 + length.next_multiple_of(4);
+            Some((code, value))
+        })
     }
 
     /// A frame of the first interface without a time.
@@ -176,7 +190,7 @@ impl Pcapng {
         }
         body.drain(..4);
         body.truncate(captured);
-        Ok(Found { interface: 0, at_ns: 0, length })
+        Ok(Found { interface: 0, at_ns: 0, length, is_dropped: false })
     }
 }
 
