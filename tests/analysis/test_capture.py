@@ -49,7 +49,7 @@ def again(capture: Path) -> int:
     return counted(capture, " || ".join(f"tcp.analysis.{kind}" for kind in kinds))
 
 
-#: A link that is down for three seconds; a queue before it that drops. Captured as runs are by default: at the receiver.
+#: A link that is down for three seconds, and a queue before it that drops; captured at the receiver, as by default.
 OUTAGE = """\
 title = "2 MB over a channel with an outage"
 path = ["mobile", "radio", "gateway", "wan", "server"]

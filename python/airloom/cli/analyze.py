@@ -22,10 +22,10 @@ _UNKNOWN = "-"
 
 #: What a capture shows, by where it was made on the way of the data.
 _SEEN_FROM = {
-    "receiver": "captured near the receiver: what set a retransmission off, round trips and what was in flight do not show there",
-    "between": "captured between the ends: what was lost before it was not seen, and round trips are those from there on",
-    "one-direction": "the other direction was not captured: acknowledgements, windows, causes and round trips are not known",
-    "unknown": "where it was captured does not show (the beginning is missing, or both ends are near): read as at the sender",
+    "receiver": "captured near the receiver: causes, round trips and what was in flight do not show there",
+    "between": "captured between the ends: what was lost before is not in it, and round trips are those from there on",
+    "one-direction": "the other direction was not captured: acknowledgements, windows, causes and times do not show",
+    "unknown": "where it was captured does not show (no beginning, or both ends are near): read as at the sender",
 }
 
 _ENDINGS = {".csv", ".parquet"}
@@ -178,8 +178,8 @@ def _facts(connection: dict[str, Any], side: dict[str, Any]) -> list[str]:
     again = f"sent again: {side['retransmissions']}"
     if side["timer_retransmissions"] is not None:
         again += (
-            f", {side['fast_retransmissions']} after duplicate acknowledgements ({side['fast_recoveries']} recoveries), "
-            f"{side['timer_retransmissions']} by a timer"
+            f", {side['fast_retransmissions']} after duplicate acknowledgements "
+            f"({side['fast_recoveries']} recoveries), {side['timer_retransmissions']} by a timer"
         )
     if side["needless_retransmissions"] is not None:
         again += f"; {side['needless_retransmissions']} needlessly"
