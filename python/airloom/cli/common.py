@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SCENARIO_HELP = "A scenario file, or a name: of a shipped scenario, or STUDY/SCENARIO (airloom list scenarios)."
 SET_HELP = "Set a key of the scenario, such as links.radio.loss.downlink=0.1. May be repeated."
+ALL_HELP = "Show every number: zeros, repetitions, and those of single hosts, links and directions too."
 JSON_HELP = "Print one JSON document on stdout and nothing else."
 
 #: Of every verb that writes a result folder (`airloom.places`).
@@ -66,10 +67,3 @@ def complete_scenario(incomplete: str) -> list[str]:
 
         found = [f"{author}/" for author in authors()]
     return [name for name in found if name.startswith(incomplete)]
-
-
-def number(value: float) -> str:
-    """A number for reading: whole numbers whole, others with four digits that count."""
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}".replace(",", " ")
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}".replace(",", " ")

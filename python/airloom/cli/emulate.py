@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom import digest
 from airloom._core import DriveError
 from airloom.cli import common
 from airloom.cli.terminal import interruptible, print_json, quoted, say, say_error
@@ -257,9 +258,10 @@ def _show(done: Run, as_json: bool, then: str) -> None:
                 "summary": summary,
             }
         )
+    say(f"time: {digest.number(summary.get('simulated_s', 0))} s")
+    for what, answer in digest.asked(summary):
+        say(f"{what}: {answer}")
     parts = [f"{summary.get('packets', 0):.0f} packets", f"{summary.get('lost', 0):.0f} lost"]
-    if "rlc_resent" in summary:
-        parts.append(f"{summary['rlc_resent']:.0f} RLC retransmissions")
     if "queue_max_bytes" in summary:
         parts.append(f"longest queue {summary['queue_max_bytes'] / 1000:.3g} kB")
     if "lateness_p99_us" in summary:

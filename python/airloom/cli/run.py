@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom import digest
 from airloom.cli import common
-from airloom.cli.terminal import interruptible, print_json, print_table, progress, quoted, say
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, progress, quoted, say
 
 if TYPE_CHECKING:
     from airloom.run import Run
@@ -27,6 +29,7 @@ def run(
     ] = None,
     force: common.Force = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw what each layer did, in time-sequence.svg.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help=common.ALL_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
@@ -35,19 +38,28 @@ def run(
         done = read.run(seed, out=out, force=force, plot=plot, progress=report)
     for note in done.notes:
         say(note)
-    show(done, as_json=as_json, then=f"airloom emulate {quoted(scenario)}")
+    show(done, everything=everything, as_json=as_json, then=f"airloom sweep {quoted(scenario)}")
 
 
-def show(done: Run, *, as_json: bool, then: str) -> None:
-    """Prints a run's summary; the last line says where the files are and what to try next."""
+def show(done: Run, *, everything: bool, as_json: bool, then: str) -> None:
+    """Prints what people ask of a run, then its numbers; the last line says where the files are and what comes next."""
     if as_json:
         print_json({"folder": str(done.folder), "run_id": done.manifest["run_id"], "summary": done.summary})
     else:
-        # What belongs to one host, link or direction has its name in front, with a dot; there is a lot of that.
-        whole = {key: value for key, value in done.summary.items() if "." not in key}
-        print_table(["result", "value"], [[k, common.number(v)] for k, v in whole.items()], right=(1,))
-        more = len(done.summary) - len(whole)
-        say(f"{more} more, by host, link and direction, in {quoted(done.folder / 'summary.json')}")
+        print_table(["", done.manifest["name"]], [list(line) for line in digest.of_run(done)])
+        emit()
+        print_numbers(done.summary, everything=everything)
         if done.capture:
             say(f"read the capture: tshark --enable-heuristic rlc_udp -r {quoted(done.capture)}")
     say(f"results in {quoted(done.folder)}   next: {then}")
+
+
+def print_numbers(summary: Mapping[str, float], *, everything: bool) -> None:
+    """The numbers of a summary by groups, and how many are not shown."""
+    rows: list[list[str]] = []
+    groups = digest.grouped(summary, everything=everything)
+    for group in groups:
+        rows += [[group.title, ""], *([f"  {key}", digest.number(value)] for key, value in group.lines)]
+    print_table(["result", "value"], rows, right=(1,))
+    if more := len(summary) - sum(len(group.lines) for group in groups):
+        say(f"{more} more (zeros, repetitions, by host, link and direction): --all")
