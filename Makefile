@@ -19,7 +19,10 @@ ALL := --workspace --exclude airloom-fuzz
 AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=$$(ls $(CURDIR)/target/maturin/pyo3-config-*.txt) \
 	PYO3_ENVIRONMENT_SIGNATURE=$$($(BIN)/python -c "import sys; print('cpython-%d.%d-64bit' % sys.version_info[:2])")
 
-.PHONY: menu demo build test lint fmt bench nightly docs replications wheel develop
+# Comments name what is private, too, for who reads the sources.
+RUSTDOC := RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --no-deps
+
+.PHONY: menu demo build test lint fmt bench nightly docs site replications wheel develop
 
 menu: ## print this menu
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,7 +70,13 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 docs: develop ## generate docs/reference, and the Rust reference into target/doc
 	cargo run --quiet -p airloom-xtask -- docs
 	$(BIN)/python tools/reference.py
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+	$(RUSTDOC)
+
+site: develop ## all documents and references as one site that needs no network: target/site/html/index.html
+	$(RUSTDOC) --quiet
+	@$(PYTHON) tools/requirements.py docs > $(VENV)/docs.txt
+	@$(BIN)/python -m pip install --quiet -r $(VENV)/docs.txt
+	@$(BIN)/python -m tools.site.make
 
 replications: develop ## write docs/replications from the full runs of the studies that ship
 	$(BIN)/python tools/replications.py

@@ -42,7 +42,7 @@ SCRIPTS = [(name, block) for name, block in blocks("python") if "emulate" not in
 
 @pytest.mark.parametrize("block", [b for _, b in SCRIPTS], ids=[n for n, _ in SCRIPTS])
 def test_scripts_in_documents_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    al.load("umts-page").run(out="runs/demo")
+    al.load("umts-page").run(out="page")
     exec(compile(block, "document", "exec"), {})
     assert capsys.readouterr().out
 

@@ -27,9 +27,9 @@ there.
 In front of a name stands whose it is: the host or the link, and where several applications of a host, or members of
 a bundle, count the same, which of them. DIRECTION is `downlink` or `uplink`:
 
-    mobile.page_load_s                  of the applications on the host `mobile`
+    mobile.page_load_s                  of the applications on the host mobile
     mobile.app[1].bytes                 of its second application
-    radio.rlc_resent                    of the link `radio`, in both directions
+    radio.rlc_resent                    of the link radio, in both directions
     radio.downlink.rlc_resent           of one direction
     bundle.member.2.downlink.lost       of a member of a bundle
 

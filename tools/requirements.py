@@ -1,4 +1,5 @@
-"""Prints what the virtual environment needs, from pyproject.toml; `--check` looks whether Python can make one."""
+"""Prints what the virtual environment needs, from pyproject.toml, or what the named groups need; `--check` looks
+whether Python can make one."""
 
 import sys
 from pathlib import Path
@@ -15,15 +16,17 @@ def check() -> None:
         sys.exit("this Python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv")
 
 
-def requirements() -> list[str]:
+def requirements(named: list[str]) -> list[str]:
     import tomllib
 
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
     groups = project["dependency-groups"]
+    if named:
+        return [each for name in named for each in groups[name]]
     return [*project["project"]["dependencies"], *groups["build"], *groups["test"], *groups["lint"]]
 
 
 if __name__ == "__main__":
     check()
     if "--check" not in sys.argv[1:]:
-        print("\n".join(requirements()))
+        print("\n".join(requirements(sys.argv[1:])))

@@ -1,0 +1,54 @@
+"""The pages of the site that are made, and the links that are followed. `make site` itself has a generator to install."""
+
+from pathlib import Path
+
+from airloom.cli import app
+from tools.site import pages
+from tools.site.links import broken_links
+
+
+def test_every_command_and_every_option_is_on_the_page_of_commands() -> None:
+    import typer.main
+
+    page = pages.commands()
+    command = typer.main.get_command(app)
+    for name, verb in command.commands.items():  # type: ignore[attr-defined]
+        assert f"\n## airloom {name}\n" in page
+        part = page.split(f"\n## airloom {name}\n")[1].split("\n## ")[0]
+        for parameter in verb.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                assert all(option in part for option in parameter.opts), f"{name} {parameter.opts}"
+
+
+def test_everything_that_a_part_of_the_package_exports_is_on_its_page() -> None:
+    import airloom
+
+    page = pages.python("airloom")
+    missing = [name for name in airloom.__all__ if f"::: airloom.{name}\n" not in page]
+    assert missing == ["__version__"]
+    assert ">>>" not in page
+
+
+def test_a_notebook_becomes_a_page_with_its_pictures(tmp_path: Path) -> None:
+    source = pages.ROOT / "docs" / "tutorial" / "first-study.ipynb"
+    copy = tmp_path / source.name
+    copy.write_bytes(source.read_bytes())
+    page = pages.notebook(copy)
+    pictures = sorted(tmp_path.glob("*.png"))
+    assert len(pictures) > 2
+    assert all(f"]({picture.name})" in page for picture in pictures)
+
+
+def test_links_that_lead_nowhere_and_what_is_fetched_from_elsewhere_are_found(tmp_path: Path) -> None:
+    rust = tmp_path / "rust"
+    rust.mkdir()
+    (rust / "a.html").write_text('<a href="missing.html">')
+    (tmp_path / "b.html").write_text('<h1 id="top"></h1><a href="c.html"></a><a href="https://example.org/"></a>')
+    wrong = '<a href="no.html"><a href="b.html#no"><a href="b.html#top"><img src="no.png"><a href="rust/a.html#x">'
+    (tmp_path / "c.html").write_text(f'{wrong}<script src="https://example.org/x.js">')
+    assert broken_links(tmp_path, rust) == [
+        "c.html: b.html#no: no such place",
+        "c.html: fetches https://example.org/x.js",
+        "c.html: no.html",
+        "c.html: no.png",
+    ]
