@@ -54,7 +54,7 @@ def crates(rust: Path) -> list[tuple[str, str]]:
     for path in sorted((ROOT / "crates").glob("*/src/lib.rs")):
         first = re.match(r"//! (.*?)(?:\n(?!//! \S)|\Z)", path.read_text(encoding="utf-8"), re.DOTALL)
         name = f"airloom_{path.parent.parent.name.replace('-', '_')}"
-        if (rust / name).is_dir():
+        if (rust / name / "index.html").is_file():
             about = first[1].replace("\n//! ", " ") if first else ""
             # Links of rustdoc's own kind are names here.
             found.append((name, re.sub(r"\[(`[^`]+`)\](?:\([^)]*\))?", r"\1", about)))
@@ -89,7 +89,7 @@ def commands() -> str:
     lines = [
         "# Command line",
         "",
-        "Options for all commands stand before the command: `airloom --quiet run umts-page`.",
+        "Options of `airloom` itself stand before or behind the command: `airloom run umts-page --quiet`.",
         "`airloom COMMAND --help` prints the same in a terminal.",
         "",
     ]
