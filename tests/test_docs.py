@@ -1,19 +1,16 @@
 """The examples of the documents work."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import airloom as al
 from airloom.scenario import parse
-
-ROOT = Path(__file__).parent.parent
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
-    *sorted((ROOT / "docs" / "guides").glob("*.md")),
-]
+from tests import documents
+from tests.conftest import needs
+from tests.documents import PAGES, ROOT
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -54,6 +51,38 @@ def test_links_between_documents_lead_somewhere() -> None:
         text = re.sub(r"(?m)^    .*$", "", page.read_text())
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_commands_in_documents_run(page: Path, tmp_path: Path) -> None:
+    for block in documents.blocks(page):
+        if block.runs_with_its_page:
+            for program in block.says("needs"):
+                needs(program)
+            documents.run(block, tmp_path)
+
+
+SLOW = [block for block in documents.ALL if block.says("slow") and not block.says("laboratory")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", SLOW, ids=[block.name for block in SLOW])
+def test_long_commands_in_documents_run(block: documents.Block, tmp_path: Path) -> None:
+    documents.run(block, tmp_path, timeout=1800)
+
+
+def test_what_fails_in_a_block_fails(tmp_path: Path) -> None:
+    block = documents.Block(documents.PAGES[0], 1, "airloom run no-such-scenario\necho on", [])
+    with pytest.raises(AssertionError, match="no-such-scenario"):
+        documents.run(block, tmp_path)
+    with pytest.raises(subprocess.TimeoutExpired):
+        documents.run(block._replace(commands="sleep 60"), tmp_path, timeout=1)
+
+
+def test_what_is_said_of_commands_in_documents_is_known() -> None:
+    known = {"not run", "before", "needs", "laboratory", "slow"}
+    assert {mark for block in documents.ALL for mark, _ in block.marks} <= known
+    assert all(reason != "yes" for block in documents.ALL for reason in block.says("not run"))
 
 
 def test_commands_in_documents_exist() -> None:

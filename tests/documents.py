@@ -1,0 +1,102 @@
+"""The shell commands in the documents.
+
+A block is a fenced one that says `sh`, or an indented one that begins with a command; of the latter the lines up to the
+first empty one, since what is printed may follow. The blocks of a page run one after the other in one folder. Comments
+of HTML in front of a block, a line each, say what else there is to know of it:
+
+    <!-- not run: REASON -->          a test cannot: it needs another machine, a person, a quarter of an hour
+    <!-- before: COMMANDS -->         run first, so that there is what the block speaks of
+    <!-- needs: PROGRAM -->           of somebody else; the test is skipped where it is missing
+    <!-- laboratory -->               real programs behind a link: by itself in a folder of its own (tests/emulate)
+    <!-- slow -->                     likewise by itself, nightly
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+]
+
+_COMMAND = re.compile(r" {4}(airloom|make|pip|pytest|python|tshark|wireshark|dask|curl|sudo|LUA=|\. )")
+_MARK = re.compile(r"<!-- ([a-z ]+?)(?:: (.*))? -->")
+
+
+class Block(NamedTuple):
+    """A block of commands."""
+
+    page: Path
+    line: int
+    commands: str
+    #: What the comments in front of it say; `before` and `needs` may be there several times.
+    marks: list[tuple[str, str]]
+
+    def says(self, mark: str) -> list[str]:
+        """What each comment of that kind says."""
+        return [text for name, text in self.marks if name == mark]
+
+    @property
+    def runs_with_its_page(self) -> bool:
+        """Is it one of the blocks that run one after the other?"""
+        return not any(self.says(mark) for mark in ("not run", "laboratory", "slow"))
+
+    @property
+    def name(self) -> str:
+        """Where it is."""
+        return f"{self.page.stem}-{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The blocks of a page."""
+    marks: list[tuple[str, str]] = []
+    lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+    for number, line in lines:
+        if mark := _MARK.fullmatch(line):
+            marks.append((mark[1], mark[2] or "yes"))
+            continue
+        if line.startswith("```"):
+            inside = list(itertools.takewhile(lambda each: each[1] != "```", lines))
+            if line == "```sh":
+                yield Block(page, number + 1, "\n".join(text for _, text in inside), marks)
+        elif _COMMAND.match(line):
+            more = itertools.takewhile(lambda each: each[1].startswith("    "), lines)
+            yield Block(page, number, "\n".join(text[4:] for text in (line, *(text for _, text in more))), marks)
+        if line:
+            marks = []
+
+
+ALL = [block for page in PAGES for block in blocks(page)]
+
+
+def run(block: Block, folder: Path, timeout: int = 300) -> None:
+    """Runs a block in a shell for which `airloom` is that of the test; what fails in it fails the test."""
+    programs = folder.parent / f"{folder.name}-bin"
+    programs.mkdir(exist_ok=True)
+    for name, words in {"airloom": "-m airloom", "python": "", "pytest": "-m pytest -p no:cacheprovider"}.items():
+        script = programs / name
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        script.chmod(0o755)
+    commands = "\n".join(["set -e -o pipefail", *block.says("before"), block.commands])
+    done = subprocess.run(
+        ["bash", "-c", commands],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}:/usr/sbin:/sbin"},
+    )
+    where = f"{block.page.relative_to(ROOT)}:{block.line}"
+    assert done.returncode == 0, f"{where}\n{block.commands}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
