@@ -28,7 +28,7 @@ def test_everything_that_a_part_of_the_package_exports_is_on_its_page() -> None:
     page = pages.python("airloom")
     missing = [name for name in airloom.__all__ if f"::: airloom.{name}\n" not in page]
     assert missing == ["__version__"]
-    assert ">>>" not in page
+    assert "```pycon\n>>> import airloom as al" in page
 
 
 def test_a_notebook_becomes_a_page_with_its_pictures(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def python(name: str) -> str:
     """The page of a part of the package: what it exports, or all of it where it does not say."""
     place = "airloom" if name == "airloom" else f"airloom.{name}"
     module = importlib.import_module(place)
-    about = (module.__doc__ or "").split("\n>>> ")[0].strip()
+    about = re.sub(r"(?m)^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", module.__doc__ or "")
     names = getattr(module, "__all__", None)
     if names is None:
         options = "    options:\n      show_root_heading: false\n      show_root_toc_entry: false\n"
