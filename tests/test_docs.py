@@ -44,13 +44,22 @@ def test_scripts_in_documents_run(block: str, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out
 
 
+def places(page: Path) -> set[str]:
+    """What links can name in a page: its headings, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     for page in pages:
         # Lines of code have brackets of their own.
         text = re.sub(r"(?m)^    .*$", "", page.read_text())
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        links = re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text) + re.findall(r'src="([^":]+)()"', text)
+        for target, place in links:
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name}: {target}"
+            assert not place or place in places(there), f"{page.name}: {target}#{place}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from airloom.cli import app
-from tools.site import pages
+from tools.site import navigation, pages
 from tools.site.links import broken_links
 
 
@@ -54,3 +54,11 @@ def test_links_that_lead_nowhere_and_what_is_fetched_from_elsewhere_are_found(tm
         "c.html: no.html",
         "c.html: no.png",
     ]
+
+
+def test_every_document_is_in_the_navigation() -> None:
+    text = (pages.ROOT / "docs" / "README.md").read_text()
+    shown = list(navigation.pages(navigation.navigation(text, pages.MADE)))
+    assert len(shown) == len(set(shown))
+    documents = {str(path.relative_to(pages.ROOT)) for path in (pages.ROOT / "docs").rglob("*.md")}
+    assert sorted(documents - set(shown)) == [], "docs/README.md lists all documents"

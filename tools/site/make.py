@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from tools.site.links import broken_links
-from tools.site.pages import ROOT, generated, notebook
+from tools.site.navigation import navigation, toml
+from tools.site.pages import MADE, ROOT, generated, notebook
 
 HERE = Path(__file__).resolve().parent
 SITE = ROOT / "target" / "site"
@@ -57,7 +58,9 @@ def gather() -> None:
         there.write_text(text, encoding="utf-8")
     for name in ("site.css", "iframe-worker.js"):
         shutil.copyfile(HERE / name, SOURCE / name)
-    shutil.copyfile(HERE / "zensical.toml", SITE / "zensical.toml")
+    shown = navigation((ROOT / "docs" / "README.md").read_text(encoding="utf-8"), MADE)
+    settings = (HERE / "zensical.toml").read_text(encoding="utf-8").replace("nav = []", f"nav = {toml(shown)}")
+    (SITE / "zensical.toml").write_text(settings, encoding="utf-8")
 
 
 def main() -> int:

@@ -9,10 +9,19 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+from tools.site.navigation import Entry
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 #: The parts of the Python package that people use: what each exports is explained, or all of it where it does not say.
 PYTHON = ("airloom", "analysis", "plot", "measures", "page_sets", "study", "wap")
+
+#: Where the pages that are made stand in the part called Reference.
+MADE: list[Entry] = [
+    ("Command line", "reference/commands.md"),
+    ("Python", [("airloom" if p == "airloom" else f"airloom.{p}", f"reference/python/{p}.md") for p in PYTHON]),
+    ("Rust", "reference/rust.md"),
+]
 
 
 def notebook(path: Path) -> str:
