@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+__all__ = ["Column", "Measure", "columns", "describe", "groups", "measures", "tables"]
+
 #: Endings of names that say the unit, longer ones first: `goodput_bit_s` is not in seconds.
 ENDINGS = (
     ("_kbit_s", "kbit/s"),

@@ -115,7 +115,7 @@ def _command(command: Any, path: str, lines: list[str]) -> None:
     rows = [each.get_help_record(context) for each in command.params if not each.hidden]
     if rows := [row for row in rows if row]:
         lines += ["| | meaning |", "|---|---|"]
-        lines += [f"| `{_cell(name)}` | {_cell(meaning)} |" for name, meaning in rows]
+        lines += [f"| `{_cell(name)}` | {_cell(meaning).replace('<', '&lt;')} |" for name, meaning in rows]
         lines.append("")
     for name, each in getattr(command, "commands", {}).items():
         if not each.hidden:
@@ -123,4 +123,4 @@ def _command(command: Any, path: str, lines: list[str]) -> None:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(text.split()).replace("|", "\\|")
