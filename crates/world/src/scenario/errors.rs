@@ -93,10 +93,20 @@ pub(super) fn closest<'a>(found: &str, choices: impl Iterator<Item = &'a str>) -
     choices
         .take(1000)
         .filter(|c| c.len() <= 60)
-        .map(|c| (edits(&found, &c.to_lowercase()), c))
+        .map(|c| (distance(&found, &c.to_lowercase()), c))
         .filter(|(edits, _)| *edits <= length.div_ceil(3).min(3) && *edits < length)
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, c)| c)
+}
+
+/// How far `a` is from `b`: the same words in another order (`rto_min`, `min_rto`) are as near as one letter.
+fn distance(a: &str, b: &str) -> usize {
+    let words = |text: &str| {
+        let mut words: Vec<String> = text.split(['_', '-']).map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    if a != b && words(a) == words(b) { 1 } else { edits(a, b) }
 }
 
 /// Letters to insert, drop, replace or swap with their neighbour to get from `a` to `b`.
@@ -134,6 +144,13 @@ mod tests {
         assert_eq!(meant("satellite"), None);
         assert_eq!(meant("x"), None);
         assert_eq!(meant(""), None);
+    }
+
+    #[test]
+    fn the_same_words_in_another_order_are_meant() {
+        let names = ["rto_tick", "min_rto", "max_rto"];
+        assert_eq!(closest("rto_min", names.into_iter()), Some("min_rto"));
+        assert_eq!(closest("MAX-RTO", names.into_iter()), Some("max_rto"));
     }
 
     #[test]
