@@ -65,6 +65,7 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
 		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done
 	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do $(BIN)/airloom study run $$study --real; done
+	@$(MAKE) --no-print-directory site
 	@$(BIN)/python tools/fuzz
 
 docs: develop ## generate docs/reference, and the Rust reference into target/doc

@@ -120,6 +120,8 @@ def test_every_number_and_column_of_a_run_is_described(name: str) -> None:
     scenario = al.load(name)
     run = scenario.with_keys({"run.record": ["packets", "objects", "congestion"]}).run(seed=1)
     assert [key for key in run.summary if not measures.describe(key).meaning] == []
+    counts = {key: value for key, value in run.summary.items() if measures.describe(key).is_count}
+    assert [key for key, value in counts.items() if value != int(value)] == []
     for table in ("flows", "pages", "states", *OPTIONAL):
         assert getattr(run, table).columns == [column.name for column in measures.columns(table)]
 
