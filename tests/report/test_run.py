@@ -247,3 +247,52 @@ def test_flows_of_every_numbered_transport_are_offered_with_their_units(tmp_path
         assert seen.page.evaluate("airloom.plots[0].y") == "number (segments)"
         sent = run.packets.filter(pl.col("dir").cast(pl.String) == "ul")["seq"].count()
         assert seen.page.evaluate("airloom.plots[0].series.slice(1).reduce((sum, s) => sum + s.t.length, 0)") == sent
+
+
+OUTAGE = """\
+path = ["mobile", "radio", "server"]
+hosts = { mobile = { app = { bulk = { server = "server", size = "1MB" } } }, server = { app = "bulk-server" } }
+links = { radio = { bearer = "umts-dch", loss = { downlink = 0.05 } } }
+[[timeline]]
+at = "4s"
+target = "radio"
+set = { state = "down" }
+[[timeline]]
+at = "6500ms"
+target = "radio"
+set = { state = "up" }
+"""
+
+
+def test_the_first_screen_says_how_long_and_the_plots_mark_the_outage(tmp_path: Path, look: Open) -> None:
+    (tmp_path / "outage.toml").write_text(OUTAGE)
+    run = al.load(tmp_path / "outage.toml").run(out=tmp_path / "run")
+    report.build(run.folder)
+    for width, height in ((1280, 720), (390, 660)):
+        with look(run.folder / "report.html", width=width) as seen:
+            answer = seen.page.locator("dl.asked div").first
+            assert f"{run.summary['completion_s']:.4g} s" in answer.inner_text()
+            box = answer.bounding_box()
+            assert box
+            assert box["y"] + box["height"] < height / 2
+            assert "radio down" in seen.page.locator("#happenings").inner_text()
+            (event,) = seen.page.evaluate("airloom.data.events")
+            assert (event["begin_s"], event["end_s"], event["name"]) == (4, 6.5, "radio down")
+            # Where marks would cover each other they are counted; closer by each one is drawn.
+            attempts = 'airloom.plots.find(p => p.place.id === "attempts")'
+            assert seen.page.evaluate(f"{attempts}.counts !== null")
+            counted = seen.page.evaluate(f"{attempts}.counts.lines.map(l => l.y.reduce((a, b) => a + b, 0))")
+            assert counted == seen.page.evaluate(f"{attempts}.series.map(s => s.t.length)")
+            seen.page.evaluate("airloom.plots[0].show(1, 2)")
+            assert seen.page.evaluate(f"{attempts}.counts === null")
+            assert seen.page.evaluate(COLOURED, seen.page.evaluate(f"airloom.plots.indexOf({attempts})")) > 20
+
+
+def test_rates_are_counted_in_spans_that_bursts_do_not_dominate(tmp_path: Path) -> None:
+    (tmp_path / "outage.toml").write_text(OUTAGE)
+    run = al.load(tmp_path / "outage.toml").run(out=tmp_path / "run")
+    packets = sequences.plain(run.packets)
+    assert events.rate_span_ns(packets) == 500_000_000
+    downlink = next(line for line in events.rates(packets) if line.name == "radio downlink")
+    assert downlink.y.max() < 1.5 * 384e3
+    assert "Set are radio: " in report.build(run.folder).read_text()

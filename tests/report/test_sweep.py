@@ -9,10 +9,10 @@ import pytest
 
 import airloom as al
 from airloom import report
-from airloom.analysis import mean_interval
-from airloom.report.sweep import _means
+from airloom.analysis import quantile_interval, summarise
+from airloom.report.sweep import _medians
 from airloom.scenario import parse
-from airloom.sweep import SweepResults
+from airloom.sweep import SweepResults, overview
 from tests.cli.shell import airloom
 from tests.report.browser import COLOURED, Open
 
@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> SweepResults:
     return parse(FETCH, "fetch.toml").sweep(VARY, seeds="1..12").run(out=place, workers=1)
 
 
-def test_report_of_a_sweep_draws_means_and_distributions(results: SweepResults, look: Open) -> None:
+def test_report_of_a_sweep_draws_medians_and_distributions(results: SweepResults, look: Open) -> None:
     made = airloom("report", results.folder)
     assert made.code == 0, made.err
     for width, scheme in ((1280, "light"), (390, "dark")):
@@ -57,16 +57,26 @@ def test_report_of_a_sweep_draws_means_and_distributions(results: SweepResults, 
             assert all(page.evaluate(COLOURED, n) > 20 for n in (0, 1))
 
 
-def test_means_are_those_of_the_analysis(results: SweepResults) -> None:
-    found = _means(results, "page_load_s")
+def test_terminal_and_report_estimate_the_same(results: SweepResults) -> None:
+    found = _medians(results, "page_load_s")
+    printed = overview.points(results, ["page_load_s"])
     for point in range(6):
         values = results.runs.filter(pl.col("point") == point)["page_load_s"]
-        wanted = mean_interval(values, 0.95, "t")
-        assert found["mean"][point] == pytest.approx(wanted.value)
-        if wanted.method == "t":
-            assert found["low"][point] == pytest.approx(wanted.low)
-            assert found["high"][point] == pytest.approx(wanted.high)
+        wanted = quantile_interval(values, 0.5, 0.95)
+        shown = printed[point]["medians"]["page_load_s"]
+        assert (found["median"][point], found["low"][point], found["high"][point]) == wanted[:3]
+        assert (shown["value"], shown["low"], shown["high"]) == wanted[:3]
+        assert found["mean"][point] == pytest.approx(values.mean())
         assert found["n"][point] == 12
+
+
+def test_counts_have_no_interval_below_zero(results: SweepResults) -> None:
+    means = results.mean("resent")
+    assert (means["mean"] > 0).any()
+    assert (means["low"] >= 0).all()
+    few = pl.DataFrame({"seed": range(1, 9), "resent": [0, 0, 0, 0, 0, 0, 0, 1]})
+    (low,) = summarise(few, "resent", [])["low"]
+    assert low >= 0
 
 
 def test_failed_runs_stand_in_front_and_not_in_the_means(tmp_path: Path, look: Open) -> None:
@@ -83,7 +93,7 @@ def test_failed_runs_stand_in_front_and_not_in_the_means(tmp_path: Path, look: O
 def test_a_sweep_without_axes_and_with_one_seed_has_a_report(tmp_path: Path, look: Open) -> None:
     results = al.load("umts-page", {"run.record": "none"}).sweep({}, seeds=[3]).run(out=tmp_path / "one", workers=1)
     with look(report.build(results.folder)) as seen:
-        assert "–" in seen.page.locator("#means table").inner_text()
+        assert "–" in seen.page.locator("#medians table").inner_text()
 
 
 def test_two_thousand_runs_make_a_small_report(results: SweepResults, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ need. `overheads` gives these.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from airloom.analysis.units import duration_s
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _UMTS = ("umts-dch", "umts-hsdpa")
 
 _SCHEMA = {"host": pl.String, "part": pl.String, "what": pl.String, "seconds": pl.Float64, "joules": pl.Float64}
-
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class Model(NamedTuple):
@@ -298,19 +296,7 @@ def _last_s(air: pl.DataFrame) -> float:
 def _timers(model: Model, keys: dict[str, Any]) -> dict[str, float]:
     rrc = keys.get("rrc") or {}
     own = {"dch": rrc.get("dch_inactivity"), "fach": rrc.get("fach_inactivity")}
-    return {name: model.tail_s[name] if text is None else _seconds(text) for name, text in own.items()}
-
-
-def _seconds(text: str) -> float:
-    """A duration as scenario files write it.
-
-    >>> _seconds("1500ms"), _seconds("4s")
-    (1.5, 4.0)
-    """
-    found = re.fullmatch(r"([0-9.]+) ?([a-z]+)", text)
-    if found is None or found[2] not in _UNITS_S:
-        raise UsageError(f"{text!r} is not a duration")
-    return float(found[1]) * _UNITS_S[found[2]]
+    return {name: model.tail_s[name] if text is None else duration_s(text) for name, text in own.items()}
 
 
 def _watts(model: Model, state: str) -> float:

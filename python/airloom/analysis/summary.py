@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from airloom.analysis.intervals import Interval, mean_interval, quantile_interval
 from airloom.analysis.units import unit_of
 from airloom.errors import UsageError
+from airloom.measures import describe
 
 
 def summarise(
@@ -30,6 +31,9 @@ def summarise(
     rows: list[dict[str, Any]] = []
     for levels, values in samples(runs, measure, by):
         found = estimate(values, statistic, ci)
+        if found.low < 0 and statistic == "mean" and describe(measure).is_count:
+            # No sample of counts has a mean below 0: neither has a bootstrap's.
+            found = mean_interval(values, ci, "bca")
         rows.append(
             {
                 **levels,

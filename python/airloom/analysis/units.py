@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
+from airloom.errors import UsageError
 from airloom.measures import ENDINGS, describe
+
+_DURATIONS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def duration_s(text: str) -> float:
+    """A duration as scenario files write it.
+
+    >>> duration_s("1500ms"), duration_s("4s")
+    (1.5, 4.0)
+    """
+    found = re.fullmatch(r"([0-9.]+) ?([a-z]+)", text)
+    if found is None or found[2] not in _DURATIONS_S:
+        raise UsageError(f"{text!r} is not a duration")
+    return float(found[1]) * _DURATIONS_S[found[2]]
 
 
 def unit_of(measure: str) -> str:

@@ -15,9 +15,10 @@ from airloom.report.page import floats, packed
 #: Flows that a report offers; those that carry most.
 MOST_FLOWS = 12
 
-#: Spans of time in which rates are counted, about; and the shortest of them.
+#: Spans of time in which rates are counted, at most; and how long one may be: the shortest that is not longer is taken.
+#: Links deliver in bursts: shorter ones would show these, and not a rate.
 _SPANS = 120
-_SHORTEST_SPAN_NS = 100_000_000
+_SPANS_NS = tuple(int(s * 1e9) for s in (0.5, 1, 2, 5, 10, 20, 60, 300, 3600))
 
 
 class Kind(NamedTuple):
@@ -128,8 +129,7 @@ def rates(packets: pl.DataFrame) -> list[Line]:
     """Rate at which datagrams come out of each link, in bit/s, counted in equal spans of time."""
     if packets.is_empty():
         return []
-    end = int(packets["t_ns"].max())  # type: ignore[arg-type]
-    span = max(_SHORTEST_SPAN_NS, -(-end // _SPANS))
+    end, span = int(packets["t_ns"].max()), rate_span_ns(packets)  # type: ignore[arg-type]
     found = []
     for link, direction, _, left in _ways(packets):
         counts = np.bincount(
@@ -140,6 +140,12 @@ def rates(packets: pl.DataFrame) -> list[Line]:
         times = (np.arange(len(counts)) + 0.5) * (span / 1e9)
         found.append(Line(f"{link} {_ARROW[direction]}", times, counts * 8 / (span / 1e9)))
     return found
+
+
+def rate_span_ns(packets: pl.DataFrame) -> int:
+    """The span of time in which rates are counted."""
+    end = int(packets["t_ns"].max() or 0)  # type: ignore[arg-type]
+    return next((span for span in _SPANS_NS if end <= span * _SPANS), _SPANS_NS[-1])
 
 
 _ARROW = {"ul": "uplink", "dl": "downlink"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from airloom import digest
 from airloom.errors import UsageError
 from airloom.json_file import read_json
 from airloom.scenario import as_toml, shipped
@@ -40,9 +42,9 @@ def number(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if value != value:
+        if not math.isfinite(value):
             return "–"
-        return f"{value:,.0f}".replace(",", " ") if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+        return digest.number(value)
     if isinstance(value, int):
         return f"{value:,}".replace(",", " ")
     return str(value)
@@ -90,9 +92,13 @@ def _row(row: Sequence[object]) -> str:
     return "".join(cells)
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """A list of names and values."""
-    return "<dl>" + "".join(f"<div><dt>{escaped(k)}</dt><dd>{escaped(v)}</dd></div>" for k, v in pairs) + "</dl>"
+def facts(pairs: Iterable[tuple[str, object]], kind: str = "") -> str:
+    """A list of names and values; `kind` is a class of the style sheet."""
+    return (
+        f'<dl class="{kind}">'
+        + "".join(f"<div><dt>{escaped(k)}</dt><dd>{escaped(v)}</dd></div>" for k, v in pairs)
+        + "</dl>"
+    )
 
 
 def command_line(manifest: Mapping[str, Any]) -> str:

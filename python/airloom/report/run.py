@@ -8,8 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from airloom.analysis import sequences
+from airloom import digest
+from airloom.analysis import default_models, energy, sequences
+from airloom.analysis.happenings import happenings
 from airloom.analysis.sequences import LINK_LAYERS
+from airloom.analysis.units import titled
+from airloom.measures import describe
 from airloom.report import events, page
 from airloom.report.page import Section, escaped
 from airloom.run import Run
@@ -22,6 +26,9 @@ _MORE_THAN_NUMBERS = {"sctp", "wwp", "wsp"}
 
 #: What the numbers of a transport are.
 _NUMBERS = {"tcp": "sequence number (octets)", "sctp": "TSN (chunks)", "wwp": "number (segments)"}
+
+#: Parts of a radio's energy.
+_PARTS = ("transfer", "tail", "idle")
 
 #: Rows of a table that are shown; the files have them all.
 _MOST_ROWS = 200
@@ -46,7 +53,7 @@ def document(run: Run, target: Path) -> str:
     flows = [] if packets is None else events.flows(packets)
     data["flows"] = [_flow(flow) for flow in flows]
     time = _not_recorded() if packets is None else _over_time(run, packets, flows, has_lines=_has_lines(data))
-    sections = [_summary(run), *time, *_flows(run), *_pages(run), _files(run, target)]
+    sections = [*_happenings(run), *time, _summary(run), *_energy(run), *_flows(run), *_pages(run), _files(run, target)]
     return page.document(_title(run), _intro(run), sections, data)
 
 
@@ -72,21 +79,54 @@ def _intro(run: Run) -> str:
             ("made", f"{manifest['start_utc'][:19]}Z"),
         ]
     )
+    answers = page.facts(digest.of_run(run), kind="asked")
     return (
-        f"<h1>{escaped(scenario.get('title') or manifest['name'])}</h1>{said}"
+        f"<h1>{escaped(scenario.get('title') or manifest['name'])}</h1>{answers}{said}"
         f'<p>To repeat it:</p><pre tabindex="0"><code>{escaped(page.command_line(manifest))}</code></pre>'
     )
 
 
 def _summary(run: Run) -> Section:
-    whole = [(key, value) for key, value in run.summary.items() if "." not in key]
-    parts = [(key, value) for key, value in run.summary.items() if "." in key]
     body = "<p>One run, one seed: no number here has an interval. A sweep over seeds gives them.</p>"
-    body += page.table("Summary", ["result", "value"], whole)
-    if parts:
-        rows = page.table("By host, link and direction", ["result", "value"], parts)
-        body += f"<details><summary>{len(parts)} more, by host, link and direction</summary>{rows}</details>"
+    for group in digest.grouped(run.summary):
+        # Names of keys stand between backticks in the catalogue.
+        rows = [
+            (titled(key).removesuffix(" (count)"), value, describe(key).meaning.replace("`", ""))
+            for key, value in group.lines
+        ]
+        body += page.table(group.title, ["result", "value", "what it is"], rows, is_whole=True)
+    every = page.table("All numbers", ["result", "value"], sorted(run.summary.items()))
+    body += (
+        f"<details><summary>All {len(run.summary)} numbers, by their names in summary.json</summary>{every}</details>"
+    )
     return Section("summary", "Summary", body)
+
+
+def _happenings(run: Run) -> list[Section]:
+    """What the plots mark, in words."""
+    found = happenings(run)
+    if not found:
+        return []
+    rows = [(one.name, one.begin_s, one.end_s) for one in found]
+    table = page.table("What happened to the links", ["what", "from (s)", "to (s)"], rows, is_whole=True)
+    return [Section("happenings", "Timeline", table)]
+
+
+def _energy(run: Run) -> list[Section]:
+    """What the radio spent, where a run has the radio states that the models speak of."""
+    link = next((name for name, keys in run.manifest["scenario"]["links"].items() if keys.get("rrc")), None)
+    if link is None or run.states.is_empty():
+        return []
+    rows = []
+    for model in default_models(run, link):
+        spent = energy(run, model, link=link)
+        parts = dict(spent.group_by("part").agg(pl.col("joules").sum()).rows())
+        rows.append((model.title, sum(parts.values()), *(parts.get(part, 0.0) for part in _PARTS)))
+    columns = ["model", "energy (J)", *(f"{part} (J)" for part in _PARTS)]
+    said = "<p>Phones differ by a factor of two: good for orderings. <code>airloom energy DIR</code> has more.</p>"
+    return [
+        Section("energy", "Energy", page.table("Energy of the mobile's radio", columns, rows, is_whole=True) + said)
+    ]
 
 
 def _not_recorded() -> list[Section]:
@@ -111,9 +151,29 @@ def _over_time(run: Run, packets: pl.DataFrame, flows: list[events.FlowEvents], 
     if not flows or spoken or "mp" in packets["proto"]:
         found.append(_picture(run))
     if has_lines:
-        places = "".join(f'<div id="{name}" class="plot"></div>' for name in _LINES)
+        rates, *others = (f'<div id="{name}" class="plot"></div>' for name in _LINES)
+        places = "".join((rates, _on_rates(run, packets), *others))
         found.append(Section("rate", "Queue and rate", ("" if flows else controls) + places))
     return found
+
+
+def _on_rates(run: Run, packets: pl.DataFrame) -> str:
+    """How rates are counted, and why a link may seem faster than it is."""
+    span = events.rate_span_ns(packets) / 1e9
+    links = run.manifest["scenario"]["links"]
+    rates = [f"{name}: {_rate(keys['rate'])}" for name, keys in links.items() if keys.get("rate")]
+    return (
+        f"<p>Rates are means over {span:g} s of the datagrams that come out of a link. A link that delivers in order "
+        "holds back what came after a loss, and lets all of it go at once when the gap is filled: after a pause a span "
+        f"may show more than the link carries. Set are {escaped('; '.join(rates) or 'no rates')}.</p>"
+    )
+
+
+def _rate(rate: Any) -> str:
+    if isinstance(rate, dict):
+        ways = {"downlink": "down", "uplink": "up"}
+        return ", ".join(f"{value} {ways.get(way, way)}" for way, value in rate.items())
+    return str(rate)
 
 
 def _picture(run: Run) -> Section:
@@ -181,10 +241,11 @@ def _files(run: Run, target: Path) -> Section:
 
 def _data(run: Run, packets: pl.DataFrame | None) -> dict[str, Any]:
     if packets is None:
-        return {"kind": "run", **{name: [] for name in _LINES}}
+        return {"kind": "run", "events": [], **{name: [] for name in _LINES}}
     lines = {"rates": events.rates(packets), "queues": events.queues(packets), "windows": _windows(run)}
     return {
         "kind": "run",
+        "events": [one._asdict() for one in happenings(run)],
         "capture": "trace.pcapng" if run.capture else None,
         **{name: [line.encoded() for line in lines[name]] for name in _LINES},
     }

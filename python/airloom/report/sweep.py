@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from airloom.analysis import quantile_interval
+from airloom.analysis.units import titled
 from airloom.report import page
 from airloom.report.page import Section, escaped
 
@@ -44,16 +46,16 @@ def page_text(place: Path, target: Path) -> str:
 def document(results: SweepResults, target: Path) -> str:
     """The report of an opened sweep, as it will stand at `target`."""
     measures = _measures(results)
-    means = {name: _means(results, name) for name in measures}
+    medians = {name: _medians(results, name) for name in measures}
     sections = [
         *_failures(results),
-        _means_section(results, measures, means),
+        _medians_section(results, measures, medians),
         _spread_section(),
         _runs_section(results, measures, target),
         Section("files", "Files", page.links(results.folder, _FILES, target)),
     ]
     return page.document(
-        f"{results.manifest['name']}, sweep", _intro(results), sections, _data(results, measures, means)
+        f"{results.manifest['name']}, sweep", _intro(results), sections, _data(results, measures, medians)
     )
 
 
@@ -100,21 +102,17 @@ def _measures(results: SweepResults) -> list[str]:
     return order[:_MOST_MEASURES]
 
 
-def _means(results: SweepResults, measure: str) -> dict[str, NDArray[np.float64]]:
-    """Mean and t interval at every point, by the number of the point; not-a-number where there are too few seeds."""
-    from scipy import stats
-
+def _medians(results: SweepResults, measure: str) -> dict[str, NDArray[np.float64]]:
+    """Median with its interval, and mean, at every point by its number; not-a-number where there are too few seeds."""
     count = results.manifest["points"]
-    found = results.runs.group_by("point").agg(
-        pl.col(measure).mean().alias("mean"), pl.col(measure).std().alias("sd"), pl.col(measure).count().alias("n")
-    )
-    mean, sd, n = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count)
-    places = found["point"].to_numpy()
-    mean[places] = found["mean"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    sd[places] = found["sd"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    n[places] = found["n"].to_numpy()
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(np.maximum(n, 1))
-    return {"mean": mean, "low": mean - half, "high": mean + half, "n": n}
+    found = {name: np.full(count, np.nan) for name in ("median", "low", "high", "mean")} | {"n": np.zeros(count)}
+    for (point,), rows in results.runs.group_by("point"):
+        values = rows[measure].drop_nulls().cast(pl.Float64).to_numpy()
+        median = quantile_interval(values, 0.5, CONFIDENCE)
+        of_point = (median.value, median.low, median.high, values.mean() if len(values) else np.nan, len(values))
+        for column, value in zip(found.values(), of_point, strict=True):
+            column[point] = value
+    return found
 
 
 def _failures(results: SweepResults) -> list[Section]:
@@ -133,10 +131,10 @@ def _labels(results: SweepResults) -> list[tuple[Any, ...]]:
     return list(itertools.product(*results.axes.values()))
 
 
-def _means_section(
-    results: SweepResults, measures: list[str], means: dict[str, dict[str, NDArray[np.float64]]]
+def _medians_section(
+    results: SweepResults, measures: list[str], medians: dict[str, dict[str, NDArray[np.float64]]]
 ) -> Section:
-    options = "".join(f'<option value="{escaped(m)}">{escaped(m)}</option>' for m in measures)
+    options = "".join(f'<option value="{escaped(m)}">{escaped(titled(m))}</option>' for m in measures)
     choose = f'<label for="measure">Measure: </label><select id="measure">{options}</select>'
     if len(results.axes) > 1:
         keys = "".join(f'<option value="{n}">{escaped(key)}</option>' for n, key in enumerate(results.axes))
@@ -144,18 +142,19 @@ def _means_section(
     rows = []
     for number, labels in enumerate(_labels(results)):
         for measure in measures[:4]:
-            of_point = means[measure]
+            of_point = medians[measure]
             low, high = of_point["low"][number], of_point["high"][number]
             interval = "–" if np.isnan(low) else f"{page.number(float(low))} to {page.number(float(high))}"
-            rows.append((*labels, measure, float(of_point["mean"][number]), interval, int(of_point["n"][number])))
-    columns = [*results.axes, "measure", "mean", "95 % interval (t)", "seeds"]
+            value, mean = float(of_point["median"][number]), float(of_point["mean"][number])
+            rows.append((*labels, titled(measure), value, interval, mean, int(of_point["n"][number])))
+    columns = [*results.axes, "measure", "median", "95 % interval of it", "mean", "seeds"]
     shown = rows[:_MOST_ROWS]
     more = "" if len(shown) == len(rows) else f"<p>{len(shown)} of {len(rows)} rows.</p>"
     return Section(
-        "means",
-        "Means",
+        "medians",
+        "Medians",
         f'<div class="tools">{choose}</div><div id="response" class="plot"></div>'
-        + page.table("Means over seeds, with their units in the names", columns, shown)
+        + page.table("Medians and means over seeds", columns, shown)
         + more,
     )
 
@@ -183,10 +182,8 @@ def _runs_section(results: SweepResults, measures: list[str], target: Path) -> S
 
 
 def _data(
-    results: SweepResults, measures: list[str], means: dict[str, dict[str, NDArray[np.float64]]]
+    results: SweepResults, measures: list[str], medians: dict[str, dict[str, NDArray[np.float64]]]
 ) -> dict[str, Any]:
-    from airloom.analysis import unit_of
-
     runs = results.runs
     axes = []
     for key, labels in results.axes.items():
@@ -209,6 +206,6 @@ def _data(
         "points": points,
         "point": page.packed(runs["point"].cast(pl.UInt32).to_numpy()),
         "values": {m: page.floats(runs[m].cast(pl.Float64).fill_null(np.nan).to_numpy()) for m in measures},
-        "means": {m: {k: page.floats(v) for k, v in columns.items()} for m, columns in means.items()},
-        "units": {m: unit_of(m) for m in measures},
+        "medians": {m: {k: page.floats(v) for k, v in columns.items()} for m, columns in medians.items()},
+        "titles": {m: titled(m) for m in measures},
     }

@@ -51,6 +51,9 @@ function plain(value) {
   return String(+value.toPrecision(4));
 }
 
+/** More marks than this in view are counted, in about so many spans of time. */
+const MOST_MARKS = 4000, SPANS = 120;
+
 // ---- a plot -------------------------------------------------------------------------------------------------------
 
 /**
@@ -149,14 +152,34 @@ class Plot {
   }
 
   frame() {
+    this.counts = this.dense ? this.counted() : null;
+    if (this.dense) this.place.querySelector("h3").textContent = this.title + (this.counts
+      ? `: how many in each ${plain(this.counts.span)} s; zoom in to see each one` : "");
     this.tall = this.heights();
     return [this.span, this.tall];
   }
 
+  /** Marks that would cover each other are counted in spans of time, kind by kind; null if they are few enough. */
+  counted() {
+    const [from, to] = this.span;
+    const visible = this.series.map(s => [lower(s.t, from), lower(s.t, to)]);
+    if (visible.reduce((sum, [a, b]) => sum + b - a, 0) <= MOST_MARKS) return null;
+    const least = (to - from) / SPANS, power = 10 ** Math.floor(Math.log10(least));
+    const span = power * [1, 2, 5, 10].find(step => power * step >= least);
+    const start = Math.floor(from / span), number = Math.ceil(to / span) - start + 1;
+    const lines = this.series.map((s, n) => {
+      const y = new Float64Array(number), t = Float64Array.from(y, (_, i) => (start + i) * span);
+      for (let i = visible[n][0]; i < visible[n][1]; i++) y[Math.floor(s.t[i] / span) - start]++;
+      return { ...s, shape: "step", t, y };
+    });
+    return { span, lines };
+  }
+
   /** The span of y that the visible marks need. */
   heights() {
+    const drawn = this.counts ? this.counts.lines : this.series;
     let low = this.zero ? 0 : Infinity, high = this.zero ? 0 : -Infinity;
-    this.series.forEach((s, n) => {
+    drawn.forEach((s, n) => {
       if (this.hidden.has(n)) return;
       const first = Math.max(0, lower(s.t, this.span[0]) - (s.shape === "line" || s.shape === "step" ? 1 : 0));
       const last = lower(s.t, this.span[1]);
@@ -238,6 +261,7 @@ class Plot {
   }
 
   click(event) {
+    if (this.counts) return;
     const box = this.u.over.getBoundingClientRect();
     const x = event.clientX - box.left, y = event.clientY - box.top;
     const kx = box.width / (this.span[1] - this.span[0]), ky = box.height / (this.tall[1] - this.tall[0]);
@@ -281,7 +305,7 @@ class Plot {
     context.beginPath();
     context.rect(box.left, box.top, box.width, box.height);
     context.clip();
-    this.series.forEach((s, n) => {
+    (this.counts ? this.counts.lines : this.series).forEach((s, n) => {
       if (this.hidden.has(n)) return;
       context.fillStyle = context.strokeStyle = colour(s);
       context.lineWidth = 1.5 * ratio;
@@ -290,6 +314,42 @@ class Plot {
       else this.marks(context, s, at, ratio, box);
     });
     if (chosenPacket !== null) this.ring(context, at, ratio);
+    context.restore();
+    if (this.events) this.happenings(context, at, ratio, box);
+  }
+
+  /** What happened to the links: a shade or a dashed line, with its name above where there is room for it. */
+  happenings(context, at, ratio, box) {
+    const right = box.left + box.width, size = 11 * ratio;
+    context.save();
+    context.font = `${size}px system-ui, sans-serif`;
+    context.textBaseline = "top";
+    context.lineWidth = ratio;
+    let free = -Infinity;
+    for (const one of this.events) {
+      const from = Math.max(at.x(one.begin_s), box.left), to = Math.min(at.x(one.end_s ?? one.begin_s), right);
+      if (to < box.left || from > right) continue;
+      context.strokeStyle = context.fillStyle = css("--soft");
+      context.globalAlpha = 0.15;
+      context.fillRect(from, box.top, to - from, box.height);
+      context.globalAlpha = 1;
+      context.setLineDash([4 * ratio, 3 * ratio]);
+      context.beginPath();
+      for (const x of one.end_s === null ? [from] : [from, to]) {
+        context.moveTo(x, box.top);
+        context.lineTo(x, box.top + box.height);
+      }
+      context.stroke();
+      const width = context.measureText(one.name).width, x = Math.min(from + 3 * ratio, right - width);
+      if (x < free) continue;
+      free = x + width + 6 * ratio;
+      context.fillStyle = css("--paper");
+      context.globalAlpha = 0.8;
+      context.fillRect(x - ratio, box.top, width + 2 * ratio, size + 2 * ratio);
+      context.globalAlpha = 1;
+      context.fillStyle = css("--ink");
+      context.fillText(one.name, x, box.top + ratio);
+    }
     context.restore();
   }
 
@@ -361,6 +421,7 @@ class Plot {
   ring(context, at, ratio) {
     context.strokeStyle = css("--ink");
     context.lineWidth = 2 * ratio;
+    if (this.counts) return;
     this.series.forEach((s, n) => {
       if (!s.id || this.hidden.has(n)) return;
       const last = lower(s.t, this.span[1]);
@@ -446,7 +507,7 @@ function run() {
     if (!all.length) return;
     const end = Math.max(...all.map(s => s.t[s.t.length - 1]));
     const extent = [-0.01 * end, 1.01 * end];
-    const shared = { x: TIME, group: "time", extent, span: state.span || undefined, zero: true };
+    const shared = { x: TIME, group: "time", extent, span: state.span || undefined, zero: true, events: data.events };
     const flow = flows[state.flow];
     if (flow) {
       plots.push(new Plot(document.getElementById("sequence"), { ...shared, title: `${flow.title}, ${flow.name}`,
@@ -454,7 +515,7 @@ function run() {
       const place = document.getElementById("attempts");
       if (flow.attempts.length) {
         plots.push(new Plot(place, { ...shared, title: `Link-layer attempts, ${flow.attempts_title}`,
-          y: "number, counted on", series: flow.attempts, unit: "PDU", height: 260 }));
+          y: "PDUs", series: flow.attempts, unit: "PDU", height: 260, dense: true }));
       } else place.replaceChildren();
     }
     for (const [name, title, y, series] of others) {
@@ -472,8 +533,8 @@ function sweep() {
   const point = column(data.point);
   const values = {};
   for (const [name, packed] of Object.entries(data.values)) values[name] = column(packed);
-  const means = {};
-  for (const [name, m] of Object.entries(data.means)) means[name] = unpacked(m);
+  const medians = {};
+  for (const [name, m] of Object.entries(data.medians)) medians[name] = unpacked(m);
 
   /** A point by the labels of its axes but one; axes of a single level say nothing. */
   const named = (labels, but = -1) => labels.map((label, a) => [label, data.axes[a], a])
@@ -495,15 +556,15 @@ function sweep() {
     const name = measure.value, n = axis && data.axes.length ? +axis.value : 0;
     const chosen = data.axes[n] || { key: "point", short: "point", labels: ["all"], numeric: false };
     const at = labels => chosen.numeric ? labels : chosen.labels.indexOf(labels);
-    const m = means[name], y = name + (data.units[name] ? ` (${data.units[name]})` : "");
+    const m = medians[name], y = data.titles[name];
     const series = [...groups(n)].map(([rest, members], k) => {
-      const rows = members.filter(p => !Number.isNaN(m.mean[p]))
+      const rows = members.filter(p => !Number.isNaN(m.median[p]))
         .map(p => [data.axes.length ? at(data.points[p][n]) : 0, p]).sort((a, b) => a[0] - b[0]);
-      return { name: rest || "mean", role: `s${k % 8}`, shape: "interval", join: true,
-        t: Float64Array.from(rows, r => r[0]), y: Float64Array.from(rows, r => m.mean[r[1]]),
+      return { name: rest || "median", role: `s${k % 8}`, shape: "interval", join: true,
+        t: Float64Array.from(rows, r => r[0]), y: Float64Array.from(rows, r => m.median[r[1]]),
         low: Float64Array.from(rows, r => m.low[r[1]]), high: Float64Array.from(rows, r => m.high[r[1]]) };
     });
-    plots.push(new Plot(document.getElementById("response"), { title: `Mean of ${y}, 95 % intervals over seeds`,
+    plots.push(new Plot(document.getElementById("response"), { title: `Median of ${y}, 95 % intervals over seeds`,
       x: chosen.key, y, series, ticks: chosen.numeric ? null : chosen.labels,
       extent: chosen.numeric ? undefined : [-0.5, chosen.labels.length - 0.5] }));
     const spread = data.points.map((labels, p) => {
