@@ -1,10 +1,16 @@
 """The pages of the site that are made, and the links that are followed; `make site` has a generator to install."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airloom.cli import app
 from tools.site import navigation, pages
 from tools.site.links import broken_links
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def test_every_command_and_every_option_is_on_the_page_of_commands() -> None:
@@ -62,3 +68,23 @@ def test_every_document_is_in_the_navigation() -> None:
     assert len(shown) == len(set(shown))
     documents = {str(path.relative_to(pages.ROOT)) for path in (pages.ROOT / "docs").rglob("*.md")}
     assert sorted(documents - set(shown)) == [], "docs/README.md lists all documents"
+
+
+def test_the_search_of_a_page_from_disk_has_a_worker_that_answers(browser: Browser, tmp_path: Path) -> None:
+    shim = (pages.ROOT / "tools" / "site" / "iframe-worker.js").read_text()
+    (tmp_path / "iframe-worker.js").write_text(shim)
+    (tmp_path / "worker.js").write_text("self.onmessage = event => self.postMessage({ heard: event.data.words })")
+    (tmp_path / "page.html").write_text(
+        """<script src="iframe-worker.js"></script><script>
+        window.answers = []
+        const worker = new Worker("worker.js")
+        worker.onmessage = event => window.answers.push(event.data.heard)
+        worker.postMessage({ words: ["before it is there"] })
+        setTimeout(() => worker.postMessage({ words: ["after"] }), 200)
+        </script>"""
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_function("window.answers.length == 2")
+    assert page.evaluate("window.answers") == [["before it is there"], ["after"]]
+    page.close()
