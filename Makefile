@@ -10,7 +10,6 @@ BIN := $(VENV)/bin
 # The interpreter that pyo3 looks at: one and the same everywhere, so that nothing is rebuilt for another one.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Everything but the fuzz targets, which have flags of their own. As one selection of packages, so that tests, lint and
 # the module ask the same features of libraries (tests/test_build.py), and what one has built is there for the others.
@@ -22,13 +21,12 @@ AS_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=$$(ls $(CURDIR)/targ
 # Comments name what is private, too, for who reads the sources.
 RUSTDOC := RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --no-deps
 
-.PHONY: menu demo build test lint fmt bench nightly docs site replications wheel develop
+.PHONY: menu demo build test lint fmt bench nightly docs site replications wheel develop module
 
 menu: ## print this menu
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/stamp ## simulate a page over UMTS, then emulate the same with real curl; one result folder
-	@$(BIN)/maturin develop --quiet --release
+demo: module ## simulate a page over UMTS, then emulate the same with real curl; one result folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
 build: develop ## everything, as the tests use it: Rust and the Python module (debug profile)
@@ -44,12 +42,12 @@ lint: develop ## formatting, clippy, ruff, mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-fmt: $(VENV)/stamp ## format Rust and Python
+fmt: $(VENV)/stamp-tests ## format Rust and Python
 	cargo fmt --all
 	$(BIN)/ruff check --quiet --fix-only
 	$(BIN)/ruff format
 
-bench: $(VENV)/stamp ## measure (release): criterion, instruction counts, whole processes; writes bench.json
+bench: $(VENV)/stamp-tests ## measure (release): criterion, instruction counts, whole processes; writes bench.json
 	cargo bench --quiet -p airloom-drive --bench worlds
 	cargo bench --quiet -p airloom-transports --bench wsp_headers
 	cargo bench --quiet -p airloom-content --bench wml
@@ -87,13 +85,20 @@ wheel: $(VENV)/stamp ## a wheel into dist/ (release)
 
 # The virtual environment depends on pyproject.toml alone; the module is built every time (a second when nothing
 # changed), so that an edited .rs never leaves a stale module behind.
-develop: $(VENV)/stamp
-	@$(BIN)/maturin develop --quiet
+develop: $(VENV)/stamp-tests module
+
+module: $(VENV)/stamp
+	@tools/patient "building airloom, about four minutes on two cores if nothing is there yet" --crates airloom-py \
+		-- $(BIN)/maturin develop
 
 $(VENV)/stamp: pyproject.toml tools/requirements.py
 	@$(PYTHON) tools/requirements.py --check
-	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PYTHON) tools/requirements.py > $(VENV)/requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	@tools/patient "installing what the program needs into $(VENV), about a minute" -- $(BIN)/pip install -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/stamp-tests: $(VENV)/stamp
+	@$(PYTHON) tools/requirements.py test lint > $(VENV)/requirements-tests.txt
+	@tools/patient "installing what the tests need into $(VENV), about a minute" -- $(BIN)/pip install -r $(VENV)/requirements-tests.txt
 	@touch $@

@@ -1,5 +1,7 @@
-"""Prints what the virtual environment needs, from pyproject.toml, or what the named groups need; `--check` looks
-whether Python can make one."""
+"""Prints what the virtual environment needs, from pyproject.toml; `--check` looks whether Python can make one.
+
+Without words what the package needs and is built with; with names of groups, what is in these.
+"""
 
 import sys
 from pathlib import Path
@@ -16,14 +18,14 @@ def check() -> None:
         sys.exit("this Python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv")
 
 
-def requirements(named: list[str]) -> list[str]:
+def requirements(groups: list[str]) -> list[str]:
     import tomllib
 
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
-    groups = project["dependency-groups"]
-    if named:
-        return [each for name in named for each in groups[name]]
-    return [*project["project"]["dependencies"], *groups["build"], *groups["test"], *groups["lint"]]
+    there = project["dependency-groups"]
+    if not groups:
+        return [*project["project"]["dependencies"], *there["build"]]
+    return [each for group in groups for each in there[group]]
 
 
 if __name__ == "__main__":
