@@ -29,6 +29,8 @@ fn shared_object() -> PathBuf {
 
 /// One stack behind the table, and the hand that plays the wire.
 struct Drill {
+    /// Descriptors are the process's: other tests take some at the same time, so each has to be remembered.
+    listener: c_int,
     table: Interface,
     getsockopt_of_process: GetSockOpt,
     iss: u32,
@@ -52,7 +54,7 @@ impl Drill {
             assert!(!own.is_null(), "it has that symbol too");
             (table.assume_init(), std::mem::transmute::<*mut libc::c_void, GetSockOpt>(own))
         };
-        Drill { table, getsockopt_of_process, iss: 0 }
+        Drill { listener: -1, table, getsockopt_of_process, iss: 0 }
     }
 
     fn address(ip: Ipv4Addr, port: u16) -> libc::sockaddr_in {
@@ -216,6 +218,7 @@ const PLAIN: &str = "profile=rfc,timestamps=false,sack=false,window_scaling=fals
 fn accepted(flags: &str) -> (Drill, c_int) {
     let mut d = Drill::new(flags);
     let listener = d.listen();
+    d.listener = listener;
     assert_eq!((d.accept(listener), Drill::errno()), (-1, libc::EAGAIN));
     let ports = (40_000, 8080);
     d.arrives(Flags::SYN, 0, 0, ports, b"");
@@ -410,7 +413,7 @@ fn a_blocking_read_waits_for_another_thread_to_bring_the_segment() {
 #[test]
 fn options_are_those_of_the_sockets_to_come_and_of_the_open_one() {
     let (mut d, fd) = accepted(PLAIN);
-    let listener = fd - 1;
+    let listener = d.listener;
     assert_eq!(d.set(listener, libc::TCP_NODELAY, 1), 0);
     assert_eq!(d.get(listener, libc::TCP_NODELAY), 1);
     assert_eq!((d.set(listener, libc::TCP_FASTOPEN, 1), Drill::errno()), (-1, libc::ENOPROTOOPT));
