@@ -240,10 +240,14 @@ class Plot {
       if (!s.id || this.hidden.has(n)) return;
       let i = lower(s.t, now);
       if (by > 0) { while (i < s.t.length && !this.after(n, i, now)) i++; }
-      else { i = Math.min(i, s.t.length - 1); while (i >= 0 && !this.before(n, i, now)) i--; }
+      else {
+        while (i < s.t.length && s.t[i] <= now) i++;
+        do i--; while (i >= 0 && !this.before(n, i, now));
+      }
       if (i < 0 || i >= s.t.length) return;
       const away = Math.abs(s.t[i] - now);
-      if (away < near) { near = away; best = [n, i]; }
+      // Marks of one moment are in the order of their series, both ways.
+      if (away < near || (by < 0 && away === near)) { near = away; best = [n, i]; }
     });
     if (best) this.choose(best);
   }
@@ -271,7 +275,8 @@ class Plot {
       const first = lower(s.t, this.span[0] + (x - near) / kx), last = lower(s.t, this.span[0] + (x + near) / kx);
       for (let i = first; i < last; i++) {
         const away = Math.hypot((s.t[i] - this.span[0]) * kx - x, (this.tall[1] - s.y[i]) * ky - y);
-        if (away < near) { near = away; best = [n, i]; }
+        // Marks of one moment are in the order of their series, both ways.
+      if (away < near || (by < 0 && away === near)) { near = away; best = [n, i]; }
       }
     });
     if (best) this.choose(best);
