@@ -37,7 +37,7 @@ fn worlds(c: &mut Criterion) {
     let get = json!({ "size": "1MB" });
     let radio = json!({ "loss": { "per": "pdu", "downlink": 0.05, "uplink": 0.05 } });
     let small = json!({ "size": "200kB" });
-    let page = json!({ "objects": ["/10000", "/20000", "/30000"], "repeat": 10 });
+    let page = json!({ "objects": ["/10000", "/20000", "/30000"], "repeat": 10, "reaction": "0s" });
     group.bench_function("build", |b| b.iter(|| pair("wireline", &wire, "bulk-server", "bulk", &get)));
     for (name, bearer, link, server, client, config) in [
         ("1 MB without loss", "wireline", &wire, "bulk-server", "bulk", &get),

@@ -167,7 +167,7 @@ fn egprs() -> Result<World> {
     let behind = json!({ "rate": "5Mbit/s", "delay": "20ms", "queue": "100 packets", "loss": 0.01 });
     b.link("gi", "wireline", &behind, &[pcu], server)?;
     let page = json!({
-        "http": "1.0-keep-alive", "streams": 3, "timeout": "20min", "retries": 1000,
+        "http": "1.0-keep-alive", "streams": 3, "reaction": "0s", "timeout": "20min", "retries": 1000,
         "traffic": {
             "model": "afif-2006", "pages": 1_000_000, "most": "100kB",
             "main": { "law": { "pareto": { "mean": 10_000, "shape": 1.2 } } },

@@ -133,6 +133,10 @@ impl Client {
         if !std::mem::take(&mut self.news) {
             return;
         }
+        // A page is there when its last object is, not when somebody looks at it.
+        if self.page.as_ref().is_some_and(Page::is_done) {
+            self.end_page(cx, net);
+        }
         let at = *self.reacts.get_or_insert(cx.now + self.config.reaction);
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }

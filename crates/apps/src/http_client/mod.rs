@@ -180,7 +180,7 @@ impl Default for Config {
             repeat: 1,
             think: Duration::ZERO,
             parsing: Duration::ZERO,
-            reaction: Duration::ZERO,
+            reaction: Duration::from_micros(200),
             start: Duration::ZERO,
             spread: Duration::ZERO,
             timeout: Duration::from_secs(115),

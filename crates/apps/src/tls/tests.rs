@@ -29,7 +29,8 @@ struct Case {
 impl Default for Case {
     fn default() -> Self {
         let objects = vec![Object::Path("/1000".into())];
-        let http = http_client::Config { objects, ..http_client::Config::default() };
+        let http =
+            http_client::Config { objects, reaction: Duration::ZERO, ..http_client::Config::default() };
         Case { client: Config::default(), server: Config::default(), http, h2: false }
     }
 }
@@ -98,7 +99,11 @@ fn octets_may_come_one_by_one_and_room_may_be_short() {
         for (chop, room) in [(1, 50), (7, 3_000), (usize::MAX, 20_000)] {
             for h2 in [false, true] {
                 let objects = ["/0", "/50", "/70000", "/"].map(|p| Object::Path(p.into())).to_vec();
-                let http = http_client::Config { objects, ..http_client::Config::default() };
+                let http = http_client::Config {
+                    objects,
+                    reaction: Duration::ZERO,
+                    ..http_client::Config::default()
+                };
                 let config = Config { record: Octets(1_400), ..of(version) };
                 let mut pair = pair(Case { client: config.clone(), server: config, http, h2 });
                 (pair.net.chop, pair.net.room) = (chop, room);
@@ -120,6 +125,7 @@ fn later_connections_resume_and_the_number_of_tickets_does_not_matter_in_tls_1_2
             objects,
             http: Http::Http10,
             connections: 1,
+            reaction: Duration::ZERO,
             ..http_client::Config::default()
         };
         let summary = run(Case { client: config.clone(), server: config, http, h2: false });
