@@ -18,6 +18,7 @@ from airloom.reexec import pytest_addoption as pytest_addoption  # for `pytest -
 
 if TYPE_CHECKING:
     from airloom.analysis.capture import CaptureAnalysis, analyze
+    from airloom.comparison import compare
     from airloom.laboratory import Lab, lab
     from airloom.run import Run
     from airloom.scenario import Scenario, load, shipped
@@ -33,6 +34,7 @@ _PLACES = {
     "Sweep": "sweep",
     "SweepResults": "sweep",
     "analyze": "analysis.capture",
+    "compare": "comparison",
     "lab": "laboratory",
     "load": "scenario",
     "shipped": "scenario",
@@ -62,6 +64,7 @@ __all__ = [
     "Unsupported",
     "__version__",
     "analyze",
+    "compare",
     "lab",
     "load",
     "shipped",

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from airloom.measures import describe, groups, measures
@@ -30,7 +30,7 @@ _SAME = (
 _STATISTIC = re.compile(r"_(mean|min|max|median|p\d\d)(?=_)")
 
 #: Nothing of the network, for whoever works on the simulator.
-_INNER = {"events"}
+INNER = {"events"}
 
 #: Who repeats: a name, what was sent again, what was sent at all, and of what.
 _REPEATED = (
@@ -61,17 +61,21 @@ def grouped(summary: Mapping[str, float], *, everything: bool = False) -> list[G
     Unless `everything` is wanted, without zeros, repetitions (`page_load_mean_s` beside an equal `page_load_s`) and
     what belongs to one host, link or direction.
     """
-    place = {name: number for number, name in enumerate(measures())}
-    keys = [key for key in summary if everything or "." not in key]
-    keys.sort(key=lambda key: (place.get(describe(key).name, len(place)), key))
+    keys = order(key for key in summary if everything or "." not in key)
     if not everything:
         hidden = repetitions(summary, keys)
-        keys = [key for key in keys if summary[key] != 0 and key not in hidden and key not in _INNER]
+        keys = [key for key in keys if summary[key] != 0 and key not in hidden and key not in INNER]
     found: dict[str, list[tuple[str, float]]] = {}
     for key in keys:
         found.setdefault(describe(key).group, []).append((key, summary[key]))
     titles = {**groups(), "": "Others"}
     return [Group(titles[group], found[group]) for group in titles if group in found]
+
+
+def order(keys: Iterable[str]) -> list[str]:
+    """Keys of a summary in the order of the catalogue; what it has not comes last."""
+    place = {name: number for number, name in enumerate(measures())}
+    return sorted(keys, key=lambda key: (place.get(describe(key).name, len(place)), key))
 
 
 def repetitions(summary: Mapping[str, float], keys: Collection[str]) -> set[str]:

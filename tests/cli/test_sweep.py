@@ -200,3 +200,13 @@ def test_without_standard_files_a_sweep_is_made_all_the_same(fetch_file: Path, c
     done = subprocess.run(["sh", "-c", command], check=False)
     assert done.returncode == 0
     assert al.SweepResults("s").runs.height == 5
+
+
+def test_the_response_is_drawn_for_each_axis_that_varies(fetch_file: Path) -> None:
+    axes = ("--vary", "links.wire.loss=0,0.05", "--vary", "links.wire.delay=20ms")
+    done = airloom("sweep", fetch_file, *axes, "--seeds", "1..3", "--out", "s", "--plot")
+    assert done.code == 0, done.err
+    assert [path.name for path in Path("s").glob("*.svg")] == ["response-links.wire.loss.svg"]
+    assert "wrote s/response-links.wire.loss.svg" in done.err
+    plain = airloom("sweep", fetch_file, "--seeds", "1", "--out", "t", "--plot")
+    assert (plain.code, "nothing to draw: nothing was varied" in plain.err) == (0, True)

@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import StepPatch
 
 import airloom as al
+from airloom.analysis.happenings import happenings
 from airloom.errors import AirloomError, UsageError
 from airloom.plot import on_the_wire, picture
 from airloom.scenario import parse
@@ -188,3 +190,39 @@ def test_requests_without_a_session_are_told_apart_too() -> None:
     assert axes.get_title(loc="left") == "WSP requests without a session at gateway.radio.ip"
     assert [label.get_text() for label in axes.get_yticklabels()] == ["GET http://origin/300", "GET http://origin/400"]
     assert [str(line.get_label()) for line in axes.lines] == ["Invoke (2)", "Result (2)"]
+
+
+def test_an_outage_is_named_and_many_attempts_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "outage.toml").write_text(
+        'path = ["mobile", "radio", "server"]\n'
+        '[hosts]\nmobile = { app = { bulk = { server = "server", size = "1MB" } } }\nserver = { app = "bulk-server" }\n'
+        '[links]\nradio = { bearer = "umts-dch", loss = { downlink = 0.05 } }\n'
+        '[[timeline]]\nat = "4s"\ntarget = "radio"\nset = { state = "down" }\n'
+        '[[timeline]]\nat = "6s"\ntarget = "radio"\nset = { state = "up" }\n'
+        '[[timeline]]\nat = "9s"\ntarget = "radio"\nset = { loss = { downlink = 0.1 } }\n'
+    )
+    run = al.load(tmp_path / "outage.toml").run(out=tmp_path / "run")
+    assert [(one.begin_s, one.end_s) for one in happenings(run)] == [(4.0, 6.0), (9.0, None)]
+    for width_mm in (None, 88):
+        figure = picture(run, width_mm=width_mm).figure
+        assert figure is not None
+        top, below = figure.axes
+        assert [text.get_text() for text in top.texts] == ["radio down", "radio loss downlink 0.1"]
+        steps = [patch for patch in below.patches if isinstance(patch, StepPatch)]
+        counts = {str(one.get_label()): one.get_data().values.sum() for one in steps}
+        attempts = run.packets.filter((pl.col("point") == "radio.rlc.dl.tx") & pl.col("seq").is_not_null())
+        for event, name in (("tx", "first attempt"), ("retx", "further attempt"), ("drop", "lost on the air")):
+            number = attempts.filter(pl.col("event") == event).height
+            assert counts[f"{name} ({number})"] == number > 0
+        # Nothing is cut: every title and name lies inside the figure.
+        figure.canvas.draw()
+        whole = figure.bbox
+        for axes in figure.axes:
+            legend = axes.get_legend()
+            assert legend
+            box = legend.get_window_extent()
+            assert whole.x0 <= box.x0
+            assert box.x1 <= whole.x1 + 1
+            assert box.y0 >= axes.bbox.y1 - 2, "the legend covers no mark"
+    with pytest.raises(UsageError, match="40 to 2000 mm"):
+        picture(run, width_mm=3)

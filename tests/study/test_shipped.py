@@ -9,7 +9,7 @@ import pytest
 
 from airloom import interpreter
 from airloom.errors import UsageError
-from airloom.study import document, execute, names, open_study, replication, shipping
+from airloom.study import document, execute, names, open_study, replication, shipping, text
 from tests.cli.shell import airloom
 from tests.study.test_study import changed, folder
 
@@ -168,3 +168,16 @@ def test_every_shipped_run_has_its_pictures_and_the_paper_s_figures_first(name: 
     of_paper = [key.startswith("fig-") for key in keys]
     assert of_paper == sorted(of_paper, reverse=True)
     assert shipped["depth"] == "full"
+
+
+@pytest.mark.parametrize("name", names())
+def test_it_is_said_why_more_deviations_are_listed_than_the_score_has(name: str) -> None:
+    found = document.shipped(open_study(name))
+    assert found is not None
+    said = text.on_deviations(found)
+    lines = text.deviations(found)
+    assert said.startswith(f"{len(lines)} listed (") if lines else said == ""
+    of_score = sum(found["score"].get(verdict, 0) for verdict in ("differs", "unclear", "compatible"))
+    if len(lines) > of_score:
+        assert "parts of" in said
+        assert said.endswith("the score counts a claim once")

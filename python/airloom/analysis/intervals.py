@@ -158,6 +158,25 @@ def ratio_interval(above: ArrayLike, below: ArrayLike, ci: float = 0.95) -> Inte
     return Interval(value, float(found.low), float(found.high), ci, len(a), "percentile")
 
 
+def difference_of_medians(one: ArrayLike, other: ArrayLike, ci: float = 0.95) -> Interval:
+    """The median of `other` less that of `one`, of samples that have no pairs, with its percentile bootstrap interval.
+
+    >>> difference_of_medians([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).value
+    1.0
+    """
+    x, y = np.sort(sample(one)), np.sort(sample(other))
+    nan = float("nan")
+    if not len(x) or not len(y):
+        return Interval(nan, nan, nan, ci, 0, "none")
+    value, smaller = float(np.median(y) - np.median(x)), min(len(x), len(y))
+    if smaller == 1:
+        return Interval(value, nan, nan, ci, 1, "none")
+    # The resamples of one say nothing of those of the other: backwards, they are not drawn by the same numbers.
+    found = _resampled_quantiles(y, 0.5) - _resampled_quantiles(x, 0.5)[::-1]
+    low, high = np.quantile(found, [(1 - ci) / 2, (1 + ci) / 2])
+    return Interval(value, float(low), float(high), ci, smaller, "percentile")
+
+
 def _simple(x: NDArray[np.float64], ci: float) -> Interval | None:
     """Samples that no method is for."""
     if not 0 < ci < 1:

@@ -225,13 +225,5 @@ def _draw(found: CaptureAnalysis, connection: int | None, path: Path) -> None:
 
     number, side = _chosen(found, connection)
     figure = plot.sequence_trace(found.trace, number, side, found.connections[number]["sides"][side]["stalls"])
-    try:
-        if path.suffix == ".svg":
-            plot.save_svg(figure, path)
-        elif path.suffix == ".pdf":
-            plot.save_pdf(figure, path)
-        else:
-            figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise UsageError(f"{quoted(path)}: {error.strerror or error}") from None
+    plot.save_as(figure, path)
     say(f"wrote {quoted(path)}")

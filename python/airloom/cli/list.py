@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, print_json, print_table, say
+from airloom.cli.terminal import emit, print_json, print_table, quoted, say
 
 
 def list_(
@@ -16,12 +17,20 @@ def list_(
         str | None, typer.Argument(help="bearers, transports, apps, proxies, presets, scenarios or studies.")
     ] = None,
     name: Annotated[str | None, typer.Argument(help="One of them: prints its keys.")] = None,
+    picture: Annotated[
+        bool, typer.Option("--picture", help="Of a scenario: draw its network into NAME.svg in the current folder.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --picture: where to (.svg, .png or .pdf).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints a registry, or the reference of one entry."""
     from airloom import reference, scenario
 
-    if kind is None:
+    if picture or out:
+        _picture(kind, name, out)
+    elif kind is None:
         found = {k: reference.names(k) for k in reference.KINDS}
         if as_json:
             print_json(found)
@@ -65,6 +74,18 @@ def list_(
         if controllers := reference.choices(kind, name, "congestion"):
             emit()
             print_table(["controller", "what it does"], [list(c) for c in controllers])
+
+
+def _picture(kind: str | None, name: str | None, out: Path | None) -> None:
+    from airloom import plot, scenario
+    from airloom.errors import UsageError
+
+    if kind != "scenarios" or name is None:
+        raise UsageError("--picture draws a scenario: airloom list scenarios NAME --picture")
+    target = out or Path(f"{Path(name).stem}.svg")
+    plot.save_as(plot.topology(scenario.load(name).understood), target)
+    emit(str(target))
+    say(f"next: xdg-open {quoted(target)}")
 
 
 def _preset(name: str, as_json: bool) -> None:

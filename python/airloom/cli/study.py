@@ -275,6 +275,8 @@ def _whole(study: Study, found: Document, place: Path, home: Path, *, is_shipped
     from airloom.study import document, page, text
 
     emit(text.headline(found))
+    if said := text.on_deviations(found):
+        emit(f"{said}:")
     for line in text.deviations(found):
         emit(f"  {line}")
     for table in (*text.terminal(found), *text.own(found)):

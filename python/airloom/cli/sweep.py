@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,12 +69,16 @@ def sweep(
     folders: Annotated[
         bool | None, typer.Option("--folders", help="Keep the whole folder of each run too, under DIR/runs.")
     ] = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw the measure over each axis, in response-AXIS.svg in the result folder.")
+    ] = False,
     emulate: Annotated[
         bool | None, typer.Option("--emulate", help="Run in real time, one run at a time on each core.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Makes the runs that are missing, prints a row for each point, and says where the files are."""
+    from airloom.sweep import overview
     from airloom.sweep.axes import from_option
     from airloom.sweep.file import plan
 
@@ -96,6 +101,8 @@ def sweep(
     with runs_bar(read.sweep.name) as progress:
         results = read.sweep.run(**read.options, progress=progress)
     try:
+        if plot:
+            _draw(results, overview.measures(results, read.options.get("measure"))[:1])
         _show(results, read.options.get("measure"), as_json)
     except UsageError as error:
         # What is wrong with a measure is known only when there are runs: they are not made in vain.
@@ -125,6 +132,24 @@ def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
     _say_failures(results)
     say(_spent(results))
     say(f"results in {quoted(results.folder)}   next: airloom report {quoted(results.folder)}")
+
+
+def _draw(results: SweepResults, measures: list[str]) -> None:
+    """A picture for each axis with several levels, as the terminal estimates: medians."""
+    from airloom.plot import save_svg
+
+    varied = [axis for axis, levels in results.axes.items() if len(levels) > 1]
+    if not varied or not measures:
+        say("nothing to draw: nothing was varied" if measures else "nothing to draw: no run came to its end")
+    for axis in varied if measures else ():
+        path = results.folder / f"response-{_file_name(axis)}.svg"
+        save_svg(results.plot.response(measures[0], axis, statistic="median"), path)
+        say(f"wrote {quoted(path)}")
+
+
+def _file_name(axis: str) -> str:
+    """An axis may have any name."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", axis).strip("-.") or "axis"
 
 
 def _spent(results: SweepResults) -> str:

@@ -58,6 +58,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
     ),
     "Look": (
         Verb("report", "Make one HTML file of a run or a sweep, to be opened with or without a network."),
+        Verb("compare", "Say what differs between runs, sweeps, loads or captures, and which packet first."),
         Verb(
             "analyze",
             "Read a capture, ours or a foreign one, and say what TCP did: resent, stalls, causes.",

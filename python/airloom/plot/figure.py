@@ -11,6 +11,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from airloom.errors import UsageError
+
 #: Colours that differ for colour-blind eyes too (Okabe and Ito), by what they stand for.
 DATA = "#0072b2"
 RESENT = "#d55e00"
@@ -35,6 +37,9 @@ LINES: list[dict[str, Any]] = [
 #: Letters of a legend in an inch of a figure, what stands left of the plot taken off.
 _LETTERS_PER_INCH = 13.3
 
+#: Letters of narrow figures, in points; and what is narrow.
+_PRINTED, _NARROW_MM = 7.0, 130.0
+
 _STYLE: dict[str, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -58,11 +63,22 @@ class Drawing(Figure):
         return png(self)
 
 
-def style() -> Any:
-    """A context in which figures are made and saved, whatever the person's own settings."""
+def style(width_mm: float | None = None) -> Any:
+    """A context in which figures are made and saved, whatever the person's own settings.
+
+    Letters of figures that are `width_mm` wide are those of captions in print.
+    """
     defaults: Any = matplotlib.rcParamsDefault
-    settings: Any = {**defaults, **_STYLE, "backend": matplotlib.rcParams["backend"]}
+    size = {} if width_mm is None else {"font.size": _PRINTED if width_mm < _NARROW_MM else _STYLE["font.size"]}
+    settings: Any = {**defaults, **_STYLE, **size, "backend": matplotlib.rcParams["backend"]}
     return matplotlib.rc_context(settings)
+
+
+def inches(width_mm: float) -> float:
+    """Raises `UsageError` for a width that no picture has."""
+    if not 40 <= width_mm <= 2000:
+        raise UsageError(f"a picture is 40 to 2000 mm wide, not {width_mm:g}")
+    return width_mm / 25.4
 
 
 def look(number: int) -> dict[str, Any]:
@@ -85,11 +101,14 @@ def heading(axes: Axes, title: str, key: str = "") -> None:
         return
     # A mark and the space around it are as wide as seven letters.
     widths = [len(label) + 7 for label in labels]
-    room = _LETTERS_PER_INCH * figure.get_figwidth()
+    size = matplotlib.rcParams["font.size"]
+    room = _LETTERS_PER_INCH * figure.get_figwidth() * _STYLE["font.size"] / size
+    # What stands left of a narrow plot takes more of it.
+    room *= 1.0 if size == _STYLE["font.size"] else 0.8
     # Columns are as wide as the widest of theirs: what fits into one row does not need to be of one width.
     columns = len(labels) if sum(widths) <= room else max(1, int(room / max(widths)))
     rows = -(-len(labels) // columns)
-    axes.set_title(title, loc="left", pad=6 + 15 * (rows + bool(key)))
+    axes.set_title(title, loc="left", pad=6 + 15 * size / _STYLE["font.size"] * (rows + bool(key)))
     legend = axes.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -120,16 +139,34 @@ def png(figure: Figure) -> bytes:
     return octets.getvalue()
 
 
-def save_svg(figure: Figure, path: Path) -> None:
-    """Writes a figure as SVG; the same figure gives the same octets."""
+def svg(figure: Figure) -> bytes:
+    """A figure as SVG; the same figure gives the same octets."""
+    octets = BytesIO()
     with style():
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "airloom"})
+        figure.savefig(octets, format="svg", metadata={"Date": None, "Creator": "airloom"})
+    return octets.getvalue()
+
+
+def save_svg(figure: Figure, path: Path) -> None:
+    """Writes a figure as SVG."""
+    path.write_bytes(svg(figure))
 
 
 def save_pdf(figure: Figure, path: Path) -> None:
     """Writes a figure as PDF; the same figure gives the same octets."""
     with style():
         figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": "airloom", "Producer": None})
+
+
+def save_as(figure: Figure, path: Path) -> None:
+    """Writes a figure in the form that its name ends in: `.svg`, `.pdf` or `.png`. Raises `UsageError` for others."""
+    writers = {".svg": save_svg, ".pdf": save_pdf, ".png": lambda figure, path: path.write_bytes(png(figure))}
+    if path.suffix not in writers:
+        raise UsageError(f"{path}: its name has to end in {', '.join(writers)}")
+    try:
+        writers[path.suffix](figure, path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
 
 
 def save(figure: Figure, path: Path | str) -> tuple[Path, Path]:

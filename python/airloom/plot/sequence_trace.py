@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -15,12 +16,17 @@ from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, Drawing, heading
 #: Mark, colour and size for what a segment is, and how the legend calls it.
 _MARKS = (
     (("data", "fin"), "|", DATA, 5, "data"),
-    (("fast-retransmission",), "x", RESENT, 5, "sent again after duplicate acknowledgements"),
-    (("timer-retransmission",), "o", RESENT, 5, "sent again by a timer"),
+    (("retransmission",), "x", RESENT, 4, "sent again"),
+    (("fast-retransmission",), "x", RESENT, 4, "sent again after duplicate acknowledgements"),
+    (("timer-retransmission",), "1", RESENT, 6, "sent again by a timer"),
     (("needless-retransmission",), "+", LOST, 6, "sent again needlessly"),
     (("out-of-order",), "d", DATA, 4, "out of order"),
     (("keep-alive", "window-probe"), ".", LOST, 5, "keep-alive or probe"),
 )
+
+
+#: Stalls that are marked; more would cover each other.
+_MOST_STALLS = 5
 
 
 def sequence_trace(
@@ -28,7 +34,8 @@ def sequence_trace(
 ) -> Figure:
     """Data of one end of a connection over time, the acknowledgements of it and the edge of the window.
 
-    `trace` is that of `airloom.analyze`; `side` is 0 for what the client sent. `stalls` are shaded.
+    `trace` is that of `airloom.analyze`; `side` is 0 for what the client sent. The longest `stalls` are marked along
+    the upper edge, each with its length.
     """
     of_connection = trace.filter(pl.col("connection") == connection).with_columns(
         (pl.col("t_ns") / 1e9).alias("t_s"), pl.col("kind").cast(pl.String)
@@ -40,12 +47,10 @@ def sequence_trace(
     with style():
         figure = Drawing(figsize=(9.0, 4.6), layout="constrained")
         axes = figure.subplots()
-        for stall in stalls:
-            axes.axvspan(stall["begin_s"], stall["end_s"], color="#f3e3c3", linewidth=0, zorder=0)
         edge = back["ack"].cast(pl.Int64) + back["window"].cast(pl.Int64)
         times = back["t_s"].to_numpy()
         # A window far above what is ever sent would press everything else down.
-        if not back.is_empty() and edge.max() <= 3 * sent["seq"].max():  # type: ignore[operator]
+        if not back.is_empty() and edge.max() <= 1.5 * sent["seq"].max():  # type: ignore[operator]
             axes.plot(times, edge.to_numpy(), drawstyle="steps-post", color=FAINT, linewidth=0.8, label="window")
         axes.plot(times, back["ack"].to_numpy(), drawstyle="steps-post", color=ACK, linewidth=1.0, label="acknowledged")
         for kinds, marker, colour, size, label in _MARKS:
@@ -60,5 +65,21 @@ def sequence_trace(
         axes.set_ylabel("sequence number (octets)")
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
         axes.set_ylim(bottom=0)
+        _mark_stalls(axes, stalls)
         heading(axes, f"connection {connection}, {'client' if side == 0 else 'server'} sends")
     return figure
+
+
+def _mark_stalls(axes: Axes, stalls: Sequence[dict[str, Any]]) -> None:
+    """A line along the upper edge for each of the longest, its length below it."""
+    longest = sorted(stalls, key=lambda stall: stall["begin_s"] - stall["end_s"])[:_MOST_STALLS]
+    along = axes.get_xaxis_transform()
+    for n, stall in enumerate(longest):
+        begin, end = stall["begin_s"], stall["end_s"]
+        label = f"stalled ({len(stalls)})" if n == 0 else None
+        axes.plot([begin, end], [0.985, 0.985], "-", color=LOST, linewidth=2.5, transform=along, label=label)
+        text = f"{end - begin:.3g} s"
+        axes.text((begin + end) / 2, 0.965, text, transform=along, ha="center", va="top", fontsize="small")
+    if stalls:
+        # The marks need the upper edge for themselves.
+        axes.set_ylim(top=1.12 * axes.get_ylim()[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,6 +18,17 @@ from airloom.plot.panels import Panel, stacked
 
 #: What the numbers of a transport are.
 NUMBERS = {"tcp": "TCP sequence number\n(octets)", "sctp": "TSN (chunks)", "wwp": "number (segments)"}
+
+
+#: Event, mark, colour, size and name of an attempt.
+_ATTEMPTS = (
+    ("tx", "|", FAINT, 4, "first attempt"),
+    ("retx", "x", RESENT, 4, "further attempt"),
+    ("drop", ".", LOST, 2, "lost on the air"),
+)
+
+#: More attempts than these would be one bar: they are counted, in about so many spans of time.
+_MOST_ATTEMPTS, _SPANS = 8000, 100
 
 
 def time_sequence(packets: pl.DataFrame, flow: int | None = None) -> Figure:
@@ -94,16 +106,32 @@ def _draw_sequence(axes: Axes, drawn: Sequence, flows: int) -> None:
 
 def _draw_attempts(axes: Axes, drawn: Attempts) -> None:
     name = LINK_LAYERS[drawn.proto]
-    for event, marker, colour, size, label in (
-        ("tx", "|", FAINT, 4, "first attempt"),
-        ("retx", "x", RESENT, 4, "further attempt"),
-        ("drop", ".", LOST, 2, "lost on the air"),
-    ):
+    what = "frames" if drawn.proto == "piafs" else "PDUs"
+    more = f", one of {drawn.others + 1} recorded" if drawn.others else ""
+    if drawn.rows.height > _MOST_ATTEMPTS:
+        span = _draw_counts(axes, drawn)
+        axes.set_ylabel(f"{name} {what}\nin {span:g} s")
+        heading(axes, f"{name} at {drawn.point}{more}")
+        return
+    for event, marker, colour, size, label in _ATTEMPTS:
         rows = drawn.rows.filter(pl.col("event") == event)
         counted = label if event == "tx" else f"{label} ({rows.height})"
         axes.plot(seconds(rows), rows["y"], marker, color=colour, markersize=size, label=counted)
-    what = "frames" if drawn.proto == "piafs" else "PDUs"
     axes.set_ylabel(f"{name} number\n({what}, counted on)")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-    more = f", one of {drawn.others + 1} recorded" if drawn.others else ""
     heading(axes, f"{name} at {drawn.point}{more}")
+
+
+def _draw_counts(axes: Axes, drawn: Attempts) -> float:
+    """How many attempts of each kind there were in spans of time; their length in seconds."""
+    times = seconds(drawn.rows).to_numpy()
+    least = float(times.max() - times.min()) / _SPANS
+    power = 10.0 ** np.floor(np.log10(least))
+    span = float(power * next(step for step in (1, 2, 5, 10) if power * step >= least))
+    edges = span * np.arange(np.floor(times.min() / span), np.ceil(times.max() / span) + 1)
+    for event, _, colour, _, label in _ATTEMPTS:
+        rows = drawn.rows.filter(pl.col("event") == event)
+        counts, _ = np.histogram(seconds(rows).to_numpy(), edges)
+        axes.stairs(counts, edges, color=colour, linewidth=1.2, label=f"{label} ({rows.height})")
+    axes.set_ylim(bottom=0.0)
+    return span

@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.analysis import sequences
+from airloom.analysis.happenings import happenings
 from airloom.analysis.sequences import Sequence
 from airloom.errors import AirloomError, UsageError
 from airloom.plot import on_the_wire, transports
@@ -63,9 +64,10 @@ class Picture(NamedTuple):
     notes: list[str]
 
 
-def picture(run: Run, flow: int | None = None) -> Picture:
+def picture(run: Run, flow: int | None = None, width_mm: float | None = None) -> Picture:
     """Draws what a run recorded; of several flows with sequence numbers the one that carried most, or `flow`.
 
+    Outages and other changes of the links are marked. `width_mm` is the width on paper, such as 88 for a column.
     Nothing is an error that the run has not: `notes` say what is missing and how to record it. Raises `UsageError` if
     there is no such `flow`.
 
@@ -103,7 +105,7 @@ def picture(run: Run, flow: int | None = None) -> Picture:
     shown = [*wap, *panels, *below]
     if not shown:
         return Picture(None, ["nothing to draw: no packet passed a point that was recorded", *notes])
-    return Picture(stacked(shown, span_s), notes)
+    return Picture(stacked(shown, span_s, happenings(run), width_mm), notes)
 
 
 def save_picture(run: Run) -> list[str]:

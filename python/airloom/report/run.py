@@ -53,7 +53,16 @@ def document(run: Run, target: Path) -> str:
     flows = [] if packets is None else events.flows(packets)
     data["flows"] = [_flow(flow) for flow in flows]
     time = _not_recorded() if packets is None else _over_time(run, packets, flows, has_lines=_has_lines(data))
-    sections = [*_happenings(run), *time, _summary(run), *_energy(run), *_flows(run), *_pages(run), _files(run, target)]
+    sections = [
+        *_happenings(run),
+        *time,
+        _summary(run),
+        _network(run),
+        *_energy(run),
+        *_flows(run),
+        *_pages(run),
+        _files(run, target),
+    ]
     return page.document(_title(run), _intro(run), sections, data)
 
 
@@ -110,6 +119,20 @@ def _happenings(run: Run) -> list[Section]:
     rows = [(one.name, one.begin_s, one.end_s) for one in found]
     table = page.table("What happened to the links", ["what", "from (s)", "to (s)"], rows, is_whole=True)
     return [Section("happenings", "Timeline", table)]
+
+
+def _network(run: Run) -> Section:
+    """Hosts and links."""
+    from airloom.plot import topology
+    from airloom.plot.figure import svg
+
+    scenario = run.manifest["scenario"]
+    octets = base64.b64encode(svg(topology(scenario))).decode()
+    alt = f"hosts {', '.join(scenario['hosts'])}; links {', '.join(scenario['links'])}"
+    body = f'<img class="picture" alt="{escaped(alt)}" src="data:image/svg+xml;base64,{octets}">'
+    return Section(
+        "network", "Network", f'<div class="wide" tabindex="0" role="region" aria-label="Network">{body}</div>'
+    )
 
 
 def _energy(run: Run) -> list[Section]:

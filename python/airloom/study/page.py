@@ -167,7 +167,8 @@ def _deviations(document: Document) -> str:
             f"{escaped(text.full_says(document, claim))} ({escaped(claim['where'])})</p>{said}"
             f"<p>Ours: {escaped(text.ours(claim))}</p><p>{escaped(text.why(document, claim))}</p></div>"
         )
-    return cards
+    said = text.on_deviations(document)
+    return f"<p>{escaped(said[0].upper() + said[1:])}.</p>{cards}" if said else cards
 
 
 def _table(table: text.Table) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -107,6 +108,23 @@ def deviations(document: Document) -> list[str]:
         text = f"{claim['id']} {claim['verdict']}: {full_says(document, claim)} ({said}ours {ours(claim)}): "
         found.append(text + why(document, claim))
     return found
+
+
+def on_deviations(document: Document) -> str:
+    """How many deviations are listed, and why these are not as many as the score says; empty if there are none."""
+    listed = [claim for claim in leaves(document) if is_deviation(claim)]
+    of_parts = [claim for claim in listed if claim["whole"] is not None]
+    if not listed:
+        return ""
+    verdicts = counts(Counter(claim["verdict"] for claim in listed))
+    said = f"{len(listed)} listed ({verdicts})"
+    if not of_parts:
+        return said
+    claims = len({claim["whole"] for claim in of_parts})
+    whole = len(listed) - len(of_parts)
+    pieces = [f"{whole} {'claim' if whole == 1 else 'claims'} without parts"] if whole else []
+    pieces.append(f"{len(of_parts)} parts of {claims} {'claim' if claims == 1 else 'claims'}")
+    return f"{said}: {' and '.join(pieces)}; the score counts a claim once"
 
 
 def why(document: Document, claim: Claim) -> str:

@@ -98,7 +98,7 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
     rows = []
     for point in points(results, names):
         good = runs.filter(pl.col("point") == point["point"])
-        cells = [number(label) if isinstance(label, float) else str(label) for label in point["levels"].values()]
+        cells = [label(level) for level in point["levels"].values()]
         cells += [_interval(point["medians"][name], _scaled(name)[1]) for name in names]
         if resent:
             counts = [quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in resent]
@@ -130,6 +130,11 @@ def number(value: float) -> str:
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def label(level: Any) -> str:
+    """A level of an axis as people write it."""
+    return number(level) if isinstance(level, float) else str(level)
 
 
 def _finite(value: float) -> float | None:

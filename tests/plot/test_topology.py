@@ -1,0 +1,47 @@
+"""The picture of a scenario's network."""
+
+from pathlib import Path
+
+import pytest
+from matplotlib.text import Annotation
+
+import airloom as al
+from airloom import plot
+from airloom.scenario import shipped
+from tests.cli.shell import airloom
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_host_and_link_is_named_and_no_box_covers_another(name: str) -> None:
+    understood = al.load(name).understood
+    for width_mm in (None, 170):
+        figure = plot.topology(understood, width_mm)
+        (axes,) = figure.axes
+        figure.canvas.draw()
+        words = "\n".join(text.get_text() for text in axes.texts)
+        for host in understood["hosts"]:
+            assert host.split("[")[0] in words
+        for link, keys in understood["links"].items():
+            assert f"{link}: {keys['bearer']}" in words
+        boxes = [t for t in axes.texts if isinstance(t, Annotation) and t.get_bbox_patch().get_linewidth() > 1]  # type: ignore[union-attr]
+        extents = [box.get_window_extent() for box in boxes]
+        assert len(boxes) == len({host.split("[")[0] for host in understood["hosts"]})
+        if width_mm is None:
+            assert not any(a.overlaps(b) for n, a in enumerate(extents) for b in extents[:n])
+
+
+def test_list_draws_a_scenario(tmp_path: Path) -> None:
+    for ending, begin in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        target = tmp_path / f"net{ending}"
+        done = airloom("list", "scenarios", "umts-page", "--picture", "--out", target)
+        assert (done.code, done.out.strip()) == (0, str(target))
+        assert target.read_bytes().startswith(begin)
+    assert airloom("list", "scenarios", "umts-page", "--picture").out.strip() == "umts-page.svg"
+    Path("umts-page.svg").unlink()
+    for words, why in (
+        (("list", "presets", "--picture"), "draws a scenario"),
+        (("list", "scenarios", "umts-page", "--out", tmp_path / "net.gif"), "has to end in .svg"),
+        (("list", "scenarios", "umts-page", "--out", tmp_path / "no" / "net.svg"), "No such file"),
+    ):
+        wrong = airloom(*words)
+        assert (wrong.code, why in wrong.err) == (2, True), wrong.err

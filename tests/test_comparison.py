@@ -1,0 +1,128 @@
+"""What differs between results."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import airloom as al
+from airloom.comparison.result import settings
+from airloom.errors import UsageError
+from tests.cli.shell import airloom
+from tests.report.browser import Open
+
+LOSS = "links.radio.loss.downlink"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("comparison")
+    page = al.load("umts-page", {"run.record": ["packets", "pcapng"]})
+    page.run(seed=1, out=folder / "a")
+    page.run(seed=1, out=folder / "same")
+    page.with_keys({LOSS: 0.2}).run(seed=1, out=folder / "b")
+    al.load("umts-page").sweep({LOSS: [0, 0.1]}, seeds="1..6").run(out=folder / "s", workers=1)
+    slow = al.load("umts-page", {"links.internet.delay": "60ms"})
+    slow.sweep({LOSS: [0, 0.1]}, seeds="1..6").run(out=folder / "t", workers=1)
+    slow.sweep({LOSS: [0.1]}, seeds="11..16").run(out=folder / "u", workers=1)
+    return folder
+
+
+def test_the_same_run_is_equal_in_every_way(place: Path) -> None:
+    found = al.compare(place / "a", place / "same")
+    assert found.is_equal
+    assert (found.first, found.settings) == (None, {})
+    done = airloom("compare", place / "a", place / "same", "--exit-code")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "nothing differs")
+
+
+def test_runs_differ_in_settings_numbers_and_from_a_packet_on(place: Path) -> None:
+    a, b = al.Run(place / "a"), al.Run(place / "b")
+    found = al.compare(a.folder, b.folder)
+    assert found.settings == {f"{LOSS}.loss": [0.05, 0.2]}
+    row = found.table.filter(measure="page_load_s").row(0, named=True)
+    assert (row["first"], row["value"]) == (a.summary["page_load_s"], b.summary["page_load_s"])
+    assert row["difference"] == b.summary["page_load_s"] - a.summary["page_load_s"]
+    first = found.first
+    assert first is not None
+    # Nothing differs before it, in any column at any point.
+    before = pl.col("t_ns") < first.t_s * 1e9 - 1
+    assert a.packets.filter(before).equals(b.packets.filter(before))
+    done = airloom("compare", a.folder, b.folder)
+    assert done.code == 0
+    assert "parts from A at" in done.out
+    assert "radio.downlink." not in done.out
+    assert airloom("compare", a.folder, b.folder, "--exit-code").code == 1
+    document = json.loads(airloom("compare", a.folder, b.folder, "--json").out)
+    assert (document["kind"], document["equal"]) == ("runs", False)
+    assert document["first_differences"][0]["says"] in done.out
+
+
+def test_sweeps_are_compared_by_pairs_of_a_seed(place: Path) -> None:
+    found = al.compare(place / "s", place / "t")
+    s, t = al.SweepResults(place / "s"), al.SweepResults(place / "t")
+    for row in found.table.filter(measure="page_load_s").iter_rows(named=True):
+        one, other = (of.runs.filter(pl.col(LOSS) == row[LOSS]).sort("seed")["page_load_s"] for of in (s, t))
+        assert row["difference"] == pytest.approx((other - one).median())
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert row["seeds"] == 6
+    assert found.settings["links.internet.delay.downlink"] == ["20ms", "60ms"]
+    # Other seeds: no pairs, and one point alone.
+    apart = al.compare(place / "s", place / "u")
+    row = apart.table.filter(measure="page_load_s").row(0, named=True)
+    assert row["difference"] == pytest.approx(row["value"] - row["first"])
+    assert "points are in A alone" in apart.notes[0]
+    with pytest.raises(UsageError, match="measures 'page_lod'"):
+        al.compare(place / "s", place / "t", measures=["page_lod"])
+
+
+def test_captures_are_compared_by_the_connection_with_most_data(place: Path) -> None:
+    found = al.compare(place / "a" / "trace.pcapng", place / "b" / "trace.pcapng")
+    row = found.table.filter(measure="duration_s").row(0, named=True)
+    assert row["value"] > row["first"]
+    assert al.compare(place / "a" / "trace.pcapng", place / "same" / "trace.pcapng").is_equal
+
+
+def test_loads_are_compared_by_link_and_proxy(tmp_path: Path) -> None:
+    for folder, times in (("a", (2000, 2200)), ("b", (2500, 2600))):
+        for seed, time in enumerate(times, 1):
+            place = tmp_path / folder / "umts-dch-none" / f"run-{seed}"
+            place.mkdir(parents=True)
+            seen = {"link": "umts-dch", "proxy": "none", "seed": seed, "error": None, "load": time, "requests": [{}]}
+            (place / "load.json").write_text(json.dumps(seen))
+    row = al.compare(tmp_path / "a", tmp_path / "b").table.filter(measure="page_s").row(0, named=True)
+    assert (row["first"], row["value"], row["seeds"]) == (2.1, 2.55, 2)
+    assert row["difference"] == pytest.approx(0.45)
+
+
+def test_the_page_has_tables_pictures_and_the_first_packet(place: Path, look: Open) -> None:
+    for one, other in (("a", "b"), ("s", "t"), ("a/trace.pcapng", "b/trace.pcapng")):
+        target = place / "comparison.html"
+        done = airloom("compare", place / one, place / other, "--html", target)
+        assert done.code == 0, done.err
+        for width in (1280, 390):
+            with look(target, width=width) as seen:
+                assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                assert seen.page.locator("#pictures img").count() >= 1
+                assert seen.page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 100)")
+                assert seen.page.locator("#differences table").count() >= 1
+
+
+def test_what_cannot_be_compared_is_said_in_a_line(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for words, why in (
+        ((place / "a",), "two results"),
+        ((place / "a", place / "s"), "only results of one kind"),
+        ((place / "a", tmp_path / "nowhere"), "is not there"),
+        ((place / "a", tmp_path / "empty"), "is no result"),
+    ):
+        done = airloom("compare", *words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert why in done.err
+
+
+def test_settings_are_keys_with_dots() -> None:
+    one = {"hosts": {"a": {"app": [{"bulk": {"size": "1MB"}}]}}}
+    other = {"hosts": {"a": {"app": [{"bulk": {"size": "2MB"}}]}, "b": {}}}
+    assert settings([one, other]) == {"hosts.a.app.0.bulk.size": ["1MB", "2MB"], "hosts.b": [None, {}]}
