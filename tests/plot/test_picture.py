@@ -209,7 +209,7 @@ def test_an_outage_is_named_and_many_attempts_are_counted(tmp_path: Path) -> Non
         top, below = figure.axes
         assert [text.get_text() for text in top.texts] == ["radio down", "radio loss downlink 0.1"]
         steps = [patch for patch in below.patches if isinstance(patch, StepPatch)]
-        counts = {str(one.get_label()): one.get_data().values.sum() for one in steps}
+        counts = {str(one.get_label()): one.get_data()[0].sum() for one in steps}
         attempts = run.packets.filter((pl.col("point") == "radio.rlc.dl.tx") & pl.col("seq").is_not_null())
         for event, name in (("tx", "first attempt"), ("retx", "further attempt"), ("drop", "lost on the air")):
             number = attempts.filter(pl.col("event") == event).height

@@ -173,3 +173,29 @@ def test_what_cannot_be_drawn_is_said(runs: pl.DataFrame, run: al.Run) -> None:
         plot.backlog(run.packets.filter(pl.col("point").cast(str) == "mobile.wire.ip"), "wire")
     with pytest.raises(UsageError, match="nothing to draw"):
         plot.congestion_window(run.congestion, flow=99)
+
+
+def test_long_names_are_not_cut() -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    axis, other = "hosts.mobile.app.http-client.connections", "links.radio.loss.downlink"
+    rows = [(a, b, s, 1.0 + s * a, 2.0 * a + s) for a in (1, 4) for b in (0.0, 0.1) for s in (1, 2, 3)]
+    runs = pl.DataFrame(
+        rows, schema=[axis, other, "seed", "requests_per_connection", "first_object_mean_s"], orient="row"
+    )
+    for measure in ("requests_per_connection", "first_object_mean_s"):
+        differences = analysis.paired(runs, measure, axis, 1, [other])
+        for figure in (
+            plot.response(analysis.summarise(runs, measure, [axis, other], "median"), other),
+            plot.paired_difference(differences, other),
+            plot.paired_difference(differences),
+            plot.cdf(analysis.cdf(runs, measure, [axis, other]), measure),
+        ):
+            FigureCanvasAgg(figure).draw()  # type: ignore[no-untyped-call]
+            (axes,) = figure.axes
+            for text in (axes.xaxis.label, axes.yaxis.label):
+                box = text.get_window_extent()
+                inside = (
+                    figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1
+                )
+                assert inside, text.get_text()

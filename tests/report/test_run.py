@@ -39,7 +39,7 @@ def test_command_writes_one_file_that_says_what_it_is_about(folder: Path) -> Non
     assert "To repeat it" in text
     assert 'href="trace.pcapng"' in text
     # Nothing but itself: no element that loads, and a policy that forbids it.
-    assert not re.search(r"<(link|img|iframe|script)[^>]+(href|src)=", text)
+    assert not re.search(r'<(link|img|iframe|script)[^>]+(href|src)="(?!data:)', text)
     assert "default-src 'none'" in text
     assert "Permission is hereby granted" in text
 
@@ -233,9 +233,12 @@ def test_a_report_has_no_empty_place_and_pictures_of_what_numbers_do_not_show(
     run = al.load(name).run(out=tmp_path / "run")
     with look(report.build(run.folder)) as seen:
         assert seen.page.evaluate("airloom.plots.length") == plots == seen.page.locator("canvas").count()
-        assert seen.page.locator("img.picture").count() == pictures
+        assert seen.page.locator("#layers img.picture").count() == pictures
         # Every place is filled, and its heading with it.
-        assert seen.page.evaluate("[...document.images].every(image => image.naturalWidth > 500)")
+        for place, width in (("layers", 500), ("network", 300)):
+            images = f"[...document.querySelectorAll('#{place} img')]"
+            assert seen.page.evaluate(f"{images}.every(image => image.naturalWidth > {width})")
+        assert seen.page.locator("#network img").count() == 1
         for section in seen.page.locator("section").all():
             assert len(section.inner_text().splitlines()) > 1 or section.locator("img").count()
 

@@ -40,4 +40,14 @@ def titled(measure: str) -> str:
     unit = unit_of(measure)
     ending = next((e for e, u in ENDINGS if u == unit and measure.endswith(e)), "")
     words = measure.removesuffix(ending).replace("_", " ")
-    return f"{words} ({unit})"
+    return words if words == unit else f"{words} ({unit})"
+
+
+def key_title(key: str) -> str:
+    """A key of a scenario for people: its last parts.
+
+    >>> key_title("links.radio.loss.downlink"), key_title("hosts.mobile.transport")
+    ('radio loss downlink', 'mobile transport')
+    """
+    parts = key.split(".")
+    return " ".join(parts[1:] if parts[0] in ("links", "hosts", "run") else parts)

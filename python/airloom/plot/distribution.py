@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 from matplotlib.figure import Figure
 
-from airloom.analysis.units import titled
-from airloom.plot.figure import Drawing, heading, key_title, look, style
+from airloom.analysis.units import key_title, titled
+from airloom.plot.figure import Drawing, heading, look, style
 
 
 def cdf(table: pl.DataFrame, measure: str) -> Figure:

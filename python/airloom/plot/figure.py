@@ -158,9 +158,14 @@ def save_pdf(figure: Figure, path: Path) -> None:
         figure.savefig(path, format="pdf", metadata={"CreationDate": None, "Creator": "airloom", "Producer": None})
 
 
+def save_png(figure: Figure, path: Path) -> None:
+    """Writes a figure as PNG, for a screen."""
+    path.write_bytes(png(figure))
+
+
 def save_as(figure: Figure, path: Path) -> None:
     """Writes a figure in the form that its name ends in: `.svg`, `.pdf` or `.png`. Raises `UsageError` for others."""
-    writers = {".svg": save_svg, ".pdf": save_pdf, ".png": lambda figure, path: path.write_bytes(png(figure))}
+    writers = {".svg": save_svg, ".pdf": save_pdf, ".png": save_png}
     if path.suffix not in writers:
         raise UsageError(f"{path}: its name has to end in {', '.join(writers)}")
     try:
@@ -175,13 +180,3 @@ def save(figure: Figure, path: Path | str) -> tuple[Path, Path]:
     save_svg(figure, svg)
     save_pdf(figure, pdf)
     return svg, pdf
-
-
-def key_title(key: str) -> str:
-    """A key of a scenario for people: its last parts.
-
-    >>> key_title("links.radio.loss.downlink"), key_title("hosts.mobile.transport")
-    ('radio loss downlink', 'mobile transport')
-    """
-    parts = key.split(".")
-    return " ".join(parts[1:] if parts[0] in ("links", "hosts", "run") else parts)

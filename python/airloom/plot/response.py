@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from airloom.analysis.units import titled
+from airloom.analysis.units import key_title, titled
 from airloom.errors import UsageError
-from airloom.plot.figure import Drawing, heading, key_title, look, style, wrapped
+from airloom.plot.figure import Drawing, heading, look, style, wrapped
 
 #: Columns of `analysis.summarise` besides the levels and the estimate.
 _KNOWN = ("measure", "unit", "low", "high", "ci", "seeds", "method")
@@ -47,7 +47,7 @@ def response(table: pl.DataFrame, x: str) -> Figure:
         seeds = sorted(set(table["seeds"].to_list()))
         counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
         axes.set_xlabel(key_title(x))
-        axes.set_ylabel(f"{titled(table['measure'][0])}, {estimate}")
+        axes.set_ylabel(wrapped(f"{titled(table['measure'][0])}, {estimate}"))
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         title = f"{table['ci'][0]:.0%} intervals over {counted} seeds".replace("%", " %")
         heading(axes, title, ", ".join(map(key_title, by)))

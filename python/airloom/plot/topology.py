@@ -120,7 +120,7 @@ def _places(hosts: list[str], links: list[_Link]) -> dict[str, tuple[int, int]]:
 def _draw_link(axes: Axes, link: _Link, places: Mapping[str, tuple[int, int]]) -> None:
     (x1, y1), (x2, y2) = (places[end] for end in link.ends)
     look = {"color": DATA, "linestyle": (0, (4, 2))} if link.is_radio else {"color": FAINT, "linestyle": "-"}
-    axes.plot([x1, x2], [y1, y2], linewidth=2.0, zorder=1, **look)  # type: ignore[arg-type]
+    axes.plot([x1, x2], [y1, y2], linewidth=2.0, zorder=1, **look)
     at = ((x1 + x2) / 2, (y1 + y2) / 2)
     first, *others = link.lines
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}

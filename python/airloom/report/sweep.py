@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from airloom.analysis import quantile_interval
-from airloom.analysis.units import titled
+from airloom.analysis.units import key_title, titled
 from airloom.report import page
 from airloom.report.page import Section, escaped
 
@@ -191,6 +191,7 @@ def _data(
         axes.append(
             {
                 "key": key,
+                "title": key_title(key),
                 "short": key.rsplit(".", 1)[-1],
                 "labels": [x if numeric else str(x) for x in labels],
                 "numeric": numeric,

@@ -559,7 +559,7 @@ function sweep() {
   function draw() {
     while (plots.length) plots.pop().gone();
     const name = measure.value, n = axis && data.axes.length ? +axis.value : 0;
-    const chosen = data.axes[n] || { key: "point", short: "point", labels: ["all"], numeric: false };
+    const chosen = data.axes[n] || { key: "point", title: "point", short: "point", labels: ["all"], numeric: false };
     const at = labels => chosen.numeric ? labels : chosen.labels.indexOf(labels);
     const m = medians[name], y = data.titles[name];
     const series = [...groups(n)].map(([rest, members], k) => {
@@ -570,7 +570,7 @@ function sweep() {
         low: Float64Array.from(rows, r => m.low[r[1]]), high: Float64Array.from(rows, r => m.high[r[1]]) };
     });
     plots.push(new Plot(document.getElementById("response"), { title: `Median of ${y}, 95 % intervals over seeds`,
-      x: chosen.key, y, series, ticks: chosen.numeric ? null : chosen.labels,
+      x: chosen.title, y, series, ticks: chosen.numeric ? null : chosen.labels,
       extent: chosen.numeric ? undefined : [-0.5, chosen.labels.length - 0.5] }));
     const spread = data.points.map((labels, p) => {
       const mine = [];
