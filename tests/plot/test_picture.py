@@ -226,3 +226,13 @@ def test_an_outage_is_named_and_many_attempts_are_counted(tmp_path: Path) -> Non
             assert box.y0 >= axes.bbox.y1 - 2, "the legend covers no mark"
     with pytest.raises(UsageError, match="40 to 2000 mm"):
         picture(run, width_mm=3)
+
+
+def test_set_ups_and_releases_of_the_radio_are_happenings_if_they_are_few(tmp_path: Path) -> None:
+    keys = {"links.radio.rrc": {}, "hosts.mobile.app.http-client.start": "2s", "run.until": "60s"}
+    run = al.load("umts-page", keys).run(out=tmp_path / "run")
+    found = [(one.name, one.begin_s) for one in happenings(run)]
+    assert found[0] == ("radio set up", 2.0)
+    assert found[-1][0] == "radio released"
+    first = happenings(run)[0]
+    assert first.end_s == run.states.filter(pl.col("state").cast(str) == "dch")["t_ns"][0] / 1e9

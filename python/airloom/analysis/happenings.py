@@ -81,6 +81,9 @@ def _plain(value: object) -> str:
 
 def _stays(states: pl.DataFrame) -> list[Happening]:
     rows = states.with_columns(pl.col("host", "state").cast(pl.String)).filter(pl.col("state") != "tx")
+    # A stay lasts until the next one begins, where its row does not say.
+    following = pl.col("t_ns").shift(-1).over("host", "link", "station")
+    rows = rows.with_columns(until_ns=pl.coalesce("until_ns", following))
     # The state in which a run begins has not been entered.
     rows = rows.filter(pl.col("state").is_in(list(_STAYS)) & (pl.col("t_ns") > 0))
     if rows.height > _MOST_STAYS:

@@ -16,8 +16,11 @@ from airloom.cli.terminal import emit, print_json, print_table, quoted, say
 if TYPE_CHECKING:
     from airloom.comparison import Comparison
 
-#: Settings and rows that are printed; the page has them all.
+#: Settings that are printed; the page and --json have them all.
 _MOST_SETTINGS = 20
+
+#: Letters of a setting that are printed.
+_LONGEST = 40
 
 
 def compare(
@@ -98,7 +101,8 @@ def _print_settings(found: Comparison) -> None:
 
 
 def _set(value: Any) -> str:
-    return "-" if value is None else str(value)
+    text = "-" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _shown(found: Comparison, measures: list[str], *, everything: bool) -> list[list[str]]:
