@@ -49,6 +49,7 @@ class Scenario:
     title: str
     seed: int
     understood: str
+    notes: list[str]
 
     def __new__(
         cls,

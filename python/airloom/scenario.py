@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,10 +118,18 @@ def parse(
         _log.debug("set %s = %s", key, value)
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
     core = _core.Scenario(octets, file, settings, list(real), outside)
+    for note in core.notes:
+        _say_once(note)
     if outside:
         # As understood, so that whoever reads it again finds the host that is in no file.
         return Scenario(core, core.understood.encode(), file, {}, ())
     return Scenario(core, octets, file, dict(overrides or {}), tuple(real))
+
+
+@cache
+def _say_once(note: str) -> None:
+    """What the writer of a scenario should know: once, however many are read."""
+    _log.warning("%s", note)
 
 
 def for_bearer(

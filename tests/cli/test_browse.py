@@ -98,10 +98,13 @@ def test_wrong_words_are_one_line() -> None:
         (("https://a/",), "expected http://HOST/PATH"),
         (("http://a:b/",), "http://a:b/"),
         (("http://nosuchhost.invalid/",), "there is no host `nosuchhost.invalid`"),
-        (("http://127.0.0.1/", "--set", "pipelin=3"), "unknown field `pipelin`"),
+        (
+            ("http://127.0.0.1/", "--set", "pipelin=3"),
+            "--set pipelin=3: unknown key `pipelin` (did you mean `pipeline`?)",
+        ),
         (("http://127.0.0.1/", "--seed", str(2**64)), "too big"),
         (("http://127.0.0.1/", "--set", "pages=[['/']]"), "not by both"),
-        (("http://127.0.0.1/", "--set", "tls={}"), "tls: TLS is a model between simulated hosts"),
+        (("http://127.0.0.1/", "--set", "tls={}"), "--set tls={}: TLS is a model between simulated hosts"),
         (("http://127.0.0.1/", "--set", "tls={}", "--set", "proxy=127.0.0.1"), "cannot shake hands with real servers"),
         (("--set", "page_set=nothing.json"), "nothing.json"),
     ):

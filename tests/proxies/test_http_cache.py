@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 
 import pytest
 
@@ -153,7 +155,20 @@ def test_requests_that_smuggle_or_lead_inside_reach_nobody(
         heard = receive(client)
     assert heard.startswith(f"HTTP/1.1 {status} ".encode()), heard
     assert heard.count(b"HTTP/1.1 ") == 1
+    # What would have to be said to the proxy for it to be allowed.
+    assert (status == 403) == (b"(--allow-origin " in heard or b"(--set connect_ports=" in heard), heard
     assert origin.connections == before
+
+
+def test_the_log_says_when_and_why() -> None:
+    with serving("http-cache") as proxy:
+        with connect(proxy.address) as client:
+            client.sendall(b"GET http://127.0.0.1:9/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            assert receive(client).startswith(b"HTTP/1.1 403 ")
+        assert proxy.process.stderr
+        line = json.loads(next(said for said in proxy.process.stderr if said.startswith("{")))
+    assert line["why"] == "the address of 127.0.0.1 is private, loopback or the like (--allow-origin 127.0.0.1)"
+    assert (datetime.now(UTC) - datetime.fromisoformat(line["time"])).total_seconds() < 600
 
 
 @pytest.fixture(scope="module")

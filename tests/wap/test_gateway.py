@@ -206,8 +206,8 @@ def test_it_ends_by_a_signal_and_lets_requests_end(origin: Liar) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--listen", "nowhere"], "no address and port"),
-        (["--listen", "127.0.0.1:0", "--set", "idle=0s"], "idle: must be longer than nothing"),
+        (["--listen", "nowhere"], "--listen nowhere: expected ADDRESS:PORT"),
+        (["--listen", "127.0.0.1:0", "--set", "idle=0s"], "--set idle=0s: must be longer than nothing"),
         (["--listen", "127.0.0.1:0", "--set", "idel=1s"], "idel"),
         (["--listen", "127.0.0.1:0", "--allow-origin", "http://x"], "no host name, address or network"),
         (["--listen", "127.0.0.1:0", "--set", "idle"], "expected KEY=VALUE"),

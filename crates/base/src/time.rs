@@ -202,6 +202,33 @@ impl fmt::Display for Duration {
     }
 }
 
+/// A duration for people, with two digits that count or more: `1.4 ms`, `532 us`.
+#[derive(Clone, Copy)]
+pub struct Rounded(Duration);
+
+impl Duration {
+    /// As it stands in a sentence. `Display` is exact, and can be read back.
+    pub fn rounded(self) -> Rounded {
+        Rounded(self)
+    }
+}
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        // From half a unit below the next one on a number would be written as that.
+        let (unit, name) = match nanos {
+            0..1_000 => return write!(f, "{nanos} ns"),
+            1_000..999_500 => (1e3, "us"),
+            999_500..999_500_000 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        let count = nanos as f64 / unit;
+        let text = if count < 9.95 { format!("{count:.1}") } else { format!("{count:.0}") };
+        write!(f, "{} {name}", text.trim_end_matches(".0"))
+    }
+}
+
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -226,5 +253,25 @@ mod tests {
         assert_eq!(Duration::from_micros(1500).to_string(), "1500us");
         assert_eq!(Duration::from_secs(3).to_string(), "3s");
         assert_eq!(Duration::ZERO.to_string(), "0s");
+    }
+
+    #[test]
+    fn a_sentence_has_two_digits_that_count_or_more() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (532, "532 ns"),
+            (1_000, "1 us"),
+            (532_480, "532 us"),
+            (999_499, "999 us"),
+            (999_500, "1 ms"),
+            (1_425_408, "1.4 ms"),
+            (9_949_999, "9.9 ms"),
+            (9_960_000, "10 ms"),
+            (565_248_000, "565 ms"),
+            (999_600_000, "1 s"),
+            (90_000_000_000, "90 s"),
+        ] {
+            assert_eq!(Duration::from_nanos(nanos).rounded().to_string(), text);
+        }
     }
 }

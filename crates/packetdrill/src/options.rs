@@ -130,7 +130,7 @@ pub(crate) fn set(
         (libc::IPPROTO_TCP, libc::TCP_SYNCNT) => {
             // The timeouts of so many SYNs after the first.
             let n = value.clamp(1, 127).min(16) as u32;
-            s.change(fd, |c| c.syn_give_up = c.initial_rto * ((1 << (n + 1)) - 1))
+            s.change(fd, |c| c.syn_give_up = c.rto_initial * ((1 << (n + 1)) - 1))
         }
         (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => {
             s.change(fd, |c| c.give_up = Duration::from_millis(value.max(1) as u64))

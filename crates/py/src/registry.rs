@@ -3,6 +3,7 @@
 use airloom_world::scenario::Registries;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use serde_json::{Value, json};
 
 /// Name and JSON schema (as text) of each entry of a registry: `bearers`, `transports`, `apps` or `proxies`.
 #[pyfunction]
@@ -15,5 +16,13 @@ pub fn registry(kind: &str) -> PyResult<Vec<(&'static str, String)>> {
         "proxies" => all.proxies,
         other => return Err(PyKeyError::new_err(other.to_owned())),
     };
-    Ok(entries.iter().map(|e| (e.name, (e.schema)().to_value().to_string())).collect())
+    let described = entries.iter().map(|entry| {
+        let mut schema = (entry.schema)().to_value();
+        // Settings that follow from a profile have no defaults in their schema: what a table without keys means says them.
+        if let (Value::Object(schema), Ok(defaults)) = (&mut schema, (entry.understood)(&json!({}))) {
+            schema.insert("x-defaults".to_owned(), defaults);
+        }
+        (entry.name, schema.to_string())
+    });
+    Ok(described.collect())
 }

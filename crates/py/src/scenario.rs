@@ -23,13 +23,15 @@ pub(crate) const PATIENCE: u32 = 64;
 #[pyclass(name = "Scenario", module = "airloom._core", frozen)]
 pub struct PyScenario {
     pub(crate) scenario: Scenario,
+    /// What its writer should know.
+    notes: Vec<String>,
     /// Of its runs in virtual time, once somebody asked.
     identity: OnceLock<Identity>,
 }
 
 impl From<Scenario> for PyScenario {
     fn from(scenario: Scenario) -> Self {
-        PyScenario { scenario, identity: OnceLock::new() }
+        PyScenario { scenario, notes: Vec::new(), identity: OnceLock::new() }
     }
 }
 
@@ -66,9 +68,16 @@ impl PyScenario {
             if outside {
                 document.set_outside()?;
             }
-            document.check()
+            Ok((document.check()?, document.notes()))
         };
-        read().map(PyScenario::from).map_err(|e| scenario_error(py, &e))
+        let (scenario, notes) = read().map_err(|e| scenario_error(py, &e))?;
+        Ok(PyScenario { notes, ..scenario.into() })
+    }
+
+    /// What its writer should know, though nothing is wrong with it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 
     /// A real host behind a link with this bearer and these of its settings, and a simulated server.

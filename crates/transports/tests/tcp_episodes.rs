@@ -142,7 +142,7 @@ fn settings(random: &mut Stream) -> Config {
         c.ack_delay = ms(1 + (bits >> 8) % 499);
     }
     if let Some(bits) = change(0.3) {
-        c.min_rto = ms(10 + (bits >> 8) % 1000);
+        c.rto_min = ms(10 + (bits >> 8) % 1000);
         c.rto_tick = ms([0, 0, 100, 500][bits as usize % 4]);
     }
     if let Some(bits) = change(0.4) {

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from airloom.cli import common
-from airloom.cli.terminal import print_json, print_table, say
-from airloom.errors import RunError
+from airloom.cli import common, daemons
+from airloom.cli.terminal import busy, print_json, print_table, say, say_error
+from airloom.errors import RunError, UsageError
 
 
 def browse(
@@ -29,10 +29,15 @@ def browse(
     from airloom.browsing import browse as load
 
     settings = common.overrides(setting or [])
-    # The browser hears of signals itself, and says what it has until then.
+    # The browser hears of signals itself, and says what it has until then; its handler calls the one before it too.
+    ended: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    found = load(urls, settings, seed=seed, nagle=nagle, timeout_s=timeout)
+        signal.signal(number, lambda number, _: ended.append(number))
+    try:
+        with busy("loading"):
+            found = load(urls, settings, seed=seed, nagle=nagle, timeout_s=timeout)
+    except UsageError as error:
+        raise UsageError(daemons.explained(str(error), daemons.settings(setting or []))) from None
     if as_json:
         print_json(found._asdict())
     else:
@@ -51,6 +56,9 @@ def browse(
         columns = ["page", "url", "loaded (s)", "objects", "octets", "connections", "failed"]
         print_table(columns, rows, right=(0, 2, 3, 4, 5, 6))
     failed = sum(page["failed"] for page in found.pages)
+    if ended:
+        say_error(f"interrupted: {len(found.pages)} pages were loaded to their end")
+        raise typer.Exit(128 + ended[0])
     if not found.done:
         raise RunError(f"not done: {len(found.pages)} pages were loaded to their end")
     say(f"{len(found.pages)} pages, {len(found.objects)} objects, {failed} failed")

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import emit, print_json, quoted, say
 from airloom.reference import addresses
 
 
 def check(
-    scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=names.scenarios)],
+    settings: names.Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scenario as understood.")] = False,
 ) -> None:
     """Reads the scenario; errors name file, line, what was found and the valid choices."""
@@ -29,6 +29,7 @@ def check(
         emit(f"  host {name}{_times(host)}: {_runs(host)} ({where})")
     for name, link in understood["links"].items():
         emit(f"  link {name}: {link['bearer']} between {' and '.join(link['between'])}")
+    common.say_if_idle(read, scenario)
     say(f"next: airloom run {quoted(scenario)}")
 
 

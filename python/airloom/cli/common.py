@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airloom.cli.terminal import quoted
+from airloom.cli.terminal import quoted, say
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +42,16 @@ def load(name: str, settings: Iterable[str]) -> Scenario:
     return load(name, overrides(settings))
 
 
+def say_if_idle(read: Scenario, name: str) -> None:
+    """Warns of a scenario in which nothing happens in virtual time."""
+    hosts = read.understood["hosts"].values()
+    if any(host.get("app") for host in hosts):
+        return
+    real = any(host.get("real") for host in hosts)
+    what = f"for its real hosts there is airloom emulate {quoted(name)}" if real else "airloom list apps says which"
+    say(f"warning: no host of {read.name} has an application (`app`), so nothing happens in virtual time; {what}")
+
+
 def read(source: Path) -> bytes:
     """What a file holds that the user named, a pipe's too; `-` is standard input."""
     if str(source) == "-":
@@ -52,18 +62,3 @@ def read(source: Path) -> bytes:
         raise UsageError(f"{quoted(source)} is not there") from None
     except OSError as error:
         raise UsageError(f"{quoted(source)}: {error.strerror}") from None
-
-
-def complete_scenario(incomplete: str) -> list[str]:
-    """Names of shipped scenarios and of those of studies, for the shell; by author where nothing else begins so."""
-    from airloom.scenario import of_studies, shipped, study_of
-
-    found = [name for name in (*shipped(), *of_studies()) if name.startswith(incomplete)]
-    if not found and (study := study_of(incomplete)) is not None:
-        author = incomplete.partition("/")[0]
-        found = [f"{author}/{name.partition('/')[2]}" for name in of_studies(study)]
-    elif not found and "/" not in incomplete:
-        from airloom.study.folder import authors
-
-        found = [f"{author}/" for author in authors()]
-    return [name for name in found if name.startswith(incomplete)]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import daemons
 from airloom.cli.terminal import emit, say
-from airloom.errors import RunError, UsageError
+from airloom.errors import UsageError
 
 _Metrics = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
@@ -73,24 +72,25 @@ def split_tcp(
 
     if (to is None) == (not transparent):
         raise UsageError("say --to HOST:PORT, or --transparent if connections are turned aside to here")
-    given = {"idle": "5min"} | common.overrides(settings or [])
+    given = daemons.settings(["idle=5min", *(settings or [])])
+    place, numbers = daemons.address("--listen", listen) or "", daemons.address("--metrics", metrics)
 
     def serve(ready: Callable[[str, str | None], None]) -> None:
         serve_split_tcp(
-            listen,
+            place,
             to,
-            metrics,
+            numbers,
             name or [],
             allow_client or [],
             allow_origin or [],
-            [(key, str(value)) for key, value in given.items()],
+            given,
             nagle,
             connect_timeout,
             grace,
             ready,
         )
 
-    _run(serve, f"for {to}" if to else "for whom clients mean")
+    _run(serve, given, f"for {to}" if to else "for whom clients mean")
 
 
 def http_cache(
@@ -119,15 +119,13 @@ def http_cache(
     """
     from airloom._core import serve_http_cache
 
-    given = [(key, str(value)) for key, value in common.overrides(settings or []).items()]
-
-    def line(text: str) -> None:
-        emit(text, error=True)
+    given = daemons.settings(settings or [])
+    place, numbers = daemons.address("--listen", listen) or "", daemons.address("--metrics", metrics)
 
     def serve(ready: Callable[[str, str | None], None]) -> None:
         serve_http_cache(
-            listen,
-            metrics,
+            place,
+            numbers,
             name or [],
             allow_client or [],
             allow_origin or [],
@@ -136,13 +134,13 @@ def http_cache(
             grace,
             transparent,
             ready,
-            line if log else None,
+            daemons.log_line if log else None,
         )
 
-    _run(serve, "for HTTP")
+    _run(serve, given, "for HTTP")
 
 
-def _run(serve: Callable[[Callable[[str, str | None], None]], None], whom: str) -> None:
+def _run(serve: Callable[[Callable[[str, str | None], None]], None], given: list[tuple[str, str]], whom: str) -> None:
     """Runs a daemon for streams; says where it listens once it does."""
 
     def ready(clients: str, numbers: str | None) -> None:
@@ -151,15 +149,7 @@ def _run(serve: Callable[[Callable[[str, str | None], None]], None], whom: str) 
         say("stop with Ctrl-C")
 
     _many_files()
-    # From here on the daemon hears of signals itself; Python's own handling would come on top of it.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        serve(ready)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    except OSError as error:
-        raise RunError(error.strerror or str(error)) from None
+    daemons.run(lambda: serve(ready), given)
 
 
 def _many_files() -> None:

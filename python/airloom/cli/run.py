@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom import digest
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import emit, interruptible, print_json, print_table, progress, quoted, say
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=common.complete_scenario)],
+    scenario: Annotated[str, typer.Argument(help=common.SCENARIO_HELP, autocompletion=names.scenarios)],
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers. Default: the scenario's."),
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    settings: names.Settings = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The result folder. Default: one under runs/, the same for the same run."),
@@ -34,6 +34,7 @@ def run(
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
     read = common.load(scenario, settings or [])
+    common.say_if_idle(read, scenario)
     with interruptible(), progress(read.name) as report:
         done = read.run(seed, out=out, force=force, plot=plot, progress=report)
     for note in done.notes:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from airloom.cli import common, proxies
+from airloom.cli import daemons, proxies
 from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
@@ -64,12 +64,19 @@ def wap_gateway(
     """
     from airloom._core import serve_wap_gateway
 
-    given = [(key, str(value)) for key, value in common.overrides(settings or []).items()]
-    host, _, port = listen.rpartition(":")
+    given = daemons.settings(settings or [])
+    session = daemons.address("--listen", listen) or ""
+    host, _, port = session.rpartition(":")
     if connectionless is None and port == str(_SESSION):
         connectionless = f"{host}:{_CONNECTIONLESS}"
     elif connectionless == "off":
         connectionless = None
+    places = (
+        session,
+        daemons.address("--connectionless", connectionless),
+        daemons.address("--metrics", metrics),
+        daemons.address("--push", push),
+    )
 
     def ready(session: str, without: str | None, numbers: str | None, pushes: str | None) -> None:
         emit(f"listening on {session} for sessions", end="")
@@ -78,29 +85,11 @@ def wap_gateway(
         emit(f", numbers at http://{numbers}/metrics" if numbers else "")
         say("stop with Ctrl-C   next: airloom wap get URL --gateway " + session)
 
-    def line(text: str) -> None:
-        emit(text, error=True)
+    def serve() -> None:
+        write = daemons.log_line if log else None
+        serve_wap_gateway(*places, name or [], allow_origin or [], given, grace, ready, write)
 
-    # From here on the daemon hears of signals itself; Python's own handling would come on top of it.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        serve_wap_gateway(
-            listen,
-            connectionless,
-            metrics,
-            push,
-            name or [],
-            allow_origin or [],
-            given,
-            grace,
-            ready,
-            line if log else None,
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    except OSError as error:
-        raise RunError(error.strerror or str(error)) from None
+    daemons.run(serve, given)
 
 
 app.command("split-tcp")(proxies.split_tcp)

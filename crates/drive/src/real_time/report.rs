@@ -149,17 +149,16 @@ impl Report {
     fn judge_lateness(&self, wrong: &mut Vec<String>, doubts: &mut Vec<String>) {
         let share = self.base_delay.map_or(Duration::MAX, |delay| delay / SHARE_OF_DELAY);
         let limit = LATENESS_LIMIT.min(share.max(LATENESS_FLOOR));
-        let both = [
-            (&self.lateness, "of the departures were late by more than"),
-            (&self.arrival_lateness, "of the arrivals were told late by more than"),
-        ];
+        let both = [(&self.lateness, "departures were"), (&self.arrival_lateness, "arrivals were told")];
         for (histogram, what) in both {
             let Some(p99) = histogram.quantile(0.99).map(Duration::from_nanos) else { continue };
             let asleep = match self.wakefulness {
                 Wakefulness::Kept(_) => String::new(),
                 Wakefulness::Not(_) => format!(", {}", self.wakefulness),
             };
-            let text = |limit| format!("1 % {what} {p99} (limit {limit}){asleep}");
+            let text = |limit: Duration| {
+                format!("1 % of the {what} {} late or more, limit {}{asleep}", p99.rounded(), limit.rounded())
+            };
             if p99 > limit {
                 wrong.push(text(limit));
             } else if p99 > limit / 2 || p99 > share {
@@ -272,7 +271,8 @@ mod tests {
         assert_eq!(late.verdict(), Verdict::Valid);
         (0..20).for_each(|_| late.lateness.add(50_000_000));
         assert_eq!(late.verdict().name(), "invalid");
-        assert!(late.verdict().to_string().contains("1 % of the departures were late"), "{}", late.verdict());
+        let said = late.verdict().to_string();
+        assert!(said.contains("1 % of the departures were 50 ms late or more, limit 1 ms"), "{said}");
     }
 
     #[test]

@@ -25,7 +25,14 @@ pub(super) fn connection(exchange: &Exchange) -> &'static str {
 
 /// An answer of the proxy.
 pub(super) fn own(exchange: &mut Exchange, status: u16, name: &str) {
-    let body = format!("{status} {}\n", reason(status));
+    if status == 403 && exchange.why.is_none() {
+        exchange.why = exchange.target.as_ref().map(|target| forbidden(&target.host));
+    }
+    let mut body = format!("{status} {}\n", reason(status));
+    if let (403, Some(why)) = (status, &exchange.why) {
+        body += why;
+        body.push('\n');
+    }
     exchange.status = status;
     exchange.how = "own";
     let is_allow =
@@ -44,6 +51,11 @@ pub(super) fn own(exchange: &mut Exchange, status: u16, name: &str) {
     exchange.push(Body::Real(head.into()));
     exchange.octets += text.len() as u64;
     exchange.phase = Phase::Done;
+}
+
+/// Why a server is not asked.
+fn forbidden(host: &str) -> String {
+    format!("the address of {host} is private, loopback or the like (--allow-origin {host})")
 }
 
 /// An answer out of the store.
@@ -91,7 +103,7 @@ pub(super) fn stored(exchange: &mut Exchange, kept: &Stored, now: Instant, how: 
 
 /// A line of the log, as JSON. `asked_s` counts from the start.
 pub(super) fn line(now: Instant, from: SocketAddr, exchange: &Exchange) -> String {
-    json!({
+    let mut line = json!({
         "asked_s": exchange.asked.as_secs_f64(),
         "peer": from.to_string(),
         "method": exchange.head.method.name(),
@@ -100,6 +112,9 @@ pub(super) fn line(now: Instant, from: SocketAddr, exchange: &Exchange) -> Strin
         "how": exchange.how,
         "octets": exchange.octets,
         "took_ms": now.since(exchange.asked).as_secs_f64() * 1e3,
-    })
-    .to_string()
+    });
+    if let (403, Some(why)) = (exchange.status, &exchange.why) {
+        line["why"] = why.as_str().into();
+    }
+    line.to_string()
 }

@@ -90,6 +90,8 @@ pub(super) struct Exchange {
     pub(super) status: u16,
     pub(super) octets: u64,
     pub(super) how: &'static str,
+    /// Why it was refused, where there is something to be done about it.
+    pub(super) why: Option<String>,
 }
 
 impl Exchange {
@@ -124,6 +126,7 @@ impl Exchange {
             status: 0,
             octets: 0,
             how: "own",
+            why: None,
         }
     }
 

@@ -78,6 +78,11 @@ impl HttpCache {
         }
         if head.method == Method::Connect {
             let is_allowed = self.config.connect_ports.contains(&target.port);
+            if !is_allowed {
+                let port = target.port;
+                exchange.why =
+                    Some(format!("CONNECT may not go to port {port} (--set connect_ports=[443, {port}])"));
+            }
             exchange.closes = true;
             exchange.target = Some(target);
             return match (self.config.mode, is_alone, is_allowed) {

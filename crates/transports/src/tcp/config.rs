@@ -203,7 +203,7 @@ pub enum Nagle {
 pub enum RtoFloor {
     /// On the timeout (RFC 6298).
     Total,
-    /// On its variance term (Linux): the timeout is the round-trip time plus at least `min_rto`.
+    /// On its variance term (Linux): the timeout is the round-trip time plus at least `rto_min`.
     Variance,
 }
 
@@ -435,17 +435,17 @@ settings! {
     offload_segments: u8,
 
     /// Retransmission timeout before the first round-trip time is known.
-    initial_rto: Duration,
-    /// Retransmission timeout when data transfer begins after a lost SYN, if it is larger than `initial_rto`.
+    rto_initial: Duration,
+    /// Retransmission timeout when data transfer begins after a lost SYN, if it is larger than `rto_initial`.
     rto_after_lost_syn: Duration,
     /// Smallest retransmission timeout.
-    min_rto: Duration,
+    rto_min: Duration,
     /// Where that limit acts.
     rto_floor: RtoFloor,
     /// What of the deviation of the round-trip time the timeout waits for.
     rto_variance: RtoVariance,
     /// Largest retransmission timeout.
-    max_rto: Duration,
+    rto_max: Duration,
     /// Tick of the retransmission clock: times are measured and timers expire on it (BSD: 500 ms). Zero: exact.
     rto_tick: Duration,
     /// Do long timers expire on a coarser clock, as on the timer wheel of Linux: a sixteenth of their length late on
@@ -510,9 +510,9 @@ impl Config {
         if self.offload_segments == 0 {
             return wrong("offload_segments", "at least 1 segment");
         }
-        if self.initial_rto.is_zero() || self.max_rto.is_zero() || self.min_rto > self.max_rto {
+        if self.rto_initial.is_zero() || self.rto_max.is_zero() || self.rto_min > self.rto_max {
             return wrong(
-                "min_rto",
+                "rto_min",
                 "the timeouts must be above zero, and the smallest not above the largest",
             );
         }
@@ -575,7 +575,7 @@ mod tests {
     #[test]
     fn each_setting_can_be_changed_by_itself() {
         let config: Config = read(
-            &json!({ "profile": "linux", "initial_window": 3, "timestamps": false, "min_rto": "300ms" }),
+            &json!({ "profile": "linux", "initial_window": 3, "timestamps": false, "rto_min": "300ms" }),
         )
         .unwrap();
         let mut expected = Profile::Linux.settings();
@@ -583,7 +583,7 @@ mod tests {
         expected.timestamps = false;
         // It goes by them.
         expected.undo_by_timestamps = false;
-        expected.min_rto = Duration::from_millis(300);
+        expected.rto_min = Duration::from_millis(300);
         assert_eq!(config, expected);
     }
 

@@ -119,12 +119,12 @@ fn nt4() -> Config {
         initial_receive_window: Octets(8760),
         // Winsock takes a whole write beside its 8 KiB (KB 214397): the buffer does not limit a bulk transfer.
         send_buffer: Octets(65_535),
-        initial_rto: Duration::from_secs(3),
+        rto_initial: Duration::from_secs(3),
         rto_after_lost_syn: Duration::from_secs(3),
         // Not documented; the value published for its successors, and their clock of 100 ms.
-        min_rto: Duration::from_millis(300),
+        rto_min: Duration::from_millis(300),
         rto_tick: Duration::from_millis(100),
-        max_rto: Duration::from_secs(240),
+        rto_max: Duration::from_secs(240),
         rtt_sampling: RttSampling::OncePerWindow,
         max_retransmissions: 5,
         syn_give_up: Duration::from_secs(45),
@@ -153,7 +153,7 @@ fn w_tcp() -> Config {
         timestamps: false,
         //= RFC 3481 (4.3 to 4.6): limited transmit, an MTU larger than 576 with path MTU discovery, SACK: as `rfc`.
         //= RFC 2988 (2.1): three seconds before the first measurement.
-        initial_rto: Duration::from_secs(3),
+        rto_initial: Duration::from_secs(3),
         rto_after_lost_syn: Duration::from_secs(3),
         rtt_sampling: RttSampling::OncePerWindow,
         // RFC 2883 is of the year before, and RFC 3481 does not name it.
@@ -211,12 +211,12 @@ fn rfc() -> Config {
         nagle: Nagle::Nagle,
         segmentation_offload: false,
         offload_segments: 2,
-        initial_rto: Duration::from_secs(1),
+        rto_initial: Duration::from_secs(1),
         rto_after_lost_syn: Duration::from_secs(3),
-        min_rto: Duration::from_secs(1),
+        rto_min: Duration::from_secs(1),
         rto_floor: RtoFloor::Total,
         rto_variance: RtoVariance::Smoothed,
-        max_rto: Duration::from_secs(60),
+        rto_max: Duration::from_secs(60),
         rto_tick: Duration::ZERO,
         timer_wheel: false,
         timer_wheel_position: Duration::ZERO,
@@ -280,13 +280,13 @@ fn linux() -> Config {
         // its pairs of segments and its PSHs.
         segmentation_offload: true,
         rto_after_lost_syn: Duration::from_secs(1),
-        min_rto: Duration::from_millis(200),
+        rto_min: Duration::from_millis(200),
         rto_floor: RtoFloor::Variance,
         rto_variance: RtoVariance::Peak,
         // Its clock counts 250 ticks a second, unless it was built otherwise.
         rto_tick: Duration::from_millis(4),
         timer_wheel: true,
-        max_rto: Duration::from_secs(120),
+        rto_max: Duration::from_secs(120),
         rtt_sampling: RttSampling::EverySegment,
         rto_restart_on_sack: true,
         // Fifteen timeouts that begin at 200 ms; six of a SYN.
@@ -333,9 +333,9 @@ fn bsd_reno() -> Config {
         receive_buffer: Octets(16 * 1024),
         initial_receive_window: Octets(16 * 1024),
         send_buffer: Octets(16 * 1024),
-        initial_rto: Duration::from_secs(3),
+        rto_initial: Duration::from_secs(3),
         rto_after_lost_syn: Duration::from_secs(3),
-        max_rto: Duration::from_secs(64),
+        rto_max: Duration::from_secs(64),
         rto_tick: Duration::from_millis(500),
         rtt_sampling: RttSampling::OncePerWindow,
         time_wait: Duration::from_secs(60),
@@ -372,7 +372,7 @@ mod tests {
     fn microsoft_kb_120642_162179_170359_223450_nt4() {
         let c = Profile::Nt4.settings();
         assert_eq!((c.receive_buffer, c.dup_acks, c.max_retransmissions), (Octets(8760), 2, 5));
-        assert_eq!((c.initial_rto, c.syn_give_up), (Duration::from_secs(3), Duration::from_secs(45)));
+        assert_eq!((c.rto_initial, c.syn_give_up), (Duration::from_secs(3), Duration::from_secs(45)));
         assert!(!c.sack && !c.timestamps && !c.window_scaling);
     }
 
@@ -392,6 +392,6 @@ mod tests {
         assert!(c.limited_transmit && c.sack);
         assert_eq!(c.congestion, Congestion::NewReno);
         //= RFC 2988 (2.1, 2.4): three seconds at first, one second at least.
-        assert_eq!((c.initial_rto, c.min_rto), (Duration::from_secs(3), Duration::from_secs(1)));
+        assert_eq!((c.rto_initial, c.rto_min), (Duration::from_secs(3), Duration::from_secs(1)));
     }
 }

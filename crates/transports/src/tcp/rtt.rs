@@ -25,7 +25,7 @@ impl Rtt {
             rttvar: Duration::ZERO,
             peak: Peak::default(),
             min: None,
-            base: config.initial_rto.min(config.max_rto),
+            base: config.rto_initial.min(config.rto_max),
             backoff: 0,
             measured: false,
         }
@@ -46,7 +46,7 @@ impl Rtt {
     pub fn sample_at(&mut self, config: &Config, r: Duration, per_round_trip: u64, (una, nxt): (u64, u64)) {
         self.note_min(r);
         if config.rto_variance == RtoVariance::Peak {
-            self.peak.sample(&mut self.srtt, r, self.measured, config.min_rto, (una, nxt));
+            self.peak.sample(&mut self.srtt, r, self.measured, config.rto_min, (una, nxt));
             self.rttvar = self.peak.var / 4;
             self.measured = true;
         } else if self.measured {
@@ -93,8 +93,8 @@ impl Rtt {
         .max(granularity);
         //= RFC 6298 (2.3, 2.4, 2.5): SRTT + max(G, 4 RTTVAR), with a floor and a ceiling.
         let rto = match config.rto_floor {
-            RtoFloor::Total => (self.srtt + variance).max(config.min_rto),
-            RtoFloor::Variance => self.srtt + variance.max(config.min_rto),
+            RtoFloor::Total => (self.srtt + variance).max(config.rto_min),
+            RtoFloor::Variance => self.srtt + variance.max(config.rto_min),
         };
         let tick = config.rto_tick.as_nanos();
         let rto = match tick {
@@ -102,7 +102,7 @@ impl Rtt {
             // A clock that only counts ticks waits at least two.
             _ => Duration::from_nanos(rto.as_nanos().div_ceil(tick).max(2) * tick),
         };
-        rto.min(config.max_rto)
+        rto.min(config.rto_max)
     }
 
     /// The timeout in force, with backing off.
@@ -111,7 +111,7 @@ impl Rtt {
         match self.backoff {
             0 => self.base,
             //= RFC 6298 (5.5): each expiry doubles it; a ceiling is allowed.
-            n => (self.base * (1 << n.min(30))).min(config.max_rto),
+            n => (self.base * (1 << n.min(30))).min(config.rto_max),
         }
     }
 
@@ -134,7 +134,7 @@ impl Rtt {
     pub fn restart_at_least(&mut self, config: &Config, rto: Duration) {
         self.backoff = 0;
         if !self.measured {
-            self.base = self.base.max(rto).min(config.max_rto);
+            self.base = self.base.max(rto).min(config.rto_max);
         }
     }
 

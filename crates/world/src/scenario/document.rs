@@ -4,6 +4,7 @@ use super::errors::{ScenarioError, line_and_column};
 use super::overrides::{self, Override};
 use super::read::{Fault, unknown};
 use super::registries::Registries;
+use super::renamed;
 use super::schema::Scenario;
 use super::tree::{Entry, Kind, Node, Place, quoted};
 
@@ -22,6 +23,8 @@ pub struct Document {
     /// What [`Place::Option`] counts: the options as the user typed them.
     options: Vec<String>,
     overrides: Vec<Override>,
+    /// Old names of keys that were met.
+    renamed: renamed::Met,
 }
 
 impl Document {
@@ -54,7 +57,7 @@ impl Document {
             let code = u32::from(c);
             return Err(error(offset, format!("the character U+{code:04X} does not belong in a text file")));
         }
-        let root = if text.trim_start().starts_with('{') {
+        let mut root = if text.trim_start().starts_with('{') {
             let value = serde_json::from_str(&text).map_err(|e| ScenarioError {
                 line: u32::try_from(e.line()).ok(),
                 column: u32::try_from(e.column()).ok().map(|c| c.max(1)),
@@ -74,14 +77,22 @@ impl Document {
                 error(bad.offset, format!("{} is no number that could be used here", quoted(&bad.text)))
             })?
         };
+        let mut renamed = renamed::Met::new();
+        renamed::below(&mut root, "", &mut renamed);
         let text = text.into_owned();
-        Ok(Document { name: name.to_owned(), text, root, options: Vec::new(), overrides: Vec::new() })
+        Ok(Document { text, renamed, ..Document::made(name, root) })
+    }
+
+    /// What its writer should know, though nothing is wrong with it.
+    pub fn notes(&self) -> Vec<String> {
+        renamed::notes(&self.renamed)
     }
 
     /// A document made by the program.
     pub(super) fn made(name: &str, root: Node) -> Document {
         let (name, text) = (name.to_owned(), String::new());
-        Document { name, text, root, options: Vec::new(), overrides: Vec::new() }
+        let (options, overrides) = (Vec::new(), Vec::new());
+        Document { name, text, root, options, overrides, renamed: renamed::Met::new() }
     }
 
     pub(super) fn root(&self) -> &Node {
@@ -106,7 +117,8 @@ impl Document {
     ) -> Result<(), ScenarioError> {
         let number = self.options.len();
         self.options.push(option.to_owned());
-        match overrides::apply(&mut self.root, registries, key, value, Place::Option(number)) {
+        let place = Place::Option(number);
+        match overrides::apply(&mut self.root, registries, key, value, place, &mut self.renamed) {
             Ok(done) => {
                 self.overrides.extend(done);
                 Ok(())

@@ -12,6 +12,7 @@
 //! | `tree`, `read`, `errors` | values with places; typed values; the sentence |
 //! | `parse` | the order of the parts: `hosts`, `links` (with `short_form` and `addresses`), `routes`, `timeline`, `run` |
 //! | `overrides` | `--set` |
+//! | `renamed` | old names of keys |
 //! | `check` | what only building finds |
 //! | `live` | changes by hand while it runs |
 //! | `canonical`, `json_schema` | the way back: as understood, for editors |
@@ -36,6 +37,7 @@ mod overrides;
 mod parse;
 mod read;
 mod registries;
+mod renamed;
 mod routes;
 mod run;
 mod schema;

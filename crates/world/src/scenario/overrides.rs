@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::links::LINK_KEYS;
 use super::read::unknown;
 use super::registries::{Registries, find};
+use super::renamed::{self, Met};
 use super::schema::matches;
 use super::tree::{Entry, Kind, Node, Place, entries_to_json, quoted};
 
@@ -38,13 +39,18 @@ pub(super) fn apply(
     key: &str,
     value: &str,
     place: Place,
+    met: &mut Met,
 ) -> Result<Vec<Override>, Refused> {
     let parts = segments(key).unwrap_or_default();
     if parts.is_empty() || parts.len() > DEEPEST {
         return Err(format!("{} is not a key such as links.radio.loss.downlink", quoted(key)).into());
     }
     let paths = expand(root, &parts)?;
-    paths.into_iter().map(|path| set(root, registries, path, value, place)).collect()
+    let mut set_one = |mut path: Vec<String>| {
+        renamed::path(&mut path, met);
+        set(root, registries, path, value, place, met)
+    };
+    paths.into_iter().map(&mut set_one).collect()
 }
 
 /// Sets what `path` leads to.
@@ -54,6 +60,7 @@ fn set(
     path: Vec<String>,
     value: &str,
     place: Place,
+    met: &mut Met,
 ) -> Result<Override, Refused> {
     let made = Override { path, text: value.to_owned(), place };
     let (last, parents) = made.path.split_last().ok_or_else(|| "no key".to_owned())?;
@@ -69,7 +76,9 @@ fn set(
         node = node.step_mut(segment).ok_or_else(|| "no such key".to_owned())?;
     }
     open_short_form(node, &made.path, parents.len(), place);
-    insert(node, last, value_of(value, place), place).map_err(|what| cannot(parents, &what, last))?;
+    let mut given = value_of(value, place);
+    renamed::below(&mut given, last, met);
+    insert(node, last, given, place).map_err(|what| cannot(parents, &what, last))?;
     Ok(made)
 }
 

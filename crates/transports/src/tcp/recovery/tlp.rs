@@ -42,7 +42,7 @@ impl Connection {
         let Some(head) = self.snd.sent.front().filter(|_| self.wants_probe()) else { return false };
         let mut wait = match self.rtt.srtt() {
             //= RFC 8985 (7.2): PTO = 2 SRTT; a lone segment may wait for a delayed acknowledgement.
-            Some(srtt) => srtt * 2 + if self.snd.sent.len() == 1 { self.config.min_rto } else { TIMEOUT_MIN },
+            Some(srtt) => srtt * 2 + if self.snd.sent.len() == 1 { self.config.rto_min } else { TIMEOUT_MIN },
             None => Duration::from_secs(1),
         };
         //= RFC 8985 (7.2): not later than the timeout would be.

@@ -66,8 +66,8 @@ def windows(data: Data) -> Evidence:
 
 def timeouts(data: Data) -> Evidence:
     """First timeouts, as set."""
-    key = {"tcp": "initial_rto", "sctp": "rto_initial"}
-    found = [any_run(data, p).manifest["scenario"]["hosts"]["origin"]["transport"][p][key[p]] for p in key]
+    origin = {p: any_run(data, p).manifest["scenario"]["hosts"]["origin"] for p in ("tcp", "sctp")}
+    found = [host["transport"][protocol]["rto_initial"] for protocol, host in origin.items()]
     return Setting(", ".join(found))
 
 
@@ -200,5 +200,5 @@ def table_2(data: Data) -> tuple[list[str], list[list[str]]]:
         ["Packet size", "1460", "1460 bit", f"{packet - 40} octets", f"{packet - 40} octets"],
         ["Initial Cwnd", "2", "2", *(f"{agent['initial_window']} segments" for agent in agents)],
         ["Initial Rwnd", "64 Kbit", "64 Kbit", *(f"{agent['receive_buffer']}" for agent in agents)],
-        ["Initial RTO", "1 sec", "1 sec", *(agent["initial_rto"] for agent in agents)],
+        ["Initial RTO", "1 sec", "1 sec", *(agent["rto_initial"] for agent in agents)],
     ]
