@@ -308,7 +308,7 @@ def test_an_interrupted_run_leaves_nothing(transfer: Path, tmp_path: Path, numbe
         out, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert out == ""
-    assert err == ("airloom: interrupted, nothing was written\n" if number == signal.SIGINT else "")
+    assert err == f"airloom: {'interrupted' if number == signal.SIGINT else 'stopped'}, nothing was written\n"
     assert list(tmp_path.iterdir()) == [transfer]
 
 

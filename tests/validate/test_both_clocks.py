@@ -1,6 +1,7 @@
 """Real time against virtual time: transfers of this machine's kernel and simulated ones."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,19 @@ import polars as pl
 import pytest
 import typer
 
+from airloom.cli import call
 from airloom.cli.validate import validate
 from airloom.errors import UsageError
+from airloom.sweep import processes
 from airloom.validate import both_clocks, transfer
 from airloom.validate.both_clocks import CELLS, Cell, Verdict, chosen, compare
 from airloom.validate.transfer import Transfer
 from tests.cli.shell import airloom
 from tests.conftest import needs_laboratory
+
+
+class here(ThreadPoolExecutor):  # noqa: N801
+    """In place of other processes, which would not see what a test replaces."""
 
 
 def needs_rights() -> None:
@@ -61,8 +68,9 @@ def _agrees_alone(cell: Cell, seed: int) -> bool:
 def test_blocks_at_the_same_place_of_the_grid_have_the_same_fate() -> None:
     needs_rights()
     (cell,) = chosen("umts-dch-loss/200kB")
-    (verdict,) = compare([replace(cell, size=50_000)], [1], jobs=1)
-    (real,) = verdict.real
+    # Here, and not in another process: packets are not kept.
+    real, simulated, _ = both_clocks._pair(replace(cell, size=50_000), 1)
+    verdict = Verdict(cell, [real], [simulated])
     fates = transfer.decisions(real.packets)
     # Which blocks these are depends on when the transfer began: some of them are lost.
     assert 0 < sum(fates.values()) < len(fates)
@@ -73,7 +81,8 @@ def test_blocks_at_the_same_place_of_the_grid_have_the_same_fate() -> None:
     other = transfer.scenario(
         "", cell.link, 50_000, {"profile": "linux"}, seed=2, begin_ns=real.began_ns, downlink=True
     )
-    mistaken = Verdict(cell, [real], [transfer.simulated(other)])
+    elsewhere = transfer.simulated(other)
+    mistaken = Verdict(cell, [both_clocks.decided(real, elsewhere)], [elsewhere])
     assert mistaken.decided[1] > 0
     assert not mistaken.met
 
@@ -96,7 +105,7 @@ def fake(seconds: float, lost: int | None = None, verdict: str | None = None, ag
     ],
 )
 def test_time_decisions_and_lateness_decide(real: Transfer, simulated: Transfer, met: bool) -> None:
-    assert Verdict(Cell("", {}, 0, 0.005), [real], [simulated]).met is met
+    assert Verdict(Cell("", {}, 0, 0.005), [both_clocks.decided(real, simulated)], [simulated]).met is met
 
 
 def test_seeds_count_where_reality_repeats() -> None:
@@ -110,7 +119,8 @@ def test_a_late_run_is_made_again_and_counted(monkeypatch: pytest.MonkeyPatch) -
     late = iter(["invalid", "invalid", "valid", "valid", "invalid", "invalid", "invalid", "valid"])
     monkeypatch.setattr(transfer, "real", lambda _, **__: fake(1.0, verdict=next(late)))
     monkeypatch.setattr(transfer, "simulated", lambda _: fake(1.0))
-    first, second = compare(chosen("2M-100ms/*"), [1], jobs=1)
+    with ThreadPoolExecutor(1) as here:
+        first, second = compare(chosen("2M-100ms/*"), [1], executor=here)
     # The longer one comes first.
     assert (first.invalid, first.repeated) == (1, 2)
     assert (second.invalid, second.repeated) == (0, 2)
@@ -135,12 +145,13 @@ def test_blocks_are_told_apart_by_their_place_in_the_interval() -> None:
 
 def test_a_missed_cell_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def pair(_cell: Cell, seed: int) -> tuple[Transfer, Transfer, int]:
-        return fake(1.0, verdict="valid"), fake(1.0 + seed / 200), 0
+        return fake(1.0, verdict="valid"), fake(1.0 + (2 * seed - 1) / 1000), 0
 
     monkeypatch.setattr(both_clocks, "_pair", pair)
+    monkeypatch.setattr(processes, "Processes", here)
     for as_json in (True, False):
         with pytest.raises(typer.Exit) as ended:
-            validate("both-clocks", None, "2M-100ms*/200kB", 3, 2, as_json)
+            validate("both-clocks", only="2M-100ms*/200kB", as_json=as_json)
         assert ended.value.exit_code == 1
         out = capsys.readouterr().out
         if as_json:
@@ -151,6 +162,61 @@ def test_a_missed_cell_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: p
         else:
             assert [line.split()[0] for line in out.splitlines()[1:]] == ["2M-100ms/200kB", "2M-100ms-loss/200kB"]
             assert [line.split()[-1] for line in out.splitlines()[1:]] == ["MISSED", "met"]
+
+
+def test_fewer_seeds_than_the_bars_are_for_are_not_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(both_clocks, "_pair", lambda *_: (fake(1.0, verdict="valid"), fake(1.5), 0))
+    monkeypatch.setattr(processes, "Processes", here)
+    validate("both-clocks", only="2M-100ms/200kB", seeds=1)
+    said = capsys.readouterr()
+    assert said.out.splitlines()[1].endswith("not judged")
+    assert "1 seed each, not judged: the bars are for the median of 10" in said.err
+    validate("both-clocks", only="2M-100ms/200kB", seeds=9, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["judged"], found["missed"], found["cells"][0]["met"]) == (False, [], None)
+
+
+def test_what_was_measured_is_not_measured_again_and_a_finished_comparison_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[int] = []
+
+    def pair(_cell: Cell, seed: int) -> tuple[Transfer, Transfer, int]:
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        made.append(seed)
+        return fake(1.0, verdict="valid"), fake(1.0), 0
+
+    monkeypatch.setattr(both_clocks, "_pair", pair)
+    monkeypatch.setattr(processes, "Processes", here)
+    words = ["validate", "both-clocks", "--only", "2M-100ms/200kB", "--jobs", "1"]
+    assert call(words) == 130
+    (place,) = Path("runs").iterdir()
+    said = capsys.readouterr().err
+    assert said == (
+        f"airloom: interrupted, 4 of 10 measurements are kept in {place}: the same command goes on with them\n"
+    )
+    # Half a line is what a full disk or a kill leaves.
+    with (place / "measured.jsonl").open("a") as file:
+        file.write('["2M-100ms/200kB, seed 9", {"re')
+    made.clear()
+
+    def go_on(_cell: Cell, seed: int) -> tuple[Transfer, Transfer, int]:
+        made.append(seed)
+        return fake(1.0, verdict="valid"), fake(1.0), 0
+
+    monkeypatch.setattr(both_clocks, "_pair", go_on)
+    assert call(words) == 0
+    assert len(made) == 6
+    assert f"4 of 10 measurements were there already, in {place}" in capsys.readouterr().err
+    assert [path.name for path in Path("runs").iterdir()] == [place.name]
+    assert call(words) == 0
+    assert len(made) == 16
+    assert len(list(Path("runs").iterdir())) == 2, "a comparison that was finished keeps its place"
+    assert call([*words, "--out", str(place)]) == 0
+    assert len(made) == 16, "all of it was there"
 
 
 def test_records_are_for_comparisons_with_records(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """This machine's kernel over an emulated wire against recorded transfers."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import typer
 
 from airloom.cli.validate import validate
 from airloom.errors import UsageError
+from airloom.sweep import processes
 from airloom.validate import linux_lab, transfer
 from airloom.validate.linux_tcp import Record, records
 from airloom.validate.transfer import Transfer
@@ -36,7 +38,7 @@ def test_the_kernel_takes_as_long_through_our_wire_as_it_did_through_another(fou
         seen = []
         # One stall of the machine is enough to move a queue and is no lateness yet; what is wrong is wrong each time.
         for _ in range(5):
-            (verdict,) = linux_lab.compare([record], jobs=1)
+            (verdict,) = linux_lab.compare([record])
             seen.append((verdict.error, verdict.ours.resent))
             if abs(verdict.error) <= linux_lab.BAR and verdict.ours.resent == verdict.recorded_resent:
                 break
@@ -60,7 +62,8 @@ def test_a_hundredth_decides_and_lateness(
 ) -> None:
     monkeypatch.setattr(transfer, "real", lambda _, **__: fake(seconds, verdict=verdict))
     (clean,) = (record for record in found if record.case["id"] == CLEAN)
-    (ours,) = linux_lab.compare([clean], jobs=1)
+    with ThreadPoolExecutor(1) as here:
+        (ours,) = linux_lab.compare([clean], executor=here)
     assert ours.met is met
 
 
@@ -71,7 +74,8 @@ def test_where_the_records_end_in_two_ways_ours_may_lie_between(
     runs = [{**run, "completion_s": seconds} for run, seconds in zip(clean.runs, [4, 4, 5, 5, 5], strict=True)]
     for seconds, error in [(4.5, 0.0), (5.1, 0.02), (3.9, 0.02)]:
         monkeypatch.setattr(transfer, "real", lambda _, s=seconds, **__: fake(s))
-        (verdict,) = linux_lab.compare([replace(clean, runs=runs)], jobs=1)
+        with ThreadPoolExecutor(1) as here:
+            (verdict,) = linux_lab.compare([replace(clean, runs=runs)], executor=here)
         assert verdict.error == pytest.approx(error)
 
 
@@ -84,11 +88,12 @@ def test_the_command_says_which_case_was_missed(
         return fake(4.34, verdict="valid")
 
     monkeypatch.setattr(transfer, "real", real)
+    monkeypatch.setattr(processes, "Processes", ThreadPoolExecutor)
     # The other one takes 4.51 s.
     with pytest.raises(typer.Exit):
-        validate("linux-lab", DATA, "*", 10, 1, True)
+        validate("linux-lab", DATA, as_json=True)
     assert json.loads(capsys.readouterr().out)["missed"] == [CLASSIC]
-    validate("linux-lab", DATA, CLEAN, 10, 1, False)
+    validate("linux-lab", DATA, only=CLEAN)
     assert capsys.readouterr().out.splitlines()[1].split()[-1] == "met"
     with pytest.raises(UsageError, match="no case is called 'nothing'"):
-        validate("linux-lab", DATA, "nothing", 10, 1, False)
+        validate("linux-lab", DATA, only="nothing")

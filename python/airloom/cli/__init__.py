@@ -86,6 +86,11 @@ def call(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         say_error("interrupted, nothing was written")
         return 130
+    except SystemExit as ended:
+        # A signal: what it leaves is said where that is known.
+        for note in getattr(ended, "__notes__", ()):
+            say_error(note)
+        raise
     except BrokenPipeError:
         # The reader of stdout has seen enough.
         sys.stdout = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, print_table, quoted, say, say_error
+from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, say_error, waiting
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def analyze(
     _refuse(trace, _ENDINGS)
     from airloom.analysis.capture import analyze
 
-    found = analyze(file, stall_s=stall)
+    with interruptible():
+        found = waiting(f"reading {file.name}", lambda: analyze(file, stall_s=stall))
     if connection is not None and not 0 <= connection < len(found.connections):
         raise UsageError(f"there is no connection {connection}: {quoted(file)} has {len(found.connections)}")
     if as_json:

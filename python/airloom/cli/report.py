@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from airloom.cli import common
-from airloom.cli.terminal import emit, print_json, quoted, say
+from airloom.cli import common, names
+from airloom.cli.terminal import busy, emit, interruptible, print_json, quoted, say
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run or of a sweep.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a run or of a sweep.", autocompletion=names.results)
+    ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it. Default: report.html in the folder.")
     ] = None,
@@ -21,7 +23,8 @@ def report(
     """Writes the report and says where it is."""
     from airloom.report import build, page
 
-    made = build(folder, out)
+    with interruptible(), busy("reading"):
+        made = build(folder, out)
     if as_json:
         print_json({"report": str(made), "octets": made.stat().st_size})
         return

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airloom.cli import common
-from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps
+from airloom.cli import common, names
+from airloom.cli.terminal import busy, emit, interruptible, print_json, print_table, quoted, say, steps
 
 if TYPE_CHECKING:
     from airloom.study.document import Document
@@ -25,7 +25,9 @@ _SET_HELP = "Another value for a key of the study's scenarios. May be given seve
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="A study (airloom study list), its first author, or a folder with claims.toml."
+        metavar="NAME",
+        help="A study (airloom study list), its first author, or a folder with claims.toml.",
+        autocompletion=names.studies,
     ),
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help=_OUT_HELP)]
@@ -169,7 +171,8 @@ def _made(
     with interruptible("what was made is kept: the same command goes on with it"), steps(study.name, total) as done:
         execute.run(sweeps, place, workers=workers, on=on, force=force, progress=done)
         execute.run_programs(study, place, depth, real=real)
-    return _judged(evaluate(study, place, depth), place)
+    with interruptible("what was made is kept: the same command goes on with it"), busy("judging"):
+        return _judged(evaluate(study, place, depth), place)
 
 
 def _judged(outcome: Any, place: Path) -> Document:
@@ -233,7 +236,8 @@ def report(
                 evaluate(study, place, depth)  # says what to do
             emit(str(pictures.one(study, place, key, kind)))
         return
-    found = shipped or _judged(evaluate(study, place, depth), place)
+    with interruptible(), busy("judging"):
+        found = shipped or _judged(evaluate(study, place, depth), place)
     if claim is not None:
         _claim(found, claim, as_json=as_json)
     elif table is not None:

@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
+import textwrap
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from airloom.errors import Interrupted
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
     from rich.table import Table
 
     from airloom.sweep.times import State
 
-#: A progress bar appears only for what takes longer than this.
+#: A progress bar appears only for what takes longer than this, and is drawn so often.
 _PATIENCE_S = 1.0
+_REFRESH_S = 0.1
+#: Lines of text are no longer, however wide the terminal is, and where there is none.
+_WIDEST, _IN_A_PIPE = 100, 80
+#: Where stderr is no terminal there is a line as often.
+_EVERY_S = 10.0
+
+T = TypeVar("T")
 
 
 class Manners:
@@ -64,16 +73,17 @@ def say(text: str) -> None:
 
 
 def say_details(level: int) -> None:
-    """Shows what the package logs on stderr: what it does and writes (1), and everything (2)."""
-    if level == 0:
-        return
+    """Shows what the package logs on stderr: what one should know (0), what it does and writes (1), everything (2)."""
     import logging
 
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("airloom: %(message)s"))
+    # Where it tells what happens, it says when.
+    form = "%(asctime)s.%(msecs)03d airloom: %(message)s" if level else "airloom: %(message)s"
+    handler.setFormatter(logging.Formatter(form, "%H:%M:%S"))
     logger = logging.getLogger("airloom")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO if level == 1 else logging.DEBUG)
+    logger.handlers = [handler]
+    least = logging.ERROR if Manners.quiet else logging.WARNING
+    logger.setLevel([least, logging.INFO, logging.DEBUG][min(level, 2)])
 
 
 def say_error(text: str) -> None:
@@ -111,6 +121,34 @@ def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...
         print("  ".join(cells).rstrip())
 
 
+def print_text(text: str) -> None:
+    """Paragraphs, wrapped as `print_entries` does; lines that begin with spaces stay as they are."""
+    for paragraph in cleaned(text).split("\n\n"):
+        is_set = any(line.startswith((" ", "|", "`")) for line in paragraph.splitlines())
+        print(paragraph if is_set else textwrap.fill(paragraph, _width()))
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _IN_A_PIPE
+
+
+def print_entries(entries: Iterable[tuple[str, str]]) -> None:
+    """Names and what there is to say about each, wrapped to the terminal; 80 columns in a pipe."""
+    shown = [(cleaned(name), cleaned(text)) for name, text in entries]
+    width = _width()
+    margin = max((len(name) for name, _ in shown), default=0) + 2
+    # Beside a long name there is no room for sentences: they stand below it.
+    below = margin > width // 3
+    for name, text in shown:
+        lines = textwrap.wrap(text, max(width - (4 if below else margin), 20)) or [""]
+        if below:
+            print("\n".join([*textwrap.wrap(name, width, subsequent_indent="  "), *(f"    {line}" for line in lines)]))
+            continue
+        print(f"{name.ljust(margin)}{lines[0]}".rstrip())
+        for line in lines[1:]:
+            print(" " * margin + line)
+
+
 def _ruled(columns: list[str], rows: list[list[str]], right: tuple[int, ...]) -> Table:
     from rich import box
     from rich.table import Table
@@ -130,95 +168,167 @@ def quoted(path: Path | str) -> str:
 
 
 @contextmanager
-def interruptible(left: str = "nothing was written") -> Iterator[None]:
-    """Makes Ctrl-C a failure with a sentence of its own, which says what is `left`; the exit code is 130."""
+def interruptible(left: str | Callable[[], str] = "nothing was written") -> Iterator[None]:
+    """Says what is `left` when Ctrl-C or another signal ends the program, with the exit code 128 + its number."""
+
+    def say_left(word: str) -> str:
+        return f"{word}, {left if isinstance(left, str) else left()}"
+
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted, {left}") from None
+        raise Interrupted(say_left("interrupted")) from None
+    except SystemExit as ended:
+        if not hasattr(ended, "__notes__"):
+            ended.add_note(say_left("stopped"))
+        raise
 
 
 class _Bar:
-    """A progress bar on stderr that appears only when its work has taken a while."""
+    """Progress on stderr: a bar on a terminal, a line now and then elsewhere; of work that has taken a while only."""
 
-    def __init__(self, what: str, total: int | None) -> None:
+    def __init__(self, what: str) -> None:
+        """Nothing is shown yet."""
         self._what = what
-        self.total = total
         self._start = time.monotonic()
-        self._shown: tuple[Progress, TaskID] | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._done: tuple[int | None, int | None] = (None, None)
+        self._text = ""
+        self._ends: float | None = None
 
-    def update(self, completed: int | None, text: str) -> None:
-        if self._shown is None:
-            if time.monotonic() - self._start < _PATIENCE_S:
-                return
-            self._shown = self._show()
-        bar, task = self._shown
-        bar.update(task, completed=completed, total=self.total, text=text)
+    def update(self, completed: int | None, total: int | None, text: str, left_s: float | None = None) -> None:
+        """How far it is, and how long the rest may take. With the first call the waiting begins."""
+        self._done, self._text = (completed, total), text
+        self._ends = None if left_s is None else time.monotonic() + left_s
+        if self._thread is None:
+            # A thread of its own: a step that takes long is no reason to show nothing.
+            show = self._draw if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else self._tell
+            self._thread = threading.Thread(target=show, name="airloom-progress", daemon=True)
+            self._thread.start()
 
-    def _show(self) -> tuple[Progress, TaskID]:
+    def stop(self) -> None:
+        """Takes the bar away."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _said(self) -> str:
+        left = None if self._ends is None else max(self._ends - time.monotonic(), 0)
+        return ", ".join(filter(None, [self._text, None if left is None else f"{_clock(left)} left"]))
+
+    def _draw(self) -> None:
+        if self._stopped.wait(_PATIENCE_S):
+            return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        said = TextColumn("{task.description}")
-        model = TextColumn("{task.fields[text]}")
-        bar = Progress(
-            said, BarColumn(bar_width=20), model, TimeElapsedColumn(), console=Console(stderr=True), transient=True
-        )
-        task = bar.add_task(self._what, total=self.total, text="")
-        bar.start()
-        return bar, task
+        said = TextColumn("{task.description}", markup=False)
+        text = TextColumn("{task.fields[text]}", markup=False)
+        console = Console(stderr=True)
+        with Progress(
+            said, BarColumn(bar_width=20), text, TimeElapsedColumn(), console=console, transient=True
+        ) as progress:
+            task = progress.add_task(self._what, total=None, text="")
+            while True:
+                completed, total = self._done
+                progress.update(task, completed=completed, total=total, text=self._said())
+                if self._stopped.wait(_REFRESH_S):
+                    return
 
-    def stop(self) -> None:
-        if self._shown is not None:
-            self._shown[0].stop()
+    def _tell(self) -> None:
+        while not self._stopped.wait(_EVERY_S):
+            spent = _clock(time.monotonic() - self._start)
+            emit(f"airloom: {self._what}: {', '.join(filter(None, [self._said(), f'{spent} so far']))}", error=True)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[_Bar | None]:
+    bar = None if Manners.quiet else _Bar(what)
+    try:
+        yield bar
+    finally:
+        if bar:
+            bar.stop()
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int], None]]:
-    """Shows model time while something runs, if it takes long and stderr is a terminal."""
-    bar = _Bar(what, None) if sys.stderr.isatty() and not Manners.quiet else None
-    try:
-        yield lambda t_ns: bar.update(None, f"{t_ns / 1e9:.1f} s of model time") if bar else None
-    finally:
-        if bar:
-            bar.stop()
+    """Shows model time while something runs, if it takes long."""
+    with _bar(what) as bar:
+        yield lambda t_ns: bar.update(None, None, f"{t_ns / 1e9:.1f} s of model time") if bar else None
 
 
 @contextmanager
 def runs_bar(what: str) -> Iterator[Callable[[State], None] | None]:
     """Shows how many runs of a sweep are done, at which rate, and how long the rest takes."""
-    if not sys.stderr.isatty() or Manners.quiet:
-        yield None
-        return
-    bar: _Bar | None = None
+    with _bar(what) as bar:
 
-    def show(state: State) -> None:
-        nonlocal bar
-        # Not before the first call: the bar has a thread, and until there is one a sweep can copy this process.
-        bar = bar or _Bar(what, None)
-        failed = f", {state.failed} failed" if state.failed else ""
-        left = f", {_clock(state.left_s)} left" if state.rate else ""
-        bar.total = state.total
-        bar.update(state.done, f"{state.done}/{state.total} runs{failed}, {state.rate:.3g}/s{left}")
+        def show(state: State) -> None:
+            # The bar has a thread only from here on: until there is one a sweep can copy this process.
+            assert bar
+            failed = f", {state.failed} failed" if state.failed else ""
+            text = f"{state.done}/{state.total} runs{failed}, {state.rate:.3g}/s"
+            bar.update(state.done, state.total, text, state.left_s if state.rate else None)
 
-    try:
+        yield show if bar else None
+
+
+@contextmanager
+def steps(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Shows how many of `total` steps are done, if it takes long.
+
+    What is given back is called with that number, and if steps are of unequal length with the share of the work that
+    is done.
+    """
+    start: tuple[float, float] | None = None
+    with _bar(what) as bar:
+
+        def show(done: int, share: float | None = None) -> None:
+            nonlocal start
+            if bar is None:
+                return
+            now, share = time.monotonic(), done / max(total, 1) if share is None else share
+            # What was there already took no time.
+            start = start or (now, share)
+            made = share - start[1]
+            left = (1 - share) * (now - start[0]) / made if made > 0 else None
+            bar.update(done, total, f"{done}/{total}", left)
+
         yield show
-    finally:
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Shows that something goes on of which nobody knows how long it takes."""
+    with _bar(what) as bar:
         if bar:
-            bar.stop()
+            bar.update(None, None, "")
+        yield
+
+
+def waiting(what: str, work: Callable[[], T]) -> T:
+    """What `work` gives, which may take long and hears of no signal: it is done by a thread, and a bar shows that."""
+    made: list[T] = []
+    failed: list[BaseException] = []
+
+    def carry_out() -> None:
+        try:
+            made.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=carry_out, name="airloom-work", daemon=True)
+    with busy(what):
+        thread.start()
+        while thread.is_alive():
+            # In steps, so that signals are heard.
+            thread.join(0.1)
+    if failed:
+        raise failed[0]
+    return made[0]
 
 
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-
-
-@contextmanager
-def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how many of `total` steps are done, if it takes long and stderr is a terminal."""
-    bar = _Bar(what, total) if sys.stderr.isatty() and not Manners.quiet else None
-    try:
-        yield lambda done: bar.update(done, f"{done}/{total}") if bar else None
-    finally:
-        if bar:
-            bar.stop()

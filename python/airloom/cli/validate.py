@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, steps
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
     from airloom.validate.linux_tcp import Bar, Record
-    from airloom.validate.pairs import C, R, Verdict
+    from airloom.validate.pairs import C, Cell, R, Verdict
+
+
+T = TypeVar("T")
+
+#: What is compared.
+KINDS = ("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "pages", "http-shapes")
+
+#: Bars of comparisons of both clocks are made for the median of so many seeds; of fewer nothing is judged by them.
+_SEEDS = 10
+
+
+class _Asked(NamedTuple):
+    """What was typed."""
+
+    what: str
+    folder: Path | None
+    only: str
+    seeds: int
+    jobs: int
+    out: Path | None
+    force: bool
+    as_json: bool
 
 
 def validate(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to compare: linux-tcp, linux-lab, both-clocks, wap-both-clocks, pages or http-shapes."
+            help="What to compare: linux-tcp, linux-lab, both-clocks, wap-both-clocks, pages or http-shapes.",
+            autocompletion=names.comparisons,
         ),
     ],
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Folder with one JSON file per recorded case.")
     ] = None,
     only: Annotated[str, typer.Option("--only", metavar="NAME", help="Cases of this name, * for any text.")] = "*",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Both clocks: so many seeds, from 1.")] = 10,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Transfers in real time that go on at once.")] = 4,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Both clocks: so many seeds, from 1. Fewer than 10 are not judged.")
+    ] = _SEEDS,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Measurements that go on at once.")] = 4,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The result folder. Default: a new one under runs/, or one that was not finished."
+        ),
+    ] = None,
+    force: common.Force = False,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints theirs, ours and the error per case; exit code 1 if a bar is missed.
@@ -42,37 +78,66 @@ def validate(
     wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones, pages curl with
     nginx, Apache and Python's server in real time with the simulated client and server, and http-shapes
     what our HTTP proxy and Squid (if it is installed) do with messages that two parsers may understand differently.
+    What was measured is kept as it comes: the same command goes on with it.
     """
-    kinds: dict[str, Callable[[], list[str]]] = {
-        "linux-tcp": lambda: _linux_tcp(_records(what, folder, only), as_json),
-        "linux-lab": lambda: _linux_lab(_records(what, folder, only), jobs, as_json),
-        "both-clocks": lambda: _both_clocks(folder, only, seeds, jobs, as_json),
-        "wap-both-clocks": lambda: _wap_both_clocks(folder, only, seeds, jobs, as_json),
-        "pages": lambda: _pages(folder, only, seeds, jobs, as_json),
-        "http-shapes": lambda: _http_shapes(folder, only, as_json),
-    }
+    made_by = (_linux_tcp, _linux_lab, _both_clocks, _wap_both_clocks, _pages, _http_shapes)
+    kinds: dict[str, Callable[[_Asked], list[str]]] = dict(zip(KINDS, made_by, strict=True))
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
-    if kinds[what]():
+    if kinds[what](_Asked(what, folder, only, seeds, jobs, out, force, as_json)):
         raise typer.Exit(1)
 
 
-def _records(what: str, folder: Path | None, only: str) -> list[Record]:
+@contextmanager
+def _measuring(
+    asked: _Asked,
+    inputs: Mapping[str, object],
+    total: int,
+    to_json: Callable[[T], object],
+    from_json: Callable[[Any], T],
+) -> Iterator[dict[str, Any]]:
+    """Where the measurements are kept, how far they are, and how many go on at once: arguments of `compare`."""
+    from airloom.validate.kept import open_kept
+
+    with open_kept(asked.what, inputs, asked.out, to_json, from_json, force=asked.force) as kept:
+
+        def left() -> str:
+            made = f"{len(kept.found)} of {total} measurements are kept in {quoted(kept.place)}"
+            return f"{made}: the same command goes on with them"
+
+        with interruptible(left), steps(asked.what, total) as done:
+            if kept.found:
+                say(f"{len(kept.found)} of {total} measurements were there already, in {quoted(kept.place)}")
+            yield {"jobs": asked.jobs, "kept": kept, "progress": done}
+
+
+def _records(asked: _Asked) -> list[Record]:
     from airloom.validate.linux_tcp import records
 
-    if folder is None:
-        raise UsageError(f"validate {what}: which folder holds the records? airloom validate {what} DIR")
-    found = [record for record in records(folder) if fnmatch(str(record.case["id"]), only)]
+    if asked.folder is None:
+        raise UsageError(f"validate {asked.what}: which folder holds the records? airloom validate {asked.what} DIR")
+    found = [record for record in records(asked.folder) if fnmatch(str(record.case["id"]), asked.only)]
     if not found:
-        raise UsageError(f"{folder}: no case is called {only!r}")
+        raise UsageError(f"{asked.folder}: no case is called {asked.only!r}")
     return found
 
 
-def _linux_tcp(found: list[Record], as_json: bool) -> list[str]:
-    from airloom.validate.linux_tcp import compare
+def _recorded(found: Sequence[Record]) -> dict[str, object]:
+    """What a comparison with records follows from."""
+    return {
+        "cases": {
+            str(r.case["id"]): hashlib.sha256(json.dumps([r.case, r.runs], sort_keys=True).encode()).hexdigest()
+            for r in found
+        }
+    }
 
-    with interruptible(), steps("comparing", len(found)) as done:
-        verdicts = compare(found, done)
+
+def _linux_tcp(asked: _Asked) -> list[str]:
+    from airloom.validate import linux_tcp
+
+    found, as_json = _records(asked), asked.as_json
+    with _measuring(asked, _recorded(found), len(found), asdict, linux_tcp.from_json) as how:
+        verdicts = linux_tcp.compare(found, **how)
     missed = [v.case for v in verdicts if not v.met]
     if as_json:
         print_json({"cases": [{**asdict(v), "error": v.error, "met": v.met} for v in verdicts], "missed": missed})
@@ -85,15 +150,17 @@ def _linux_tcp(found: list[Record], as_json: bool) -> list[str]:
         columns = ["case", "what", "theirs", "ours", "error", "bar", "met?"]
         print_table(columns, rows, right=(2, 3, 4, 5))
     bars = [b.met for v in verdicts for b in v.bars]
-    say(f"{sum(bars)} of {len(bars)} bars met, {len(verdicts)} cases   next: airloom list transports tcp")
+    say(f"{sum(bars)} of {len(bars)} bars met, {len(verdicts)} cases")
+    say(f"results in {quoted(how['kept'].place)}   next: airloom list transports tcp")
     return missed
 
 
-def _linux_lab(found: list[Record], jobs: int, as_json: bool) -> list[str]:
-    from airloom.validate import linux_lab
+def _linux_lab(asked: _Asked) -> list[str]:
+    from airloom.validate import linux_lab, transfer
 
-    with interruptible(), steps("transferring", len(linux_lab.suitable(found))) as done:
-        verdicts = linux_lab.compare(found, jobs, done)
+    found, as_json = linux_lab.suitable(_records(asked)), asked.as_json
+    with _measuring(asked, _recorded(found), len(found), transfer.to_json, transfer.from_json) as how:
+        verdicts = linux_lab.compare(found, **how)
     missed = [v.case for v in verdicts if not v.met]
     if as_json:
         cases = [
@@ -131,17 +198,19 @@ def _linux_lab(found: list[Record], jobs: int, as_json: bool) -> list[str]:
         columns = ["case", "recorded s", "ours s", "error", "resent", "ours", "verdict", "met?"]
         print_table(columns, rows, right=(1, 2, 3, 4, 5))
     met = len(verdicts) - len(missed)
-    say(f"{met} of {len(verdicts)} cases within {linux_lab.BAR:.0%}   next: airloom doctor")
+    say(f"{met} of {len(verdicts)} cases within {linux_lab.BAR:.0%}")
+    say(f"results in {quoted(how['kept'].place)}   next: airloom doctor")
     return missed
 
 
-def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
-    from airloom.validate import both_clocks
+def _both_clocks(asked: _Asked) -> list[str]:
+    from airloom.validate import both_clocks, pairs, transfer
 
-    _no_records("both-clocks", folder)
-    cells = both_clocks.chosen(only)
-    with interruptible(), steps("transferring", len(cells) * seeds) as done:
-        verdicts = both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
+    cells, seeds = both_clocks.chosen(_no_records(asked)), range(1, asked.seeds + 1)
+    to_json = partial(pairs.to_json, one=transfer.to_json)
+    from_json = partial(pairs.from_json, one=transfer.from_json)
+    with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), to_json, from_json) as how:
+        verdicts = both_clocks.compare(cells, seeds, **how)
     more = {
         v.cell.name: {
             "decisions": v.decided[0],
@@ -159,16 +228,16 @@ def _both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json:
         f"within {close} where real is": ["{1} of {0}".format(*v.where_reality_repeats) for v in verdicts],
         "decided differently": [f"{v.decided[1]} of {v.decided[0]}" for v in verdicts],
     }
-    return _print_pairs(verdicts, seeds, more, columns, as_json)
+    return _print_pairs(verdicts, asked, more, columns, how["kept"].place)
 
 
-def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
-    from airloom.validate import wap_both_clocks
+def _wap_both_clocks(asked: _Asked) -> list[str]:
+    from airloom.validate import pairs, wap_both_clocks
 
-    _no_records("wap-both-clocks", folder)
-    cells = wap_both_clocks.chosen(only)
-    with interruptible(), steps("fetching", len(cells) * seeds) as done:
-        verdicts = wap_both_clocks.compare(cells, range(1, seeds + 1), jobs, done)
+    cells, seeds = wap_both_clocks.chosen(_no_records(asked)), range(1, asked.seeds + 1)
+    from_json = partial(pairs.from_json, one=lambda said: wap_both_clocks.Fetch(**said))
+    with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), pairs.to_json, from_json) as how:
+        verdicts = wap_both_clocks.compare(cells, seeds, **how)
     more = {
         v.cell.name: {
             "packets": [f.packets for f in v.real],
@@ -176,28 +245,27 @@ def _wap_both_clocks(folder: Path | None, only: str, seeds: int, jobs: int, as_j
         }
         for v in verdicts
     }
-    return _print_pairs(verdicts, seeds, more, {}, as_json)
+    return _print_pairs(verdicts, asked, more, {}, how["kept"].place)
 
 
-def _pages(folder: Path | None, only: str, seeds: int, jobs: int, as_json: bool) -> list[str]:
-    from airloom.validate import pages
+def _pages(asked: _Asked) -> list[str]:
+    from airloom.validate import pages, pairs
 
-    _no_records("pages", folder)
-    cells = pages.chosen(only)
-    with interruptible(), steps("loading", len(cells) * seeds) as done:
-        verdicts = pages.compare(cells, range(1, seeds + 1), jobs, done)
+    cells, seeds = pages.chosen(_no_records(asked)), range(1, asked.seeds + 1)
+    from_json = partial(pairs.from_json, one=pages.from_json)
+    with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), pairs.to_json, from_json) as how:
+        verdicts = pages.compare(cells, seeds, **how)
     more = {v.cell.name: {"real_spread": pages.spread(v)} for v in verdicts}
     columns = {"real spread": [f"{pages.spread(v):.2%}" for v in verdicts]}
-    return _print_pairs(verdicts, seeds, more, columns, as_json)
+    return _print_pairs(verdicts, asked, more, columns, how["kept"].place)
 
 
-def _http_shapes(folder: Path | None, only: str, as_json: bool) -> list[str]:
+def _http_shapes(asked: _Asked) -> list[str]:
     from airloom.page_load.squid import squid_program
     from airloom.validate import http_shapes
     from airloom.validate.http_shapes import proxies
 
-    _no_records("http-shapes", folder)
-    shapes = http_shapes.chosen(only)
+    shapes, as_json = http_shapes.chosen(_no_records(asked)), asked.as_json
     program = squid_program()
     with ExitStack() as stack, interruptible(), steps("asking", len(shapes)) as done:
         ports = {"airloom": stack.enter_context(proxies.ours())}
@@ -223,21 +291,30 @@ def _http_shapes(folder: Path | None, only: str, as_json: bool) -> list[str]:
     return missed
 
 
-def _no_records(what: str, folder: Path | None) -> None:
-    if folder is not None:
-        raise UsageError(f"validate {what} compares with this machine, not with records in {quoted(folder)}")
+def _no_records(asked: _Asked) -> str:
+    """Which cells are wanted, where no folder of records is."""
+    if asked.folder is not None:
+        where = quoted(asked.folder)
+        raise UsageError(f"validate {asked.what} compares with this machine, not with records in {where}")
+    return asked.only
+
+
+def _inputs(cells: Sequence[Cell], asked: _Asked) -> dict[str, object]:
+    """What a comparison of both clocks follows from."""
+    return {"cells": [cell.name for cell in cells], "seeds": asked.seeds, "kernel": os.uname().release}
 
 
 def _print_pairs(
     verdicts: Sequence[Verdict[C, R]],
-    seeds: int,
+    asked: _Asked,
     more: Mapping[str, Mapping[str, object]],
     columns: Mapping[str, Sequence[str]],
-    as_json: bool,
+    place: Path,
 ) -> list[str]:
     """Prints pairs of runs, with `more` about a cell in JSON and further `columns` in the table; the cells missed."""
-    missed = [v.cell.name for v in verdicts if not v.met]
-    if as_json:
+    is_judged = asked.seeds >= _SEEDS
+    missed = [v.cell.name for v in verdicts if is_judged and not v.met]
+    if asked.as_json:
         found = [
             {
                 "cell": v.cell.name,
@@ -249,11 +326,11 @@ def _print_pairs(
                 **more[v.cell.name],
                 "verdicts": [run.verdict for run in v.real],
                 "repeated": v.repeated,
-                "met": v.met,
+                "met": v.met if is_judged else None,
             }
             for v in verdicts
         ]
-        print_json({"cells": found, "missed": missed})
+        print_json({"cells": found, "judged": is_judged, "missed": missed})
     else:
         table = {
             "cell": [v.cell.name for v in verdicts],
@@ -264,12 +341,19 @@ def _print_pairs(
             "seed by seed": [f"{min(v.errors):+.2%} .. {max(v.errors):+.2%}" for v in verdicts],
             **columns,
             "late": [str(v.invalid) for v in verdicts],
-            "met?": [_met(v.met) for v in verdicts],
+            "met?": [_met(v.met) if is_judged else "not judged" for v in verdicts],
         }
         right = [n for n, name in enumerate(table) if name not in ("cell", "seed by seed", "real again", "met?")]
         print_table(list(table), [list(row) for row in zip(*table.values(), strict=True)], right=tuple(right))
     met, again = len(verdicts) - len(missed), sum(v.repeated for v in verdicts)
-    say(f"{met} of {len(verdicts)} cells met, {seeds} seeds each, {again} late runs made again   next: airloom doctor")
+    each = "1 seed" if asked.seeds == 1 else f"{asked.seeds} seeds"
+    judged = f"{met} of {len(verdicts)} cells met, {each} each"
+    if not is_judged:
+        judged = (
+            f"{each} each, not judged: the bars are for the median of {_SEEDS}, and single seeds may be farther off"
+        )
+    say(f"{judged}; {again} late runs made again")
+    say(f"results in {quoted(place)}   next: airloom doctor")
     return missed
 
 

@@ -14,6 +14,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from airloom.cli.terminal import interruptible
+
 
 class Verb(NamedTuple):
     """A verb: its file in this folder is called as it is, and has a function of that name or an `app` of several."""
@@ -142,8 +144,14 @@ class Verbs(TyperGroup):
             with formatter.section(heading):
                 formatter.write_dl([(verb.name.ljust(width), verb.help) for verb in verbs])
 
+    def invoke(self, ctx: Any) -> Any:
+        """What a signal leaves is said, where no verb says it."""
+        with interruptible():
+            return super().invoke(ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options of `airloom` count wherever they stand, but for words that another program gets."""
+        ctx.meta["airloom.words"] = args  # for completion (`names`)
         return super().parse_args(ctx, _globals_first(args))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, quoted, say, steps
+from airloom.cli.terminal import interruptible, print_json, quoted, say, steps
 from airloom.errors import UsageError
 
 SEND_HELP = "Send a file to an `airloom wwp receive`; what was interrupted goes on where it ended."
@@ -57,7 +57,9 @@ def send(
     host, port = _address(to)
     if not file.is_file():
         raise UsageError(f"{quoted(file)} is no file")
-    with steps(f"sending {file.name}", file.stat().st_size) as show:
+    kept = "what was sent is kept there: the same command goes on with it"
+    with interruptible(kept), steps(f"sending {file.name}", file.stat().st_size) as show:
+        show(0)
         sent = wwp.send(file, host, port, name=name, patience_s=patience, shown=lambda done, _: show(done))
     if as_json:
         print_json(vars(sent))
@@ -90,22 +92,23 @@ def receive(
     if into is None:
         raise UsageError("say where files go: --into DIR (--into . for this folder)")
     receiver = wwp.Receiver(into, host, port, patience_s=patience, most_octets=most_octets)
-    say(f"listening on {receiver.address}")
-    while True:
-        try:
-            with ExitStack() as stack:
-                got = receiver.receive(shown=_progress(stack))
-        except TransferError as error:
+    with interruptible("what has arrived is kept, and a part of a file is gone on with"):
+        say(f"listening on {receiver.address}")
+        while True:
+            try:
+                with ExitStack() as stack:
+                    got = receiver.receive(shown=_progress(stack))
+            except TransferError as error:
+                if once:
+                    raise
+                say_error(str(error))
+                continue
+            if got is None:
+                continue
+            if as_json:
+                print_json(vars(got) | {"path": str(got.path)})
+            else:
+                resumed = f", resumed at {got.resumed_at}" if got.resumed_at else ""
+                say(f"{quoted(got.path)}: {got.size} B from {got.peer}{resumed}, sha256 {got.sha256}")
             if once:
-                raise
-            say_error(str(error))
-            continue
-        if got is None:
-            continue
-        if as_json:
-            print_json(vars(got) | {"path": str(got.path)})
-        else:
-            resumed = f", resumed at {got.resumed_at}" if got.resumed_at else ""
-            say(f"{quoted(got.path)}: {got.size} B from {got.peer}{resumed}, sha256 {got.sha256}")
-        if once:
-            return 0
+                return 0

@@ -41,4 +41,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'airloom.sweep' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = ["Axis", "Level", "Point", "Sweep", "SweepResults"]

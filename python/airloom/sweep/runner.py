@@ -61,6 +61,9 @@ _DEATHS = 4
 #: After so many deaths one after the other that tell nothing more of a suspect, nothing is to be hoped for any more.
 _PATIENCE = 20
 
+#: How often it is looked around while no task ends: who waits without an end may not hear of a signal.
+_LOOK_S = 0.5
+
 #: How short tasks get when workers die, seconds: less than any run.
 _LEAST_S = 1e-6
 
@@ -134,7 +137,7 @@ class Runner:
         try:
             while todo or self._alone or self._shared or flying:
                 self._refill(todo, flying)
-                finished, _ = wait(flying, timeout=5, return_when=FIRST_COMPLETED)
+                finished, _ = wait(flying, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
                 for future in finished:
                     task = flying.pop(future)
                     self._take(future, task)

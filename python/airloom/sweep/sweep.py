@@ -198,6 +198,9 @@ class Sweep:
             except KeyboardInterrupt:
                 kept = _kept(runner, folder, where)
                 raise Interrupted(f"interrupted: {kept}, the same command goes on with them") from None
+            except SystemExit as ended:
+                ended.add_note(f"stopped: {_kept(runner, folder, where)}, the same command goes on with them")
+                raise
             except BaseException:
                 where.stop()  # nobody is to write into a folder that is not ours any more
                 raise

@@ -20,7 +20,7 @@ class State(NamedTuple):
     left_s: float
 
 
-#: Called after every task, and every five seconds while none ends.
+#: Called after every task, and twice a second while none ends.
 Progress = Callable[[State], None]
 
 

@@ -5,12 +5,17 @@ Every cell is a link and a size, with ten seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
 from airloom.validate import pairs, transfer
+from airloom.validate.kept import Kept
+from airloom.validate.tasks import Progress
 from airloom.validate.transfer import Transfer
+
+Made = pairs.Made[Transfer]
 
 #: The median completion in real time against the simulated one: links that lose nothing, and those that do.
 CLEAN = 0.005
@@ -78,13 +83,7 @@ class Verdict(pairs.Verdict[Cell, Transfer]):
     @property
     def decided(self) -> tuple[int, int]:
         """Positions at which both clocks had to decide about a loss, and those at which they decided differently."""
-        both = differently = 0
-        for ours, theirs in zip(self.simulated, self.real, strict=True):
-            mine, other = transfer.decisions(ours.packets), transfer.decisions(theirs.packets)
-            common = mine.keys() & other.keys()
-            both += len(common)
-            differently += sum(mine[at] != other[at] for at in common)
-        return both, differently
+        return sum(t.decided[0] for t in self.real), sum(t.decided[1] for t in self.real)
 
     @property
     def repeats(self) -> list[float]:
@@ -106,15 +105,25 @@ class Verdict(pairs.Verdict[Cell, Transfer]):
 def compare(
     cells: Sequence[Cell],
     seeds: Sequence[int],
-    jobs: int,
-    progress: Callable[[int], None] = lambda _: None,
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    kept: Kept[Made] | None = None,
+    progress: Progress = lambda _done, _share: None,
 ) -> list[Verdict]:
-    """A verdict for each cell; `jobs` transfers go on at a time, and `progress` is told how many are done."""
+    """A verdict for each cell; see `pairs.fill`."""
     verdicts = [Verdict(cell) for cell in cells]
     # The longest first, so that none of them is left over at the end.
     order = sorted(verdicts, key=lambda verdict: _weight(verdict.cell), reverse=True)
-    pairs.fill(order, seeds, jobs, _pair, progress)
+    pairs.fill(order, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress, weight=_weight)
     return verdicts
+
+
+def decided(real: Transfer, simulated: Transfer) -> Transfer:
+    """The one in real time, with what both clocks decided."""
+    mine, other = transfer.decisions(simulated.packets), transfer.decisions(real.packets)
+    common = mine.keys() & other.keys()
+    return replace(real, decided=(len(common), sum(mine[at] != other[at] for at in common)))
 
 
 def _weight(cell: Cell) -> float:
@@ -131,4 +140,5 @@ def _pair(cell: Cell, seed: int) -> tuple[Transfer, Transfer, int]:
     twin, more = pairs.believed(lambda: transfer.real(planned))
     real, repeated = replace(real, again_s=twin.seconds), repeated + more
     again = transfer.scenario(title, cell.link, cell.size, _TCP, begin_ns=real.began_ns, **settings)
-    return real, transfer.simulated(again), repeated
+    simulated = transfer.simulated(again)
+    return decided(real, simulated), simulated, repeated

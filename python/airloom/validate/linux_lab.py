@@ -9,13 +9,16 @@ which of them it is that the sender sent then.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 from airloom.errors import UsageError
 from airloom.validate import linux_tcp, transfer
+from airloom.validate.kept import Kept
 from airloom.validate.linux_tcp import Record
+from airloom.validate.tasks import Progress, Task, carry_out
 from airloom.validate.transfer import Transfer
 
 #: Completion, as a share of the recorded median.
@@ -61,35 +64,39 @@ def suitable(found: Sequence[Record]) -> list[Record]:
     return cases
 
 
-def compare(found: Sequence[Record], jobs: int, progress: Callable[[int], None] = lambda _: None) -> list[Verdict]:
-    """A verdict per case; `jobs` transfers go on at a time, and `progress` is told how many are done."""
+def compare(
+    found: Sequence[Record],
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    kept: Kept[Transfer] | None = None,
+    progress: Progress = lambda _done, _share: None,
+) -> list[Verdict]:
+    """A verdict per case; `jobs` transfers go on at a time, and what is `kept` is not made again."""
     cases = suitable(found)
     longest_first = sorted(cases, key=lambda r: -statistics.median(_seconds(r)))
-    verdicts = {}
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            work = [pool.submit(_compare, record) for record in longest_first]
-            for done, future in enumerate(work):
-                verdict = future.result()
-                verdicts[verdict.case] = verdict
-                progress(done + 1)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [verdicts[str(record.case["id"])] for record in cases]
+    tasks = [Task(str(r.case["id"]), statistics.median(_seconds(r)), partial(_transfer, r)) for r in longest_first]
+    made = carry_out(tasks, jobs=jobs, executor=executor, kept=kept, progress=progress)
+    ours = {task.name: transfer for task, transfer in zip(tasks, made, strict=True)}
+    return [_verdict(record, ours[str(record.case["id"])]) for record in cases]
 
 
 def _seconds(record: Record) -> list[float]:
     return [float(run["completion_s"]) for run in record.runs]
 
 
-def _compare(record: Record) -> Verdict:
-    case, theirs = record.case, _seconds(record)
-    name = str(case["id"])
-    planned = transfer.scenario(name, linux_tcp.link(case), case["bytes"], linux_tcp.transport(case))
-    for _ in range(TRIES):
-        ours = transfer.real(planned, request=False)
+def _transfer(record: Record) -> Transfer:
+    case = record.case
+    planned = transfer.scenario(str(case["id"]), linux_tcp.link(case), case["bytes"], linux_tcp.transport(case))
+    ours = transfer.real(planned, request=False)
+    for _ in range(TRIES - 1):
         if ours.verdict != "invalid":
             break
+        ours = transfer.real(planned, request=False)
+    return ours
+
+
+def _verdict(record: Record, ours: Transfer) -> Verdict:
+    theirs = _seconds(record)
     resent = statistics.median(run["retransmitted_packets"] for run in record.runs)
-    return Verdict(name, statistics.median(theirs), min(theirs), max(theirs), resent, ours)
+    return Verdict(str(record.case["id"]), statistics.median(theirs), min(theirs), max(theirs), resent, ours)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from airloom.errors import RunError, UsageError
 from airloom.json_file import read_json
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
+from airloom.validate.kept import Kept
+from airloom.validate.tasks import Progress, Task, carry_out
 
 #: Octets that `bulk` sends before the data; they are part of the transfer.
 _REQUEST = 16
@@ -120,13 +124,22 @@ def records(folder: Path) -> list[Record]:
     return found
 
 
-def compare(found: list[Record], progress: Callable[[int], None] = lambda _: None) -> list[Verdict]:
-    """A verdict per case; `progress` is told how many are done."""
-    verdicts = []
-    for done, record in enumerate(found):
-        progress(done)
-        verdicts.append(_compare(record))
-    return verdicts
+def compare(
+    found: Sequence[Record],
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    kept: Kept[Verdict] | None = None,
+    progress: Progress = lambda _done, _share: None,
+) -> list[Verdict]:
+    """A verdict per case; `jobs` cases are simulated at a time, and what is `kept` is not made again."""
+    tasks = [Task(str(r.case["id"]), float(r.case["bytes"]) * len(r.runs), partial(_compare, r)) for r in found]
+    return carry_out(tasks, jobs=jobs, executor=executor, kept=kept, progress=progress)
+
+
+def from_json(said: Mapping[str, Any]) -> Verdict:
+    """The verdict that `dataclasses.asdict` turned into that."""
+    return Verdict(**{**said, "bars": [Bar(**bar) for bar in said["bars"]]})
 
 
 def _compare(record: Record) -> Verdict:

@@ -12,7 +12,8 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
 from airloom.validate import pairs, transfer
+from airloom.validate.kept import Kept
+from airloom.validate.tasks import Progress
 
 #: How far the medians may be apart.
 BAR = 0.002
@@ -148,7 +151,13 @@ class Page:
     verdict: str | None = None
 
 
+def from_json(said: Mapping[str, Any]) -> Page:
+    """The page that `dataclasses.asdict` turned into that."""
+    return Page(**{**said, "heads": tuple(said["heads"])})
+
+
 Verdict = pairs.Verdict[Cell, Page]
+Made = pairs.Made[Page]
 
 
 def spread(verdict: Verdict) -> float:
@@ -160,14 +169,17 @@ def spread(verdict: Verdict) -> float:
 def compare(
     cells: Sequence[Cell],
     seeds: Sequence[int],
-    jobs: int,
-    progress: Callable[[int], None] = lambda _: None,
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    kept: Kept[Made] | None = None,
+    progress: Progress = lambda _done, _share: None,
 ) -> list[Verdict]:
-    """A verdict for each cell; `jobs` loads go on at a time, and `progress` is told how many are done."""
+    """A verdict for each cell; see `pairs.fill`."""
     if lacks := missing(cells):
         raise UsageError(f"validate pages needs {', '.join(lacks)}: tools/peers test")
     verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, jobs, _pair, progress)
+    pairs.fill(verdicts, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress)
     return verdicts
 
 

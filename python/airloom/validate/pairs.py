@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
-from typing import Generic, Protocol, TypeVar
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
 
 from airloom import _core, interpreter
 from airloom.errors import UsageError
 from airloom.laboratory import Program
+from airloom.validate.kept import Kept
+from airloom.validate.tasks import Progress, Task, carry_out
 
 #: How often a run is made whose engine was too late.
 TRIES = 3
@@ -59,6 +62,9 @@ class Run(Protocol):
 
 C = TypeVar("C", bound=Cell)
 R = TypeVar("R", bound=Run)
+
+#: A pair as it comes from a worker: both runs, and how often the real one was made again.
+Made = tuple[R, R, int]
 
 
 @dataclass
@@ -121,28 +127,40 @@ def believed(run: Callable[[], R]) -> tuple[R, int]:
 def fill(
     verdicts: Sequence[Verdict[C, R]],
     seeds: Sequence[int],
-    jobs: int,
-    pair: Callable[[C, int], tuple[R, R, int]],
-    progress: Callable[[int], None] = lambda _: None,
+    pair: Callable[[C, int], Made[R]],
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    kept: Kept[Made[R]] | None = None,
+    progress: Progress = lambda _done, _share: None,
+    weight: Callable[[C], float] = lambda _: 1.0,
 ) -> None:
-    """Makes the pairs of all verdicts, `jobs` at a time, in the order given; `progress` is told how many are done.
+    """Makes the pairs of all verdicts, in the order given; `progress` is told how many are done, and which share.
 
     `pair` makes that of a cell and a seed: the run in real time, the simulated one, how often the first was repeated.
+    It runs in `jobs` processes, which end at once where this one has to, or wherever `executor` says. What `kept` has
+    is not made again; `weight` says how much work a cell is.
     """
-    done = 0
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            work = [(verdict, pool.submit(pair, verdict.cell, seed)) for verdict in verdicts for seed in seeds]
-            for verdict, future in work:
-                real, simulated, repeated = future.result()
-                verdict.real.append(real)
-                verdict.simulated.append(simulated)
-                verdict.repeated += repeated
-                done += 1
-                progress(done)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    wanted = [(verdict.cell, seed) for verdict in verdicts for seed in seeds]
+    tasks = [Task(f"{cell.name}, seed {seed}", weight(cell), partial(pair, cell, seed)) for cell, seed in wanted]
+    made = carry_out(tasks, jobs=jobs, executor=executor, kept=kept, progress=progress)
+    for verdict, (real, simulated, repeated) in zip(
+        [verdict for verdict in verdicts for _ in seeds], made, strict=True
+    ):
+        verdict.real.append(real)
+        verdict.simulated.append(simulated)
+        verdict.repeated += repeated
+
+
+def to_json(made: tuple[Any, Any, int], one: Callable[[Any], Any] = asdict) -> dict[str, Any]:
+    """A pair as plain data; `one` turns a run into that."""
+    real, simulated, repeated = made
+    return {"real": one(real), "simulated": one(simulated), "repeated": repeated}
+
+
+def from_json(said: Mapping[str, Any], one: Callable[[Any], R]) -> Made[R]:
+    """The pair that `to_json` turned into that."""
+    return one(said["real"]), one(said["simulated"]), int(said["repeated"])
 
 
 def python(lab: _core.Lab, host: str, text: str, *arguments: str, quiet: bool = False) -> Program:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -75,6 +75,20 @@ class Transfer:
     #: Of real time: `valid`, `suspect` or `invalid`, and why.
     verdict: str | None = None
     reasons: tuple[str, ...] = ()
+    #: Of real time, where a simulated one stands beside it: positions at which both had to decide about a loss, and
+    #: those at which they decided differently.
+    decided: tuple[int, int] = (0, 0)
+
+
+def to_json(measured: Transfer) -> dict[str, Any]:
+    """A transfer as plain data, without its packets."""
+    return {f.name: getattr(measured, f.name) for f in fields(measured) if f.name != "packets"}
+
+
+def from_json(said: Mapping[str, Any]) -> Transfer:
+    """The transfer that `to_json` turned into that."""
+    lists = {"reasons": tuple(said["reasons"]), "decided": tuple(said["decided"])}
+    return Transfer(packets=pl.DataFrame(), **{**said, **lists})
 
 
 def scenario(

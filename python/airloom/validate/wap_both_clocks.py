@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,8 @@ from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
 from airloom.validate import pairs
+from airloom.validate.kept import Kept
+from airloom.validate.tasks import Progress
 from airloom.validate.transfer import recorded
 
 #: The median response time in real time against the simulated one.
@@ -94,17 +97,21 @@ class Fetch:
 
 
 Verdict = pairs.Verdict[Cell, Fetch]
+Made = pairs.Made[Fetch]
 
 
 def compare(
     cells: Sequence[Cell],
     seeds: Sequence[int],
-    jobs: int,
-    progress: Callable[[int], None] = lambda _: None,
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    kept: Kept[Made] | None = None,
+    progress: Progress = lambda _done, _share: None,
 ) -> list[Verdict]:
-    """A verdict for each cell; `jobs` fetches go on at a time, and `progress` is told how many are done."""
+    """A verdict for each cell; see `pairs.fill`."""
     verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, jobs, _pair, progress)
+    pairs.fill(verdicts, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress)
     return verdicts
 
 

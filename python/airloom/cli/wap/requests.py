@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, emit_octets, interruptible, print_json, say
+from airloom.cli.terminal import busy, emit, emit_octets, interruptible, print_json, say
 from airloom.errors import UsageError
 from airloom.wap import USUAL_HEADERS, Client, Headers, Reply, parse_gateway
 
@@ -119,7 +119,7 @@ def _exchange(
     host, port = gateway_of(gateway, connectionless)
     headers = headers_of(header)
     method, url, body, content_type = asked
-    with interruptible():
+    with interruptible(), busy("asking"):
         began = time.monotonic()
         with Client(
             host,
