@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import airloom as al
-from airloom.cli.common import complete_scenario
+from airloom.cli.names import scenarios as complete_scenario
 from airloom.emulation import find
 from airloom.errors import UsageError
 from airloom.presets import presets

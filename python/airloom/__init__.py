@@ -40,13 +40,22 @@ _PLACES = {
     "shipped": "scenario",
 }
 
+#: Subpackages and modules for users, which need not be imported by name either.
+_MODULES = ("analysis", "page_sets", "plot", "presets", "reference", "report", "sweep", "wap", "wwp")
+
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _PLACES:
         return getattr(import_module(f"airloom.{_PLACES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"airloom.{name}")
     raise AttributeError(f"module 'airloom' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
 __all__ = [

@@ -6,6 +6,8 @@ import contextlib
 import os
 import shutil
 import stat
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from airloom import _core, interpreter
@@ -13,6 +15,10 @@ from airloom import _core, interpreter
 #: A run is valid if departures are late by less than one in so many parts of the delay, and than a millisecond.
 _SHARE_OF_DELAY = 20
 _LATEST_US = 1000.0
+
+
+#: How many times it is measured.
+MEASUREMENTS = 3
 
 
 class Finding(NamedTuple):
@@ -62,44 +68,98 @@ def _rights() -> list[Finding]:
     findings = []
     for what, missing in _core.capabilities():
         needed = what != "tun"
-        says = "ok" if missing is None else missing
-        if what == "namespaces" and missing is None:
-            says = f"ok ({_core.rights()[0]})"
-        findings.append(Finding(what, missing is None, needed, says if needed else f"{says} (not needed)"))
+        good = _core.rights()[0] if what == "namespaces" else "may be made"
+        says = good if missing is None else missing if needed else f"{missing}; nothing needs it"
+        findings.append(Finding(what, missing is None, needed, says))
     return findings
+
+
+class _Program(NamedTuple):
+    """A program that guides use."""
+
+    name: str
+    #: What is not possible without it.
+    without: str
+    #: Its package, where it is called otherwise; by the system's installer.
+    packages: dict[str, str]
+
+
+_PROGRAMS = (
+    _Program("curl", "a real client in the first steps", {}),
+    _Program("nginx", "the real server of `airloom load` and in the first steps", {"apt-get install": "nginx-light"}),
+    _Program("chromium", "`airloom load`", {}),
+    _Program("squid", "`airloom load --proxy squid` and the other half of `validate http-shapes`", {}),
+    _Program("openssl", "`airloom load` of https pages", {}),
+    _Program("tshark", "captures in the terminal", {"dnf install": "wireshark-cli", "pacman -S": "wireshark-cli"}),
+    _Program("iperf3", "`iperf3` of the guides", {}),
+    _Program(
+        "pasta",
+        "`--outside` for plain users",
+        dict.fromkeys(("apt-get install", "dnf install", "pacman -S", "apk add"), "passt"),
+    ),
+    _Program("ethtool", "looking at the offloads of devices", {}),
+)
+
+#: The installer of a system, by the names in its os-release (5), ID or ID_LIKE.
+_INSTALLERS = {
+    "debian": "apt-get install",
+    "ubuntu": "apt-get install",
+    "fedora": "dnf install",
+    "rhel": "dnf install",
+    "arch": "pacman -S",
+    "alpine": "apk add",
+}
 
 
 def _programs() -> list[Finding]:
-    wanted = [
-        ("curl", "curl", "the real client of the demo"),
-        ("nginx", "nginx-light", "the real server of the demo"),
-        ("tshark", "tshark", "reads captures"),
-        ("ethtool", "ethtool", "switches offloads"),
-    ]
+    installer = _installer()
     findings = []
-    for program, package, use in wanted:
-        path = shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-        says = path or f"not found ({use}): apt-get install {package}"
-        findings.append(Finding(program, path is not None, False, says))
-    return findings
+    for program in _PROGRAMS:
+        path = shutil.which(program.name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        package = program.packages.get(installer or "", program.name)
+        fix = f"{installer} {package}" if installer else f"the package is called {package} or the like"
+        says = path or f"without it: no {program.without}; {fix}"
+        findings.append(Finding(program.name, path is not None, False, says))
+    return [*findings, _playwright()]
 
 
-def measure() -> list[Finding]:
+def _playwright() -> Finding:
+    from importlib.util import find_spec
+
+    found = find_spec("playwright")
+    says = "without it: no `airloom load`; pip install 'airloom[browser]'"
+    return Finding("playwright", found is not None, False, (found.origin if found else None) or says)
+
+
+def _installer(file: Path = Path("/etc/os-release")) -> str | None:
+    """How this system installs packages, if it is one that is known."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    said = dict(line.split("=", 1) for line in lines if "=" in line)
+    names = f"{said.get('ID', '')} {said.get('ID_LIKE', '')}".replace('"', "").replace("'", "").split()
+    return next((_INSTALLERS[name] for name in names if name in _INSTALLERS), None)
+
+
+def measure(progress: Callable[[int], None] = lambda _: None) -> list[Finding]:
     """What this machine can emulate validly just now, measured in a laboratory in a few seconds.
 
     Delays: 1500 datagrams through a wire of 10 ms, at random moments 2 ms apart on average; the 99th percentile of how
     late they left says from which delay on runs are valid. The same with processors that may fall asleep. Rates: a
-    transfer over a wire without limits, two seconds.
+    transfer over a wire without limits, two seconds. `progress` is told after each of the three.
     """
     from airloom.emulation import find
     from airloom.laboratory import lab
 
     wire = find("wireline", {"delay": "10ms"})
     summaries = []
-    for scenario in (wire, wire.with_keys({"run.keep_awake": False})):
+    progress(0)
+    for number, scenario in enumerate((wire, wire.with_keys({"run.keep_awake": False})), 1):
         with lab(scenario, enter=False, seed=1) as link:
             link.run(interpreter.python("-I", "-S", "-c", _PROBES))
         summaries.append(link.summary)
+        progress(number)
     findings = [_delays(*summaries)]
     with lab("wireline", enter=False, seed=1) as link:
         done = link.run(interpreter.python("-I", "-S", "-c", _TRANSFER), capture_output=True, text=True)

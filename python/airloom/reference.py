@@ -66,7 +66,7 @@ def keys(kind: str, name: str) -> list[Key]:
     ['loss', 'duplication', 'duplication.probability']
     """
     whole = schema(kind, name)
-    return _keys(whole, whole.get("$defs", {}), "", None)
+    return _keys(whole, whole.get("$defs", {}), "", whole.get("x-defaults"))
 
 
 class Choice(NamedTuple):

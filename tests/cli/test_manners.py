@@ -18,15 +18,21 @@ def modules_after(code: str) -> set[str]:
     return {name.partition(".")[0] for name in done.stderr.splitlines()}
 
 
-def test_help_imports_nothing_heavy() -> None:
-    loaded = modules_after("from airloom.cli import call\nassert call(['--help']) == 0")
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["--version"], ["list"], ["list", "bearers", "wireline"], ["check", "umts-page"], ["run", "-h"]],
+)
+def test_what_only_tells_imports_nothing_heavy(words: list[str]) -> None:
+    loaded = modules_after(f"from airloom.cli import call\nassert call({words!r}) == 0")
     assert "airloom" in loaded
     assert not loaded & {*HEAVY, "polars", "numpy", "rich"}
 
 
-def test_check_imports_nothing_heavy(wire: Path) -> None:
-    loaded = modules_after(f"from airloom.cli import call\nassert call(['check', {str(wire)!r}]) == 0")
-    assert not loaded & {*HEAVY, "polars"}
+def test_a_verb_imports_no_other_verb() -> None:
+    script = "from airloom.cli import call; import sys; call(['check', 'umts-page']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    verbs = {name for name in done.stdout.split() if name.removeprefix("airloom.cli.") in VERBS}
+    assert verbs == {"airloom.cli.check"}
 
 
 def test_run_imports_no_plotting(wire: Path) -> None:

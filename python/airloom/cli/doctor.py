@@ -7,18 +7,20 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import print_json, print_table, say
+from airloom.cli.terminal import interruptible, print_json, print_table, say, steps
 
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Looks at rights, devices and programs, and measures; exit code 3 if emulation is not possible here."""
-    from airloom.doctor import examine, measure
+    from airloom.doctor import MEASUREMENTS, examine, measure
 
-    findings = examine()
-    if all(f.ok for f in findings if f.needed):
-        findings += measure()
+    with interruptible("nothing is left"):
+        findings = examine()
+        if all(f.ok for f in findings if f.needed):
+            with steps("measuring", MEASUREMENTS) as done:
+                findings += measure(done)
     if as_json:
         print_json([f._asdict() for f in findings])
     else:
@@ -33,4 +35,4 @@ def doctor(
 def _state(ok: bool, needed: bool) -> str:
     if ok:
         return "ok"
-    return "missing" if needed else "no"
+    return "missing" if needed else "not found"

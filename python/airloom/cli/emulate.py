@@ -14,7 +14,7 @@ import typer
 
 from airloom import digest
 from airloom._core import DriveError
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import interruptible, print_json, quoted, say, say_error
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def emulate(
         str,
         typer.Argument(
             help="A scenario (file or shipped), else a bearer or preset: that has a simulated web server at 10.77.0.1.",
-            autocompletion=common.complete_scenario,
+            autocompletion=names.what_to_emulate,
         ),
     ],
     command: Annotated[
@@ -41,7 +41,12 @@ def emulate(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=V", help="Set a key of the scenario, or of the bearer. May be repeated."),
+        typer.Option(
+            "--set",
+            metavar="KEY=V",
+            help="Set a key of the scenario, or of the bearer. May be repeated.",
+            autocompletion=names.keys,
+        ),
     ] = None,
     real: Annotated[
         list[str] | None,

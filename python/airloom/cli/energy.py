@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import print_json, print_table, quoted, say
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def energy(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.", autocompletion=names.runs)],
     model: Annotated[
         list[str] | None,
         typer.Option(

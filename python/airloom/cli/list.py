@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airloom.cli import common
-from airloom.cli.terminal import emit, print_json, print_table, quoted, say
+from airloom.cli import common, names
+from airloom.cli.terminal import emit, print_entries, print_json, print_text, quoted, say
+
+if TYPE_CHECKING:
+    from airloom.reference import Key
 
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="bearers, transports, apps, proxies, presets, scenarios or studies.")
+        str | None,
+        typer.Argument(
+            help="bearers, transports, apps, proxies, presets, scenarios or studies.", autocompletion=names.kinds
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="One of them: prints its keys.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One of them: prints its keys.", autocompletion=names.entries)
+    ] = None,
     picture: Annotated[
         bool, typer.Option("--picture", help="Of a scenario: draw its network into NAME.svg in the current folder.")
     ] = False,
@@ -35,7 +43,7 @@ def list_(
         if as_json:
             print_json(found)
         else:
-            print_table(["kind", "names"], [[k, ", ".join(v)] for k, v in found.items()])
+            print_entries((k, ", ".join(v)) for k, v in found.items())
             say("next: airloom list KIND NAME prints the keys of one of them")
     elif name is None:
         summaries = reference.summaries(kind)
@@ -43,10 +51,10 @@ def list_(
         if as_json:
             print_json(summaries | of_studies)
         else:
-            print_table(["name", "what it is"], [[n, s] for n, s in summaries.items()])
+            print_entries(summaries.items())
             if of_studies:
-                emit()
-                print_table(["of a study", "what it is"], [[n, s] for n, s in of_studies.items()])
+                emit("\nof studies:")
+                print_entries(of_studies.items())
             say(f"next: airloom list {kind} NAME")
     elif kind == "scenarios":
         if as_json:
@@ -61,19 +69,26 @@ def list_(
     elif as_json:
         print_json(reference.schema(kind, name))
     else:
-        emit(f"{name}: {reference.description(kind, name)}")
-        rows = [[k.name, k.type, k.default, k.meaning] for k in reference.keys(kind, name)]
-        if rows:
-            emit()
-            print_table(["key", "type", "default", "meaning"], rows)
+        print_text(f"{name}: {reference.description(kind, name)}")
+        if rows := reference.keys(kind, name):
+            emit("\nkeys, with type and default:")
+            print_entries((_head(key), key.meaning) for key in rows)
         for profile in reference.profiles(kind, name):
-            emit(f"\nprofile {profile.name}: {profile.source}")
-            values = [[key, json.dumps(value, ensure_ascii=False)] for key, value in profile.differences.items()]
-            if values:
-                print_table(["key", "value where it is not that of rfc"], values)
-        if controllers := reference.choices(kind, name, "congestion"):
             emit()
-            print_table(["controller", "what it does"], [list(c) for c in controllers])
+            print_text(f"profile {profile.name}: {profile.source}")
+            if profile.differences:
+                emit("where its values are not those of the first:")
+                values = profile.differences.items()
+                print_entries((f"  {key}", json.dumps(value, ensure_ascii=False)) for key, value in values)
+        if controllers := reference.choices(kind, name, "congestion"):
+            emit("\nvalues of congestion:")
+            print_entries(controllers)
+
+
+def _head(key: Key) -> str:
+    """`queue: text = "100 packets"`."""
+    default = f" {key.default}" if key.default == "(needed)" else f" = {key.default}" if key.default else ""
+    return f"{key.name}: {key.type}{default}"
 
 
 def _picture(kind: str | None, name: str | None, out: Path | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import print_json, print_table, quoted, say
 from airloom.errors import UsageError
 
@@ -19,7 +19,9 @@ _MOST = 200
 
 
 def monitor(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run with a capture.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a run with a capture.", autocompletion=names.runs)
+    ],
     circuit: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which circuit, such as bundle.member.0. Default: the first.")
     ] = None,

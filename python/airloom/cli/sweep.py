@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import print_json, print_table, quoted, runs_bar, say
 from airloom.errors import UsageError
 
@@ -21,7 +21,7 @@ def sweep(
         str,
         typer.Argument(
             help="A scenario file, a shipped scenario, or a sweep file (TOML with the key `scenario`).",
-            autocompletion=common.complete_scenario,
+            autocompletion=names.scenarios,
         ),
     ],
     command: Annotated[
@@ -30,12 +30,17 @@ def sweep(
     ] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option("--vary", metavar="KEY=A,B,C", help="Values of a key of the scenario. May be repeated."),
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B,C",
+            help="Values of a key of the scenario. May be repeated.",
+            autocompletion=names.keys,
+        ),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="1..20", help="Seeds that every point is run with. Default: 1..20.")
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    settings: names.Settings = None,
     workers: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes. Default: one for each core.")
     ] = None,
