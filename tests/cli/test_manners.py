@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from airloom import reference
+from airloom.cli import call
 from airloom.cli.verbs import VERBS
 from tests.cli.shell import airloom
 
@@ -127,6 +129,20 @@ def test_the_verbs_stand_under_headings_in_one_column() -> None:
     assert len(verbs) == len(VERBS)
     assert len({re.match(r"  [a-z]+ +", line).end() for line in verbs}) == 1  # type: ignore[union-attr]
     assert max(map(len, help.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("kind", ["bearers", "transports", "apps", "proxies", "presets"])
+def test_lists_fit_into_80_columns(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], *([name] for name in reference.names(kind))):
+        assert call(["list", kind, *words]) == 0
+    said = capsys.readouterr()
+    assert [line for line in (said.out + said.err).splitlines() if len(line) > 80] == []
+
+
+def test_defaults_that_follow_from_a_profile_are_listed() -> None:
+    defaults = {key.name: key.default for key in reference.keys("transports", "tcp")}
+    assert (defaults["rto_min"], defaults["sack"]) == ('"200ms"', "true")
+    assert {key.name: key.default for key in reference.keys("transports", "sctp")}["rto_min"] == '"1s"'
 
 
 def test_verbose_says_on_stderr_what_is_done_and_written(wire: Path) -> None:

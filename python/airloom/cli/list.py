@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -113,7 +114,8 @@ def _preset(name: str, as_json: bool) -> None:
     if as_json:
         print_json(preset._asdict())
     else:
-        emit(describe(preset))
+        for line in describe(preset).splitlines():
+            emit("\n".join(wrap(line, 80, subsequent_indent=" " * 10)))
         say(f"next: airloom emulate {name}")
 
 
@@ -124,5 +126,5 @@ def _study(name: str, as_json: bool) -> None:
     if as_json:
         print_json({claim.id: claim.says for claim in study.claims.claims})
     else:
-        emit((study.folder / "README.md").read_text(encoding="utf-8").rstrip())
+        print_text((study.folder / "README.md").read_text(encoding="utf-8").rstrip())
         say(f"next: airloom study run {name} --quick")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -122,10 +123,12 @@ def print_table(columns: list[str], rows: list[list[str]], right: tuple[int, ...
 
 
 def print_text(text: str) -> None:
-    """Paragraphs, wrapped as `print_entries` does; lines that begin with spaces stay as they are."""
-    for paragraph in cleaned(text).split("\n\n"):
-        is_set = any(line.startswith((" ", "|", "`")) for line in paragraph.splitlines())
-        print(paragraph if is_set else textwrap.fill(paragraph, _width()))
+    """Paragraphs and items of lists, wrapped as `print_entries` does; tables and what is set in stay as they are."""
+    for paragraph in re.split(r"\n(?=\n|[-*] )", cleaned(text)):
+        body = paragraph.strip("\n")
+        if paragraph.startswith("\n"):
+            print()
+        print(body if body.startswith((" ", "|", "```")) else textwrap.fill(body, _width()))
 
 
 def _width() -> int:
