@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from airloom._core import browse as _browse
 from airloom.errors import RunError, UsageError
+from airloom.measures import typed
 from airloom.scenario import toml_value
 
 
@@ -53,7 +54,7 @@ def browse(
         raise UsageError(str(error)) from None
     except OSError as error:
         raise RunError(error.strerror or str(error)) from None
-    return Browsed(**found)
+    return Browsed(**{**found, "summary": typed(found["summary"])})
 
 
 def _asked(urls: list[str]) -> dict[str, object]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ ENDINGS = (
     ("_s", "s"),
     ("_j", "J"),
 )
+
+#: The unit of what is so or not.
+_YES_OR_NO = "true or false"
 
 _WHOLE = {"bytes": "octets", "octets": "octets"}
 
@@ -75,6 +79,22 @@ def describe(key: str) -> Measure:
             return found
     unit = unit_by_name(parts[-1])
     return Measure(parts[-1], "", unit, "", unit in ("count", "octets"), ())
+
+
+def typed(summary: Mapping[str, float]) -> dict[str, float]:
+    """The same numbers as what they are: counts are whole numbers, and answers to yes or no are `True` or `False`.
+
+    >>> typed({"connections": 4.0, "valid": 1.0, "page_load_s": 4.0})
+    {'connections': 4, 'valid': True, 'page_load_s': 4.0}
+    """
+    found: dict[str, float] = {}
+    for key, value in summary.items():
+        measure = describe(key)
+        if measure.unit == _YES_OR_NO:
+            found[key] = bool(value)
+        else:
+            found[key] = int(value) if measure.meaning and measure.is_count and value == int(value) else value
+    return found
 
 
 @cache

@@ -13,6 +13,7 @@ from airloom._core import __version__
 from airloom.errors import Interrupted, RunError, UsageError
 from airloom.folder import Folder, Progress
 from airloom.json_file import read_json
+from airloom.measures import typed
 from airloom.places import default_place
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def save(
                 rows.pop(optional, None)
         tables.write(rows, folder.path(""), metadata(scenario))
     said = {"verdict": results.verdict, "verdict_reasons": results.verdict_reasons, "grades": results.grades}
-    folder.write_json("summary.json", results.summary | (said if results.verdict else {}))
+    folder.write_json("summary.json", typed(results.summary) | (said if results.verdict else {}))
     manifest = {
         "run_id": scenario.run_id(clock),
         "name": scenario.name,
