@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,13 @@ def find(
     overrides: Mapping[str, object] | None = None,
     real: Sequence[str] = (),
     outside: bool = False,
+    loopback: Sequence[int] = (),
 ) -> Scenario:
     """A scenario (file or shipped), else a bearer or a preset with a simulated web server behind it.
 
     `overrides` sets keys of the scenario, or of the bearer; `outside` adds the way to the outside
-    world. The error names the choices of all three.
+    world, `loopback` the one to these TCP ports of this machine's loopback (`host.airloom`). The error guesses what was
+    meant, and names the choices of all three.
 
     >>> find("wpt/3g").understood["links"]["link"]["rate"]["downlink"]
     '1600kbit/s'
@@ -45,18 +48,29 @@ def find(
     if Path(name).is_file() or name in shipped() or study_of(name) is not None:
         if name in bearers or name in presets():
             raise UsageError(f"{name!r} is a scenario and a bearer or preset: rename the file, or say ./{name}")
-        return load(name, overrides, real, outside)
+        return load(name, overrides, real, outside, loopback)
     if name in bearers or name in presets():
         if real:
             raise UsageError(f"--real: {name!r} is a link, its host `mobile` is real already")
         if name in bearers:
-            return for_bearer(name, overrides, outside=outside)
+            return for_bearer(name, overrides, outside=outside, loopback=loopback)
         preset = presets()[name]
-        return for_bearer(preset.bearer, {**preset.keys, **(overrides or {})}, name, outside)
+        return for_bearer(preset.bearer, {**preset.keys, **(overrides or {})}, name, outside, loopback)
+    guess = did_you_mean(name, [*shipped(), *bearers, *presets()])
     raise UsageError(
-        f"nothing called {name!r} to emulate: no such file; valid scenarios: {', '.join(shipped())}; "
+        f"nothing called {name!r} to emulate{guess}: no such file; valid scenarios: {', '.join(shipped())}; "
         f"valid bearers: {', '.join(bearers)}; presets: airloom list presets"
     )
+
+
+def did_you_mean(name: str, valid: Iterable[str]) -> str:
+    """What was probably meant by a name that is none of the valid ones, as the end of a sentence about it.
+
+    >>> did_you_mean("wpt/3gg", ["wpt/3g", "umts-dch"]), did_you_mean("x", ["wpt/3g"])
+    (' (did you mean wpt/3g?)', '')
+    """
+    close = get_close_matches(name, list(valid), 1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def emulate(

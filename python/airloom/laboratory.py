@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from airloom import _core
 from airloom.control import Control, keep
 from airloom.errors import LabError, RunError, UsageError
+from airloom.measures import typed
 
 if TYPE_CHECKING:
     from airloom.folder import Folder
@@ -45,6 +46,7 @@ def lab(
     host: str | None = None,
     enter: bool = True,
     outside: bool = False,
+    loopback: Sequence[int] = (),
     out: Path | str | None = None,
     force: bool = False,
 ) -> Lab:
@@ -54,6 +56,7 @@ def lab(
     thread, and the threads and programs it starts, are in the real host `host` (the first one, unless told), unless
     `enter` is false; `LabError` says so where that is not allowed. With `outside` there is a way to the outside world
     behind the far end (for root, or a plain user with pasta or slirp4netns; `DriveError` says what is missing).
+    The TCP ports in `loopback` of this machine's loopback are reached there as `host.airloom`.
     Afterwards `summary` has the figures of the run, and there is a run folder if `out` names one. It may hold a run of
     the same scenario, seed and version; other results are replaced with `force` only.
 
@@ -68,11 +71,11 @@ def lab(
     from airloom.scenario import Scenario
 
     if isinstance(name, Scenario):
-        if outside:
-            raise UsageError("outside: give `lab` the scenario's name, or load it with `load(.., outside=True)`")
+        if outside or loopback:
+            raise UsageError("outside, loopback: give `lab` the scenario's name, or load it with these")
         scenario = name
     else:
-        scenario = find(str(name), overrides, real, outside)
+        scenario = find(str(name), overrides, real, outside, loopback)
     if seed is not None:
         scenario = scenario.with_seed(seed)
     return Lab(scenario, host, enter, None if out is None else Path(out), force)
@@ -135,7 +138,7 @@ class Lab:
         try:
             results = core.stop() if core else None
             if results is not None:
-                self.summary = results.summary
+                self.summary = typed(results.summary)
                 if folder and kind is None:
                     from airloom.run import save
 

@@ -83,17 +83,18 @@ def load(
     overrides: Mapping[str, object] | None = None,
     real: Sequence[str] = (),
     outside: bool = False,
+    loopback: Sequence[int] = (),
 ) -> Scenario:
     """The scenario in the file `name`, or the shipped one of that name; `STUDY/SCENARIO` is one of a study.
 
     A study goes by its paper's first author too: `tsaoussidis/tcp` is `wave-and-wait/tcp`, as it stands in the study's
     folder; what its sweeps set besides is in `sweep.toml` and `assumptions.toml` there. `overrides` sets keys of the
     file: `{"links.radio.loss.downlink": 0.1}`; the hosts in `real` run real programs when it is emulated. `outside`
-    adds a real host `outside` behind the far end: the way to the outside world. Raises `UsageError` if there is no
-    such file or name.
+    adds a real host `outside` behind the far end: the way to the outside world; `loopback` one by which these TCP ports
+    of this machine's loopback are reached, as `host.airloom`. Raises `UsageError` if there is no such file or name.
     """
     text, file = _find(str(name))
-    return parse(text, file, overrides, real, outside)
+    return parse(text, file, overrides, real, outside, loopback)
 
 
 def parse(
@@ -102,6 +103,7 @@ def parse(
     overrides: Mapping[str, object] | None = None,
     real: Sequence[str] = (),
     outside: bool = False,
+    loopback: Sequence[int] = (),
 ) -> Scenario:
     """The scenario in `text`; `file` is named in errors.
 
@@ -117,10 +119,10 @@ def parse(
     for key, value in (overrides or {}).items():
         _log.debug("set %s = %s", key, value)
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
-    core = _core.Scenario(octets, file, settings, list(real), outside)
+    core = _core.Scenario(octets, file, settings, list(real), outside, list(loopback))
     for note in core.notes:
         _say_once(note)
-    if outside:
+    if outside or loopback:
         # As understood, so that whoever reads it again finds the host that is in no file.
         return Scenario(core, core.understood.encode(), file, {}, ())
     return Scenario(core, octets, file, dict(overrides or {}), tuple(real))
@@ -133,14 +135,18 @@ def _say_once(note: str) -> None:
 
 
 def for_bearer(
-    bearer: str, overrides: Mapping[str, object] | None = None, name: str | None = None, outside: bool = False
+    bearer: str,
+    overrides: Mapping[str, object] | None = None,
+    name: str | None = None,
+    outside: bool = False,
+    loopback: Sequence[int] = (),
 ) -> Scenario:
     """A real host `mobile` behind a link with this bearer, and the simulated server `origin` at 10.77.0.1.
 
     `overrides` sets keys of the bearer; `name` is what the scenario is called, if not by its bearer.
     """
     settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
-    core = _core.Scenario.for_bearer(bearer, settings, outside)
+    core = _core.Scenario.for_bearer(bearer, settings, outside, list(loopback))
     return Scenario(core, core.understood.encode(), (name or bearer).replace("/", "-"), {}, ())
 
 

@@ -45,9 +45,10 @@ impl PyScenario {
 #[pymethods]
 impl PyScenario {
     /// Reads the text of the file called `name`, with `KEY=VALUE` settings and hosts that are to be real; `outside`
-    /// adds the way to the outside world.
+    /// adds the way to the outside world, `loopback` those to these ports of this machine's loopback.
     #[new]
-    #[pyo3(signature = (text, name, settings = Vec::new(), real = Vec::new(), outside = false))]
+    #[pyo3(signature = (text, name, settings = Vec::new(), real = Vec::new(), outside = false, loopback = Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
         text: &[u8],
@@ -55,6 +56,7 @@ impl PyScenario {
         settings: Vec<(String, String)>,
         real: Vec<String>,
         outside: bool,
+        loopback: Vec<u16>,
     ) -> PyResult<Self> {
         let registries = Registries::built_in();
         let read = || {
@@ -67,6 +69,9 @@ impl PyScenario {
             }
             if outside {
                 document.set_outside()?;
+            }
+            if !loopback.is_empty() {
+                document.set_loopback(&loopback)?;
             }
             Ok((document.check()?, document.notes()))
         };
@@ -82,18 +87,22 @@ impl PyScenario {
 
     /// A real host behind a link with this bearer and these of its settings, and a simulated server.
     #[staticmethod]
-    #[pyo3(signature = (bearer, settings, outside = false))]
+    #[pyo3(signature = (bearer, settings, outside = false, loopback = Vec::new()))]
     fn for_bearer(
         py: Python<'_>,
         bearer: &str,
         settings: Vec<(String, String)>,
         outside: bool,
+        loopback: Vec<u16>,
     ) -> PyResult<Self> {
         let registries = Registries::built_in();
         let read = || {
             let mut document = Document::for_bearer(&registries, bearer, &settings)?;
             if outside {
                 document.set_outside()?;
+            }
+            if !loopback.is_empty() {
+                document.set_loopback(&loopback)?;
             }
             document.check()
         };

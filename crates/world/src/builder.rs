@@ -59,6 +59,9 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
+/// How hosts call the one that leads to the machine that the laboratory is on.
+const MACHINE: &str = "host.airloom";
+
 /// An end of a link: a host and its addresses there.
 #[derive(Clone, Debug)]
 pub struct End {
@@ -77,6 +80,7 @@ pub struct Builder {
     devices: Vec<(HostId, PortDevice)>,
     proxies: Vec<(HostId, String)>,
     exit: Option<HostId>,
+    loopback: Option<(HostId, Vec<u16>)>,
     environments: Environments,
     /// Processors of slow hosts.
     processors: BTreeMap<HostId, Arc<Mutex<Processor>>>,
@@ -94,6 +98,7 @@ impl Builder {
             devices,
             proxies,
             exit: None,
+            loopback: None,
             environments: Environments::new(),
             processors: BTreeMap::new(),
         }
@@ -392,6 +397,12 @@ impl Builder {
         self.exit = Some(host);
     }
 
+    /// These TCP ports of a real host lead to the same ports of this machine's loopback. To the others it is
+    /// `host.airloom` besides its own name.
+    pub fn loopback(&mut self, host: HostId, ports: Vec<u16>) {
+        self.loopback = Some((host, ports));
+    }
+
     /// Makes the ports of the real hosts, once all their links are there.
     fn make_ports(&mut self) {
         for (HostId(host), command, tcp) in std::mem::take(&mut self.real) {
@@ -412,6 +423,10 @@ impl Builder {
                     device,
                     forwards,
                     is_exit: self.exit == Some(HostId(host)),
+                    loopback: match &self.loopback {
+                        Some((door, ports)) if *door == HostId(host) => ports.clone(),
+                        _ => Vec::new(),
+                    },
                     names: names.clone(),
                     tcp: tcp.clone(),
                     command: command.clone(),
@@ -432,7 +447,12 @@ impl Builder {
                 let shared = attached[n].iter().position(|l| attached[from.0 as usize].contains(l));
                 let facts = host.net.interfaces.get(shared.unwrap_or(0));
                 let addresses = facts.map(|i| i.addresses.clone()).unwrap_or_default();
-                addresses.into_iter().map(|address| (address, host.name.clone()))
+                let is_machine = self.loopback.as_ref().is_some_and(|(door, _)| door.0 as usize == n);
+                let alias = is_machine.then(|| MACHINE.to_owned());
+                let names: Vec<String> = std::iter::once(host.name.clone()).chain(alias).collect();
+                names.into_iter().flat_map(move |name| {
+                    addresses.clone().into_iter().map(move |address| (address, name.clone()))
+                })
             })
             .collect()
     }
@@ -458,9 +478,10 @@ impl Builder {
             let interfaces = self.world.hosts[exit as usize].net.interfaces.iter();
             let addresses = interfaces.flat_map(|i| i.addresses.iter().map(|a| ip::key(*a))).collect();
             self.world.routes.exit = Some((exit, addresses));
-            // Its ports come last: the command of a run is for the others.
-            self.real.sort_by_key(|(host, ..)| host.0 == exit);
         }
+        // The ways out of the laboratory come last: the command of a run is for the others.
+        let doors = [self.exit, self.loopback.as_ref().map(|(door, _)| *door)];
+        self.real.sort_by_key(|(host, ..)| doors.contains(&Some(*host)));
         for host in &mut self.world.hosts {
             host.net.tell_protocols();
         }

@@ -56,6 +56,11 @@ impl Scenario {
         if let Some(exit) = self.hosts.iter().position(|h| h.settings.outside && h.real && real_time) {
             b.exit(hosts[exit]);
         }
+        if let Some(door) =
+            self.hosts.iter().position(|h| !h.settings.loopback.is_empty() && h.real && real_time)
+        {
+            b.loopback(hosts[door], self.hosts[door].settings.loopback.clone());
+        }
         self.ask(&mut b);
         b.build()
     }

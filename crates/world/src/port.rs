@@ -57,6 +57,8 @@ pub struct PortInfo {
     pub forwards: bool,
     /// Does the way to the outside world begin at the host?
     pub is_exit: bool,
+    /// TCP ports of the host that lead to the same ports of this machine's loopback.
+    pub loopback: Vec<u16>,
     /// Addresses and names of all hosts, as this one should use them.
     pub names: Arc<[(IpAddr, String)]>,
     /// What the host's TCP is told.

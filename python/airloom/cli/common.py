@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,6 +34,43 @@ def overrides(settings: Iterable[str]) -> dict[str, object]:
             raise UsageError(f"--set {setting}: expected KEY=VALUE")
         found[key] = value
     return found
+
+
+def ports(words: Iterable[str]) -> list[int]:
+    """The TCP ports of `--loopback PORT,..`, each once.
+
+    >>> ports(["8000,3000", "8000"])
+    [8000, 3000]
+    """
+    found: dict[int, None] = {}
+    for word in words:
+        for text in word.split(","):
+            if not re.fullmatch(r" *[0-9]{1,5} *", text) or not 0 < int(text) < 65536:
+                raise UsageError(f"--loopback {word}: {text!r} is no port; expected numbers from 1 to 65535")
+            found[int(text)] = None
+    return list(found)
+
+
+def note_closed_ports(wanted: Iterable[int]) -> None:
+    """Says which of these ports of this machine's loopback nobody serves: that may be meant to come later."""
+    from airloom.cli.terminal import say
+    from airloom.local_ports import is_served
+
+    for port in wanted:
+        if not is_served(port):
+            say(f"nothing listens on port {port} of this machine's loopback so far")
+
+
+def strict(scenario: Scenario, bound: str) -> Scenario:
+    """The scenario, its runs valid by the bound of `--strict` and by no other."""
+    return scenario.with_keys({"run.lateness_limit": check_bound(bound)})
+
+
+def check_bound(bound: str) -> str:
+    """The bound of `--strict`, if it is a time."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(ns|us|ms|s)", bound) or not bound.strip("0.nums"):
+        raise UsageError(f"--strict {bound}: expected a time such as 500us or 2ms")
+    return bound
 
 
 def load(name: str, settings: Iterable[str]) -> Scenario:

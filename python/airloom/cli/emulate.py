@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: As `timeout` and `env` do: the wrapper itself failed. Any other code is the command's own.
 _WRAPPER_FAILED = 125
-#: The run was not as strict as `--strict` wants: its numbers are not valid.
-_BOUND_EXCEEDED = 4
+#: With `--strict`: its numbers are not valid.
+_NOT_VALID = 4
 
 
 def emulate(
@@ -59,6 +59,13 @@ def emulate(
             help="Give the laboratory a way to the outside world, behind the far end.",
         ),
     ] = False,
+    loopback: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PORT,..",
+            help="Let the laboratory reach these TCP ports of this machine's loopback, as host.airloom.",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**64 - 1, help="Seed of all random numbers.")] = None,
     record: Annotated[
         str | None,
@@ -90,8 +97,8 @@ def emulate(
         str | None,
         typer.Option(
             metavar="BOUND",
-            help="End with 4 if the 99th percentile of lateness is above this (such as 500us), or packets were lost "
-            "outside the model.",
+            help="The run is valid if the 99th percentile of lateness is at most this, such as 500us "
+            "(`run.lateness_limit`); end with 4 if it is not valid.",
         ),
     ] = None,
     out: Annotated[
@@ -111,8 +118,11 @@ def emulate(
     from airloom.run import with_records
     from airloom.scenario import shipped, study_of
 
-    bound_us = None if strict is None else _microseconds(strict)
-    read = find(name, common.overrides(settings or []), real or [], outside)
+    ports = common.ports(loopback or [])
+    read = find(name, common.overrides(settings or []), real or [], outside, ports)
+    if strict is not None:
+        read = common.strict(read, strict)
+    common.note_closed_ports(ports)
     if record:
         read = with_records(read, *(kind.strip() for kind in record.split(",")))
     if not keep_awake:
@@ -139,9 +149,10 @@ def emulate(
     if "changes" in done.manifest:
         then = f"airloom run {quoted(done.folder / REPLAY)}"
     _show(done, as_json, then)
-    if bound_us is not None and (why := _exceeds(done, bound_us)):
-        say_error(f"--strict {strict}: {why}; the command's own exit code was {code}")
-        code = _BOUND_EXCEEDED
+    if strict is not None and done.verdict == "invalid":
+        why = "; ".join(done.verdict_reasons)
+        say_error(f"--strict {strict}: not valid: {why}; the command's own exit code was {code}")
+        code = _NOT_VALID
     raise typer.Exit(code)
 
 
@@ -150,27 +161,6 @@ def reference_names() -> list[str]:
     from airloom import reference
 
     return reference.names("bearers")
-
-
-def _microseconds(text: str) -> float:
-    """A time such as `500us`."""
-    from airloom.errors import UsageError
-
-    for unit, factor in (("ns", 1e-3), ("us", 1.0), ("ms", 1e3), ("s", 1e6)):
-        if text.endswith(unit) and text.removesuffix(unit).replace(".", "", 1).isdecimal():
-            return float(text.removesuffix(unit)) * factor
-    raise UsageError(f"--strict {text}: expected a time such as 500us or 2ms")
-
-
-def _exceeds(done: Run, bound_us: float) -> str | None:
-    """What was not as strict as wanted."""
-    summary = done.summary
-    outside = summary.get("port.overflow", 0) + summary.get("port.unsent", 0)
-    if outside:
-        return f"{outside:.0f} packets were lost outside the model"
-    if (late := summary.get("lateness_p99_us", 0)) > bound_us:
-        return f"lateness p99 was {late:.0f} us"
-    return None
 
 
 def _label(scenario: Scenario) -> str:

@@ -335,6 +335,7 @@ impl Engine {
             grades: world.grades().map(|(name, grade)| (name.to_owned(), grade)).collect(),
             malformed: self.malformed,
             records_lost: self.shared.lost(),
+            limit: None,
         }
     }
 }

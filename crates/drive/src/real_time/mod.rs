@@ -195,8 +195,8 @@ fn run_and_tell(
 ) -> Result<Report, Error> {
     let called = clock::Clock::start();
     let ports = world.ports().to_vec();
-    // The exit to the outside world is there for the others.
-    if ports.iter().all(|p| p.is_exit) {
+    // The ways out of the laboratory are there for the others.
+    if ports.iter().all(|p| p.is_exit || !p.loopback.is_empty()) {
         return Err(Error::NothingReal);
     }
     let mut records = world.records().counterpart();
@@ -360,7 +360,7 @@ fn carry_out(
     let mut world = scenario.build(true)?;
     let mut failed = None;
     let tell = |hosts, shared| ready(hosts, Control::new(shared, scenario));
-    let report =
+    let mut report =
         run_and_tell(&mut world, command, until, scenario.run.keep_awake, tell, |now, backlog, records| {
             let go_on = look(now, backlog, records);
             if let Err(e) = written.drain(records) {
@@ -372,6 +372,7 @@ fn carry_out(
         return Err(e.into());
     }
     run::check_timeline(&world)?;
+    report.limit = scenario.run.lateness_limit;
     let mut summary = world.summary();
     report.summarise(&mut summary);
     written.finish()?;

@@ -1,13 +1,17 @@
 //! Programs in real hosts: services that run throughout, and the one command that the run is about.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
+use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::socket::{MsgFlags, recv, send};
-use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{getpgrp, pipe2, tcgetpgrp, tcsetpgrp};
 
 use airloom_base::Duration;
 
@@ -21,6 +25,10 @@ const READY: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(5);
 /// .. and after how many of these somebody is asked who may not want to wait any longer.
 const ASK: u64 = 20;
+/// How long its last words may take.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(200);
+/// Octets of a line of a service: a longer one becomes several.
+const LONGEST_LINE: u64 = 8192;
 /// How long a program gets to end by itself when it is told to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -34,11 +42,14 @@ pub(super) struct Running {
     socket: OwnedFd,
     /// Has it the terminal?
     foreground: bool,
+    /// Says when everything that a service printed was passed on.
+    printed: Option<Receiver<()>>,
 }
 
 impl Running {
     /// Starts `words` (program and arguments) in a host. A `foreground` program gets standard input and output, and
-    /// the terminal if there is one; others write to standard error and read nothing.
+    /// the terminal if there is one; what others print goes to standard error, their host's name before each line, and they
+    /// read nothing.
     pub(super) fn start(
         words: &[String],
         keeper: &Arc<Keeper>,
@@ -46,14 +57,19 @@ impl Running {
         foreground: bool,
     ) -> Result<Running, Error> {
         let failed = |error: io::Error| Error::SetUp(format!("starting a program: {error}"));
-        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-        let nothing = std::fs::File::open("/dev/null").map_err(failed)?;
-        let [input, output, errors, nothing] =
-            [input.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd(), nothing.as_raw_fd()];
-        let standard = if foreground { [input, output, errors] } else { [nothing, errors, errors] };
-        let foreground = foreground && has_terminal();
         let variables = std::env::vars_os().collect();
-        Running::start_with(words, keeper, host, variables, standard, foreground)
+        if foreground {
+            let standard = [io::stdin().as_raw_fd(), io::stdout().as_raw_fd(), io::stderr().as_raw_fd()];
+            return Running::start_with(words, keeper, host, variables, standard, has_terminal());
+        }
+        let nothing = File::open("/dev/null").map_err(failed)?;
+        let (reads, writes) = pipe2(OFlag::O_CLOEXEC).map_err(|error| failed(error.into()))?;
+        let standard = [nothing.as_raw_fd(), writes.as_raw_fd(), writes.as_raw_fd()];
+        let name = keeper.hosts().get(host).map_or("", String::as_str).to_owned();
+        let printed = pass_on_lines(name, reads).map_err(failed)?;
+        let mut service = Running::start_with(words, keeper, host, variables, standard, false)?;
+        service.printed = Some(printed);
+        Ok(service)
     }
 
     /// The same with everything said.
@@ -80,7 +96,7 @@ impl Running {
             code: if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 },
             error: error.to_string(),
         })?;
-        Ok(Running { name: program.clone(), keeper: keeper.clone(), host, socket, foreground })
+        Ok(Running { name: program.clone(), keeper: keeper.clone(), host, socket, foreground, printed: None })
     }
 
     /// Readable when it has ended.
@@ -138,7 +154,37 @@ impl Running {
         if std::mem::take(&mut self.foreground) {
             take_terminal_back();
         }
+        if let Some(printed) = self.printed.take() {
+            // Until nobody is left who could print more, but children that it left behind live as long as the laboratory.
+            let _ = printed.recv_timeout(LAST_WORDS);
+        }
     }
+}
+
+/// Prints the lines that come out of `from` on standard error, each behind the name of its host; the receiver hears when
+/// there will be no more.
+fn pass_on_lines(host: String, from: OwnedFd) -> io::Result<Receiver<()>> {
+    let (over, heard) = mpsc::channel::<()>();
+    let pass_on = move || {
+        let mut lines = BufReader::new(File::from(from));
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            line.extend_from_slice(format!("{host}: ").as_bytes());
+            let mut limited = io::Read::take(&mut lines, LONGEST_LINE);
+            if !limited.read_until(b'\n', &mut line).is_ok_and(|octets| octets > 0) {
+                break;
+            }
+            if line.last() != Some(&b'\n') {
+                line.push(b'\n');
+            }
+            // At once, so that lines of several hosts do not mix.
+            let _ = io::stderr().write_all(&line);
+        }
+        drop(over);
+    };
+    thread::Builder::new().name("airloom-lines".to_owned()).spawn(pass_on)?;
+    Ok(heard)
 }
 
 impl Drop for Running {

@@ -101,13 +101,15 @@ pub struct Report {
     pub records_lost: u64,
     /// Counts of all ports together.
     pub ports: PortCounters,
+    /// How late departures may be, where the scenario says.
+    pub limit: Option<Duration>,
 }
 
 impl Report {
     /// Can the figures be believed?
     ///
-    /// Not if departures were late by more than 1 ms, or 5 % of the base one-way delay, at the 99th percentile, nor if
-    /// anything was lost outside the model. There is doubt if it came to half of that, if the engine was the bottleneck
+    /// Not if departures were late by more than 1 ms, or 5 % of the base one-way delay, or what the scenario says instead, at
+    /// the 99th percentile, nor if anything was lost outside the model. There is doubt if it came to half of that, if the engine was the bottleneck
     /// at times or had to wait for a processor, or if there were too few departures to tell.
     pub fn verdict(&self) -> Verdict {
         let (mut wrong, mut doubts) = (Vec::new(), Vec::new());
@@ -148,7 +150,7 @@ impl Report {
 
     fn judge_lateness(&self, wrong: &mut Vec<String>, doubts: &mut Vec<String>) {
         let share = self.base_delay.map_or(Duration::MAX, |delay| delay / SHARE_OF_DELAY);
-        let limit = LATENESS_LIMIT.min(share.max(LATENESS_FLOOR));
+        let limit = self.limit.unwrap_or(LATENESS_LIMIT.min(share.max(LATENESS_FLOOR)));
         let both = [(&self.lateness, "departures were"), (&self.arrival_lateness, "arrivals were told")];
         for (histogram, what) in both {
             let Some(p99) = histogram.quantile(0.99).map(Duration::from_nanos) else { continue };
@@ -242,6 +244,7 @@ mod tests {
             malformed: 0,
             records_lost: 0,
             ports: PortCounters::default(),
+            limit: None,
         }
     }
 
@@ -262,6 +265,18 @@ mod tests {
         assert_eq!(verdict(40, Some(1)), "valid");
         assert_eq!(verdict(10, Some(0)), "suspect");
         assert_eq!(verdict(150, Some(0)), "invalid");
+    }
+
+    #[test]
+    fn a_limit_of_the_scenario_takes_the_place_of_ours() {
+        let judged = |lateness_us, limit_us| {
+            let limit = Some(Duration::from_micros(limit_us));
+            Report { limit, ..report(lateness_us, Some(Duration::from_millis(10))) }.verdict().name()
+        };
+        assert_eq!(judged(700, 5000), "suspect");
+        assert_eq!(judged(400, 5000), "valid");
+        assert_eq!(judged(5100, 5000), "invalid");
+        assert_eq!(judged(30, 20), "invalid");
     }
 
     #[test]

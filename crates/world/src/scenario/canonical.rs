@@ -115,6 +115,9 @@ impl Scenario {
         if settings.outside {
             table.insert("outside".into(), true.into());
         }
+        if !settings.loopback.is_empty() {
+            table.insert("loopback".into(), settings.loopback.as_slice().into());
+        }
         let real = match members.iter().filter(|h| h.real).count() {
             n if n == 0 || n == members.len() => (n > 0).into(),
             _ => members.iter().filter(|h| h.real).filter_map(|h| h.index).collect(),
@@ -242,6 +245,9 @@ fn run(run: &Run) -> Value {
     // Of real time only: what is simulated, and its name, is the same with and without.
     if !run.keep_awake {
         table["keep_awake"] = false.into();
+    }
+    if let Some(limit) = run.lateness_limit {
+        table["lateness_limit"] = limit.to_string().into();
     }
     table
 }

@@ -128,44 +128,86 @@ impl Document {
     }
 
     /// Makes `--outside` part of the document: the real host `outside` behind the far end, unless a host is the way to
-    /// the outside world already. The far end is the last host of the path, or of the table of hosts.
+    /// the outside world already.
     pub fn set_outside(&mut self) -> Result<(), ScenarioError> {
-        const HOST: &str = "outside";
-        const LINK: &str = "way-out";
-        let number = self.options.len();
-        self.options.push("--outside".to_owned());
-        let place = Place::Option(number);
-        let node = |kind| Node::new(kind, place);
-        let entry = |key: &str, kind| Entry { key: key.to_owned(), key_place: place, value: node(kind) };
-        let text = |text: &str| Kind::String(text.to_owned());
-
-        let hosts = self.root.get("hosts").and_then(Node::entries).unwrap_or(&[]);
-        let links = self.root.get("links").and_then(Node::entries).unwrap_or(&[]);
-        let is_exit =
-            |e: &Entry| e.value.get("outside").is_some_and(|n| matches!(n.kind, Kind::Boolean(true)));
-        if hosts.iter().any(is_exit) {
+        let place = self.option("--outside".to_owned());
+        if self.hosts().iter().any(is_exit) {
             return Ok(());
         }
-        if let Some(taken) = hosts.iter().chain(links).find(|e| e.key == HOST || e.key == LINK) {
+        self.add_real_host(place, "outside", "way-out", entry(place, "outside", Kind::Boolean(true)))
+    }
+
+    /// Makes `--loopback PORT,..` part of the document: these ports of a real host lead to the same ports of this machine.
+    /// It is the host that leads there already, or to the outside world, or `machine` behind the far end.
+    pub fn set_loopback(&mut self, ports: &[u16]) -> Result<(), ScenarioError> {
+        let listed: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let place = self.option(format!("--loopback {}", listed.join(",")));
+        let numbers = ports.iter().map(|port| Node::new(Kind::Integer((*port).into()), place));
+        let leads = |e: &Entry| e.value.get("loopback").is_some();
+        let door =
+            self.hosts().iter().find(|e| leads(e)).or_else(|| self.hosts().iter().find(|e| is_exit(e)));
+        let Some(door) = door.map(|e| e.key.clone()) else {
+            let ports = entry(place, "loopback", Kind::List(numbers.collect()));
+            return self.add_real_host(place, "machine", "to-machine", ports);
+        };
+        let table = self.root.step_mut("hosts").and_then(|hosts| hosts.step_mut(&door));
+        let Some(Node { kind: Kind::Table(table), .. }) = table else { return Ok(()) };
+        let mut all: Vec<Node> = match table.iter().position(|e| e.key == "loopback") {
+            Some(at) => match table.remove(at).value {
+                Node { kind: Kind::List(list), .. } => list,
+                one => vec![one],
+            },
+            None => Vec::new(),
+        };
+        let number = |node: &Node| if let Kind::Integer(n) = node.kind { Some(n) } else { None };
+        let new: Vec<Node> =
+            numbers.filter(|port| !all.iter().any(|known| number(known) == number(port))).collect();
+        all.extend(new);
+        table.push(entry(place, "loopback", Kind::List(all)));
+        Ok(())
+    }
+
+    fn option(&mut self, option: String) -> Place {
+        self.options.push(option);
+        Place::Option(self.options.len() - 1)
+    }
+
+    fn hosts(&self) -> &[Entry] {
+        self.root.get("hosts").and_then(Node::entries).unwrap_or(&[])
+    }
+
+    /// Adds a real host of this name with one more key, on a wire behind the far end: the last host of the path, or of
+    /// the table of hosts.
+    fn add_real_host(
+        &mut self,
+        place: Place,
+        name: &str,
+        link_name: &str,
+        key: Entry,
+    ) -> Result<(), ScenarioError> {
+        let text = |text: &str| Node::new(Kind::String(text.to_owned()), place);
+        let links = self.root.get("links").and_then(Node::entries).unwrap_or(&[]);
+        let taken = self.hosts().iter().chain(links).find(|e| e.key == name || e.key == link_name);
+        if let (Some(taken), Place::Option(number)) = (taken, place) {
             let message = format!("a host or link is called `{}` already", taken.key);
             return Err(self.option_error(number, message, Vec::new()));
         }
-        let far = hosts.last().map(|e| match e.value.get("count") {
+        let far = self.hosts().last().map(|e| match e.value.get("count") {
             Some(_) => format!("{}[0]", e.key),
             None => e.key.clone(),
         });
-        let mut link = vec![entry("bearer", text("wireline"))];
+        let mut link = vec![entry(place, "bearer", Kind::String("wireline".to_owned()))];
         match self.root.step_mut("path") {
-            Some(Node { kind: Kind::List(path), .. }) => path.extend([node(text(LINK)), node(text(HOST))]),
+            Some(Node { kind: Kind::List(path), .. }) => path.extend([text(link_name), text(name)]),
             _ => {
-                let ends = [far.as_deref().unwrap_or_default(), HOST].map(|n| node(text(n)));
-                link.push(entry("between", Kind::List(ends.to_vec())));
+                let ends = [far.as_deref().unwrap_or_default(), name].map(text);
+                link.push(entry(place, "between", Kind::List(ends.to_vec())));
             }
         }
-        let host = vec![entry("real", Kind::Boolean(true)), entry("outside", Kind::Boolean(true))];
-        for (table, name, value) in [("hosts", HOST, host), ("links", LINK, link)] {
+        let host = vec![entry(place, "real", Kind::Boolean(true)), key];
+        for (table, name, value) in [("hosts", name, host), ("links", link_name, link)] {
             if let Some(Node { kind: Kind::Table(entries), .. }) = self.root.step_mut(table) {
-                entries.push(entry(name, Kind::Table(value)));
+                entries.push(entry(place, name, Kind::Table(value)));
             }
         }
         Ok(())
@@ -282,6 +324,15 @@ impl Document {
             choices,
         }
     }
+}
+
+fn entry(place: Place, key: &str, kind: Kind) -> Entry {
+    Entry { key: key.to_owned(), key_place: place, value: Node::new(kind, place) }
+}
+
+/// Is a host of this table the way to the outside world?
+fn is_exit(host: &Entry) -> bool {
+    host.value.get("outside").is_some_and(|n| matches!(n.kind, Kind::Boolean(true)))
 }
 
 /// Characters that no text file has.

@@ -17,6 +17,8 @@ use crate::work::Work;
 
 /// Hosts of a scenario; each costs observation points, of which a run has 65,536.
 pub(super) const MOST_HOSTS: u64 = 4096;
+/// Ports of the machine that lead into a laboratory: each is a socket.
+pub(super) const MOST_PORTS: usize = 64;
 /// Applications of one host.
 const MOST_APPS: usize = 64;
 
@@ -31,6 +33,7 @@ pub(super) const HOST_KEYS: &[&str] = &[
     "command",
     "port",
     "outside",
+    "loopback",
     "forward",
     "routes",
 ];
@@ -132,6 +135,14 @@ pub(super) fn read<'a>(node: &'a Node, registries: &Registries) -> Result<Direct
                 return Err(Fault::at(node, "one host is the way to the outside world, not a group"));
             }
         }
+        if let Some(node) = group.get("loopback").filter(|_| !settings.loopback.is_empty()) {
+            if directory.hosts.iter().any(|h| !h.settings.loopback.is_empty()) {
+                return Err(Fault::at(node, "another host leads to this machine already"));
+            }
+            if count.is_some() {
+                return Err(Fault::at(node, "one host leads to this machine, not a group"));
+            }
+        }
         let host = |index: Option<u32>| Host {
             name: index.map_or_else(|| entry.key.clone(), |i| format!("{}[{i}]", entry.key)),
             group: entry.key.clone(),
@@ -225,7 +236,25 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
     let command = host.get("command").map(command).transpose()?;
     let port = host.get("port").map(port).transpose()?.unwrap_or_default();
     let outside = host.get("outside").map(Node::boolean).transpose()?.unwrap_or(false);
-    Ok(HostSettings { apps, proxy, transport, interfaces, work, command, port, outside })
+    let loopback = host.get("loopback").map(loopback).transpose()?.unwrap_or_default();
+    Ok(HostSettings { apps, proxy, transport, interfaces, work, command, port, outside, loopback })
+}
+
+/// TCP ports, in the order of the file.
+fn loopback(node: &Node) -> Result<Vec<u16>, Fault<'_>> {
+    let list = one_or_more(node);
+    if list.len() > MOST_PORTS {
+        return Err(Fault::at(node, format!("a host leads to at most {MOST_PORTS} ports of this machine")));
+    }
+    let mut ports = Vec::new();
+    for item in list {
+        let port = item.integer(1, u64::from(u16::MAX))? as u16;
+        if ports.contains(&port) {
+            return Err(Fault::at(item, format!("port {port} is here twice")));
+        }
+        ports.push(port);
+    }
+    Ok(ports)
 }
 
 /// `{ radio = { transport = .. } }`: whether there are such links is looked at when the links are known.

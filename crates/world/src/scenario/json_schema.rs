@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use airloom_bearers::channel::Environment;
 
-use super::hosts::MOST_HOSTS;
+use super::hosts::{MOST_HOSTS, MOST_PORTS};
 use super::links::LEAST_MTU;
 use super::registries::{Known, Registries};
 use super::schema::RecordKind;
@@ -118,6 +118,7 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
     });
     let real =
         json!([{ "type": "boolean" }, { "type": "array", "items": { "type": "integer", "minimum": 0 } }]);
+    let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
     json!({
         "type": "object",
         "properties": {
@@ -130,6 +131,10 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
             "real": { "anyOf": real, "description": "In real time: a port to real programs instead of a simulated host." },
             "port": { "enum": ["veth", "tun"], "description": "What the host has at its ends of links when it is real." },
             "outside": { "type": "boolean", "description": "Is it the way to the outside world when it is real? One host may be." },
+            "loopback": {
+                "anyOf": [port, { "type": "array", "items": port, "maxItems": MOST_PORTS, "uniqueItems": true }],
+                "description": "TCP ports that lead to the same ports of this machine's loopback when it is real. One host may have some.",
+            },
             "command": { "type": "array", "items": { "type": "string" }, "minItems": 1, "description": "What runs in the host when it is real." },
             "forward": { "type": "boolean", "description": "Does it pass on datagrams that are not for it?" },
             "routes": { "type": "array", "items": route, "description": "Routes that win over the shortest paths." },
@@ -249,6 +254,7 @@ fn run(defs: &mut Defs) -> Value {
             },
             "epoch": { "description": "Time of day at the start in virtual time, RFC 3339." },
             "keep_awake": { "type": "boolean", "default": true, "description": "In real time: processors do not fall asleep while it runs." },
+            "lateness_limit": { "anyOf": [time], "description": "In real time: how late departures may be, at the 99th percentile, for the run to be valid. By default 1 ms, or 5 % of the delay between two real hosts." },
         },
         "additionalProperties": false,
     })

@@ -7,7 +7,8 @@ use super::read::Fault;
 use super::schema::{RecordKind, Run, Until};
 use super::tree::{Kind, Node, quoted};
 
-pub(super) const RUN_KEYS: &[&str] = &["until", "limit", "seed", "record", "points", "epoch", "keep_awake"];
+pub(super) const RUN_KEYS: &[&str] =
+    &["until", "limit", "seed", "record", "points", "epoch", "keep_awake", "lateness_limit"];
 
 /// Patterns of observation points.
 const MOST_PATTERNS: usize = 256;
@@ -22,6 +23,7 @@ impl Default for Run {
             points: None,
             epoch: 0,
             keep_awake: true,
+            lateness_limit: None,
         }
     }
 }
@@ -45,6 +47,9 @@ pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
             "record" => run.record = record(value)?,
             "points" => run.points = points(value)?,
             "keep_awake" => run.keep_awake = value.boolean()?,
+            "lateness_limit" => {
+                run.lateness_limit = Some(positive(value, "a time such as \"500us\" or \"2ms\"")?);
+            }
             _ => run.epoch = epoch(value)?,
         }
     }

@@ -77,6 +77,8 @@ pub struct HostSettings {
     pub port: PortDevice,
     /// Is it the way to the outside world when it is real?
     pub outside: bool,
+    /// TCP ports that lead to the same ports of this machine's loopback when it is real.
+    pub loopback: Vec<u16>,
 }
 
 /// A route the file gave.
@@ -207,6 +209,8 @@ pub struct Run {
     pub epoch: u64,
     /// In real time, processors do not fall asleep: an idle one would be woken late.
     pub keep_awake: bool,
+    /// In real time, how late departures may be for the run to be valid; `None`: as its delays allow.
+    pub lateness_limit: Option<Duration>,
 }
 
 impl Run {

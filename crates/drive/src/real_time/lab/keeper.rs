@@ -22,7 +22,7 @@ use super::messages::{self, Reader};
 use super::names::Names;
 use super::plan::Plan;
 use super::rights::{self, Rights};
-use super::{child, devices, listening, outside};
+use super::{child, devices, listening, loopback, outside};
 use crate::real_time::clock::readable;
 
 /// What was being made when it failed.
@@ -154,6 +154,15 @@ impl<'a> Keeper<'a> {
         sockets.push(devices::table().map_err(stage(Stage::Sockets))?);
         for host in 0..keeper.hosts.len() {
             sockets.push(keeper.inside(host, devices::table).map_err(stage(Stage::Sockets))?);
+        }
+        for (number, host) in plan.hosts.iter().enumerate() {
+            for port in &host.loopback {
+                let listening = keeper.inside(number, || loopback::listen(*port)).map_err(|error| {
+                    let text = format!("host `{}`: listening on port {port}: {error}", host.name);
+                    (Stage::Hosts, io::Error::new(error.kind(), text))
+                })?;
+                sockets.push(listening);
+            }
         }
         Ok((keeper, sockets))
     }

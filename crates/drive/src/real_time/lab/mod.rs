@@ -13,6 +13,7 @@
 //! | `listening` | does a service serve yet? |
 //! | `names` | `/etc/hosts` and `/etc/resolv.conf` |
 //! | `outside` | the way to the outside world, where there is to be one |
+//! | `loopback` | the way to this machine's loopback, where there is to be one |
 //! | `plan` | what is to be made |
 //! | `messages` | between the engine and the keeper |
 //! | `child` | what no safe wrapper covers |
@@ -21,6 +22,7 @@ mod child;
 mod devices;
 mod keeper;
 mod listening;
+mod loopback;
 mod messages;
 mod names;
 mod outside;
@@ -52,6 +54,7 @@ use super::Error;
 use super::clock::wait_readable;
 use super::port::Port;
 pub(super) use keeper::Stage;
+use loopback::Relay;
 use messages::Writer;
 use outside::Way;
 use plan::Plan;
@@ -83,6 +86,8 @@ pub(super) struct Keeper {
     /// Names as threads of this process see them that enter a host.
     names: Vec<names::Names>,
     rights: Rights,
+    /// Ends after the keeper has.
+    _relay: Option<Relay>,
 }
 
 /// A program to be started.
@@ -160,6 +165,7 @@ impl Laboratory {
             hosts: plan.hosts.iter().map(|h| h.name.clone()).collect(),
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
             rights,
+            _relay: None,
         };
         // Dropped before the keeper, which waits for the laboratory to see its end.
         let socket = socket;
@@ -178,8 +184,9 @@ impl Laboratory {
             _ => return Err(failed(io::Error::other("the laboratory's first process ended"))),
         }
         let mut sockets = Vec::new();
-        // Sockets, and the tables of devices of the engine's namespace and of each host's.
-        while sockets.len() < ports.len() + 1 + plan.hosts.len() {
+        // Sockets, the tables of devices of the engine's namespace and of each host's, and those that wait at the door.
+        let doors: Vec<u16> = plan.hosts.iter().flat_map(|h| h.loopback.iter().copied()).collect();
+        while sockets.len() < ports.len() + 1 + plan.hosts.len() + doors.len() {
             let (_, more) = messages::receive_within(socket.as_fd(), ANSWER).map_err(failed)?;
             if more.is_empty() {
                 return Err(failed(io::Error::other("the laboratory's first process ended")));
@@ -187,6 +194,10 @@ impl Laboratory {
             sockets.extend(more);
         }
         keeper.socket = Some(socket);
+        let waiting = sockets.split_off(ports.len() + 1 + plan.hosts.len());
+        if !doors.is_empty() {
+            keeper._relay = Some(Relay::start(doors.into_iter().zip(waiting).collect()).map_err(failed)?);
+        }
         let tables: Vec<_> =
             sockets.split_off(ports.len()).into_iter().map(|t| Arc::new(File::from(t))).collect();
         let ports = sockets.into_iter().zip(&plan.ports).enumerate();

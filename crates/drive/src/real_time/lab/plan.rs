@@ -17,6 +17,8 @@ pub(super) struct HostPlan {
     pub(super) forwards: bool,
     /// Does the way to the outside world begin here?
     pub(super) is_exit: bool,
+    /// TCP ports that lead to this machine's loopback.
+    pub(super) loopback: Vec<u16>,
     /// Kernel settings below `/proc/sys/net/`; the run fails where one cannot be made.
     pub(super) settings: Vec<(&'static str, String)>,
 }
@@ -45,6 +47,7 @@ impl Plan {
                     has_v6: false,
                     forwards: port.forwards || port.is_exit,
                     is_exit: port.is_exit,
+                    loopback: port.loopback.clone(),
                     settings: tcp::settings(&port.tcp),
                 });
                 hosts.len() - 1

@@ -114,7 +114,7 @@ fn wrong_options_are_named_as_they_were_typed() {
         (
             "run.sed",
             "1",
-            "--set run.sed=1: run: unknown key `sed` (did you mean `seed`?); valid: until, limit, seed, record, points, epoch, keep_awake",
+            "--set run.sed=1: run: unknown key `sed` (did you mean `seed`?); valid: until, limit, seed, record, points, epoch, keep_awake, lateness_limit",
         ),
         (
             "lniks.x",
