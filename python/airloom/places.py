@@ -27,6 +27,7 @@ _MANIFESTS = {
     "sweep.json": ("sweep", "sweep_id"),
     "validation.json": ("comparison", "validation_id"),
     "study.json": ("study", "study"),
+    "loads.json": ("load", "load_id"),
 }
 
 #: What may lie in a folder that was begun and has no manifest yet.

@@ -73,7 +73,7 @@ def test_a_server_on_loopback_alone_is_reached_through_the_link_and_no_other_por
     result = user.folder / "result-loopback"
     other = closed_port()
     with served() as port, served() as not_asked:
-        words = ["--loopback", str(port), "--set", "delay=40ms", "--out", result, "--force"]
+        words: list[str | Path] = ["--loopback", str(port), "--set", "delay=40ms", "--out", result, "--force"]
         ask = " ; ".join(f"{CURL} http://{where}/" for where in (f"host.airloom:{port}", f"host.airloom:{not_asked}"))
         ask += f" ; curl -sS -m 5 http://127.0.0.1:{port}/ ; curl -sS -m 5 http://host.airloom:{other}/"
         done = user.airloom("emulate", "wireline", *words, "--", "sh", "-c", ask)

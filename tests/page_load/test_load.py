@@ -17,6 +17,7 @@ from airloom.page_load.report import write_report
 from airloom.page_load.site import write_sample
 from tests.cli.shell import airloom
 from tests.conftest import needs, needs_laboratory
+from tests.emulate.test_loopback import closed_port
 from tests.report.browser import Open
 
 
@@ -156,16 +157,28 @@ def descendants(word: str) -> list[int]:
 
 
 def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
     for words, why in (
-        (("http://example.org/",), "the page is at http://origin/"),
-        (("ftp://origin/",), "the page is at http://origin/"),
+        (("ftp://origin/",), "expected http://... or https://..."),
+        (("http://[::1/",), "is no address of a page"),
+        (("http://origin:81/",), "has the ports 80 and 443"),
+        (("http://gateway/",), "gateway is a host of the laboratory that serves no pages"),
+        ((f"http://localhost:{closed_port()}/",), "of this machine's loopback"),
+        (("http://host.airloom:8000/", "--loopback", "x"), "'x' is no port"),
+        (("http://origin/", "--strict", "soon"), "expected a time such as 500us or 2ms"),
+        (
+            ("http://origin/", "--link", "wpt/4gg"),
+            "no bearer or preset is called so (did you mean wpt/4g?); valid bearers:",
+        ),
+        (("http://origin/", "--link", "wpt/3g", "--link", "wpt/3g"), "wpt/3g with none is asked for twice"),
         (("http://origin/", "--proxy", "nginx"), "no proxy 'nginx'; valid: none, split-tcp, http-cache, squid"),
         (("http://origin/", "--link", "umts-dsh"), "umts-dch"),
         (("http://origin/", "--site", tmp_path / "nothing"), "is not a folder"),
         (("http://origin/", "--site", tmp_path, "--site", tmp_path), "NAME="),
         (("http://origin/", "--site", f"b={tmp_path}", "--site", f"b={tmp_path}"), "b has files already"),
         (("http://origin/", "--site", f"gateway={tmp_path}"), "cannot be called 'gateway'"),
-        (("http://origin/", "--out", tmp_path), "exists"),
+        (("http://origin/", "--out", tmp_path / "taken"), "taken exists and is not a result folder"),
         (("http://origin/", "--set", "links.radio.los=1"), "los"),
     ):
         done = airloom("load", *words, *(() if "--out" in words else ("--out", tmp_path / "out")))
@@ -180,8 +193,8 @@ def test_a_request_is_made_of_what_it_waited_for() -> None:
     assert phases(request) == [*expected, ("receiving", 20, 30)]
     again = request | {"connect": 1, "secure": 1, "connected": 1}
     assert phases(again) == [("queued", 1, 13), ("waiting", 13, 20), ("receiving", 20, 30)]
-    # What failed has no times.
-    assert phases({key: 0 for key in request} | {"end": 4}) == [("receiving", 0, 4)]
+    # What failed has no times but two.
+    assert phases({key: 0 for key in request} | {"start": 2, "end": 4}) == [("waiting", 2, 4)]
 
 
 def test_the_sample_page_is_always_the_same(tmp_path: Path) -> None:

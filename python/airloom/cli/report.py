@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common, names
-from airloom.cli.terminal import busy, emit, interruptible, print_json, quoted, say
+from airloom.cli.terminal import busy, emit, interruptible, open_hint, print_json, say
 
 
 def report(
@@ -29,4 +29,4 @@ def report(
         print_json({"report": str(made), "octets": made.stat().st_size})
         return
     emit(str(made))
-    say(f"{page.size(made.stat().st_size)}, needs no network   next: xdg-open {quoted(made)}")
+    say(f"{page.size(made.stat().st_size)}, needs no network   next: {open_hint(made)}")

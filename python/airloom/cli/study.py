@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from airloom.cli import common, names
-from airloom.cli.terminal import busy, emit, interruptible, print_json, print_table, quoted, say, steps
+from airloom.cli.terminal import busy, emit, interruptible, open_hint, print_json, print_table, quoted, say, steps
 
 if TYPE_CHECKING:
     from airloom.study.document import Document
@@ -292,7 +292,7 @@ def _whole(study: Study, found: Document, place: Path, home: Path, *, is_shipped
         made = page.build_shipped(study, found, target)
     else:
         made = page.build(study, found, place, place / "report.html")
-    say(f"with figures in {quoted(made)}   next: xdg-open {quoted(made)}")
+    say(f"with figures in {quoted(made)}   next: {open_hint(made)}")
 
 
 @app.command("copy")

@@ -170,6 +170,12 @@ def quoted(path: Path | str) -> str:
     return shlex.quote(str(path))
 
 
+def open_hint(path: Path | str) -> str:
+    """The command that shows a file on this system."""
+    program = next((word for word in ("xdg-open", "open", "wslview") if shutil.which(word)), None)
+    return f"{program} {quoted(path)}" if program else f"open {quoted(path)} in a browser"
+
+
 @contextmanager
 def interruptible(left: str | Callable[[], str] = "nothing was written") -> Iterator[None]:
     """Says what is `left` when Ctrl-C or another signal ends the program, with the exit code 128 + its number."""

@@ -19,10 +19,13 @@ class LinkEvents(NamedTuple):
     #: Link-layer PDUs that were sent again, and that or packets that were lost.
     again: list[float]
     lost: list[float]
-    #: Octets of datagrams that the mobile received, up to the end of the load.
+    #: Octets of datagrams that the mobile received and sent, up to the end of the load.
     received: int
+    sent: int
     #: The mobile's connections on which something came: a browser tries IPv4, too, if IPv6 is slow.
     connections: int
+    #: TCP segments of its connections that came again, seen at the mobile, to the end of the run.
+    resent: int
 
 
 def link_events(loaded: Loaded) -> LinkEvents:
@@ -38,20 +41,26 @@ def link_events(loaded: Loaded) -> LinkEvents:
         (pl.col("point") == "mobile.radio.ip") & (pl.col("proto") == "udp") & (pl.col("event") == "tx")
     )
     if marks.is_empty() or loaded.page_s is None:
-        return LinkEvents([], [], 0, 0)
+        return LinkEvents([], [], 0, 0, 0, 0)
     zero = marks["t_ns"][0] / 1e6 + seen["origin"] - seen["marked"] * 1e3
     during = packets.with_columns((pl.col("t_ns") / 1e6 - zero).alias("ms"))
     during = during.filter((pl.col("ms") >= 0) & (pl.col("ms") <= seen["load"]))
     of_link = during.filter(pl.col("point").str.starts_with("radio."))
     times = {event: of_link.filter(pl.col("event") == event)["ms"].to_list() for event in _SHOWN}
-    received = during.filter((pl.col("point") == "mobile.radio.ip") & (pl.col("event") == "rx"))
+    own = during.filter(pl.col("point") == "mobile.radio.ip")
+    received, sent = (own.filter(pl.col("event") == event) for event in ("rx", "tx"))
     flows = tables.read(loaded.folder / "run" / "flows.parquet")
-    useful = flows.filter(pl.col("flow").is_in(received["flow"].unique().to_list()) & (pl.col("app_bytes_down") > 0))
-    return LinkEvents(times["retx"], times["drop"], int(received["len"].sum()), useful.height)
+    of_page = flows.filter(pl.col("flow").is_in(own["flow"].unique().to_list()))
+    useful = of_page.filter(pl.col("app_bytes_down") > 0)
+    down, up = (int(some["len"].sum()) for some in (received, sent))
+    return LinkEvents(times["retx"], times["drop"], down, up, useful.height, int(of_page["resent"].sum()))
 
 
 def phases(request: dict[str, Any]) -> list[tuple[str, float, float]]:
     """What a request waited for, one after the other: name, begin and end in milliseconds."""
+    if not request["request"]:
+        # It failed, or the browser does not tell.
+        return [("waiting", request["start"], request["end"])] if request["start"] < request["end"] else []
     marks = [("queued", request["start"])]
     if request["connected"] > request["connect"]:
         marks += [("connecting", request["connect"])]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import airloom
 from airloom import interpreter
 from airloom.errors import RunError, Unsupported, UsageError
-from airloom.page_load.site import Authority, site
-from airloom.page_load.ways import PORT, WAYS, Way, program
-from airloom.scenario import Scenario, parse, toml_value
-
-#: What a server's name may look like: that of a host and, with `internet-` before it, of a link.
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+from airloom.page_load.address import Address, Where, check_served, rules, understand
+from airloom.page_load.network import network
+from airloom.page_load.progress import speed_index_s, visual_progress
+from airloom.page_load.site import Authority, check_server_name, remove_empty_folders, site
+from airloom.page_load.ways import PORT, WAYS, Asked, Server, Way, program
 
 #: Asks a port of the own host until it is open.
 _WAIT = """\
@@ -46,12 +43,26 @@ class Loaded(NamedTuple):
     #: What the browser saw: see `airloom.page_load.browser`.
     seen: dict[str, Any]
     #: The run's summary, with the verdict on its times.
-    summary: dict[str, Any]
+    summary: dict[str, float]
+    #: Why the times are not valid, in words, if they are not.
+    reasons: list[str]
+    seed: int
 
     @property
     def page_s(self) -> float | None:
         """From the request for the page to the end of its load event; `None` if it was not loaded."""
         return None if self.seen["error"] else self.seen["load"] / 1e3
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the page itself, after redirections; `None` if there was no answer."""
+        status: int | None = self.seen.get("status")
+        return status
+
+    @property
+    def valid(self) -> bool:
+        """Did the laboratory keep its times?"""
+        return bool(self.summary.get("valid"))
 
 
 def load_page(
@@ -62,48 +73,67 @@ def load_page(
     *,
     root: Path | None = None,
     others: Mapping[str, Path] | None = None,
-    delay: str = "20ms",
+    loopback: Sequence[int] = (),
+    outside: bool = False,
+    insecure: bool = False,
+    delay: str | None = None,
     loss: float = 0.0,
     seed: int = 1,
     timeout_s: float = 120.0,
     overrides: Mapping[str, object] | None = None,
 ) -> Loaded:
-    """Loads `url` (of the host `origin`) in headless Chromium over `link`, a bearer or a preset, on a way of `WAYS`.
+    """Loads `url` in headless Chromium over `link`, a bearer or a preset, on a way of `WAYS`.
 
-    `root` holds the files of the server, by default a sample page; `others` are further servers that the page may name,
-    each with its files. `delay` and `loss` are those between the gateway and each server, each way.
-    Raises `Unsupported` (exit code 3) if a program is missing.
+    `http://origin/` is a server that is started: `root` holds its files, by default a sample page; `others` are further
+    servers that the page may name, each with its files. `http://localhost:8000/` is a program of this machine, reached
+    through the link, and every other host is in the outside world. `loopback` are further ports of this machine that
+    the page may ask (as `localhost`, or `host.airloom`), `outside` lets it ask the outside world as well. `insecure`
+    takes certificates that nobody vouches for. `delay` (by default 20 ms, to the outside world 0) and `loss` are those
+    between the gateway and each server, each way. Raises `UsageError` where the address cannot be loaded, and
+    `Unsupported` (exit code 3) if a program is missing.
     """
     chosen = _way(way)
-    where = urlsplit(url)
-    secure = where.scheme == "https"
-    if where.scheme not in ("http", "https") or where.hostname != "origin" or where.port is not None:
-        raise UsageError(f"{url}: the page is at http://origin/... or https://origin/..., the server that is started")
     roots: dict[str, Path | None] = {"origin": root, **(others or {})}
     for name in others or {}:
-        if name in ("origin", "mobile", "gateway", "radio", "internet") or not _NAME.fullmatch(name):
-            raise UsageError(f"a further server cannot be called {name!r}")
+        check_server_name(name)
+    address = understand(url, roots)
+    if address.where is not Where.ORIGIN and root is None:
+        del roots["origin"]
+    if chosen.is_forward and address.where is Where.MACHINE and address.server != address.host:
+        raise UsageError(
+            f"{url} with {way}: to a forwarding proxy {address.host} is itself; "
+            f"ask for {address.url.replace(address.host, address.server, 1)}"
+        )
+    check_served(address)
     if find_spec("playwright") is None:
         raise Unsupported('playwright is not installed: pip install "airloom[browser]"')
     chromium = program("chromium")
     folder = folder.resolve()
     (folder / "shots").mkdir(parents=True)
-    authority = Authority(folder) if secure else None
+    authority = Authority(folder) if address.is_secure and roots else None
     commands = {name: site(name, files, folder, authority) for name, files in roots.items()}
-    port = "443" if secure else "80"
+    asked = _asked(address, list(roots), outside)
+    ports = list(dict.fromkeys([*([address.port] if address.where is Where.MACHINE else []), *loopback]))
+    scenario = network(link, chosen, folder, asked, commands, ports, delay, loss, overrides or {})
+    # A proxy's rule comes first: it is the first one that counts.
+    named = [*chosen.rules(asked), *rules(address, ports)]
     job = {
         "url": url,
         "chromium": chromium,
-        "flags": [*([authority.flag] if authority else []), *chosen.flags(list(roots), port)],
+        "flags": [
+            *([authority.flag] if authority else []),
+            *([f"--host-resolver-rules={','.join(named)}"] if named else []),
+            *chosen.flags(asked),
+        ],
+        "insecure": insecure,
         "har": str(folder / "load.har"),
         "shots": str(folder / "shots"),
         "timeout_s": timeout_s,
     }
-    scenario = _scenario(link, chosen, folder, commands, port, (delay, loss), overrides or {})
     with airloom.lab(scenario, seed=seed, enter=False, out=folder / "run") as laboratory:
         for name in roots:
-            wait_for(laboratory, name, port)
-        for number in range(chosen.ports(len(roots))):
+            wait_for(laboratory, name, "443" if authority else "80")
+        for number in range(chosen.ports(asked)):
             wait_for(laboratory, "gateway", str(PORT + number))
         words = interpreter.python("-m", "airloom.page_load.browser")
         began = time.time()
@@ -113,14 +143,31 @@ def load_page(
             raise RunError(f"the browser did not come to its end: {last}")
         seen = json.loads(done.stdout)
     seen["began"] = began
-    (folder / "load.json").write_text(json.dumps({"link": link, "proxy": way, "url": url, **seen}, indent=1) + "\n")
-    return Loaded(link, way, folder, seen, dict(laboratory.summary))
+    colours = seen.pop("colours")
+    zero = seen["origin"] / 1e3 if "origin" in seen else began
+    seen["progress"] = visual_progress([at - zero for at in seen["frames"]], colours)
+    seen["speed_index"] = speed_index_s(seen["progress"]) if seen["error"] is None else None
+    remove_empty_folders(folder)
+    said = {"link": link, "proxy": way, "url": url, "seed": seed, **seen}
+    (folder / "load.json").write_text(json.dumps(said, indent=1) + "\n")
+    results = laboratory.results
+    reasons = results.verdict_reasons if results and results.verdict == "invalid" else []
+    return Loaded(link, way, folder, seen, dict(laboratory.summary), reasons, seed)
 
 
 def _way(name: str) -> Way:
     if name not in WAYS:
         raise UsageError(f"no proxy {name!r}; valid: {', '.join(WAYS)}")
     return WAYS[name]
+
+
+def _asked(address: Address, started: list[str], outside: bool) -> Asked:
+    """The page's own server first, then the others that are started."""
+    usual = 443 if address.is_secure else 80
+    servers = [Server(name, usual, name) for name in started]
+    if address.where is not Where.ORIGIN:
+        servers.insert(0, Server(address.host, address.port, address.server))
+    return Asked(servers, outside or address.where is Where.OUTSIDE)
 
 
 def wait_for(laboratory: airloom.Lab, host: str, port: str) -> None:
@@ -133,31 +180,3 @@ def wait_for(laboratory: airloom.Lab, host: str, port: str) -> None:
         raise RunError(f"the program in {host} does not open port {port}") from None
     if done.returncode != 0:
         raise RunError(f"the program in {host} does not open port {port}")
-
-
-def _scenario(
-    link: str,
-    way: Way,
-    folder: Path,
-    servers: Mapping[str, list[str]],
-    port: str,
-    wire: tuple[str, float],
-    overrides: Mapping[str, object],
-) -> Scenario:
-    from airloom.presets import presets
-
-    found = presets().get(link)
-    radio = {"bearer": link} if found is None else {"bearer": found.bearer, **found.keys}
-    gateway: dict[str, object] = {}
-    if way.command is not None:
-        gateway = {"real": True, "command": way.command(folder, list(servers), port)}
-    hosts = {"mobile": {"real": True}, "gateway": gateway}
-    hosts |= {name: {"real": True, "command": command} for name, command in servers.items()}
-    links: dict[str, object] = {"radio": {**radio, "between": ["mobile", "gateway"]}}
-    delay, loss = wire
-    for name in servers:
-        internet = {"bearer": "wireline", "delay": delay, "loss": loss, "between": ["gateway", name]}
-        links["internet" if name == "origin" else f"internet-{name}"] = internet
-    parts = {"title": f"{link}, proxy: {way.name}", "hosts": hosts, "links": links, "run": {"record": ["packets"]}}
-    text = "".join(f"{key} = {toml_value(value)}\n" for key, value in parts.items())
-    return parse(text, f"{link}.toml", overrides)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 import random
+import re
 import struct
 import subprocess
 import zlib
@@ -24,13 +26,39 @@ http {{
   sendfile on;
   # A browser tells a page nothing about what came from other servers unless they allow it (Resource Timing, 4.5.1).
   add_header Timing-Allow-Origin *;
-  server {{ listen 80; listen [::]:80; root "{root}"; }}
+  server {{ listen 80; listen [::]:80; root "{root}"; {icon} }}
   {secure}
 }}
 """
 
-_SECURE = """server {{ listen 443 ssl http2; listen [::]:443 ssl http2; root "{root}";
+_SECURE = """server {{ listen 443 ssl http2; listen [::]:443 ssl http2; root "{root}"; {icon}
     ssl_certificate {folder}/{name}.crt; ssl_certificate_key {folder}/{name}.key; }}"""
+
+
+#: Every browser asks for it: a site that has none is no mistake.
+_ICON = "location = /favicon.ico { log_not_found off; }"
+
+#: What a server's name may look like: that of a host and, with `internet-` before it, of a link.
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+#: Names of a load's other hosts and links.
+_TAKEN = ("origin", "mobile", "gateway", "machine", "outside", "radio", "internet", "localhost")
+
+#: Where nginx keeps what does not fit into memory.
+_TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+def check_server_name(name: str) -> None:
+    """Raises `UsageError` if a further server cannot be called so."""
+    if name in _TAKEN or not _NAME.fullmatch(name):
+        raise UsageError(f"a further server cannot be called {name!r}")
+
+
+def remove_empty_folders(folder: Path) -> None:
+    """Takes nginx's folders for temporary files away, which are empty once it has ended."""
+    for kind in _TEMPORARY:
+        for place in folder.glob(f"*-{kind}"):
+            with contextlib.suppress(OSError):
+                place.rmdir()
 
 
 class Authority:
@@ -82,15 +110,15 @@ def site(name: str, root: Path | None, folder: Path, authority: Authority | None
     block = ""
     if authority is not None:
         authority.certify(name)
-        block = _SECURE.format(root=root.resolve(), folder=folder, name=name)
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        block = _SECURE.format(root=root.resolve(), folder=folder, name=name, icon=_ICON)
     config = _CONFIG.format(
         folder=folder,
         name=name,
         root=root.resolve(),
         user="user root;" if os.geteuid() == 0 else "",
-        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in kinds),
+        temporary="".join(f"{kind}_temp_path {folder / name}-{kind}; " for kind in _TEMPORARY),
         secure=block,
+        icon=_ICON,
     )
     (folder / f"{name}.conf").write_text(config)
     return [nginx, "-e", "stderr", "-c", str(folder / f"{name}.conf")]

@@ -15,7 +15,6 @@ visible_hostname gateway
 pid_filename none
 coredump_dir /
 shutdown_lifetime 0 seconds
-dns_nameservers 127.0.0.1
 pinger_enable off
 logfile_rotate 0
 """
@@ -26,6 +25,10 @@ def squid_program() -> str | None:
     return shutil.which("squid", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
-def squid_config(listen: str, *more: str) -> str:
-    """A configuration for `listen` (a port, or an address and a port), with further lines."""
-    return _CONFIG.format(listen=listen) + "".join(f"{line}\n" for line in more)
+def squid_config(listen: str, *more: str, looks_up: bool = False) -> str:
+    """A configuration for `listen` (a port, or an address and a port), with further lines.
+
+    It knows the names in `/etc/hosts`, and with `looks_up` those of the system's name servers.
+    """
+    names = () if looks_up else ("dns_nameservers 127.0.0.1",)
+    return _CONFIG.format(listen=listen) + "".join(f"{line}\n" for line in (*names, *more))

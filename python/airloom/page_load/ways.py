@@ -16,82 +16,120 @@ from airloom.page_load.squid import squid_config
 #: Where proxies listen in the gateway.
 PORT = 3128
 
+#: The Debian package of a program, where it has another name.
+_PACKAGES = {"nginx": "nginx-light"}
+
+
+class Server(NamedTuple):
+    """A server that the browser asks."""
+
+    #: As it stands in the page's address.
+    name: str
+    port: int
+    #: What the gateway calls it.
+    host: str
+
+
+class Asked(NamedTuple):
+    """Who is asked in a load."""
+
+    servers: list[Server]
+    #: May the page ask others than these, in the outside world?
+    outside: bool = False
+
 
 class Way(NamedTuple):
     """A way from the browser to the server."""
 
     name: str
     about: str
-    #: The program in the gateway, given a folder for its files, the servers' names and their port; `None`: the gateway
-    #: is a simulated router.
-    command: Callable[[Path, list[str], str], list[str]] | None
-    #: Words for Chromium, for the same names and port.
-    flags: Callable[[list[str], str], list[str]]
-    #: How many ports from `PORT` on are open in the gateway, for so many servers.
-    ports: Callable[[int], int]
+    #: The program in the gateway, given a folder for its files and who is asked; `None`: the gateway is a router.
+    command: Callable[[Path, Asked], list[str]] | None
+    #: Names and ports that lead to a proxy instead, as the browser's rules for names.
+    rules: Callable[[Asked], list[str]]
+    #: Words for Chromium.
+    flags: Callable[[Asked], list[str]]
+    #: How many ports from `PORT` on are open in the gateway.
+    ports: Callable[[Asked], int]
+    #: Is it told the whole address, and looks the server's name up itself?
+    is_forward: bool = False
 
 
-def _squid(folder: Path, _servers: list[str], _port: str) -> list[str]:
+def _squid(folder: Path, asked: Asked) -> list[str]:
     # A page is loaded once: what is kept would never be asked for again. Started as root it becomes the user that its
     # package made, who may not write here.
     more = ("cache_mem 64 MB", "maximum_object_size_in_memory 1 MB", "cache deny all")
-    (folder / "squid.conf").write_text(squid_config(str(PORT), *more))
+    text = squid_config(str(PORT), *more, looks_up=asked.outside)
+    (folder / "squid.conf").write_text(text)
     # It keeps tables in shared memory under names of its own choice, and takes those that another one left for its own:
     # in the laboratory's mount namespace that memory is nobody else's.
     start = f"mount -t tmpfs shm /dev/shm && exec {program('squid')} -N -f {shlex.quote(str(folder / 'squid.conf'))}"
     return ["/bin/sh", "-c", start]
 
 
-def _ours(*words: str, number: int = 0) -> list[str]:
+def _ours(asked: Asked, *words: str, number: int = 0) -> list[str]:
     listen = ["--listen", f"[::]:{PORT + number}"]
-    # The laboratory's own addresses.
-    for network in ("10.77.0.0/16", "fd00:77::/32"):
-        listen += ["--allow-client", network, "--allow-origin", network]
-    return interpreter.airloom("serve", *words, *listen)
+    # Clients are the laboratory's. Where the page is in the outside world it may be on anybody's private network.
+    inside = ("10.77.0.0/16", "fd00:77::/32")
+    for network in inside:
+        listen += ["--allow-client", network]
+    for network in ("0.0.0.0/0", "::/0") if asked.outside else inside:
+        listen += ["--allow-origin", network]
+    return interpreter.airloom("-q", "serve", *words, *listen)
 
 
-def _split_tcp(_folder: Path, servers: list[str], port: str) -> list[str]:
+def _split_tcp(_folder: Path, asked: Asked) -> list[str]:
     """A pair of ports leads to one server: there is a proxy for each."""
-    proxies = [_ours("split-tcp", "--to", f"{name}:{port}", number=n) for n, name in enumerate(servers)]
+    proxies = [
+        _ours(asked, "split-tcp", "--to", f"{server.host}:{server.port}", number=n)
+        for n, server in enumerate(asked.servers)
+    ]
     if len(proxies) == 1:
         return proxies[0]
     return ["/bin/sh", "-c", " & ".join(map(shlex.join, proxies)) + " & wait"]
 
 
-def _mapped(servers: list[str], port: str) -> list[str]:
-    rules = [f"MAP {name}:{port} gateway:{PORT + n}" for n, name in enumerate(servers)]
-    return [f"--host-resolver-rules={','.join(rules)}"]
+def _mapped(asked: Asked) -> list[str]:
+    return [f"MAP {server.name}:{server.port} gateway:{PORT + n}" for n, server in enumerate(asked.servers)]
 
 
-def _by_proxy(servers: list[str], _port: str) -> list[str]:
-    # Only the page's own requests go to the proxy: what a browser asks the internet of its own accord finds no way.
-    is_ours = " || ".join(f"host == '{name}'" for name in servers)
+def _by_proxy(asked: Asked) -> list[str]:
+    # Only the page's own requests go to the proxy: what a browser asks the internet of its own accord finds no way,
+    # where there is none.
+    is_ours = "true" if asked.outside else " || ".join(f"host == '{server.name}'" for server in asked.servers)
     return [
         "--proxy-pac-url=data:application/x-ns-proxy-autoconfig,function FindProxyForURL(url, host) "
         f"{{ return {is_ours} ? 'PROXY gateway:{PORT}' : 'DIRECT'; }}"
     ]
 
 
+def _none(_asked: Asked) -> list[str]:
+    return []
+
+
 #: The ways, by name.
 WAYS = {
     way.name: way
     for way in (
-        Way("none", "no proxy: the gateway passes datagrams on", None, lambda _servers, _port: [], lambda _: 0),
+        Way("none", "no proxy: the gateway passes datagrams on", None, _none, _none, lambda _: 0),
         Way(
             "split-tcp",
             "airloom serve split-tcp: TCP ends at the gateway, and begins anew",
             _split_tcp,
             _mapped,
-            lambda servers: servers,
+            _none,
+            lambda asked: len(asked.servers),
         ),
         Way(
             "http-cache",
             "airloom serve http-cache: a forwarding HTTP proxy",
-            lambda _folder, _servers, _port: _ours("http-cache", "--no-log"),
+            lambda _folder, asked: _ours(asked, "http-cache", "--no-log"),
+            _none,
             _by_proxy,
             lambda _: 1,
+            is_forward=True,
         ),
-        Way("squid", "Squid as a forwarding HTTP proxy", _squid, _by_proxy, lambda _: 1),
+        Way("squid", "Squid as a forwarding HTTP proxy", _squid, _none, _by_proxy, lambda _: 1, is_forward=True),
     )
 }
 
@@ -100,5 +138,5 @@ def program(name: str) -> str:
     """The path of a program of the system. Raises `Unsupported` (exit code 3) where it is missing."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if path is None:
-        raise Unsupported(f"{name} is not installed")
+        raise Unsupported(f"{name} is not installed: apt-get install {_PACKAGES.get(name, name)}")
     return path

@@ -1,0 +1,157 @@
+"""`airloom load` of what is not its own: programs of this machine, hosts of an outside world that is a namespace."""
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import airloom as al
+from airloom.errors import Unsupported
+from airloom.page_load.ways import program
+from tests.cli.shell import Done, airloom
+from tests.conftest import needs, needs_laboratory
+from tests.emulate.outside import SERVER, Machine, world
+from tests.emulate.rights import User, ourselves
+from tests.emulate.test_loopback import Page, served
+
+pytestmark = pytest.mark.emulate
+
+
+@pytest.fixture(autouse=True)
+def _possible_here() -> None:
+    needs_laboratory()
+    needs("chromium")
+    if find_spec("playwright") is None:
+        pytest.skip("playwright is not installed")
+
+
+class Site(Page):
+    """A page with a script of another port of this machine, if its address says which; other paths are not there."""
+
+    def do_GET(self) -> None:  # noqa: N802
+        path, _, port = self.path.partition("?")
+        if path != "/":
+            self.send_error(HTTPStatus.NOT_FOUND, "Not Found")
+            return
+        picture = f'<script src="http://localhost:{port}/"></script>' if port else ""
+        icon = '<link rel="icon" href="data:,">'
+        self._answer(
+            f"<!doctype html><title>Mine</title>{icon}<h1>Mine</h1><p>{self.headers['host']}</p>{picture}".encode()
+        )
+
+
+def load(*words: object) -> tuple[Done, list[dict[str, object]]]:
+    """Runs `airloom load --json` over a quick link; what it said, and its document."""
+    done = airloom("load", *map(str, words), "--link", "wpt/4g", "--json")
+    return done, json.loads(done.out) if done.out else []
+
+
+def requests(folder: str) -> list[tuple[str, int]]:
+    found = json.loads((Path(folder) / "wpt-4g-none" / "load.json").read_text())["requests"]
+    return [(request["url"].partition("//")[2], request["status"]) for request in found]
+
+
+def test_a_page_of_this_machine_is_loaded_by_its_own_address_with_the_ports_that_are_allowed() -> None:
+    with served(handler=Site) as port, served("::1") as other:
+        page = f"http://localhost:{port}/?{other}"
+        done, (said,) = load(page, "--loopback", other, "--out", "with")
+        assert done.code == 0, done.err
+        assert [status for _, status in requests("with")] == [200, 200]
+        without, _ = load(page, "--out", "without")
+    # The page is there all the same; what it may not ask fails.
+    assert without.code == 0, without.err
+    assert requests("without") == [(f"localhost:{port}/?{other}", 200), (f"localhost:{other}/", 0)]
+    assert (said["status"], said["runs"][0]["valid"] in (True, False), said["requests"]) == (200, True, 2)  # type: ignore[index]
+    assert 0 < float(str(said["speed_index_s"])) <= 10 * float(str(said["page_s"]))
+    assert (Path("with") / "report.html").stat().st_size > 10_000
+    # No folder of nginx's, nor anything else that is empty.
+    assert [place for place in Path("with").rglob("*") if place.is_dir() and not any(place.iterdir())] == []
+
+
+def test_exit_codes_that_a_build_can_trust() -> None:
+    with served(handler=Site) as port:
+        page = f"http://localhost:{port}"
+        for words, code, line in (
+            (
+                (f"{page}/missing",),
+                1,
+                "wpt/4g, no proxy: the page's answer was 404 Not Found; --allow-status 404 takes it",
+            ),
+            ((f"{page}/missing", "--allow-status", 404), 0, ""),
+            ((f"{page}/", "--timeout", 0.15), 1, "wpt/4g, no proxy: not loaded: not there within 0.15 s"),
+            ((f"{page}/", "--strict", "1ns"), 3, "--strict 1ns: wpt/4g, no proxy: times are not valid: "),
+            ((f"https://localhost:{port}/",), 1, "does that port speak TLS?"),
+        ):
+            done, said = load(*words)
+            assert done.code == code, (words, done.err)
+            assert line in done.err
+            assert said[0]["valid"] in (True, False)
+        assert said[0]["status"] is None
+
+
+@pytest.mark.slow
+def test_of_several_runs_the_median_is_shown() -> None:
+    with served(handler=Site) as port:
+        done, (said,) = load(f"http://localhost:{port}/", "--runs", 3, "--seed", 5, "--out", "three")
+        assert done.code == 0, done.err
+    runs = said["runs"]
+    assert isinstance(runs, list)
+    times = sorted(run["page_s"] for run in runs)
+    assert [run["seed"] for run in runs] == [5, 6, 7]
+    assert said["page_s"] == times[1]
+    interval = said["interval_s"]
+    assert isinstance(interval, list)
+    assert times[0] <= interval[0] <= times[1] <= interval[1] <= times[2]
+    assert sorted(place.name for place in Path("three/wpt-4g-none").iterdir()) == ["run-1", "run-2", "run-3"]
+    again = airloom("load", f"http://localhost:{port}/", "--out", "three")
+    assert again.code == 2
+    assert "--force" in again.err
+
+
+def test_a_plain_user_loads_it_too(user: User) -> None:
+    if user.name != "plain":
+        # Root does above.
+        return
+    with served(handler=Site) as port:
+        words = [f"http://localhost:{port}/", "--link", "wpt/4g", "--json"]
+        done = user.airloom("load", *words, "--out", user.folder / "own-site", "--force")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["status"] == 200
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    place = tmp_path_factory.mktemp("staging")
+    (place / "index.html").write_text("<!doctype html><title>Staging</title><h1>Staging</h1>")
+    with world(place) as made:
+        yield made
+
+
+@pytest.mark.parametrize("way", ["none", "split-tcp"])
+def test_a_host_of_the_outside_world_is_loaded_by_a_name_that_this_machine_has_for_it(
+    tmp_path: Path, machine: Machine, way: str
+) -> None:
+    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{SERVER} staging.example\n")
+    there = machine.user(ourselves(tmp_path))
+    names = ["unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path}/hosts /etc/hosts && exec "$@"', "sh"]
+    there = there._replace(prefix=[*there.prefix[:4], *names, *there.prefix[4:]])
+    done = there.airloom(
+        "load", "http://staging.example/", "--link", "wpt/4g", "--proxy", way, "--out", "out", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads((tmp_path / "out" / f"wpt-4g-{way}" / "load.json").read_text())
+    assert (seen["answered"], seen["status"]) == ("http://staging.example/", 200)
+    flows = al.Run(tmp_path / "out" / f"wpt-4g-{way}" / "run").flows
+    assert any(row.startswith(SERVER) for row in flows["dst"].to_list())
+
+
+@pytest.mark.parametrize(("name", "package"), [("nginx", "nginx-light"), ("squid", "squid")])
+def test_a_program_that_is_missing_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    with pytest.raises(Unsupported, match=f"{name} is not installed: apt-get install {package}$"):
+        program(name)
