@@ -86,8 +86,8 @@ pub(super) struct Keeper {
     /// Names as threads of this process see them that enter a host.
     names: Vec<names::Names>,
     rights: Rights,
-    /// Ends after the keeper has.
-    _relay: Option<Relay>,
+    /// Ends when the laboratory has.
+    relay: Option<Relay>,
 }
 
 /// A program to be started.
@@ -165,7 +165,7 @@ impl Laboratory {
             hosts: plan.hosts.iter().map(|h| h.name.clone()).collect(),
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
             rights,
-            _relay: None,
+            relay: None,
         };
         // Dropped before the keeper, which waits for the laboratory to see its end.
         let socket = socket;
@@ -196,7 +196,7 @@ impl Laboratory {
         keeper.socket = Some(socket);
         let waiting = sockets.split_off(ports.len() + 1 + plan.hosts.len());
         if !doors.is_empty() {
-            keeper._relay = Some(Relay::start(doors.into_iter().zip(waiting).collect()).map_err(failed)?);
+            keeper.relay = Some(Relay::start(doors.into_iter().zip(waiting).collect()).map_err(failed)?);
         }
         let tables: Vec<_> =
             sockets.split_off(ports.len()).into_iter().map(|t| Arc::new(File::from(t))).collect();
@@ -316,6 +316,7 @@ impl Drop for Keeper {
         if let Some(way) = self.way_out.as_ref().filter(|_| !matches!(ended, Ok(WaitStatus::Exited(_, 0)))) {
             way.put_back();
         }
+        drop(self.relay.take());
     }
 }
 
