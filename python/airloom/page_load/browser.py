@@ -112,7 +112,8 @@ def _measured(request: Request, origin: float) -> dict[str, Any]:
     """The times and sizes of a request as the browser's own tools know them."""
     from playwright.sync_api import Error
 
-    timing: dict[str, float] = {**request.timing}
+    # Its type has a key for each name; here names are looked up.
+    timing: Any = request.timing
     start = timing["startTime"] - origin
 
     def at(name: str) -> float:
