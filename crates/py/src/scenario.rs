@@ -48,7 +48,6 @@ impl PyScenario {
     /// adds the way to the outside world, `loopback` those to these ports of this machine's loopback.
     #[new]
     #[pyo3(signature = (text, name, settings = Vec::new(), real = Vec::new(), outside = false, loopback = Vec::new()))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
         text: &[u8],
