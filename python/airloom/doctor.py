@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from airloom import _core, interpreter
+from airloom.programs import PROGRAMS, how_to_install, path_of
 
 #: A run is valid if departures are late by less than one in so many parts of the delay, and than a millisecond.
 _SHARE_OF_DELAY = 20
@@ -74,51 +73,11 @@ def _rights() -> list[Finding]:
     return findings
 
 
-class _Program(NamedTuple):
-    """A program that guides use."""
-
-    name: str
-    #: What is not possible without it.
-    without: str
-    #: Its package, where it is called otherwise; by the system's installer.
-    packages: dict[str, str]
-
-
-_PROGRAMS = (
-    _Program("curl", "a real client in the first steps", {}),
-    _Program("nginx", "the real server of `airloom load` and in the first steps", {"apt-get install": "nginx-light"}),
-    _Program("chromium", "`airloom load`", {}),
-    _Program("squid", "`airloom load --proxy squid` and the other half of `validate http-shapes`", {}),
-    _Program("openssl", "`airloom load` of https pages", {}),
-    _Program("tshark", "captures in the terminal", {"dnf install": "wireshark-cli", "pacman -S": "wireshark-cli"}),
-    _Program("iperf3", "`iperf3` of the guides", {}),
-    _Program(
-        "pasta",
-        "`--outside` for plain users",
-        dict.fromkeys(("apt-get install", "dnf install", "pacman -S", "apk add"), "passt"),
-    ),
-    _Program("ethtool", "looking at the offloads of devices", {}),
-)
-
-#: The installer of a system, by the names in its os-release (5), ID or ID_LIKE.
-_INSTALLERS = {
-    "debian": "apt-get install",
-    "ubuntu": "apt-get install",
-    "fedora": "dnf install",
-    "rhel": "dnf install",
-    "arch": "pacman -S",
-    "alpine": "apk add",
-}
-
-
 def _programs() -> list[Finding]:
-    installer = _installer()
     findings = []
-    for program in _PROGRAMS:
-        path = shutil.which(program.name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-        package = program.packages.get(installer or "", program.name)
-        fix = f"{installer} {package}" if installer else f"the package is called {package} or the like"
-        says = path or f"without it: no {program.without}; {fix}"
+    for program in PROGRAMS:
+        path = path_of(program.name)
+        says = path or f"without it: no {program.without}; {how_to_install(program.name)}"
         findings.append(Finding(program.name, path is not None, False, says))
     return [*findings, _playwright()]
 
@@ -129,17 +88,6 @@ def _playwright() -> Finding:
     found = find_spec("playwright")
     says = "without it: no `airloom load`; pip install 'airloom[browser]'"
     return Finding("playwright", found is not None, False, (found.origin if found else None) or says)
-
-
-def _installer(file: Path = Path("/etc/os-release")) -> str | None:
-    """How this system installs packages, if it is one that is known."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    said = dict(line.split("=", 1) for line in lines if "=" in line)
-    names = f"{said.get('ID', '')} {said.get('ID_LIKE', '')}".replace('"', "").replace("'", "").split()
-    return next((_INSTALLERS[name] for name in names if name in _INSTALLERS), None)
 
 
 def measure(progress: Callable[[int], None] = lambda _: None) -> list[Finding]:

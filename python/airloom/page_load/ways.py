@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from airloom import interpreter
+from airloom import interpreter, programs
 from airloom.errors import Unsupported
 from airloom.page_load.squid import squid_config
 
 #: Where proxies listen in the gateway.
 PORT = 3128
-
-#: The Debian package of a program, where it has another name.
-_PACKAGES = {"nginx": "nginx-light"}
 
 
 class Server(NamedTuple):
@@ -136,7 +131,7 @@ WAYS = {
 
 def program(name: str) -> str:
     """The path of a program of the system. Raises `Unsupported` (exit code 3) where it is missing."""
-    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    path = programs.path_of(name)
     if path is None:
-        raise Unsupported(f"{name} is not installed: apt-get install {_PACKAGES.get(name, name)}")
+        raise Unsupported(f"{name} is not installed: {programs.how_to_install(name)}")
     return path
