@@ -12,14 +12,15 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import select
+import selectors
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from airloom import _core
 from airloom.control import Control, keep
@@ -295,28 +296,39 @@ class Program:
 
     def communicate(self, input: str | bytes | None = None, timeout: float | None = None) -> tuple[Any, Any]:
         """Writes `input`, reads everything, and waits for the end."""
-        read: dict[int, Any] = {}
+        end = None if timeout is None else time.monotonic() + timeout
+        left = memoryview(input.encode() if isinstance(input, str) else input or b"")
+        read = {file: bytearray() for file in (self.stdout, self.stderr) if file}
+        # No thread: what a thread reads cannot be closed when a signal ends the waiting.
+        with selectors.DefaultSelector() as open_ends:
+            if self.stdin:
+                open_ends.register(self.stdin, selectors.EVENT_WRITE)
+            for file in read:
+                open_ends.register(file, selectors.EVENT_READ)
+            while open_ends.get_map():
+                if end is not None and time.monotonic() > end:
+                    raise subprocess.TimeoutExpired(self.args, timeout or 0)
+                for key, _ in open_ends.select(None if end is None else max(end - time.monotonic(), 0)):
+                    file = cast("IO[Any]", key.fileobj)
+                    if file is self.stdin:
+                        with contextlib.suppress(BrokenPipeError):
+                            left = left[os.write(key.fd, left[: select.PIPE_BUF]) :]
+                            if left:
+                                continue
+                    elif octets := os.read(key.fd, 1 << 16):
+                        read[file] += octets
+                        continue
+                    open_ends.unregister(file)
+                    file.close()
+        self.wait(None if end is None else max(end - time.monotonic(), 0))
+        return self._whole(self.stdout, read), self._whole(self.stderr, read)
 
-        def drain(number: int, file: IO[Any]) -> None:
-            read[number] = file.read()
-
-        def fill(file: IO[Any]) -> None:
-            with file, contextlib.suppress(BrokenPipeError):
-                file.write(input if input is not None else "" if isinstance(file, io.TextIOBase) else b"")
-
-        threads = [
-            threading.Thread(target=drain, args=(n, f), daemon=True)
-            for n, f in ((1, self.stdout), (2, self.stderr))
-            if f is not None
-        ]
-        if self.stdin:
-            threads.append(threading.Thread(target=fill, args=(self.stdin,), daemon=True))
-        for thread in threads:
-            thread.start()
-        self.wait(timeout)
-        for thread in threads:
-            thread.join()
-        return read.get(1), read.get(2)
+    @staticmethod
+    def _whole(file: IO[Any] | None, read: Mapping[IO[Any], bytearray]) -> Any:
+        if file is None:
+            return None
+        octets = bytes(read[file])
+        return io.TextIOWrapper(io.BytesIO(octets)).read() if isinstance(file, io.TextIOBase) else octets
 
     def send_signal(self, number: int) -> None:
         """Sends a signal to the program and its process group."""
