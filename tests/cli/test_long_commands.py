@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from airloom.cli.verbs import VERBS
-from tests.conftest import needs_laboratory
+from tests.conftest import needs, needs_laboratory
 
 DATA = Path(__file__).parent.parent / "data" / "linux_tcp"
 
@@ -50,6 +51,7 @@ class Command(NamedTuple):
     #: What it leaves in the folder, besides what the test put there.
     leaves: str = ""
     is_emulation: bool = False
+    peers: tuple[str, ...] = ()
 
 
 #: Sockets at which nobody answers.
@@ -85,6 +87,21 @@ COMMANDS = {
         r"\d+ of 200 measurements are kept in v",
         leaves="v",
     ),
+    "load": Command(
+        ["load", "http://origin/", "--link", "wpt/3g"],
+        "loading .*0/1",
+        "nothing was written",
+        is_emulation=True,
+        peers=("chromium", "nginx"),
+    ),
+    # By then the browser is there, and waits for an answer.
+    "load, silent server": Command(
+        ["load", f"http://{SILENT_TCP}/"],
+        "loading .*0/1 0:00:0[6-9]",
+        "nothing was written",
+        is_emulation=True,
+        peers=("chromium",),
+    ),
     "doctor": Command(["doctor"], "measuring .*/3", "nothing is left", is_emulation=True),
     "browse": Command(["browse", f"http://{SILENT_TCP}/"], "loading", "0 pages were loaded to their end"),
     "wap get": Command(["wap", "get", "http://x/", "--gateway", SILENT_UDP], "asking", "nothing was written"),
@@ -100,11 +117,11 @@ COMMANDS = {
 #: Verbs that take moments; those that become another program; those that serve until they are told to end, which is how
 #: they end well; those with tests of their own.
 QUICK = {"check", "list", "pages", "energy", "monitor", "report", "compare", "plot", "show"}
-OTHERS = {"python", "serve", "load"}
+OTHERS = {"python", "serve"}
 
 
 def test_every_verb_is_in_the_table() -> None:
-    assert VERBS.keys() <= {name.split()[0] for name in COMMANDS} | QUICK | OTHERS
+    assert VERBS.keys() <= {re.split("[ ,]", name)[0] for name in COMMANDS} | QUICK | OTHERS
 
 
 @pytest.fixture
@@ -134,18 +151,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder for temporary files, with a short name: a browser has a socket in its own (at most 107 letters)."""
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(place)
+
+
 @pytest.mark.emulate
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_shows_that_it_works_and_a_signal_ends_it(
-    name: str, number: int, code: int, folder: Path, silent: dict[str, str], tmp_path: Path
+    name: str, number: int, code: int, folder: Path, silent: dict[str, str], temporary: Path
 ) -> None:
     command = COMMANDS[name]
     if command.is_emulation:
         needs_laboratory()
+    for peer in command.peers:
+        needs(peer)
     before = {path.name for path in folder.iterdir()}
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
     words = [word.format(**silent) for word in command.words]
     ours, theirs = pty.openpty()
     mark = f"airloom-long-{os.getpid()}-{time.monotonic_ns()}"

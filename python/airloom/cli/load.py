@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import open_hint, print_json, print_table, quoted, say, say_error, steps
-from airloom.errors import Interrupted, UsageError
+from airloom.cli.terminal import interruptible, open_hint, print_json, print_table, quoted, say, say_error, steps
+from airloom.errors import UsageError
 
 if TYPE_CHECKING:
     from airloom.page_load.measure import Loaded
@@ -112,8 +112,13 @@ def load(
     folder = LoadFolder(out, url, force=force)
     loads: list[Loaded] = []
     total = len(wanted) * runs
+
+    def left() -> str:
+        return f"{len(loads)} of {total} loads are in {quoted(folder.path)}" if loads else "nothing was written"
+
     try:
-        with steps(f"loading {url}", total) as show:
+        with interruptible(left), steps(f"loading {url}", total) as show:
+            show(0)
             for of_link, way in wanted:
                 for number in range(runs):
                     with folder.place(of_link, way, number if runs > 1 else None) as place:
@@ -137,12 +142,6 @@ def load(
                     took = "not loaded" if found.page_s is None else f"{found.page_s:.2f} s, {status_text(found)}"
                     say(f"{name_of(found)}{f', seed {found.seed}' if runs > 1 else ''}: {took}")
                     show(len(loads))
-    except KeyboardInterrupt:
-        if not loads:
-            folder.remove()
-            raise
-        folder.finish(loads, sys.argv)
-        raise Interrupted(f"interrupted; {len(loads)} of {total} loads are in {quoted(folder.path)}") from None
     except BaseException:
         if loads:
             folder.finish(loads, sys.argv)

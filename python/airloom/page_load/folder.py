@@ -35,6 +35,8 @@ class LoadFolder:
             check(out, self._identity, force=force)
             self.path = out
         self._is_ready = False
+        #: Folders around it that had to be made, from within.
+        self._made: list[Path] = []
 
     @contextmanager
     def place(self, link: str, way: str, number: int | None) -> Iterator[Path]:
@@ -42,6 +44,7 @@ class LoadFolder:
         if not self._is_ready:
             clear(self.path, self._identity)
             with creating(self.path):
+                self._made = [parent for parent in self.path.parents if not parent.exists()]
                 self.path.mkdir(parents=True, exist_ok=True)
             self._is_ready = True
         place = self.path / f"{link.replace('/', '-')}-{way}"
@@ -59,6 +62,9 @@ class LoadFolder:
         """Nothing was loaded."""
         if self._is_ready:
             shutil.rmtree(self.path, ignore_errors=True)
+            with suppress(OSError):  # others are there
+                for parent in self._made:
+                    parent.rmdir()
 
     def finish(self, loads: Sequence[Loaded], command: Sequence[str]) -> Path:
         """Writes the manifest and the report; the report's path."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -130,14 +132,25 @@ def load_page(
         "shots": str(folder / "shots"),
         "timeout_s": timeout_s,
     }
-    with airloom.lab(scenario, seed=seed, enter=False, out=folder / "run") as laboratory:
+    # The browser's profile and sockets: gone after the laboratory, however that ends. Their paths have to be short.
+    with (
+        tempfile.TemporaryDirectory(prefix="airloom-", ignore_cleanup_errors=True) as temporary,
+        airloom.lab(scenario, seed=seed, enter=False, out=folder / "run") as laboratory,
+    ):
         for name in roots:
             wait_for(laboratory, name, "443" if authority else "80")
         for number in range(chosen.ports(asked)):
             wait_for(laboratory, "gateway", str(PORT + number))
         words = interpreter.python("-m", "airloom.page_load.browser")
         began = time.time()
-        done = laboratory.run(words, input=json.dumps(job), capture_output=True, text=True, timeout=timeout_s + 120)
+        done = laboratory.run(
+            words,
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s + 120,
+            env={**os.environ, "TMPDIR": temporary},
+        )
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise RunError(f"the browser did not come to its end: {last}")
