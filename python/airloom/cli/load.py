@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from airloom.cli import common
+from airloom.cli import common, names
 from airloom.cli.terminal import interruptible, open_hint, print_json, print_table, quoted, say, say_error, steps
 from airloom.errors import UsageError
 
@@ -36,11 +36,19 @@ def load(
     ],
     link: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A bearer or a preset, such as umts-dch or wpt/3g. May be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="A bearer or a preset, such as umts-dch or wpt/3g. May be repeated.",
+            autocompletion=names.links,
+        ),
     ] = None,
     proxy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="none, split-tcp, http-cache or squid, in the gateway. May be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="none, split-tcp, http-cache or squid, in the gateway. May be repeated.",
+            autocompletion=names.ways,
+        ),
     ] = None,
     site: Annotated[
         list[str] | None,
@@ -65,7 +73,10 @@ def load(
         ),
     ] = None,
     loss: Annotated[float, typer.Option(metavar="P", help="Of datagrams there, each way.", min=0, max=1)] = 0.0,
-    setting: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=common.SET_HELP)] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=V", help=common.SET_HELP, autocompletion=names.keys_of_load),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The seed of the links; of the first run.")] = 1,
     runs: Annotated[
         int,

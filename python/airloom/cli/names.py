@@ -56,6 +56,21 @@ def keys(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
+def ways(incomplete: str) -> list[str]:
+    """What `airloom load` can have in its gateway."""
+    from airloom.page_load.ways import WAYS
+
+    return _beginning(WAYS, incomplete)
+
+
+def keys_of_load(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Keys of the radio link of `airloom load`: that of the first bearer or preset on the line."""
+    for word in (*ctx.meta.get(WORDS, ()), "umts-dch"):
+        if word in links(word):
+            return _beginning([f"links.radio.{key}" for key in _keys_of(word)], incomplete)
+    return []
+
+
 def _keys_of(name: str) -> list[str]:
     from airloom.emulation import find
     from airloom.presets import presets
