@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airloom.measures import columns, groups, measures, tables
+from airloom.measures import COMPONENTS, columns, groups, measures, tables
 
 ROOT = Path(__file__).parent.parent
-
-#: Components that have no name in a scenario.
-_PLAIN = ("run", "real time", "tls", "wtls", "work")
 
 _HEAD = """\
 # Results
 
-Generated from `python/airloom/measures.toml` and `columns.toml` by `make docs`. In Python:
-`airloom.measures.describe(KEY)`.
+Generated from `python/airloom/measures.toml` and `columns.toml` by `make docs`. In the terminal:
+`airloom list measures NAME`; in Python: `airloom.measures.describe(KEY)`.
 
 ## Measures
 
@@ -35,8 +32,7 @@ a bundle, count the same, which of them. DIRECTION is `downlink` or `uplink`:
 
 A measure that only one host or link has is there without the name in front as well.
 
-"of" says what gives a measure: an application, a proxy or a bearer by its name in scenarios; run: every run; real time:
-every run in real time; tls, wtls: an application with that security; work: a link beside a host with `work`.
+"of" says what gives a measure: an application, a proxy or a bearer by its name in scenarios, or what else it takes.
 """
 
 _TABLES = """\
@@ -53,7 +49,7 @@ def results() -> str:
         lines += [f"### {title}", "", "| measure | unit | of | meaning |", "|---|---|---|---|"]
         for measure in measures().values():
             if measure.group == group:
-                names = ", ".join(c if c in _PLAIN else f"`{c}`" for c in measure.components)
+                names = ", ".join(COMPONENTS.get(c, f"`{c}`") for c in measure.components)
                 lines.append(f"| `{measure.name}` | {measure.unit} | {names} | {measure.meaning} |")
         lines.append("")
     lines += ["## Tables", "", _TABLES]

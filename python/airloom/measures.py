@@ -13,7 +13,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-__all__ = ["Column", "Measure", "columns", "describe", "groups", "measures", "tables"]
+from airloom.errors import UsageError
+
+__all__ = ["Column", "Measure", "catalogue", "columns", "describe", "groups", "measures", "tables"]
 
 #: Endings of names that say the unit, longer ones first: `goodput_bit_s` is not in seconds.
 ENDINGS = (
@@ -33,6 +35,15 @@ ENDINGS = (
 _YES_OR_NO = "true or false"
 
 _WHOLE = {"bytes": "octets", "octets": "octets"}
+
+#: What gives a measure, where that has no name in scenarios.
+COMPONENTS = {
+    "run": "every run",
+    "real time": "every run in real time",
+    "tls": "an application with TLS",
+    "wtls": "an application with WTLS",
+    "work": "a link beside a host with `work`",
+}
 
 #: Stands in the catalogue for `uplink` or `downlink`.
 _DIRECTION = "DIRECTION"
@@ -100,14 +111,14 @@ def typed(summary: Mapping[str, float]) -> dict[str, float]:
 @cache
 def groups() -> dict[str, str]:
     """The titles of the groups, the most telling ones first."""
-    return {name: group["title"] for name, group in _catalogue("measures").items()}
+    return {name: group["title"] for name, group in _read("measures").items()}
 
 
 @cache
 def measures() -> dict[str, Measure]:
     """The whole catalogue by name, in its order."""
     found = {}
-    for group, entries in _catalogue("measures").items():
+    for group, entries in _read("measures").items():
         for name, entry in entries.items():
             if name != "title":
                 unit = entry.get("unit") or unit_by_name(name.rsplit(".", 1)[-1])
@@ -119,7 +130,7 @@ def measures() -> dict[str, Measure]:
 @cache
 def tables() -> dict[str, str]:
     """What the rows of each table are, by its name."""
-    return {name: table["about"] for name, table in _catalogue("columns").items()}
+    return {name: table["about"] for name, table in _read("columns").items()}
 
 
 def columns(table: str) -> list[Column]:
@@ -129,11 +140,47 @@ def columns(table: str) -> list[Column]:
     ['page', 'url', 'client']
     """
     found = []
-    for name, entry in _catalogue("columns")[table].items():
+    for name, entry in _read("columns")[table].items():
         if name != "about":
             meaning, unit = (entry, _by_ending(name)) if isinstance(entry, str) else (entry["is"], entry["unit"])
             found.append(Column(name, meaning, unit))
     return found
+
+
+def catalogue(name: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
+    """The catalogue as plain data, or what of it is called `name`: a measure or key of a summary, a table, a column.
+
+    `measures` has `unit`, `meaning`, `group` and `of`; `tables` has `about` and `columns`, with `unit` and `meaning`.
+    Raises `UsageError` if nothing is called so.
+
+    >>> found = catalogue("start_ns")
+    >>> found["measures"], list(found["tables"])
+    ({}, ['pages'])
+    """
+    wanted = None if name is None else describe(name).name
+    numbers = {
+        one.name: {"unit": one.unit, "meaning": one.meaning, "group": one.group, "of": list(one.components)}
+        for one in measures().values()
+        if wanted in (None, one.name, one.name.removeprefix(f"{_DIRECTION}."))
+    }
+    rows = {}
+    for table, about in tables().items():
+        shown = [column for column in columns(table) if name in (None, table, column.name)]
+        if shown:
+            meanings = {column.name: {"unit": column.unit, "meaning": column.meaning} for column in shown}
+            rows[table] = {"about": about, "columns": meanings}
+    if not numbers and not rows:
+        from airloom.emulation import did_you_mean
+
+        guess = did_you_mean(str(name), names())
+        raise UsageError(f"no measure, table or column is called {name!r}{guess}; airloom list measures has all")
+    return {"measures": numbers, "tables": rows}
+
+
+def names() -> list[str]:
+    """Every name that `catalogue` knows."""
+    inner = [column.name for table in tables() for column in columns(table)]
+    return list(dict.fromkeys([*measures(), *tables(), *inner]))
 
 
 def unit_by_name(name: str) -> str:
@@ -150,7 +197,7 @@ def _by_ending(name: str) -> str:
 
 
 @cache
-def _catalogue(name: str) -> dict[str, Any]:
+def _read(name: str) -> dict[str, Any]:
     import tomllib
 
     return tomllib.loads((resources.files("airloom") / f"{name}.toml").read_text(encoding="utf-8"))

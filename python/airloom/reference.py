@@ -10,7 +10,7 @@ from airloom.errors import UsageError
 from airloom.scenario import shipped
 
 #: What can be listed.
-KINDS = ("bearers", "transports", "apps", "proxies", "presets", "scenarios", "studies")
+KINDS = ("bearers", "transports", "apps", "proxies", "presets", "scenarios", "studies", "measures")
 
 
 class Key(NamedTuple):
@@ -28,6 +28,10 @@ def names(kind: str) -> list[str]:
     >>> "wireline" in names("bearers")
     True
     """
+    if kind == "measures":
+        from airloom import measures
+
+        return measures.names()
     return list(summaries(kind))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airloom import reference
+from airloom import measures, reference
 from airloom.cli import call
 from airloom.cli.verbs import VERBS
 from tests.cli.shell import airloom
@@ -131,12 +131,36 @@ def test_the_verbs_stand_under_headings_in_one_column() -> None:
     assert max(map(len, help.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("kind", ["bearers", "transports", "apps", "proxies", "presets"])
+@pytest.mark.parametrize("kind", ["bearers", "transports", "apps", "proxies", "presets", "measures"])
 def test_lists_fit_into_80_columns(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], *([name] for name in reference.names(kind))):
         assert call(["list", kind, *words]) == 0
     said = capsys.readouterr()
     assert [line for line in (said.out + said.err).splitlines() if len(line) > 80] == []
+
+
+def test_what_numbers_and_columns_mean_is_listed() -> None:
+    whole = json.loads(airloom("list", "measures", "--json").out)
+    assert set(whole["measures"]) == set(measures.measures())
+    assert {name: list(table["columns"]) for name, table in whole["tables"].items()} == {
+        table: [column.name for column in measures.columns(table)] for table in measures.tables()
+    }
+    # A measure, a key of a summary, a table, a column, and a name that is several of them.
+    for name, numbers, tables in (
+        ("page_load_s", ["page_load_s"], []),
+        ("radio.downlink.rlc_resent", ["rlc_resent"], []),
+        ("trace", [], ["trace"]),
+        ("q_bytes", [], ["packets"]),
+        ("segments", ["segments"], ["flows"]),
+    ):
+        found = json.loads(airloom("list", "measures", name, "--json").out)
+        assert (list(found["measures"]), list(found["tables"])) == (numbers, tables)
+    said = airloom("list", "measures", "resent").out
+    assert re.search(r"^resent \(count\) +Units of these that were sent again", said, re.MULTILINE), said
+    assert "Given by every run." in said
+    done = airloom("list", "measures", "page_lod_s")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "did you mean page_load_s?" in done.err
 
 
 def test_defaults_that_follow_from_a_profile_are_listed() -> None:

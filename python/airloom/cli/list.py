@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,11 +20,13 @@ def list_(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="bearers, transports, apps, proxies, presets, scenarios or studies.", autocompletion=names.kinds
+            help="bearers, transports, apps, proxies, presets, scenarios, studies, or measures: what the numbers of a "
+            "summary and the columns of tables mean.",
+            autocompletion=names.kinds,
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(help="One of them: prints its keys.", autocompletion=names.entries)
+        str | None, typer.Argument(help="One of them: prints its keys, or what it means.", autocompletion=names.entries)
     ] = None,
     picture: Annotated[
         bool, typer.Option("--picture", help="Of a scenario: draw its network into NAME.svg in the current folder.")
@@ -39,11 +41,15 @@ def list_(
 
     if picture or out:
         _picture(kind, name, out)
+    elif kind == "measures":
+        _measures(name, as_json)
     elif kind is None:
         found = {k: reference.names(k) for k in reference.KINDS}
         if as_json:
             print_json(found)
         else:
+            # Of the measures there are too many.
+            found["measures"] = ["what the numbers of a summary and the columns of tables mean"]
             print_entries((k, ", ".join(v)) for k, v in found.items())
             say("next: airloom list KIND NAME prints the keys of one of them")
     elif name is None:
@@ -102,6 +108,35 @@ def _picture(kind: str | None, name: str | None, out: Path | None) -> None:
     plot.save_as(plot.topology(scenario.load(name).understood), target)
     emit(str(target))
     say(f"next: xdg-open {quoted(target)}")
+
+
+def _measures(name: str | None, as_json: bool) -> None:
+    from airloom import measures
+
+    found = measures.catalogue(name)
+    if as_json:
+        print_json(found)
+        return
+    parts: list[tuple[str, dict[str, dict[str, Any]]]] = [
+        (title, {key: one for key, one in found["measures"].items() if one["group"] == group})
+        for group, title in measures.groups().items()
+    ]
+    parts += [(f"Table {table}: {one['about']}", one["columns"]) for table, one in found["tables"].items()]
+    shown = [(title, entries) for title, entries in parts if entries]
+    for number, (title, entries) in enumerate(shown):
+        if number:
+            emit()
+        print_text(title)
+        print_entries((f"{key} ({one['unit']})" if one["unit"] else key, _meaning(one)) for key, one in entries.items())
+    say("next: airloom list measures NAME" if name is None else "next: airloom list measures")
+
+
+def _meaning(entry: dict[str, Any]) -> str:
+    """What it is, and what gives it."""
+    from airloom.measures import COMPONENTS
+
+    of = ", ".join(COMPONENTS.get(one, one) for one in entry.get("of", ()))
+    return f"{entry['meaning']} Given by {of}." if of else str(entry["meaning"])
 
 
 def _preset(name: str, as_json: bool) -> None:

@@ -128,7 +128,7 @@ def print_text(text: str) -> None:
         body = paragraph.strip("\n")
         if paragraph.startswith("\n"):
             print()
-        print(body if body.startswith((" ", "|", "```")) else textwrap.fill(body, _width()))
+        print(body if body.startswith((" ", "|", "```")) else textwrap.fill(body, _width(), break_on_hyphens=False))
 
 
 def _width() -> int:
@@ -143,7 +143,8 @@ def print_entries(entries: Iterable[tuple[str, str]]) -> None:
     # Beside a long name there is no room for sentences: they stand below it.
     below = margin > width // 3
     for name, text in shown:
-        lines = textwrap.wrap(text, max(width - (4 if below else margin), 20)) or [""]
+        # Names have hyphens, and are copied.
+        lines = textwrap.wrap(text, max(width - (4 if below else margin), 20), break_on_hyphens=False) or [""]
         if below:
             print("\n".join([*textwrap.wrap(name, width, subsequent_indent="  "), *(f"    {line}" for line in lines)]))
             continue

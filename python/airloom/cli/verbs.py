@@ -69,7 +69,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
         Verb("monitor", "Print the PIAFS frames of a run as a monitor shows them, with TCP's segments between."),
         Verb(
             "list",
-            "List bearers, transports, apps, presets, scenarios, studies; with a name, its keys.",
+            "List bearers, presets, scenarios and so on, the keys of each; what measures mean.",
             function="list_",
         ),
     ),
