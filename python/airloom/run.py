@@ -128,6 +128,7 @@ def simulate(
     out: Path | None = None,
     force: bool = False,
     plot: bool = False,
+    width_mm: float | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Runs a scenario in virtual time and writes its folder. See `Scenario.run`."""
@@ -148,7 +149,7 @@ def simulate(
         # Once the folder is complete: whatever becomes of the picture, the run is kept.
         from airloom.plot.whole_run import save_picture
 
-        run.notes = save_picture(run)
+        run.notes = save_picture(run, width_mm)
     return run
 
 

@@ -255,17 +255,19 @@ class Scenario:
         out: Path | str | None = None,
         force: bool = False,
         plot: bool = False,
+        width_mm: float | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Run:
         """Simulates it in virtual time; the result folder is `out`, or one under `runs/` that follows from its inputs.
 
-        `out` may hold the same run; other results in it are replaced with `force` only. `progress` is called now and
-        then with the simulated nanoseconds so far.
+        `out` may hold the same run; other results in it are replaced with `force` only. With `plot` it draws what
+        each layer did, `width_mm` wide in print. `progress` is called now and then with the simulated nanoseconds so
+        far.
         """
         from airloom.run import simulate
 
         place = None if out is None else Path(out)
-        return simulate(self, seed, out=place, force=force, plot=plot, progress=progress)
+        return simulate(self, seed, out=place, force=force, plot=plot, width_mm=width_mm, progress=progress)
 
     def sweep(
         self,

@@ -215,7 +215,7 @@ def test_an_outage_is_named_and_many_attempts_are_counted(tmp_path: Path) -> Non
             number = attempts.filter(pl.col("event") == event).height
             assert counts[f"{name} ({number})"] == number > 0
         # Nothing is cut: every title and name lies inside the figure.
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         whole = figure.bbox
         for axes in figure.axes:
             legend = axes.get_legend()

@@ -1,5 +1,6 @@
 """Figures show what is in the table, with names and units on every axis."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from airloom.analysis import sequences
 from airloom.errors import UsageError
 from airloom.report import events
 from airloom.scenario import parse
+from tests.cli.shell import airloom
 
 LOSS = "links.wire.loss"
 
@@ -89,6 +91,52 @@ def test_paired_differences_stand_around_zero(runs: pl.DataFrame) -> None:
     np.testing.assert_allclose(np.asarray(lines[0].lines[0].get_ydata(), float), np.ones(3))
     beneath = plot.paired_difference(table)
     assert [t.get_text() for t in beneath.axes[0].get_yticklabels()] == ["0, Tahoe", "0.1, Tahoe", "0.2, Tahoe"]
+
+
+@pytest.mark.parametrize("width_mm", [None, 88, 170])
+def test_figures_fit_a_column_of_a_paper_and_nothing_is_cut(runs: pl.DataFrame, width_mm: float | None) -> None:
+    long = "hosts.origin.transport.tcp.congestion"
+    named = runs.rename({"tcp": long})
+    pairs = analysis.paired(named, "page_load_s", long, "NewReno", [LOSS])
+    for figure in (
+        plot.response(analysis.summarise(named, "page_load_s", [long, LOSS]), LOSS, width_mm),
+        plot.cdf(analysis.cdf(named, "page_load_s", [LOSS, long]), "page_load_s", width_mm),
+        plot.paired_difference(pairs, LOSS, width_mm),
+        plot.paired_difference(pairs, None, width_mm),
+    ):
+        assert figure.get_figwidth() == pytest.approx(5.0 if width_mm is None else width_mm / 25.4)
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        legend = axes.get_legend()
+        titles = [axes.xaxis.label, axes.yaxis.label]
+        for box in (part.get_window_extent() for part in [*titles, *([legend] if legend else [])]):
+            assert figure.bbox.x0 <= box.x0 + 1
+            assert box.x1 <= figure.bbox.x1 + 1
+            assert figure.bbox.y0 <= box.y0 + 1
+            assert box.y1 <= figure.bbox.y1 + 1
+
+
+def test_the_command_line_draws_as_wide_as_it_is_told(wire: Path) -> None:
+    column = 88 / 25.4 * 72
+
+    def width(picture: Path) -> float:
+        found = re.search(r'<svg [^>]*width="([0-9.]+)pt"', picture.read_text())
+        assert found
+        return float(found[1])
+
+    wide = ("--plot", "--width-mm", "88")
+    assert airloom("run", wire, *wide, "--out", "run").code == 0
+    assert airloom("sweep", wire, "--vary", f"{LOSS}=0,0.1", "--seeds", "1..2", *wide, "--out", "sweep").code == 0
+    assert airloom("list", "scenarios", wire, "--picture", "--width-mm", "88", "--out", "net.svg").code == 0
+    for picture in ("run/time-sequence.svg", "sweep/response-links.wire.loss.svg", "net.svg"):
+        assert width(Path(picture)) == pytest.approx(column, abs=0.01)
+    for words, why in (
+        (("run", wire, "--width-mm", "88"), "--width-mm 88: there is a picture with --plot only"),
+        (("run", wire, "--plot", "--width-mm", "3"), "--width-mm"),
+    ):
+        done = airloom(*words)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert why in done.err
 
 
 def test_the_congestion_window_is_that_of_the_sender(run: al.Run) -> None:

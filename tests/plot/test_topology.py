@@ -17,7 +17,7 @@ def test_every_host_and_link_is_named_and_no_box_covers_another(name: str) -> No
     for width_mm in (None, 170):
         figure = plot.topology(understood, width_mm)
         (axes,) = figure.axes
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         words = "\n".join(text.get_text() for text in axes.texts)
         for host in understood["hosts"]:
             assert host.split("[")[0] in words
@@ -28,6 +28,15 @@ def test_every_host_and_link_is_named_and_no_box_covers_another(name: str) -> No
         assert len(boxes) == len({host.split("[")[0] for host in understood["hosts"]})
         if width_mm is None:
             assert not any(a.overlaps(b) for n, a in enumerate(extents) for b in extents[:n])
+
+
+def test_in_a_column_of_a_paper_the_path_leads_down_and_covers_no_word() -> None:
+    figure = plot.topology(al.load("umts-page").understood, 88)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    extents = [text.get_window_extent() for text in axes.texts]
+    assert not any(a.overlaps(b) for n, a in enumerate(extents) for b in extents[:n])
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in extents)
 
 
 def test_list_draws_a_scenario(tmp_path: Path) -> None:

@@ -53,12 +53,14 @@ def analyze(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw its sequence trace (.svg, .pdf or .png).")
     ] = None,
+    width_mm: common.Width = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write a row for each segment (.csv or .parquet).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints the connections, and the stalls of the one that is looked at closely."""
+    common.check_width(width_mm, "--plot", is_drawn=plot is not None)
     _refuse(plot, _FIGURES)
     _refuse(trace, _ENDINGS)
     from airloom.analysis.capture import analyze
@@ -76,7 +78,7 @@ def analyze(
     if trace is not None:
         _write_trace(found, trace)
     if plot is not None:
-        _draw(found, connection, plot)
+        _draw(found, connection, plot, width_mm)
 
 
 def _refuse(path: Path | None, endings: set[str]) -> None:
@@ -221,10 +223,11 @@ def _write_trace(found: CaptureAnalysis, path: Path) -> None:
     say(f"wrote {quoted(path)}")
 
 
-def _draw(found: CaptureAnalysis, connection: int | None, path: Path) -> None:
+def _draw(found: CaptureAnalysis, connection: int | None, path: Path, width_mm: float | None) -> None:
     from airloom import plot
 
     number, side = _chosen(found, connection)
-    figure = plot.sequence_trace(found.trace, number, side, found.connections[number]["sides"][side]["stalls"])
+    stalls = found.connections[number]["sides"][side]["stalls"]
+    figure = plot.sequence_trace(found.trace, number, side, stalls, width_mm)
     plot.save_as(figure, path)
     say(f"wrote {quoted(path)}")

@@ -25,6 +25,21 @@ JSON_HELP = "Print one JSON document on stdout and nothing else."
 Force = Annotated[bool, typer.Option("--force", help="Replace other results in --out.")]
 
 
+#: Of every verb that draws a picture.
+Width = Annotated[
+    float | None,
+    typer.Option(
+        "--width-mm", metavar="MM", min=40, max=2000, help="Width of the picture in print, such as 88 for a column."
+    ),
+]
+
+
+def check_width(width_mm: float | None, option: str, *, is_drawn: bool) -> None:
+    """Raises `UsageError` for the width of a picture that nobody asked for."""
+    if width_mm is not None and not is_drawn:
+        raise UsageError(f"--width-mm {width_mm:g}: there is a picture with {option} only")
+
+
 def overrides(settings: Iterable[str]) -> dict[str, object]:
     """`KEY=V` texts as a mapping; a value is read as in a scenario file, and is text if it is nothing else."""
     found: dict[str, object] = {}

@@ -34,13 +34,15 @@ def list_(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --picture: where to (.svg, .png or .pdf).")
     ] = None,
+    width_mm: common.Width = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Prints a registry, or the reference of one entry."""
     from airloom import reference, scenario
 
+    common.check_width(width_mm, "--picture", is_drawn=bool(picture or out))
     if picture or out:
-        _picture(kind, name, out)
+        _picture(kind, name, out, width_mm)
     elif kind == "measures":
         _measures(name, as_json)
     elif kind is None:
@@ -98,14 +100,14 @@ def _head(key: Key) -> str:
     return f"{key.name}: {key.type}{default}"
 
 
-def _picture(kind: str | None, name: str | None, out: Path | None) -> None:
+def _picture(kind: str | None, name: str | None, out: Path | None, width_mm: float | None) -> None:
     from airloom import plot, scenario
     from airloom.errors import UsageError
 
     if kind != "scenarios" or name is None:
         raise UsageError("--picture draws a scenario: airloom list scenarios NAME --picture")
     target = out or Path(f"{Path(name).stem}.svg")
-    plot.save_as(plot.topology(scenario.load(name).understood), target)
+    plot.save_as(plot.topology(scenario.load(name).understood, width_mm), target)
     emit(str(target))
     say(f"next: xdg-open {quoted(target)}")
 

@@ -29,14 +29,16 @@ def run(
     ] = None,
     force: common.Force = False,
     plot: Annotated[bool, typer.Option("--plot", help="Draw what each layer did, in time-sequence.svg.")] = False,
+    width_mm: common.Width = None,
     everything: Annotated[bool, typer.Option("--all", help=common.ALL_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
     """Runs it, prints the summary, and says where the files are."""
+    common.check_width(width_mm, "--plot", is_drawn=plot)
     read = common.load(scenario, settings or [])
     common.say_if_idle(read, scenario)
     with interruptible(), progress(read.name) as report:
-        done = read.run(seed, out=out, force=force, plot=plot, progress=report)
+        done = read.run(seed, out=out, force=force, plot=plot, width_mm=width_mm, progress=report)
     for note in done.notes:
         say(note)
     show(done, everything=everything, as_json=as_json, then=f"airloom sweep {quoted(scenario)}")

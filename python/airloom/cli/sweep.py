@@ -77,6 +77,7 @@ def sweep(
     plot: Annotated[
         bool, typer.Option("--plot", help="Draw the measure over each axis, in response-AXIS.svg in the result folder.")
     ] = False,
+    width_mm: common.Width = None,
     emulate: Annotated[
         bool | None, typer.Option("--emulate", help="Run in real time, one run at a time on each core.")
     ] = None,
@@ -87,6 +88,7 @@ def sweep(
     from airloom.sweep.axes import from_option
     from airloom.sweep.file import plan
 
+    common.check_width(width_mm, "--plot", is_drawn=plot)
     options = {
         "seeds": seeds,
         "workers": workers,
@@ -107,7 +109,7 @@ def sweep(
         results = read.sweep.run(**read.options, progress=progress)
     try:
         if plot:
-            _draw(results, overview.measures(results, read.options.get("measure"))[:1])
+            _draw(results, overview.measures(results, read.options.get("measure"))[:1], width_mm)
         _show(results, read.options.get("measure"), as_json)
     except UsageError as error:
         # What is wrong with a measure is known only when there are runs: they are not made in vain.
@@ -139,7 +141,7 @@ def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
     say(f"results in {quoted(results.folder)}   next: airloom report {quoted(results.folder)}")
 
 
-def _draw(results: SweepResults, measures: list[str]) -> None:
+def _draw(results: SweepResults, measures: list[str], width_mm: float | None) -> None:
     """A picture for each axis with several levels, as the terminal estimates: medians."""
     from airloom.plot import save_svg
 
@@ -148,7 +150,7 @@ def _draw(results: SweepResults, measures: list[str]) -> None:
         say("nothing to draw: nothing was varied" if measures else "nothing to draw: no run came to its end")
     for axis in varied if measures else ():
         path = results.folder / f"response-{_file_name(axis)}.svg"
-        save_svg(results.plot.response(measures[0], axis, statistic="median"), path)
+        save_svg(results.plot.response(measures[0], axis, statistic="median", width_mm=width_mm), path)
         say(f"wrote {quoted(path)}")
 
 

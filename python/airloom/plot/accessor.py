@@ -30,10 +30,12 @@ class Plots:
         *,
         statistic: str | float = "mean",
         ci: float = 0.95,
+        width_mm: float | None = None,
     ) -> Figure:
         """A measure against the axis `x` with intervals, a line per combination of `by` (default: all other axes).
 
-        `statistic` is `mean`, `median` or a quantile such as 0.95.
+        `statistic` is `mean`, `median` or a quantile such as 0.95; `width_mm` is the width in print, such as 88 for a
+        column of a paper.
         """
         others = self._others(x, by)
         if statistic == "mean":
@@ -44,21 +46,27 @@ class Plots:
             raise UsageError(f"no statistic {statistic!r}; valid: mean, median, or a quantile such as 0.95")
         else:
             table = self._results.quantile(measure, statistic, [*others, x], ci)
-        return response(table, x)
+        return response(table, x, width_mm)
 
-    def cdf(self, measure: str, by: str | Sequence[str] | None = None) -> Figure:
+    def cdf(self, measure: str, by: str | Sequence[str] | None = None, width_mm: float | None = None) -> Figure:
         """The distribution of a measure over runs, a line per combination of the axes in `by` (default: all)."""
-        return cdf(self._results.cdf(measure, by), measure)
+        return cdf(self._results.cdf(measure, by), measure, width_mm)
 
     def paired_difference(
-        self, measure: str, axis: str, baseline: object = None, x: str | None = None, ci: float = 0.95
+        self,
+        measure: str,
+        axis: str,
+        baseline: object = None,
+        x: str | None = None,
+        ci: float = 0.95,
+        width_mm: float | None = None,
     ) -> Figure:
         """Differences from the `baseline` level of `axis` (default: its first) under the same seed.
 
         Against the axis `x` if it is given; else one below the other for all combinations of the other axes.
         """
         by = None if x is None else [x]
-        return paired_difference(self._results.paired(measure, axis, baseline, by, ci), x)
+        return paired_difference(self._results.paired(measure, axis, baseline, by, ci), x, width_mm)
 
     def _others(self, x: str, by: str | Sequence[str] | None) -> list[str]:
         if by is None:

@@ -6,14 +6,17 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from airloom.analysis.units import key_title, titled
-from airloom.plot.figure import Drawing, heading, look, style
+from airloom.plot.figure import drawing, heading, look, style
 
 
-def cdf(table: pl.DataFrame, measure: str) -> Figure:
-    """The share of runs with at most each value; `table` is that of `analysis.cdf`, other columns tell lines apart."""
+def cdf(table: pl.DataFrame, measure: str, width_mm: float | None = None) -> Figure:
+    """The share of runs with at most each value; `table` is that of `analysis.cdf`, other columns tell lines apart.
+
+    `width_mm` is the width in print, such as 88 for a column of a paper.
+    """
     by = [c for c in table.columns if c not in ("value", "share", "unit", "seeds")]
-    with style():
-        figure = Drawing(figsize=(5.0, 3.4), layout="constrained")
+    with style(width_mm):
+        figure = drawing(width_mm)
         axes = figure.subplots()
         groups = table.group_by(*by, maintain_order=True) if by else [((), table)]
         for n, (levels, rows) in enumerate(groups):

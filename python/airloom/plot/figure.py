@@ -81,6 +81,12 @@ def inches(width_mm: float) -> float:
     return width_mm / 25.4
 
 
+def drawing(width_mm: float | None, width: float = 5.0, height: float = 3.4) -> Drawing:
+    """An empty figure of so many inches; `width_mm` is its width in print, with the same shape."""
+    across = width if width_mm is None else inches(width_mm)
+    return Drawing(figsize=(across, height * across / width), layout="constrained")
+
+
 def look(number: int) -> dict[str, Any]:
     """The look of a line by its number: those beyond the last one of `LINES` have the colours with other marks."""
     turn = number // len(LINES)
@@ -126,8 +132,9 @@ def heading(axes: Axes, title: str, key: str = "") -> None:
         figure.set_figheight(figure.get_figheight() + 0.2 * (rows - 1 + bool(key)))
 
 
-def wrapped(text: str, letters: int = 44) -> str:
-    """A title of an axis in lines of so many letters at most, as long as its words allow."""
+def wrapped(text: str, along: float) -> str:
+    """A title of an axis that is `along` inches long, in lines that fit as long as its words allow."""
+    letters = int(13 * along * _STYLE["font.size"] / matplotlib.rcParams["font.size"])
     return "\n".join(line for part in text.splitlines() for line in textwrap.wrap(part, letters))
 
 

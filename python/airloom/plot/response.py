@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 
 from airloom.analysis.units import key_title, titled
 from airloom.errors import UsageError
-from airloom.plot.figure import Drawing, heading, look, style, wrapped
+from airloom.plot.figure import drawing, heading, look, style, wrapped
 
 #: Columns of `analysis.summarise` besides the levels and the estimate.
 _KNOWN = ("measure", "unit", "low", "high", "ci", "seeds", "method")
 
 
-def response(table: pl.DataFrame, x: str) -> Figure:
+def response(table: pl.DataFrame, x: str, width_mm: float | None = None) -> Figure:
     """An estimate against the axis `x`, a line per combination of the other axes.
 
-    `table` is that of `analysis.summarise` (`results.mean(..)`, `.median(..)`, `.quantile(..)`).
+    `table` is that of `analysis.summarise` (`results.mean(..)`, `.median(..)`, `.quantile(..)`). `width_mm` is the
+    width in print, such as 88 for a column of a paper.
     """
     estimate = next((c for c in table.columns if c in ("mean", "median") or _is_quantile(c)), None)
     if estimate is None or x not in table.columns or table.is_empty():
         raise UsageError(f"no estimate by {x!r} in this table: it is that of results.mean(..) or the like")
     by = [c for c in table.columns if c not in (x, estimate, *_KNOWN)]
     levels = table[x].unique(maintain_order=True).to_list()
-    with style():
-        figure = Drawing(figsize=(5.0, 3.4), layout="constrained")
+    with style(width_mm):
+        figure = drawing(width_mm)
         axes = figure.subplots()
         groups = list(table.group_by(*by, maintain_order=True)) if by else [((), table)]
         for n, (names, rows) in enumerate(groups):
@@ -47,23 +48,24 @@ def response(table: pl.DataFrame, x: str) -> Figure:
         seeds = sorted(set(table["seeds"].to_list()))
         counted = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
         axes.set_xlabel(key_title(x))
-        axes.set_ylabel(wrapped(f"{titled(table['measure'][0])}, {estimate}"))
+        axes.set_ylabel(wrapped(f"{titled(table['measure'][0])}, {estimate}", figure.get_figheight()))
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         title = f"{table['ci'][0]:.0%} intervals over {counted} seeds".replace("%", " %")
         heading(axes, title, ", ".join(map(key_title, by)))
     return figure
 
 
-def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
+def paired_difference(table: pl.DataFrame, x: str | None = None, width_mm: float | None = None) -> Figure:
     """Differences from a baseline under the same seed; `table` is that of `analysis.paired` (`results.paired(..)`).
 
-    They stand against the axis `x`, a line per level; or, without `x`, one below the other.
+    They stand against the axis `x`, a line per level; or, without `x`, one below the other. `width_mm` is its width in
+    print.
     """
     if table.is_empty() or not {"difference", "level", "baseline"} <= set(table.columns):
         raise UsageError("no differences in this table: it is that of results.paired(..)")
     baseline, axis = table["baseline"][0], table["axis"][0]
-    with style():
-        figure = Drawing(figsize=(5.0, 3.4), layout="constrained")
+    with style(width_mm):
+        figure = drawing(width_mm)
         axes = figure.subplots()
         title = f"{titled(table['measure'][0])}:\ndifference from {key_title(axis)} = {baseline}"
         if x is None:
@@ -75,8 +77,8 @@ def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
             reach = np.nan_to_num(np.vstack((value - low, high - value)))
             axes.errorbar(value, places, xerr=reach, capsize=2.5, **_marks(0))
             axes.set_yticks(places, names)
-            axes.set_ylabel(wrapped(", ".join(map(key_title, (*by, axis)))))
-            axes.set_xlabel(wrapped(title, 60))
+            axes.set_ylabel(wrapped(", ".join(map(key_title, (*by, axis))), figure.get_figheight()))
+            axes.set_xlabel(wrapped(title, 0.7 * figure.get_figwidth()))
             axes.axvline(0.0, color="black", linewidth=0.8)
         else:
             levels = table[x].unique(maintain_order=True).to_list()
@@ -88,7 +90,7 @@ def paired_difference(table: pl.DataFrame, x: str | None = None) -> Figure:
                 axes.errorbar(places, value, reach, label=level, capsize=2.5, **line)
             _ticks(axes, table[x].dtype.is_numeric(), levels)
             axes.set_xlabel(key_title(x))
-            axes.set_ylabel(wrapped(title))
+            axes.set_ylabel(wrapped(title, figure.get_figheight()))
             axes.axhline(0.0, color="black", linewidth=0.8)
         pairs = sorted(set(table["seeds"].to_list()))
         counted = f"{pairs[0]}" if len(pairs) == 1 else f"{pairs[0]} to {pairs[-1]}"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from airloom.errors import UsageError
-from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, Drawing, heading, style
+from airloom.plot.figure import ACK, DATA, FAINT, LOST, RESENT, drawing, heading, style
 
 #: Mark, colour and size for what a segment is, and how the legend calls it.
 _MARKS = (
@@ -30,12 +30,16 @@ _MOST_STALLS = 5
 
 
 def sequence_trace(
-    trace: pl.DataFrame, connection: int = 0, side: int = 0, stalls: Sequence[dict[str, Any]] = ()
+    trace: pl.DataFrame,
+    connection: int = 0,
+    side: int = 0,
+    stalls: Sequence[dict[str, Any]] = (),
+    width_mm: float | None = None,
 ) -> Figure:
     """Data of one end of a connection over time, the acknowledgements of it and the edge of the window.
 
     `trace` is that of `airloom.analyze`; `side` is 0 for what the client sent. The longest `stalls` are marked along
-    the upper edge, each with its length.
+    the upper edge, each with its length. `width_mm` is the width in print, such as 88 for a column of a paper.
     """
     of_connection = trace.filter(pl.col("connection") == connection).with_columns(
         (pl.col("t_ns") / 1e9).alias("t_s"), pl.col("kind").cast(pl.String)
@@ -44,8 +48,8 @@ def sequence_trace(
     if sent.is_empty():
         raise UsageError(f"connection {connection}: no data from this end: nothing to draw")
     back = of_connection.filter((pl.col("side") != side) & pl.col("ack").is_not_null())
-    with style():
-        figure = Drawing(figsize=(9.0, 4.6), layout="constrained")
+    with style(width_mm):
+        figure = drawing(width_mm, 9.0, 4.6)
         axes = figure.subplots()
         edge = back["ack"].cast(pl.Int64) + back["window"].cast(pl.Int64)
         times = back["t_s"].to_numpy()

@@ -32,20 +32,25 @@ def topology(understood: Mapping[str, Any], width_mm: float | None = None) -> Fi
     """Draws a scenario as understood (`scenario.understood`, or `run.manifest["scenario"]`).
 
     Hosts say their applications and proxies, links their bearer, rate and delay. A host that is there several times is
-    drawn once.
+    drawn once. `width_mm` is the width in print; where that is too narrow for its path, the path leads down.
     """
     links = [link for name, keys in understood["links"].items() for link in _links(name, keys)]
     hosts = {_base(name): keys for name, keys in understood["hosts"].items()}
     places = _places(list(hosts), links)
+    needed = 1.6 + _ALONG * max(x for x, _ in places.values())
+    is_down = width_mm is not None and inches(width_mm) < 0.9 * needed
+    if is_down:
+        places = {name: (y, x) for name, (x, y) in places.items()}
     columns = 1 + max(x for x, _ in places.values())
     rows = 1 + max(y for _, y in places.values())
     with style(width_mm):
-        width = 1.6 + _ALONG * (columns - 1) if width_mm is None else inches(width_mm)
+        width = needed if width_mm is None else inches(width_mm)
         figure = Drawing(figsize=(width, 0.5 + _ACROSS * rows), layout="constrained")
         axes = figure.subplots()
         axes.set_axis_off()
         for link in links:
-            _draw_link(axes, link, places)
+            share = {end: sum(end in other.ends for other in links) for end in link.ends}
+            _draw_link(axes, link, places, _name_at(link, share) if is_down else 0.5)
         for name, keys in hosts.items():
             _draw_host(axes, name, keys, places[name], _copies(understood["hosts"], name))
         axes.set_xlim(-0.42, columns - 0.58)
@@ -117,11 +122,17 @@ def _places(hosts: list[str], links: list[_Link]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _draw_link(axes: Axes, link: _Link, places: Mapping[str, tuple[int, int]]) -> None:
+def _name_at(link: _Link, links: Mapping[str, int]) -> float:
+    """How far along a link its name stands, where little room is: nearer to the end that has fewer `links`."""
+    near, far = (links[end] for end in link.ends)
+    return 0.5 if near == far else 0.3 if near < far else 0.7
+
+
+def _draw_link(axes: Axes, link: _Link, places: Mapping[str, tuple[int, int]], name_at: float) -> None:
     (x1, y1), (x2, y2) = (places[end] for end in link.ends)
     look = {"color": DATA, "linestyle": (0, (4, 2))} if link.is_radio else {"color": FAINT, "linestyle": "-"}
     axes.plot([x1, x2], [y1, y2], linewidth=2.0, zorder=1, **look)
-    at = ((x1 + x2) / 2, (y1 + y2) / 2)
+    at = (x1 + name_at * (x2 - x1), y1 + name_at * (y2 - y1))
     first, *others = link.lines
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
     axes.annotate(first, at, (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize="small", bbox=box)

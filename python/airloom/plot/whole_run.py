@@ -108,9 +108,9 @@ def picture(run: Run, flow: int | None = None, width_mm: float | None = None) ->
     return Picture(stacked(shown, span_s, happenings(run), width_mm), notes)
 
 
-def save_picture(run: Run) -> list[str]:
+def save_picture(run: Run, width_mm: float | None = None) -> list[str]:
     """Draws a run into its folder; what is to be said about the picture."""
-    drawn = picture(run)
+    drawn = picture(run, width_mm=width_mm)
     if drawn.figure is None:
         return drawn.notes
     temporary = run.folder / f".{NAME}.part"
