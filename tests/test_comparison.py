@@ -1,6 +1,7 @@
 """What differs between results."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -77,11 +78,56 @@ def test_sweeps_are_compared_by_pairs_of_a_seed(place: Path) -> None:
         al.compare(place / "s", place / "t", measures=["page_lod"])
 
 
-def test_captures_are_compared_by_the_connection_with_most_data(place: Path) -> None:
+def test_captures_are_compared_connection_by_connection_and_together(place: Path, tmp_path: Path) -> None:
     found = al.compare(place / "a" / "trace.pcapng", place / "b" / "trace.pcapng")
     row = found.table.filter(measure="duration_s").row(0, named=True)
     assert row["value"] > row["first"]
     assert al.compare(place / "a" / "trace.pcapng", place / "same" / "trace.pcapng").is_equal
+    # Two connections at each side of a proxy, against one.
+    captures = []
+    for count in (2, 1):
+        page = al.load("split-page", {"hosts.mobile.app.http-client.connections": count})
+        captures.append(page.run(seed=1, out=tmp_path / f"of-{count}").capture)
+    (more, fewer) = (capture for capture in captures if capture is not None)
+    found = al.compare(more, fewer)
+    octets = found.table.filter(measure="unique_octets")
+    together = octets.filter(pl.col("connection").str.starts_with("all connections at "))
+    singly = octets.filter(pl.col("connection").str.starts_with("connection "))
+    assert (together.height, singly.height) == (2, 4)
+    for column, capture in (("first", more), ("value", fewer)):
+        sent = [max(side["unique_octets"] for side in each["sides"]) for each in al.analyze(capture).connections]
+        assert sorted(singly[column].drop_nulls()) == sorted(sent)
+        assert together[column].sum() == sum(sent)
+    assert found.table.filter(measure="connections")["difference"].to_list() == [-1, -1]
+    assert found.notes == ["2 connections are in A alone"]
+    said = airloom("compare", more, fewer).out
+    assert re.search(r"^all connections at gateway.radio.ip\n.*\nconnections +count +2 +1 +-1 ", said, re.MULTILINE), (
+        said
+    )
+    names = [line for line in said.splitlines() if line.startswith("connection ")]
+    assert len(names) == 4
+    alone = al.compare(fewer, more).table.filter(pl.col("connection").str.contains(" of B, ", literal=True))
+    assert alone["connection"].n_unique() == 2
+    assert alone["first"].is_null().all()
+
+
+def test_connections_go_together_by_what_they_have_in_common() -> None:
+    from airloom.comparison.captures import _pairs
+
+    def connection(number: int, client: str, server: str, interface: str = "eth0") -> dict[str, object]:
+        return {"number": number, "interface": interface, "client": client, "server": server}
+
+    a = [connection(0, "10.0.0.1:4001", "10.0.0.9:80"), connection(1, "10.0.0.1:4002", "10.0.0.9:80")]
+    # The same port first, then the same client, at last whoever is left.
+    b = [connection(0, "10.0.0.1:5000", "10.0.0.9:80"), connection(1, "10.0.0.1:4001", "10.0.0.9:80")]
+    assert [(pair.one, pair.other) for pair in _pairs(a, b)] == [(a[0], b[1]), (a[1], b[0])]
+    elsewhere = [connection(0, "192.168.0.7:5000", "192.168.0.1:8080", "lo")]
+    assert [(pair.one, pair.other) for pair in _pairs(a[:1], elsewhere)] == [(a[0], elsewhere[0])]
+    assert [(pair.one, pair.other) for pair in _pairs(a, elsewhere)] == [
+        (a[0], None),
+        (a[1], None),
+        (None, elsewhere[0]),
+    ]
 
 
 def test_loads_are_compared_by_link_and_proxy(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Settings that are printed; the page and --json have them all.
 _MOST_SETTINGS = 20
 
+#: Tables of connections that are printed, those with most data first.
+_MOST_CONNECTIONS = 8
+
 #: Letters of a setting that are printed.
 _LONGEST = 40
 
@@ -72,22 +75,38 @@ def _print(found: Comparison, measures: list[str], *, everything: bool) -> None:
     for first in found.firsts:
         emit(first.in_words())
     rows = _shown(found, measures, everything=everything)
-    if rows:
+    columns = [*found.levels, "measure", "unit", "A"]
+    for letter in (letter for letter in found.names if letter != "A"):
+        columns += [letter, f"{letter} - A"]
+    if found.kind == "captures":
+        _print_connections(columns[1:], rows, everything=everything)
+    elif rows:
         emit()
-        columns = [*found.levels, "measure", "unit", "A"]
-        others = [letter for letter in found.names if letter != "A"]
-        for letter in others:
-            columns += [letter, f"{letter} - A"]
         print_table(columns, rows, right=tuple(range(len(found.levels) + 2, len(columns))))
-    elif found.is_equal:
+    if found.is_equal and not rows:
         emit("nothing differs")
     for note in found.notes:
         say(note)
+    if found.kind == "captures":
+        return
     if found.levels:
         say("medians over seeds, and the median of the differences under the same seed with its 95 % interval")
     hidden = found.differences.height // max(len(found.names) - 1, 1) - len(rows)
     if hidden > 0 and not everything:
         say(f"{hidden} more that differ, by host, link and direction: --all")
+
+
+def _print_connections(columns: list[str], rows: list[list[str]], *, everything: bool) -> None:
+    """A table for all connections together, and one for each that differs."""
+    tables: dict[str, list[list[str]]] = {}
+    for connection, *cells in rows:
+        tables.setdefault(connection, []).append(cells)
+    shown = list(tables.items())[: None if everything else _MOST_CONNECTIONS]
+    for connection, lines in shown:
+        emit(f"\n{connection}")
+        print_table(columns, lines, right=tuple(range(2, len(columns))))
+    if more := len(tables) - len(shown):
+        say(f"{more} more connections differ: --all")
 
 
 def _print_settings(found: Comparison) -> None:
@@ -110,13 +129,19 @@ def _shown(found: Comparison, measures: list[str], *, everything: bool) -> list[
     order = found.table["measure"].unique(maintain_order=True).to_list()
     if found.kind == "runs":
         order = digest.order(order)
-    differing = set(found.differences["measure"].to_list())
+    # Of sweeps all points of what differs at one; each connection of a capture has a table of its own.
+    by = ["measure", *(["connection"] if found.kind == "captures" else [])]
+    differing = set(found.differences.select(by).iter_rows())
     lines: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     for row in found.table.iter_rows(named=True):
         name = row["measure"]
         if measures and name not in measures:
             continue
-        is_shown = name in differing and ("." not in name or found.levels) and name not in digest.INNER
+        is_shown = (
+            tuple(row[column] for column in by) in differing
+            and ("." not in name or found.levels)
+            and name not in digest.INNER
+        )
         if not (measures or everything or is_shown):
             continue
         lines.setdefault((*(row[level] for level in found.levels), name), {})[row["of"]] = row

@@ -1,10 +1,11 @@
-"""Captures side by side: the connections in their order, and the first segment that is not the same."""
+"""Captures side by side: all connections, each with the one that goes with it, and the first segment that differs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -13,6 +14,9 @@ from airloom.comparison.result import Comparison, FirstDifference, letters, tabl
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+#: Numbers by their names; what a capture does not show is `None`.
+_Numbers = dict[str, float | None]
 
 #: What is compared of the end that sent more: key, unit.
 _COUNTS = {
@@ -31,80 +35,193 @@ _COUNTS = {
     "stalled_s": "s",
 }
 
+#: What of it may be added up.
+_SUMMED = tuple(key for key in _COUNTS if key not in ("rate_bit_s", "most_in_flight"))
+
 _ROUND_TRIPS = ("min_s", "median_s", "p95_s", "max_s")
 
 #: What makes a segment the same: not when it came, nor where numbers began.
 _SAME = ("side", "seq", "len", "ack")
 
 
+def _host(end: str) -> str:
+    return end.rpartition(":")[0]
+
+
+#: What two connections may have in common, the most first. Clients take another port each time.
+_ALIKE: tuple[Callable[[dict[str, Any]], Any], ...] = (
+    lambda one: (one["interface"], one["client"], one["server"]),
+    lambda one: (one["interface"], _host(one["client"]), one["server"]),
+    lambda one: (_host(one["client"]), one["server"]),
+    lambda one: one["server"].rpartition(":")[2],
+)
+
+
+class _Pair(NamedTuple):
+    """Two connections that go together; `None` where one of the captures has no such one."""
+
+    one: dict[str, Any] | None
+    other: dict[str, Any] | None
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """That of A, or of the other capture where A has none."""
+        known = self.one or self.other
+        assert known is not None
+        return known
+
+    @property
+    def side(self) -> int:
+        """Which end's data is compared: of the end that sent more."""
+        return max((0, 1), key=lambda side: self.known["sides"][side]["unique_octets"])
+
+    @property
+    def octets(self) -> int:
+        """How much data that is."""
+        octets: int = self.known["sides"][self.side]["unique_octets"]
+        return octets
+
+    def name(self, letter: str) -> str:
+        """The connection, in the direction of its data; `letter` is the other capture."""
+        ends = (self.known["client"], self.known["server"])
+        of = f" of {letter}" if self.one is None else ""
+        return f"connection {self.known['number']}{of}, {ends[self.side]} to {ends[1 - self.side]}"
+
+
 def compare_captures(places: list[Path]) -> Comparison:
-    """Holds captures against the first one: the connection in each that carried most."""
+    """Holds captures against the first one: all connections together, then each, those with most data first."""
     found = dict(zip(letters(), map(analyze, places), strict=False))
     busiest = {letter: one.busiest() for letter, one in found.items()}
-    numbers = {letter: _numbers(one, *busiest[letter]) for letter, one in found.items()}
-    rows = [
-        {"measure": key, "unit": unit, "group": "transport", "of": letter, "first": a, "value": b, "seeds": 1}
-        | {"difference": None if a is None or b is None else b - a}
-        for letter in list(found)[1:]
-        for key, (a, unit) in numbers["A"].items()
-        for b in (numbers[letter][key][0],)
-    ]
-    firsts = []
-    traces = {letter: _segments(one, busiest[letter][0]) for letter, one in found.items()}
-    for letter in list(found)[1:]:
-        connection = found["A"].connections[busiest["A"][0]]
-        where = f"{connection['client']} to {connection['server']}"
-        if (first := _first(letter, traces["A"], traces[letter], where)) is not None:
-            firsts.append(first)
-    names = {letter: f"connection {busiest[letter][0]} of {one.path}" for letter, one in found.items()}
-    sides = [connection["seen_from"] for connection in _sides(found, busiest)]
-    notes = []
-    if len(set(sides)) > 1:
-        notes.append(f"captured at different places ({', '.join(sides)}): what does not show in one of them is -")
-    return Comparison("captures", names, table(rows), firsts=firsts, notes=notes, draw=partial(_draw, traces, busiest))
+    segments = {letter: _segments(one) for letter, one in found.items()}
+    number, side = busiest["A"]
+    traces = {"A": segments["A"][number]}
+    rows: list[dict[str, Any]] = []
+    firsts, notes = [], []
+    for letter, other in list(found.items())[1:]:
+        for name, totals in _totals(found["A"], other):
+            rows += _rows(name, letter, *totals)
+        pairs = sorted(_pairs(found["A"].connections, other.connections), key=lambda pair: pair.octets, reverse=True)
+        parts = []
+        for pair in pairs:
+            rows += _rows(pair.name(letter), letter, *(_numbers(one, pair.side) if one else {} for one in pair))
+            a, b = (segments[of].get(one["number"] if one else -1) for of, one in zip(("A", letter), pair, strict=True))
+            parts += _first(letter, a, b, f"{pair.known['client']} to {pair.known['server']}")
+        firsts += sorted(parts, key=lambda part: part.t_s)[:1]
+        notes += _notes(letter, pairs)
+        # What goes with A's busiest connection is drawn beside it.
+        same = next((pair.other for pair in pairs if pair.one and pair.one["number"] == number), None)
+        traces[letter] = segments[letter][same["number"] if same else busiest[letter][0]]
+    names = {letter: f"{one.path}, connections: {len(one.connections)}" for letter, one in found.items()}
+    numbers = table(rows, {"connection": pl.String})
+    return Comparison("captures", names, numbers, firsts=firsts, notes=notes, draw=partial(_draw, traces, side))
 
 
-def _sides(found: dict[str, CaptureAnalysis], busiest: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
-    return [one.connections[busiest[letter][0]]["sides"][busiest[letter][1]] for letter, one in found.items()]
+def _pairs(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list[_Pair]:
+    """Connections that go together, the more they are alike the sooner; and those that are alone."""
+    left, right = (dict(enumerate(connections)) for connections in (a, b))
+    found = []
+    for alike in _ALIKE:
+        waiting: dict[Any, list[int]] = {}
+        for number, connection in right.items():
+            waiting.setdefault(alike(connection), []).append(number)
+        for number, connection in list(left.items()):
+            if numbers := waiting.get(alike(connection)):
+                found.append(_Pair(left.pop(number), right.pop(numbers.pop(0))))
+    if len(left) == len(right) == 1:
+        return [*found, _Pair(*left.values(), *right.values())]
+    return [*found, *(_Pair(one, None) for one in left.values()), *(_Pair(None, one) for one in right.values())]
 
 
-def _numbers(found: CaptureAnalysis, number: int, which: int) -> dict[str, tuple[float | None, str]]:
-    connection = found.connections[number]
+def _numbers(connection: dict[str, Any], which: int) -> _Numbers:
     side = connection["sides"][which]
-    times = {
-        "duration_s": (connection["end_s"] - connection["begin_s"], "s"),
-        "handshake_s": (connection["handshake_s"], "s"),
-    }
     return {
-        **times,
-        **{key: (side[key], unit) for key, unit in _COUNTS.items()},
-        **{f"rtt_{key}": (side["rtt"][key], "s") for key in _ROUND_TRIPS},
+        "duration_s": connection["end_s"] - connection["begin_s"],
+        "handshake_s": connection["handshake_s"],
+        **{key: side[key] for key in _COUNTS},
+        **{f"rtt_{key}": side["rtt"][key] for key in _ROUND_TRIPS},
     }
 
 
-def _segments(found: CaptureAnalysis, number: int) -> pl.DataFrame:
-    return found.trace.filter(pl.col("connection") == number).with_columns(pl.col("kind").cast(pl.String))
+def _totals(a: CaptureAnalysis, b: CaptureAnalysis) -> list[tuple[str, list[_Numbers]]]:
+    """All connections of both together; by interface, where a connection may have been seen at several."""
+    seen = [{connection["interface"] for connection in one.connections} for one in (a, b)]
+    if max(map(len, seen)) <= 1:
+        return [("all connections", [_total(one.connections) for one in (a, b)])]
+    return [
+        (
+            f"all connections at {name}",
+            [_total([each for each in one.connections if each["interface"] == name]) for one in (a, b)],
+        )
+        for name in sorted(set.union(*seen))
+    ]
 
 
-def _first(letter: str, a: pl.DataFrame, b: pl.DataFrame, where: str) -> FirstDifference | None:
+def _total(connections: list[dict[str, Any]]) -> _Numbers:
+    if not connections:
+        return {}
+    sides = [connection["sides"][_Pair(connection, None).side] for connection in connections]
+    lasted = max(c["end_s"] for c in connections) - min(c["begin_s"] for c in connections)
+    found: _Numbers = {"connections": len(connections), "duration_s": lasted}
+    for key in _SUMMED:
+        values = [side[key] for side in sides]
+        # What one of them does not show is not known of all.
+        found[key] = None if None in values else sum(values)
+    octets = found["unique_octets"]
+    found["rate_bit_s"] = 8 * octets / lasted if octets is not None and lasted > 0 else None
+    return found
+
+
+def _rows(name: str, letter: str, one: _Numbers, other: _Numbers) -> list[dict[str, Any]]:
+    found = []
+    for key in one or other:
+        first, value = one.get(key), other.get(key)
+        difference = None if first is None or value is None else value - first
+        values = {"of": letter, "first": first, "value": value, "difference": difference, "seeds": 1}
+        found.append({"connection": name, "measure": key, "unit": _unit(key), "group": "transport", **values})
+    return found
+
+
+def _unit(key: str) -> str:
+    return _COUNTS.get(key, "count" if key == "connections" else "s")
+
+
+def _notes(letter: str, pairs: list[_Pair]) -> list[str]:
+    notes = []
+    for of, count in (("A", sum(not pair.other for pair in pairs)), (letter, sum(not pair.one for pair in pairs))):
+        if count:
+            notes.append(f"{count} {'connection is' if count == 1 else 'connections are'} in {of} alone")
+    places = {tuple(one["sides"][pair.side]["seen_from"] for one in pair if one) for pair in pairs}
+    for place in sorted(place for place in places if len(set(place)) > 1):
+        notes.append(f"captured at different places ({', '.join(place)}): what does not show in one of them is -")
+    return notes
+
+
+def _segments(found: CaptureAnalysis) -> dict[int, pl.DataFrame]:
+    """The segments of each connection."""
+    parts = found.trace.partition_by("connection", as_dict=True, maintain_order=True)
+    return {int(number): part for (number,), part in parts.items()}
+
+
+def _first(letter: str, a: pl.DataFrame | None, b: pl.DataFrame | None, where: str) -> list[FirstDifference]:
+    """The first segment of a connection that differs, if one does; all do where a capture has no such connection."""
+    a, b = (pl.DataFrame() if rows is None else rows for rows in (a, b))
     for number, (one, other) in enumerate(zip(a.iter_rows(named=True), b.iter_rows(named=True), strict=False)):
         what = {key: (one[key], other[key]) for key in _SAME if one[key] != other[key]}
         if what:
-            return FirstDifference(letter, one["t_ns"] / 1e9, None, f"{where} (segment {number})", what)
+            return [FirstDifference(letter, one["t_ns"] / 1e9, None, f"{where} (segment {number})", what)]
     if a.height == b.height:
-        return None
+        return []
     longer = a if a.height > b.height else b
     number = min(a.height, b.height)
-    return FirstDifference(letter, longer["t_ns"][number] / 1e9, None, f"{where} (segment {number})", {})
+    return [FirstDifference(letter, longer["t_ns"][number] / 1e9, None, f"{where} (segment {number})", {})]
 
 
-def _draw(traces: dict[str, pl.DataFrame], busiest: dict[str, tuple[int, int]]) -> list[Figure]:
-    """What was acknowledged, over time; in one direction alone, what was sent."""
+def _draw(traces: dict[str, pl.DataFrame], side: int) -> list[Figure]:
+    """What was acknowledged of the connection with most data, over time; in one direction alone, what was sent."""
     from airloom.plot.compared import arrived
 
     lines = {}
     for letter, trace in traces.items():
-        side = busiest[letter][1]
         back = trace.filter((pl.col("side") != side) & pl.col("ack").is_not_null())
         rows = back if not back.is_empty() else trace.filter(pl.col("side") == side)
         octets = back["ack"] if not back.is_empty() else (rows["seq"] + rows["len"].cast(pl.Int64))

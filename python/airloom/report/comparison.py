@@ -44,6 +44,8 @@ def page_text(found: Comparison, command: str) -> str:
 def _table(found: Comparison) -> str:
     """By groups; what belongs to single hosts, links and directions of a run is folded."""
     whole = found.differences
+    if found.kind == "captures":
+        return _connections(found) or "<p>No number differs.</p>"
     if found.levels:
         return _groups(found, whole) or "<p>No number differs.</p>"
     parts = whole.filter(pl.col("measure").str.contains(".", literal=True))
@@ -51,6 +53,19 @@ def _table(found: Comparison) -> str:
     if not parts.is_empty():
         more = f"{parts.height} more, by host, link and direction"
         text += f"<details><summary>{more}</summary>{_groups(found, parts)}</details>"
+    return text
+
+
+def _connections(found: Comparison) -> str:
+    """A table for all connections together, and one for each that differs."""
+    columns = ["measure", "A", "of", "its value", "difference"]
+    text = ""
+    for (connection,), rows in found.differences.group_by("connection", maintain_order=True):
+        numbers = [
+            (titled(row["measure"]), row["first"], row["of"], row["value"], row["difference"])
+            for row in rows.iter_rows(named=True)
+        ]
+        text += page.table(str(connection), columns, numbers)
     return text
 
 
