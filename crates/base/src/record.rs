@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::machine::{Direction, Station};
+use crate::packet::Packet;
 use crate::service::FlowFacts;
 pub use crate::summary::Summary;
 use crate::time::{Duration, Instant};
@@ -142,6 +143,16 @@ impl PacketFacts {
             attempt: 0,
             reason: None,
             queue: None,
+        }
+    }
+
+    /// Facts that say which packet it was.
+    pub fn of(packet: &Packet, proto: &'static str, event: Event, direction: Direction) -> PacketFacts {
+        PacketFacts {
+            packet: packet.id(),
+            flow: packet.flow(),
+            len: packet.wire_len() as u32,
+            ..PacketFacts::bare(proto, event, direction)
         }
     }
 }

@@ -496,19 +496,7 @@ mod tests {
     }
 
     fn facts(event: Event, packet: u64) -> PacketFacts {
-        PacketFacts {
-            event,
-            direction: Direction::Downlink,
-            packet,
-            flow: 0,
-            proto: "udp",
-            len: 3,
-            seq: None,
-            ack: None,
-            attempt: 0,
-            reason: None,
-            queue: None,
-        }
+        PacketFacts { packet, len: 3, ..PacketFacts::bare("udp", event, Direction::Downlink) }
     }
 
     fn ip_points(names: &[&str]) -> Outbox {

@@ -85,19 +85,7 @@ fn run(program: &str, file: &Path, args: &[&str]) -> String {
 }
 
 fn facts(event: Event, packet: u64) -> PacketFacts {
-    PacketFacts {
-        event,
-        direction: Direction::Downlink,
-        packet,
-        flow: 0,
-        proto: "udp",
-        len: 0,
-        seq: None,
-        ack: None,
-        attempt: 0,
-        reason: None,
-        queue: None,
-    }
+    PacketFacts { packet, ..PacketFacts::bare("udp", event, Direction::Downlink) }
 }
 
 fn datagram(len: u32) -> Vec<u8> {

@@ -116,19 +116,8 @@ fn record_slowly(
         let unit = ip.and_then(|ip| packet.head().get(ip.header_len..)).unwrap_or_default();
         let Described { seq, ack } =
             known.map_or_else(|| between_real_hosts(protocol, unit), |p| p.describe(unit));
-        PacketFacts {
-            event,
-            direction,
-            packet: packet.id(),
-            flow: packet.flow(),
-            proto: known.map_or_else(|| name(protocol), |p| p.name()),
-            len: packet.wire_len() as u32,
-            seq,
-            ack,
-            attempt: 0,
-            reason: None,
-            queue: None,
-        }
+        let proto = known.map_or_else(|| name(protocol), |p| p.name());
+        PacketFacts { seq, ack, ..PacketFacts::of(packet, proto, event, direction) }
     };
     cx.records.packet(cx.now, point, facts, |out| airloom_wire::edge::egress(packet, out));
 }

@@ -191,12 +191,9 @@ impl Mobile {
         let len = packet.wire_len() as u64;
         let queue = |octets: u64| Some(octets.min(u64::from(u32::MAX)) as u32);
         let facts = |event, reason, octets| PacketFacts {
-            packet: packet.id(),
-            flow: packet.flow(),
-            len: len as u32,
             reason,
             queue: queue(octets),
-            ..PacketFacts::bare("rlc", event, direction)
+            ..PacketFacts::of(&packet, "rlc", event, direction)
         };
         let refused = common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         let reason = match (self.is_up, refused) {

@@ -42,19 +42,12 @@ pub fn seen(
     frame: &Packet,
     kind: Kind,
 ) {
-    let facts = || PacketFacts {
-        event,
-        seq: match kind {
-            Kind::Fragment(number) => Some(number),
-            Kind::Lcp | Kind::Other => None,
-        },
-        proto: match kind {
-            Kind::Fragment(_) => "mp",
-            Kind::Lcp => "lcp",
-            Kind::Other => "ppp",
-        },
-        ..blank(direction, frame)
+    let (proto, seq) = match kind {
+        Kind::Fragment(number) => ("mp", Some(number)),
+        Kind::Lcp => ("lcp", None),
+        Kind::Other => ("ppp", None),
     };
+    let facts = || PacketFacts { seq, ..PacketFacts::of(frame, proto, event, direction) };
     // Fragments hold pieces of a datagram whose checksums are written only where it is whole.
     records.packet(now, point, facts, |out| frame.append_to(out));
 }
@@ -68,15 +61,7 @@ pub fn dropped(
     packet: &Packet,
     reason: &'static str,
 ) {
-    let facts = || PacketFacts { reason: Some(reason), ..blank(direction, packet) };
+    let facts =
+        || PacketFacts { reason: Some(reason), ..PacketFacts::of(packet, "ip", Event::Drop, direction) };
     records.packet(now, point, facts, |_| {});
-}
-
-fn blank(direction: Direction, packet: &Packet) -> PacketFacts {
-    PacketFacts {
-        packet: packet.id(),
-        flow: packet.flow(),
-        len: packet.wire_len() as u32,
-        ..PacketFacts::bare("ip", Event::Drop, direction)
-    }
 }

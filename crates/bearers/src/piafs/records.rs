@@ -53,11 +53,8 @@ impl Seen<'_> {
         reason: &'static str,
     ) {
         let facts = || PacketFacts {
-            packet: packet.id(),
-            flow: packet.flow(),
-            len: packet.wire_len() as u32,
             reason: Some(reason),
-            ..PacketFacts::bare("piafs", Event::Drop, direction)
+            ..PacketFacts::of(packet, "piafs", Event::Drop, direction)
         };
         records.packet(now, point, facts, |_| {});
     }

@@ -177,19 +177,9 @@ impl OneWay {
         if !cx.records.wants(self.point) {
             return;
         }
-        let (direction, queue) = (self.direction, self.waiting_octets as u32);
-        let facts = || PacketFacts {
-            event,
-            direction,
-            packet: packet.id(),
-            flow: packet.flow(),
-            proto: "ip",
-            len: packet.wire_len() as u32,
-            seq: None,
-            ack: None,
-            attempt: 0,
-            reason,
-            queue: Some(queue),
+        let facts = || {
+            let queue = Some(self.waiting_octets as u32);
+            PacketFacts { reason, queue, ..PacketFacts::of(packet, "ip", event, self.direction) }
         };
         cx.records.packet(cx.now, self.point, facts, |out| airloom_wire::edge::egress(packet, out));
     }

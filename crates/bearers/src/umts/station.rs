@@ -208,12 +208,9 @@ impl Mobile {
         common.totals[direction as usize].traffic.lost += 1;
         let way = &self.ways[direction as usize];
         let facts = || PacketFacts {
-            packet: packet.id(),
-            flow: packet.flow(),
-            len: packet.wire_len() as u32,
             reason: Some(reason),
             queue: Some(way.sdus.backlog().1.min(u64::from(u32::MAX)) as u32),
-            ..PacketFacts::bare("rlc", Event::Drop, direction)
+            ..PacketFacts::of(packet, "rlc", Event::Drop, direction)
         };
         records.packet(now, way.points.tx, facts, |_| {});
     }
@@ -244,13 +241,8 @@ impl Mobile {
         if records.wants(way.points.tx) {
             // As on other links: what waits with this packet.
             let queue = Some((octets + len).min(u64::from(u32::MAX)) as u32);
-            let facts = || PacketFacts {
-                packet: packet.id(),
-                flow: packet.flow(),
-                len: len as u32,
-                queue,
-                ..PacketFacts::bare("rlc", Event::Enqueue, direction)
-            };
+            let facts =
+                || PacketFacts { queue, ..PacketFacts::of(&packet, "rlc", Event::Enqueue, direction) };
             records.packet(now, way.points.tx, facts, |_| {});
         }
         way.sdus.push(packet, arrived, now);

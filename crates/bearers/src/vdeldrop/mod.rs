@@ -279,19 +279,8 @@ impl Element {
     }
 
     fn record(&self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
-        let facts = || PacketFacts {
-            event: Event::Drop,
-            direction,
-            packet: packet.id(),
-            flow: packet.flow(),
-            proto: "ip",
-            len: packet.wire_len() as u32,
-            seq: None,
-            ack: None,
-            attempt: 0,
-            reason: Some(reason),
-            queue: None,
-        };
+        let facts =
+            || PacketFacts { reason: Some(reason), ..PacketFacts::of(packet, "ip", Event::Drop, direction) };
         cx.records.packet(cx.now, self.point, facts, |out| airloom_wire::edge::egress(packet, out));
     }
 

@@ -70,17 +70,11 @@ mod tests {
             (host, Event::Receive, Direction::Downlink, None),
         ] {
             let facts = || PacketFacts {
-                event,
-                direction,
                 packet: 1,
                 flow: 1,
-                proto: "tcp",
                 len: 1500,
-                seq: None,
-                ack: None,
-                attempt: 0,
-                reason: None,
                 queue: waiting,
+                ..PacketFacts::bare("tcp", event, direction)
             };
             cx.records.packet(cx.now, point, facts, |_| {});
         }

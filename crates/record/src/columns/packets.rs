@@ -110,17 +110,12 @@ mod tests {
         outbox.ask(|p| (p.name.starts_with('b'), true));
         for (at, point) in [(1, a), (2, b)] {
             let facts = PacketFacts {
-                event: Event::Drop,
-                direction: Direction::Downlink,
                 packet: 3,
                 flow: 4,
-                proto: "tcp",
                 len: 1500,
                 seq: Some(5),
-                ack: None,
-                attempt: 0,
                 reason: Some("queue full"),
-                queue: None,
+                ..PacketFacts::bare("tcp", Event::Drop, Direction::Downlink)
             };
             outbox.packet(Instant::from_nanos(at), point, || facts, |_| ());
         }
