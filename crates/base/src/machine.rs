@@ -140,23 +140,6 @@ pub struct Passed {
     pub octets: u64,
 }
 
-impl Passed {
-    /// What a link says in its summary, by direction: frames are packets then.
-    pub fn of(link: &dyn Bearer) -> [Passed; 2] {
-        let mut summary = Summary::default();
-        link.summarise(&mut summary);
-        Direction::BOTH.map(|direction| {
-            let get = |name: &str| summary.values.get(&format!("{}.{name}", direction.name())).copied();
-            let count = |value: Option<f64>| value.unwrap_or_default() as u64;
-            Passed {
-                frames: count(get("packets")),
-                errors: count(get("lost")),
-                octets: count(get("delivered_bytes").or_else(|| get("bytes"))),
-            }
-        })
-    }
-}
-
 /// How a link, or a part of it, is at the moment: what a live control shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
@@ -206,10 +189,12 @@ pub trait Bearer: Send {
     /// A change of `part` (`[3]` = member 3 of a bundle; empty = the link itself).
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported>;
     /// Adds how it and its parts are at the moment, itself first. One that adds nothing is shown as what was last made
-    /// of it by a change of its state, with what [`Bearer::summarise`] counts.
+    /// of it by a change of its state, with what has [`passed`](Bearer::passed).
     fn conditions(&self, out: &mut Vec<Condition>) {
         let _ = out;
     }
+    /// What has passed it so far, by direction.
+    fn passed(&self) -> [Passed; 2];
     /// How it treats what real hosts send, as it is set at the moment.
     fn grade(&self) -> Grade {
         Grade::Packet

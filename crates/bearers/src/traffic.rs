@@ -1,6 +1,6 @@
 //! What links count of the packets they carry.
 
-use airloom_base::{Duration, Histogram, Summary};
+use airloom_base::{Duration, Histogram, Passed, Summary};
 
 /// Packets of one direction.
 #[derive(Default)]
@@ -21,6 +21,11 @@ impl Traffic {
         self.sdus_out += 1;
         self.octets_out += octets;
         self.delay.add(delay.as_nanos());
+    }
+
+    /// What has passed, as a live control shows it: packets.
+    pub fn passed(&self) -> Passed {
+        Passed { frames: self.sdus_in, errors: self.lost, octets: self.octets_out }
     }
 
     /// Adds the values to a summary; `prefix` is the direction.

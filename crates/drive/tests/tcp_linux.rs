@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use airloom_base::random::Stream;
 use airloom_base::record::Summary;
 use airloom_base::{
-    Backlog, Bearer, Body, Change, Cx, Direction, Duration, Instant, Packet, Station, Unsupported,
+    Backlog, Bearer, Body, Change, Cx, Direction, Duration, Instant, Packet, Passed, Station, Unsupported,
 };
 use airloom_drive::real_time;
 use airloom_drive::virtual_time::{Outcome, Until};
@@ -99,6 +99,10 @@ impl Bearer for Rough {
 
     fn apply(&mut self, _cx: &mut Cx, _part: &[u16], _change: &Change) -> Result<(), Unsupported> {
         Err(Unsupported("change"))
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        Default::default()
     }
 
     fn summarise(&self, _out: &mut Summary) {}

@@ -2,9 +2,12 @@
 
 use airloom_base::record::Point;
 use airloom_base::{
-    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Station,
+    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Passed, Station,
 };
 use serde_json::{Value, json};
+
+/// Octets in front of a body: its number.
+const HEAD: usize = 8;
 
 /// A bearer with its clock.
 struct Bench {
@@ -29,8 +32,8 @@ impl Bench {
     fn send(&mut self, id: u64, direction: Direction, station: Station, octets: u32) {
         let mut packet = Packet::build(
             |head| {
-                head[..8].copy_from_slice(&id.to_be_bytes());
-                8
+                head[..HEAD].copy_from_slice(&id.to_be_bytes());
+                HEAD
             },
             Body::filler(id as u32, octets),
         );
@@ -168,6 +171,22 @@ fn a_link_that_is_down_delivers_nothing_and_works_again_when_up() {
         bench.send(2, Direction::Downlink, Station(0), 100);
         bench.drive(Instant::ZERO + Duration::from_secs(120));
         assert_eq!(bench.deliveries.last().map(|d| d.3), Some(2), "{name}");
+    });
+}
+
+#[test]
+fn what_a_live_control_shows_as_passed_is_what_came_out() {
+    each(|name| {
+        let mut bench = Bench::new(name, &json!({}), 1, 1);
+        traffic(&mut bench, 1);
+        let passed = bench.bearer.passed();
+        for direction in Direction::BOTH {
+            let came_out = bench.deliveries.iter().filter(|d| d.1 == direction);
+            let octets: usize = came_out.map(|(.., body)| HEAD + body).sum();
+            let Passed { frames, errors, octets: shown } = passed[direction as usize];
+            assert_eq!((shown, errors), (octets as u64, 0), "{name} {direction:?}");
+            assert!(frames >= 200, "{name} {direction:?}: {frames} frames carried 200 packets");
+        }
     });
 }
 

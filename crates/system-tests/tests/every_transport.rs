@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use airloom_base::random::Fate;
 use airloom_base::{
-    Backlog, Bearer, Change, Cx, Direction, Duration, Instant, Packet, Station, Summary, Unsupported,
+    Backlog, Bearer, Change, Cx, Direction, Duration, Instant, Packet, Passed, Station, Summary, Unsupported,
 };
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_world::{Builder, End, World};
@@ -62,6 +62,9 @@ impl Bearer for Mangler {
     }
     fn apply(&mut self, _: &mut Cx, _: &[u16], _: &Change) -> Result<(), Unsupported> {
         Err(Unsupported("nothing"))
+    }
+    fn passed(&self) -> [Passed; 2] {
+        Default::default()
     }
     fn summarise(&self, _: &mut Summary) {}
 }

@@ -3,8 +3,7 @@
 use airloom_base::record::{Event, PacketFacts};
 use airloom_base::service::Described;
 use airloom_base::{
-    Bearer, Change, Condition, Cx, Direction, Grade, Instant, LinkState, Packet, Passed, Point, Protocol,
-    Unsupported,
+    Bearer, Change, Condition, Cx, Direction, Grade, Instant, LinkState, Packet, Point, Protocol, Unsupported,
 };
 use airloom_transports::tcp::wire::{Flags, Header};
 use airloom_wire::ip::{Ip, protocol};
@@ -51,7 +50,7 @@ impl LinkSlot {
                 part: Vec::new(),
                 state: if self.is_out { "down" } else { "up" },
                 is_wanted: !self.is_out,
-                passed: Some(Passed::of(self.bearer.as_ref())),
+                passed: Some(self.bearer.passed()),
             });
         }
         out

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airloom_base::random::Stream;
 use airloom_base::{
     Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
-    Packet, Station, Summary, Unsupported,
+    Packet, Passed, Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -315,6 +315,10 @@ impl Bearer for Worked {
 
     fn conditions(&self, out: &mut Vec<Condition>) {
         self.link.conditions(out);
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.link.passed()
     }
 
     fn grade(&self) -> Grade {

@@ -1,6 +1,8 @@
 //! The bearer: a cell with all its mobiles.
 
-use airloom_base::machine::{Backlog, Bearer, BearerEvent, Change, Cx, Grade, LinkState, Unsupported};
+use airloom_base::machine::{
+    Backlog, Bearer, BearerEvent, Change, Cx, Grade, LinkState, Passed, Unsupported,
+};
 use airloom_base::record::{PointKind, Summary};
 use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
 use serde_json::Value;
@@ -218,6 +220,10 @@ impl Bearer for Egprs {
         }
         self.refresh(cx.now);
         Ok(())
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.common.totals.each_ref().map(|totals| totals.traffic.passed())
     }
 
     fn grade(&self) -> Grade {

@@ -113,21 +113,16 @@ impl Bearer for Mlppp {
     }
 
     fn conditions(&self, out: &mut Vec<Condition>) {
-        let passed = self.ways.each_ref().map(|way| Passed {
-            frames: way.fragments,
-            errors: way.counters().missing,
-            octets: way.traffic.octets_out,
-        });
         let state = if self.is_up() { "up" } else { "down" };
         let is_wanted = self.has_hope();
-        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(passed) });
+        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(self.passed()) });
         for member in &self.members {
             let first = out.len();
             member.link.conditions(out);
             if out.len() == first {
                 // It has nothing to say for itself: what the bundle knows of it, and what it counts.
                 let state = if member.carrier == Carrier::There { "up" } else { "down" };
-                let passed = Some(Passed::of(member.link.as_ref()));
+                let passed = Some(member.link.passed());
                 let is_wanted = member.is_wanted;
                 out.push(Condition { part: Vec::new(), state, is_wanted, passed });
             }
@@ -144,6 +139,14 @@ impl Bearer for Mlppp {
                 Carrier::None => own.state,
             };
         }
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.ways.each_ref().map(|way| Passed {
+            frames: way.fragments,
+            errors: way.counters().missing,
+            octets: way.traffic.octets_out,
+        })
     }
 
     fn grade(&self) -> Grade {

@@ -179,16 +179,11 @@ impl Bearer for Piafs {
     }
 
     fn conditions(&self, out: &mut Vec<Condition>) {
-        let passed = Direction::BOTH.map(|direction| {
-            let totals = &self.common.totals[direction as usize];
-            let octets = totals.traffic.octets_out;
-            Passed { frames: totals.frames, errors: totals.crc_errors, octets }
-        });
         let is_wanted = self.circuits.iter().any(Circuit::is_wanted);
         let mut states = self.circuits.iter().map(Circuit::state);
         let first = states.next().unwrap_or("down");
         let state = if states.all(|state| state == first) { first } else { "mixed" };
-        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(passed) });
+        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(self.passed()) });
         // Circuits of several mobiles are counted together.
         if self.circuits.len() > 1 {
             out.extend(self.circuits.iter().zip(0..).map(|(circuit, number)| Condition {
@@ -198,6 +193,14 @@ impl Bearer for Piafs {
                 passed: None,
             }));
         }
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.common.totals.each_ref().map(|totals| Passed {
+            frames: totals.frames,
+            errors: totals.crc_errors,
+            octets: totals.traffic.octets_out,
+        })
     }
 
     fn grade(&self) -> Grade {

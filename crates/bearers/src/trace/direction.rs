@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::units::QueueLimit;
 use airloom_base::{
-    Backlog, ConfigError, Cx, Direction, Instant, Packet, Parts, Point, Summary, Unsupported,
+    Backlog, ConfigError, Cx, Direction, Instant, Packet, Parts, Passed, Point, Summary, Unsupported,
 };
 
 use super::delay::Delay;
@@ -154,6 +154,10 @@ impl OneWay {
 
     pub(super) fn lost(&self) -> u64 {
         self.losses + self.drops
+    }
+
+    pub(super) fn passed(&self) -> Passed {
+        Passed { frames: self.packets, errors: self.losses, octets: self.octets }
     }
 
     pub(super) fn queue_max(&self) -> u64 {

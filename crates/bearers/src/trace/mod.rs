@@ -26,8 +26,8 @@ mod opportunities;
 mod tests;
 
 use airloom_base::{
-    Backlog, Bearer, Change, ConfigError, Cx, Direction, Instant, LinkState, Packet, Parts, Station, Summary,
-    Unsupported,
+    Backlog, Bearer, Change, ConfigError, Cx, Direction, Instant, LinkState, Packet, Parts, Passed, Station,
+    Summary, Unsupported,
 };
 use serde_json::Value;
 
@@ -116,6 +116,10 @@ impl Bearer for Trace {
             Change::Queue(d, limit) => self.each(d).for_each(|w| w.limit = Some(limit)),
         }
         Ok(())
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.ways.each_ref().map(OneWay::passed)
     }
 
     fn summarise(&self, out: &mut Summary) {

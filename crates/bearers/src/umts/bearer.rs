@@ -1,6 +1,8 @@
 //! The bearer: all mobiles of a cell, one dedicated channel each.
 
-use airloom_base::machine::{Backlog, Bearer, BearerEvent, Change, Cx, Grade, LinkState, Unsupported};
+use airloom_base::machine::{
+    Backlog, Bearer, BearerEvent, Change, Cx, Grade, LinkState, Passed, Unsupported,
+};
 use airloom_base::record::{PointKind, Summary};
 use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
 use serde_json::Value;
@@ -253,6 +255,10 @@ impl Bearer for UmtsDch {
         }
         (0..self.mobiles.len()).for_each(|index| self.refresh(index, cx.now));
         Ok(())
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.common.totals.each_ref().map(|totals| totals.traffic.passed())
     }
 
     fn grade(&self) -> Grade {

@@ -29,7 +29,7 @@ use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::units::Probability;
 use airloom_base::{
     Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
-    LinkState, Packet, Parts, Point, Station, Summary, Unsupported,
+    LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -353,6 +353,10 @@ impl Bearer for Vdeldrop {
 
     fn conditions(&self, out: &mut Vec<Condition>) {
         self.below.conditions(out);
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.below.passed()
     }
 
     fn grade(&self) -> Grade {

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::units::{QueueLimit, Rate};
 use airloom_base::{
-    Backlog, ConfigError, Cx, Direction, Duration, Instant, Packet, Parts, Point, Summary, Unsupported,
+    Backlog, ConfigError, Cx, Direction, Duration, Instant, Packet, Parts, Passed, Point, Summary,
+    Unsupported,
 };
 
 use airloom_wire::ip;
@@ -232,6 +233,10 @@ impl OneWay {
 
     pub(super) fn lost(&self) -> u64 {
         self.losses + self.drops
+    }
+
+    pub(super) fn passed(&self) -> Passed {
+        Passed { frames: self.packets, errors: self.losses, octets: self.octets }
     }
 
     pub(super) fn queue_max(&self) -> u64 {

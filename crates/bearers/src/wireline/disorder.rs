@@ -15,7 +15,7 @@ use airloom_base::random::Fate;
 use airloom_base::units::{EachWay, Probability};
 use airloom_base::{
     Backlog, Bearer, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, LinkState, Packet, Parts,
-    Station, Summary, Unsupported,
+    Passed, Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,10 @@ impl Bearer for Disordered {
     fn grade(&self) -> Grade {
         // What happens to a packet goes by its number: super-packets are cut.
         Grade::Packet
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.wire.passed()
     }
 
     fn summarise(&self, out: &mut Summary) {

@@ -26,7 +26,7 @@ mod tests;
 use airloom_base::units::{EachWay, QueueLimit, Rate};
 use airloom_base::{
     Backlog, Bearer, Change, ConfigError, Cx, Direction, Duration, Grade, Instant, LinkState, Packet, Parts,
-    Station, Summary, Unsupported,
+    Passed, Station, Summary, Unsupported,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -169,6 +169,10 @@ impl Bearer for Wireline {
 
     fn grade(&self) -> Grade {
         if self.ways.iter().all(OneWay::only_delays) { Grade::Transparent } else { Grade::Packet }
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.ways.each_ref().map(OneWay::passed)
     }
 
     fn summarise(&self, out: &mut Summary) {
