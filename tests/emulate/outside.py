@@ -36,9 +36,12 @@ class Machine:
         """Use `world`."""
         self.name = name
 
-    def user(self, user: User, tun: str | None = "666") -> User:
-        """The user, on this machine."""
+    def user(self, user: User, tun: str | None = "666", **files: Path) -> User:
+        """The user, on this machine; `files` are other contents of files in /etc, such as `hosts`."""
         wrapper = ["unshare", "--mount", "sh", "-c", TUN.format(mode=tun), "sh"] if tun else []
+        for name, path in files.items():
+            mount = f'mount --bind {path} /etc/{name.replace("_", ".")} && exec "$@"'
+            wrapper = ["unshare", "--mount", "sh", "-c", mount, "sh", *wrapper]
         return user._replace(prefix=["ip", "netns", "exec", self.name, *wrapper, *user.prefix])
 
     def run(self, *words: str) -> str:
@@ -75,8 +78,11 @@ class Machine:
 
 
 @contextmanager
-def world(place: Path) -> Iterator[Machine]:
-    """A machine with a way to a server that has a file `file`; both are gone afterwards."""
+def world(place: Path, certificate: Path | None = None) -> Iterator[Machine]:
+    """A machine with a way to a server that has a file `file`; both are gone afterwards.
+
+    The server answers for all names, at port 53, and with a `certificate` (its key beside it) by HTTPS too.
+    """
     if os.geteuid() != 0:
         pytest.skip("not root: a machine and a server of our own take two namespaces with names")
     needs("ip")
@@ -104,8 +110,8 @@ netns add {server}
                 subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
         for via in (SERVER, SERVER_V6):
             subprocess.run(["ip", "-n", machine, "route", "add", "default", "via", via], check=True)
-        serve = [sys.executable, "-m", "http.server", "80", "--bind", "::", "--directory", str(place)]
-        command = ["ip", "netns", "exec", server, *serve]
+        serve = [sys.executable, str(Path(__file__).with_name("outside_server.py")), SERVER, str(place)]
+        command = ["ip", "netns", "exec", server, *serve, *([str(certificate)] if certificate else [])]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 _wait_for_the_server(machine)

@@ -1,20 +1,25 @@
 """`airloom load` of what is not its own: programs of this machine, hosts of an outside world that is a namespace."""
 
 import json
+import os
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import airloom as al
 from airloom.errors import Unsupported
+from airloom.page_load.site import Authority
 from airloom.page_load.ways import program
 from tests.cli.shell import Done, airloom
 from tests.conftest import needs, needs_laboratory
 from tests.emulate.outside import SERVER, Machine, world
-from tests.emulate.rights import User, ourselves
+from tests.emulate.rights import UNUSED, User, ourselves
 from tests.emulate.test_loopback import Page, served
 
 pytestmark = pytest.mark.emulate
@@ -122,22 +127,107 @@ def test_a_plain_user_loads_it_too(user: User) -> None:
     assert json.loads(done.stdout)[0]["status"] == 200
 
 
+#: Of `wpt/4g`.
+RTT_MS = 170
+
+
+class Outside(NamedTuple):
+    """A machine with a way to `staging.example`, which a certificate authority of the tests vouches for."""
+
+    machine: Machine
+    authority: Path
+    names: Path
+
+    def user(self, user: User, home: Path) -> User:
+        """The user there, with a home in which nothing is trusted."""
+        environment = {**user.environment, "HOME": str(home)}
+        return self.machine.user(user._replace(environment=environment), resolv_conf=self.names)
+
+
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    place = tmp_path_factory.mktemp("staging")
-    (place / "index.html").write_text("<!doctype html><title>Staging</title><h1>Staging</h1>")
-    with world(place) as made:
-        yield made
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    place, secrets = tmp_path_factory.mktemp("staging"), tmp_path_factory.mktemp("secrets")
+    (place / "index.html").write_text(
+        '<!doctype html><link rel="icon" href="data:,"><title>Staging</title><h1>Staging</h1>'
+    )
+    needs("openssl")
+    Authority(secrets).certify("staging.example")
+    with tempfile.TemporaryDirectory() as everybody, world(place, secrets / "staging.example.crt") as machine:
+        (authority := Path(everybody) / "authority.crt").write_bytes((secrets / "authority.crt").read_bytes())
+        (names := Path(everybody) / "resolv.conf").write_text(f"nameserver {SERVER}\n")
+        Path(everybody).chmod(0o755)
+        yield Outside(machine, authority, names)
+
+
+@pytest.fixture
+def there(user: User, outside: Outside) -> Iterator[User]:
+    """Root, and a plain user, on the machine."""
+    if user.name == "plain":
+        needs("pasta")
+    with tempfile.TemporaryDirectory() as home:
+        if user.name != "root":
+            os.chown(home, UNUSED, UNUSED)
+        yield outside.user(user._replace(folder=Path(home)), Path(home))
+
+
+def trust(there: User, authority: Path) -> None:
+    """What mkcert does: the authority goes to the user's own NSS store, which Chromium asks."""
+    certutil = needs("certutil")
+    store = Path(there.environment["HOME"]) / ".pki" / "nssdb"
+    store.mkdir(parents=True)
+    for words in (["-N", "--empty-password"], ["-A", "-n", "tests", "-t", "C,,", "-i", str(authority)]):
+        subprocess.run([certutil, "-d", f"sql:{store}", *words], check=True, capture_output=True)
+    owner = there.folder.stat()
+    for path in (store.parent, store, *store.iterdir()):
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+@pytest.mark.parametrize("way", ["none", "split-tcp"])
+def test_a_secure_host_of_the_outside_world_is_loaded_by_its_own_certificate(
+    there: User, outside: Outside, way: str
+) -> None:
+    if there.name == "capable":
+        # In this respect it is root.
+        return
+    words = ["load", "https://staging.example/", "--link", "wpt/4g", "--proxy", way, "--json"]
+    if way == "none":
+        strange = there.airloom(*words, "--out", "strange")
+        assert strange.returncode == 1, strange.stderr
+        assert "net::ERR_CERT_AUTHORITY_INVALID" in strange.stderr
+    trust(there, outside.authority)
+    done = there.airloom(*words, "--out", "trusted")
+    assert done.returncode == 0, done.stderr
+    place = there.folder / "trusted" / f"wpt-4g-{way}"
+    seen = json.loads((place / "load.json").read_text())
+    assert (seen["answered"], seen["status"]) == ("https://staging.example/", 200)
+    (request,) = seen["requests"]
+    # The handshake of TLS, and the page: each a round trip through the link.
+    for earlier, later in (("secure", "connected"), ("request", "response")):
+        assert request[later] - request[earlier] >= RTT_MS, request
+    flows = al.Run(place / "run").flows
+    assert f"{SERVER}:443" in [*flows["dst"], *flows["src"]]
+
+
+def test_a_program_in_a_laboratory_reaches_it_too(there: User, outside: Outside) -> None:
+    curl = f"{needs('curl')} -sS -m 30 --cacert {outside.authority} https://staging.example/"
+    options = ["--outside", "--set", "delay=30ms", "--out", "emulated"]
+    done = there.airloom("emulate", "wireline", *options, "--", "sh", "-c", curl)
+    assert done.returncode == 0, done.stderr
+    assert "<h1>Staging</h1>" in done.stdout
+    flow = al.Run(there.folder / "emulated").flows.filter(dst=f"{SERVER}:443").row(0, named=True)
+    assert flow["proto"] == "tcp"
+    strange = there.airloom(
+        "emulate", "wireline", "--outside", "--", "curl", "-sS", "-m", "30", "https://staging.example/"
+    )
+    assert strange.returncode == 60, "curl: the certificate is nobody's that it knows"
 
 
 @pytest.mark.parametrize("way", ["none", "split-tcp"])
 def test_a_host_of_the_outside_world_is_loaded_by_a_name_that_this_machine_has_for_it(
-    tmp_path: Path, machine: Machine, way: str
+    tmp_path: Path, outside: Outside, way: str
 ) -> None:
     (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{SERVER} staging.example\n")
-    there = machine.user(ourselves(tmp_path))
-    names = ["unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path}/hosts /etc/hosts && exec "$@"', "sh"]
-    there = there._replace(prefix=[*there.prefix[:4], *names, *there.prefix[4:]])
+    there = outside.machine.user(ourselves(tmp_path), hosts=tmp_path / "hosts")
     done = there.airloom(
         "load", "http://staging.example/", "--link", "wpt/4g", "--proxy", way, "--out", "out", "--json"
     )

@@ -179,7 +179,8 @@ def _asked(address: Address, started: list[str], outside: bool) -> Asked:
     usual = 443 if address.is_secure else 80
     servers = [Server(name, usual, name) for name in started]
     if address.where is not Where.ORIGIN:
-        servers.insert(0, Server(address.host, address.port, address.server))
+        is_outside = address.where is Where.OUTSIDE
+        servers.insert(0, Server(address.host, address.port, address.server, is_outside))
     return Asked(servers, outside or address.where is Where.OUTSIDE)
 
 

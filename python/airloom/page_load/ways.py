@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from airloom import interpreter, programs
-from airloom.errors import Unsupported
+from airloom.errors import Unsupported, UsageError
 from airloom.page_load.squid import squid_config
 
 #: Where proxies listen in the gateway.
@@ -23,6 +24,24 @@ class Server(NamedTuple):
     port: int
     #: What the gateway calls it.
     host: str
+    #: Is it in the outside world?
+    is_outside: bool = False
+
+    @property
+    def located(self) -> str:
+        """Host and port for a program that starts before there is a link over which a name server could be asked.
+
+        Raises `UsageError` if this machine does not know the host.
+        """
+        host = self.host
+        if self.is_outside:
+            try:
+                found = socket.getaddrinfo(host, self.port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                raise UsageError(f"{host}: {error.strerror}") from None
+            # A way to the outside world may have no IPv6.
+            host = str(min(found, key=lambda entry: entry[0] != socket.AF_INET)[4][0])
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 class Asked(NamedTuple):
@@ -75,10 +94,7 @@ def _ours(asked: Asked, *words: str, number: int = 0) -> list[str]:
 
 def _split_tcp(_folder: Path, asked: Asked) -> list[str]:
     """A pair of ports leads to one server: there is a proxy for each."""
-    proxies = [
-        _ours(asked, "split-tcp", "--to", f"{server.host}:{server.port}", number=n)
-        for n, server in enumerate(asked.servers)
-    ]
+    proxies = [_ours(asked, "split-tcp", "--to", server.located, number=n) for n, server in enumerate(asked.servers)]
     if len(proxies) == 1:
         return proxies[0]
     return ["/bin/sh", "-c", " & ".join(map(shlex.join, proxies)) + " & wait"]
