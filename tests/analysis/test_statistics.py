@@ -1,10 +1,20 @@
-"""The tests behind the verdicts keep their error probabilities: on made-up data whose truth is known."""
+"""Reports and verdicts have one statistics, whose tests keep their error probabilities: on made-up data."""
+
+import math
+import re
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from airloom.study import statistics
+import airloom
+from airloom import analysis
+from airloom.analysis import statistics
+from airloom.study import pair, rules, value
+from tests.study.test_rules import claim
 
 #: Made-up experiments of each kind.
 TRIALS = 800
@@ -96,13 +106,13 @@ def test_interval_of_a_ratio_says_the_same_as_the_equivalence_test() -> None:
         for _ in range(50):
             b = random.normal(1.0, 0.1, 12)
             a = truth * b + random.normal(0, 0.1, 12)
-            r = statistics.ratio(a, b, 0.90)
+            r = statistics.ratio_interval(a, b, 0.90)
             inside = r.low > 0.8 and r.high < 1.25
             assert inside == (statistics.equivalence(a, b, 0.8, 1.25) < 0.05)
 
 
 def test_ratio_to_what_may_be_zero_has_no_bounds() -> None:
-    r = statistics.ratio([1.0, 2.0, 3.0], [-1.0, 1.0, 0.5])
+    r = statistics.ratio_interval([1.0, 2.0, 3.0], [-1.0, 1.0, 0.5])
     assert (r.low, r.high) == (-np.inf, np.inf)
 
 
@@ -120,3 +130,68 @@ def test_prediction_of_very_many_runs_is_the_interval_of_the_mean() -> None:
     x = np.random.default_rng(12).normal(10, 2, 30)
     wanted = stats.ttest_1samp(x, 0).confidence_interval(0.95)
     assert statistics.prediction(x, 10**9) == pytest.approx((wanted.low, wanted.high), rel=1e-6)
+
+
+RANDOM = np.random.default_rng(13)
+SHARED = RANDOM.gamma(2.0, 1.0, 20)
+
+#: Samples in pairs, those among them of which there were two opinions once.
+SAMPLES = {
+    "different": (SHARED + RANDOM.normal(0.2, 0.1, 20), SHARED),
+    "skewed": (SHARED + RANDOM.pareto(1.2, 20), SHARED),
+    "equal": (SHARED, SHARED),
+    "equal but for rounding": (SHARED * (1 + RANDOM.uniform(-2e-13, 2e-13, 20)), SHARED),
+    "shifted": (SHARED + 0.5, SHARED),
+    "around nothing": (SHARED, RANDOM.normal(0.0, 1.0, 20)),
+    "one pair": (SHARED[:1] + 1, SHARED[:1]),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_report_says_of_a_difference_what_a_claim_is_judged_by(name: str) -> None:
+    a, b = SAMPLES[name]
+    (reported,) = analysis.paired(table(a, b), "x_s", "way", "theirs").to_dicts()
+    order = claim(kind="o", order=">")
+    ratio = claim(kind="r", paper=1.2, tolerance="10%")
+    ordered, measured = rules.judge([order, ratio], [pair(a, b, "s")] * 2)
+    same(reported, {"difference": ordered.ours, "low": ordered.low, "high": ordered.high, "p": ordered.p})
+    same(reported, {"ratio": measured.ours, "ratio_low": measured.low, "ratio_high": measured.high})
+    assert reported["seeds"] == ordered.seeds == measured.seeds
+    # What is said of the interval and of p agrees, whatever the sample.
+    if not math.isnan(reported["low"]):
+        assert (reported["low"] <= 0 <= reported["high"]) == (reported["p"] >= statistics.ALPHA)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_report_says_of_a_mean_what_a_claim_is_judged_by(name: str) -> None:
+    a, _ = SAMPLES[name]
+    (reported,) = analysis.summarise(table(a, a).filter(way="ours"), "x_s", ["way"]).to_dicts()
+    (judged,) = rules.judge([claim(kind="v", paper=2, unit="s", tolerance="10%")], [value(a, "s")])
+    same(reported, {"mean": judged.ours, "low": judged.low, "high": judged.high})
+
+
+def table(a: NDArray[np.float64], b: NDArray[np.float64]) -> pl.DataFrame:
+    seeds = [*range(len(a))] * 2
+    return pl.DataFrame({"way": ["ours"] * len(a) + ["theirs"] * len(b), "seed": seeds, "x_s": [*a, *b]})
+
+
+def same(reported: dict[str, float], judged: dict[str, float | None]) -> None:
+    """To the last digit; a verdict has no bound where a report has one that is none."""
+    for key, number in judged.items():
+        assert number == (reported[key] if math.isfinite(reported[key]) else None), key
+
+
+def test_no_other_module_tests_or_estimates() -> None:
+    package = Path(airloom.__file__).parent
+    used = {
+        str(path.relative_to(package)): set(re.findall(r"\bstats\.(\w+)", path.read_text()))
+        for path in package.rglob("*.py")
+        if "import stats" in path.read_text()
+    }
+    # Estimates of a form (a trimmed mean, a line), which are no tests and no intervals.
+    assert used.pop("analysis/tails.py") == {"trim_mean"}
+    assert set(used) == {
+        "analysis/statistics.py",
+        "studies/umts-proxies/umts_proxies/loads.py",
+        "studies/wap-vs-http-wcdma/wap_vs_http/encoding.py",
+    }

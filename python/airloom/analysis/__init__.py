@@ -6,8 +6,8 @@ averaged within each seed. Formulas are scipy's and polars'.
 
 from airloom.analysis.distribution import cdf
 from airloom.analysis.energy import default_models, energy, energy_models, joules_per_megabyte, overheads
-from airloom.analysis.intervals import Interval, mean_interval, quantile_interval, ratio_interval
 from airloom.analysis.pairs import paired, unpaired
+from airloom.analysis.statistics import Interval, mean_interval, quantile_interval, ratio_interval
 from airloom.analysis.stop import is_precise
 from airloom.analysis.summary import summarise
 from airloom.analysis.tails import tails

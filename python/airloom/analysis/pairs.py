@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from airloom.analysis.intervals import is_constant, mean_interval, ratio_interval
+from airloom.analysis.statistics import Difference, paired_difference, ratio_interval, unpaired_difference
 from airloom.analysis.units import unit_of
 from airloom.errors import UsageError
 
@@ -19,7 +19,7 @@ def paired(
 
     Columns: `difference` (level minus baseline) with `low` and `high`; `ratio` of the means with `ratio_low` and
     `ratio_high`; `p`, of the two-sided t test of no difference (1 if all differences are 0); `seeds`, the number of
-    pairs.
+    pairs. They are those by which the claims of studies are judged.
 
     >>> runs = pl.DataFrame({"tcp": ["a", "b"] * 3, "seed": [1, 1, 2, 2, 3, 3], "x_s": [1.0, 2.0, 5.0, 6.0, 7.0, 8.5]})
     >>> paired(runs, "x_s", "tcp", "a")["difference"].to_list()
@@ -27,16 +27,10 @@ def paired(
     """
     rows: list[dict[str, Any]] = []
     for levels, level, both in _pairs(runs, measure, axis, baseline, by):
-        both = both.drop_nulls()
         ours, theirs = both["ours"].to_numpy(), both["theirs"].to_numpy()
-        difference = mean_interval(ours - theirs, ci)
-        ratio = ratio_interval(ours, theirs, ci)
-        rows.append(
-            _row(levels, axis, level, baseline, measure)
-            | {"difference": difference.value, "low": difference.low, "high": difference.high}
-            | {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-            | {"p": _paired_p(ours, theirs), "ci": ci, "seeds": difference.seeds, "method": difference.method}
-        )
+        found, ratio = paired_difference(ours, theirs, ci), ratio_interval(ours, theirs, ci)
+        ratios = {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
+        rows.append(_row(levels, axis, level, baseline, measure) | _difference(found) | ratios | _about(found, ci))
     return pl.DataFrame(rows, schema_overrides={name: runs.schema[name] for name in by})
 
 
@@ -47,24 +41,19 @@ def unpaired(
 
     The difference is the same; only the interval is wider if the pairing is worth something.
     """
-    from scipy import stats
-
     rows: list[dict[str, Any]] = []
     for levels, level, both in _pairs(runs, measure, axis, baseline, by):
-        ours, theirs = (both[side].drop_nulls().to_numpy() for side in ("ours", "theirs"))
-        found = _row(levels, axis, level, baseline, measure)
-        found["difference"] = float(ours.mean() - theirs.mean()) if len(ours) and len(theirs) else float("nan")
-        low = high = found["difference"]
-        p = 1.0
-        if min(len(ours), len(theirs)) < 2:
-            low = high = p = float("nan")
-        elif ours.std() > 0 or theirs.std() > 0:
-            test = stats.ttest_ind(ours, theirs, equal_var=False)
-            low, high = (float(v) for v in test.confidence_interval(ci))
-            p = float(test.pvalue)
-        found |= {"low": low, "high": high, "p": p, "ci": ci, "seeds": min(len(ours), len(theirs)), "method": "welch"}
-        rows.append(found)
+        found = unpaired_difference(both["ours"].to_numpy(), both["theirs"].to_numpy(), ci)
+        rows.append(_row(levels, axis, level, baseline, measure) | _difference(found) | _about(found, ci))
     return pl.DataFrame(rows, schema_overrides={name: runs.schema[name] for name in by})
+
+
+def _difference(found: Difference) -> dict[str, Any]:
+    return {"difference": found.mean, "low": found.low, "high": found.high}
+
+
+def _about(found: Difference, ci: float) -> dict[str, Any]:
+    return {"p": found.p, "ci": ci, "seeds": found.pairs, "method": found.method}
 
 
 def _pairs(
@@ -91,14 +80,3 @@ def _row(levels: dict[str, Any], axis: str, level: Any, baseline: Any, measure: 
     return {**levels, "axis": axis, "level": str(level), "baseline": str(baseline), "measure": measure} | {
         "unit": unit_of(measure)
     }
-
-
-def _paired_p(ours: Any, theirs: Any) -> float:
-    from scipy import stats
-
-    differences = ours - theirs
-    if len(differences) < 2:
-        return float("nan")
-    if is_constant(differences):
-        return 1.0 if differences[0] == 0 else 0.0
-    return float(stats.ttest_rel(ours, theirs).pvalue)

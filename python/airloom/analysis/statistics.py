@@ -1,15 +1,22 @@
-"""Intervals of one sample, by scipy: t and bootstrap."""
+"""The statistics of reports and verdicts: intervals, and the tests behind what a study says; formulas are scipy's.
+
+Samples are numbers of one seed each, in the same order of seeds where they are compared in pairs.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airloom.errors import UsageError
+
+#: Error probability of every test, and 1 minus the confidence of every interval but that of an equivalence test.
+ALPHA = 0.05
 
 #: Resamples of a bootstrap.
 RESAMPLES = 10_000
@@ -29,7 +36,7 @@ class Interval(NamedTuple):
     ci: float
     #: Size of the sample.
     seeds: int
-    #: `t`, `bca`, `percentile`, `constant` (all values are equal) or `none` (one value has no interval).
+    #: `t`, `bca`, `percentile`, `fieller`, `constant` (all values are equal) or `none` (one value has no interval).
     method: str
 
     @property
@@ -43,6 +50,27 @@ class Interval(NamedTuple):
         if self.half_width == 0:
             return 0.0
         return abs(self.half_width / self.value) if self.value else float("inf")
+
+
+class Difference(NamedTuple):
+    """Mean difference of two samples with its interval, and p of the two-sided t test that there is none."""
+
+    mean: float
+    low: float
+    high: float
+    #: 1 where there are too few pairs to tell.
+    p: float
+    pairs: int
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width."""
+        return (self.high - self.low) / 2
+
+    @property
+    def method(self) -> str:
+        """As that of an `Interval`."""
+        return "none" if math.isnan(self.low) else "constant" if self.low == self.high else "t"
 
 
 def sample(values: ArrayLike) -> NDArray[np.float64]:
@@ -125,39 +153,6 @@ def bootstrap_interval(values: ArrayLike, statistic: Callable[..., Any], ci: flo
     return _bootstrap(x, statistic, ci, "percentile")
 
 
-def ratio_interval(above: ArrayLike, below: ArrayLike, ci: float = 0.95) -> Interval:
-    """The ratio of two means, from pairs in the same order, with its bootstrap interval over pairs.
-
-    >>> ratio_interval([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])[:3]
-    (2.0, 2.0, 2.0)
-    """
-    a, b = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
-    there = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[there], b[there]
-    if len(a) == 0 or b.mean() == 0:
-        return Interval(float("nan"), float("nan"), float("nan"), ci, len(a), "none")
-    value = float(a.mean() / b.mean())
-    if len(a) == 1:
-        return Interval(value, float("nan"), float("nan"), ci, 1, "none")
-    from scipy import stats
-
-    def ratio(x: Any, y: Any, axis: int) -> Any:
-        return x.mean(axis=axis) / y.mean(axis=axis)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = stats.bootstrap(
-            (a, b),
-            ratio,
-            paired=True,
-            n_resamples=RESAMPLES,
-            confidence_level=ci,
-            method="percentile",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
-    return Interval(value, float(found.low), float(found.high), ci, len(a), "percentile")
-
-
 def difference_of_medians(one: ArrayLike, other: ArrayLike, ci: float = 0.95) -> Interval:
     """The median of `other` less that of `one`, of samples that have no pairs, with its percentile bootstrap interval.
 
@@ -177,6 +172,144 @@ def difference_of_medians(one: ArrayLike, other: ArrayLike, ci: float = 0.95) ->
     return Interval(value, float(low), float(high), ci, smaller, "percentile")
 
 
+def paired_difference(a: ArrayLike, b: ArrayLike, ci: float = 1 - ALPHA) -> Difference:
+    """`a` minus `b`, pair by pair. Without any difference p is 1; a difference that never varies has p 0.
+
+    >>> paired_difference([1.0, 2.0, 4.0], [1.0, 2.0, 4.0])
+    Difference(mean=0.0, low=0.0, high=0.0, p=1.0, pairs=3)
+    """
+    from scipy import stats
+
+    x, y = _in_pairs(a, b)
+    d = x - y
+    nan = math.nan
+    if len(d) == 0:
+        return Difference(nan, nan, nan, 1.0, 0)
+    mean = float(d.mean())
+    if len(d) == 1:
+        return Difference(mean, nan, nan, 1.0, 1)
+    if is_constant(d, x, y):
+        if abs(mean) <= 1e-12 * max(np.abs(x).max(), np.abs(y).max()):
+            return Difference(0.0, 0.0, 0.0, 1.0, len(d))
+        return Difference(mean, mean, mean, 0.0, len(d))
+    found = stats.ttest_1samp(d, 0.0)
+    interval = found.confidence_interval(ci)
+    return Difference(mean, float(interval.low), float(interval.high), float(found.pvalue), len(d))
+
+
+def unpaired_difference(a: ArrayLike, b: ArrayLike, ci: float = 1 - ALPHA) -> Difference:
+    """`a` minus `b` of independent samples (Welch): the control of pairing. Means agree, the interval widens."""
+    from scipy import stats
+
+    x, y = sample(a), sample(b)
+    nan = math.nan
+    mean = float(x.mean() - y.mean()) if len(x) and len(y) else nan
+    if min(len(x), len(y)) < 2:
+        return Difference(mean, nan, nan, 1.0, min(len(x), len(y)))
+    if is_constant(x) and is_constant(y):
+        return Difference(mean, mean, mean, 0.0 if mean else 1.0, min(len(x), len(y)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # one side may be constant to the last digits; the other is not
+        found = stats.ttest_ind(x, y, equal_var=False)
+        interval = found.confidence_interval(ci)
+    return Difference(mean, float(interval.low), float(interval.high), float(found.pvalue), min(len(x), len(y)))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """p-values corrected for their number (Holm): each may be compared with the error probability by itself.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p)), key=lambda n: p[n])
+    found, highest = [0.0] * len(p), 0.0
+    for rank, n in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[n]))
+        found[n] = highest
+    return found
+
+
+def equivalence(a: ArrayLike, b: ArrayLike, low: float, high: float) -> float:
+    """p of the test that the ratio of the means of `a` and `b` is not inside `low`..`high` (two one-sided tests).
+
+    Below 0.05 the two are equivalent within that margin; this is so exactly if the 90 % interval of the ratio lies
+    inside it. A ratio is below `high` if the mean of `a - high * b` is negative, which is a paired t test.
+    """
+    from scipy import stats
+
+    x, y = _in_pairs(a, b)
+    if len(x) < 2:
+        return 1.0
+    tests = []
+    for bound, alternative in ((low, "greater"), (high, "less")):
+        d = x - bound * y
+        if is_constant(d, x, y):
+            is_right = d[0] > 0 if alternative == "greater" else d[0] < 0
+            tests.append(0.0 if is_right else 1.0)
+        else:
+            tests.append(float(stats.ttest_1samp(d, 0.0, alternative=alternative).pvalue))
+    return max(tests)
+
+
+def ratio_interval(above: ArrayLike, below: ArrayLike, ci: float = 0.95) -> Interval:
+    """Ratio of the means of pairs with Fieller's interval, which is `equivalence` and the paired t test turned round.
+
+    The interval holds every r for which the mean of `above - r * below` cannot be told from 0; its bounds are infinite
+    where the data sets none.
+
+    >>> ratio_interval([4.0, 5.0, 6.0], [2.0, 2.5, 3.0]).value
+    2.0
+    """
+    from scipy import stats
+
+    x, y = _in_pairs(above, below)
+    nan = math.nan
+    if len(x) == 0 or y.mean() == 0:
+        return Interval(nan, nan, nan, ci, len(x), "none")
+    value = float(x.mean() / y.mean())
+    if len(x) == 1:
+        return Interval(value, nan, nan, ci, 1, "none")
+    t = float(stats.t.ppf((1 + ci) / 2, len(x) - 1))
+    # (mean(x) - r mean(y))^2 = t^2 (vxx - 2 r vxy + r^2 vyy) is a quadratic equation in r.
+    v = np.cov(x, y) / len(x) * t * t
+    p2 = float(y.mean() ** 2 - v[1, 1])
+    p1 = float(x.mean() * y.mean() - v[0, 1])
+    p0 = float(x.mean() ** 2 - v[0, 0])
+    if p2 <= 0:  # the mean below cannot be told from 0: nothing bounds the ratio
+        return Interval(value, -math.inf, math.inf, ci, len(x), "fieller")
+    root = math.sqrt(max(0.0, p1 * p1 - p2 * p0))
+    return Interval(value, (p1 - root) / p2, (p1 + root) / p2, ci, len(x), "fieller")
+
+
+def prediction(values: ArrayLike, runs: int) -> tuple[float, float]:
+    """The 95 % interval in which the mean of `runs` new runs falls.
+
+    >>> low, high = prediction([1.0, 2.0, 3.0, 2.0, 2.0], runs=3)
+    >>> low < 2.0 < high
+    True
+    """
+    from scipy import stats
+
+    x = sample(values)
+    if len(x) < 2:
+        return -math.inf, math.inf
+    half = float(stats.t.ppf(1 - ALPHA / 2, len(x) - 1)) * float(x.std(ddof=1)) * math.sqrt(1 / runs + 1 / len(x))
+    return float(x.mean()) - half, float(x.mean()) + half
+
+
+def _in_pairs(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both samples without the pairs of which a number is missing."""
+    x, y = (np.asarray(values, dtype=np.float64).ravel() for values in (a, b))
+    there = ~(np.isnan(x) | np.isnan(y))
+    return x[there], y[there]
+
+
+def is_constant(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
+    """Do the values differ by no more than rounding, seen against the numbers they come from?"""
+    largest = max(float(np.abs(x).max()) for x in (values, *scale))
+    return bool(np.ptp(values) <= 1e-12 * largest)
+
+
 def _simple(x: NDArray[np.float64], ci: float) -> Interval | None:
     """Samples that no method is for."""
     if not 0 < ci < 1:
@@ -190,11 +323,6 @@ def _simple(x: NDArray[np.float64], ci: float) -> Interval | None:
     if is_constant(x):
         return Interval(first, first, first, ci, len(x), "constant")
     return None
-
-
-def is_constant(x: NDArray[np.float64]) -> bool:
-    """Do the values differ by no more than rounding?"""
-    return bool(np.ptp(x) <= 1e-13 * np.abs(x).max())
 
 
 def _bootstrap(x: NDArray[np.float64], statistic: Callable[..., Any], ci: float, method: str) -> Interval:

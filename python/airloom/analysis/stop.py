@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from airloom.analysis.intervals import mean_interval
+from airloom.analysis.statistics import mean_interval
 from airloom.errors import UsageError
 
 #: What a sweep is about if nobody says: the first of these that its runs measure.

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from airloom.analysis.intervals import Interval, mean_interval, quantile_interval
+from airloom.analysis.statistics import Interval, mean_interval, quantile_interval
 from airloom.analysis.units import unit_of
 from airloom.errors import UsageError
 from airloom.measures import describe

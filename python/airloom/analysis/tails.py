@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from airloom.analysis.intervals import bootstrap_interval, mean_interval, quantile_interval
+from airloom.analysis.statistics import bootstrap_interval, mean_interval, quantile_interval
 from airloom.analysis.summary import samples
 from airloom.analysis.units import unit_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from airloom.analysis import quantile_interval
-from airloom.analysis.intervals import difference_of_medians
+from airloom.analysis.statistics import difference_of_medians
 from airloom.comparison.result import Comparison, known, letters, table
 from airloom.errors import UsageError
 from airloom.json_file import read_json

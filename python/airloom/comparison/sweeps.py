@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from airloom.analysis import Interval, quantile_interval
-from airloom.analysis.intervals import difference_of_medians
+from airloom.analysis.statistics import difference_of_medians
 from airloom.comparison.result import Comparison, known, letters, settings, table
 from airloom.errors import UsageError
 from airloom.measures import describe

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from airloom.analysis.intervals import Interval, quantile_interval
+from airloom.analysis.statistics import Interval, quantile_interval
 from airloom.page_load.link_events import LinkEvents, link_events
 from airloom.page_load.measure import Loaded
 

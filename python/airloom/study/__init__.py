@@ -7,7 +7,7 @@ studies/<name>/                         the data: no protocol code, no typed ver
   sweep.toml        plan.py             which sweeps are made, with which seeds
   study.py          folder.py           what the files cannot say: from tables to evidence for a claim
                     execute.py          makes the sweeps, resumable
-                    rules.py            evidence + claim -> verdict, with the tests of statistics.py
+                    rules.py            evidence + claim -> verdict, by the tests of analysis/statistics.py
                     outcome.py          all verdicts, those at every other reading (the map), the controls
                     drawing.py          figures and tables, and the marks that all studies share
                     text.py page.py     the report: terminal, JSON, HTML with figures

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from airloom.analysis import statistics
 from airloom.errors import UsageError
-from airloom.study import rules, statistics
+from airloom.study import rules
 from airloom.study.assumptions import DEFAULT, NULL
 from airloom.study.claims import GIVEN, SCORED
 from airloom.study.data import Data, NotMade, NotSwept

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airloom.analysis import statistics
+from airloom.analysis.statistics import ALPHA
 from airloom.errors import UsageError
-from airloom.study import statistics
 from airloom.study.claims import GIVEN, Claim
-from airloom.study.statistics import ALPHA
 
 HOLDS, COMPATIBLE, DIFFERS = "holds", "compatible", "differs"
 FITTED, UNCLEAR, NOT_COVERED = "fitted", "unclear", "not-covered"
@@ -163,11 +163,9 @@ def _setting(claim: Claim, found: Setting) -> Result:
 
 
 def _interval(samples: NDArray[np.float64], *, is_exact: bool) -> tuple[float, float, float]:
-    from airloom.analysis import mean_interval
-
-    if is_exact or (len(samples) > 1 and statistics.is_constant(samples)):
+    if is_exact:
         return float(samples[0]), float(samples[0]), float(samples[0])
-    found = mean_interval(samples, 1 - ALPHA)
+    found = statistics.mean_interval(samples, 1 - ALPHA)
     if math.isnan(found.low):
         return found.value, -math.inf, math.inf
     return found.value, found.low, found.high
@@ -216,7 +214,7 @@ def _allowed(claim: Claim) -> tuple[float, float]:
 
 
 def _ratio(claim: Claim, found: Pair) -> Result:
-    r = statistics.ratio(found.a, found.b, 1 - ALPHA)
+    r = statistics.ratio_interval(found.a, found.b, 1 - ALPHA)
     verdict, why = _against(claim, r.low, r.high)
     return Result(verdict, r.value, _finite(r.low), _finite(r.high), "ratio", len(found.a), why)
 
@@ -240,7 +238,7 @@ def _real(x: float) -> float | None:
 def _equal(claim: Claim, found: Pair) -> Result:
     assert claim.equal is not None
     low, high = claim.equal
-    r = statistics.ratio(found.a, found.b, 1 - 2 * ALPHA)
+    r = statistics.ratio_interval(found.a, found.b, 1 - 2 * ALPHA)
     result = Result(UNCLEAR, r.value, _finite(r.low), _finite(r.high), "ratio", len(found.a), "")
     margin = f"{low:.4g} to {high:.4g}"
     if statistics.equivalence(found.a, found.b, low, high) < ALPHA:
@@ -256,7 +254,7 @@ def _size(claim: Claim, found: Pair) -> Result:
     first, second = found.a, found.b
     if first.mean() > second.mean():
         first, second = second, first
-    r = statistics.ratio(first, second, 1 - ALPHA)
+    r = statistics.ratio_interval(first, second, 1 - ALPHA)
     share, low, high = 1 - r.value, 1 - r.high, 1 - r.low
     verdict = HOLDS if high <= claim.size else DIFFERS if low > claim.size else UNCLEAR
     why = f"{share:.1%} of the larger mean, {claim.size:.0%} allowed"

@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from airloom.analysis.statistics import paired_difference
 from airloom.plot.figure import ACK, DATA, FAINT, LINES
 from airloom.plot.sequence_chart import draw_sequence
 from airloom.study import Data, StudyFigure, StudyTable
 from airloom.study.data import NotSwept
 from airloom.study.drawing import canvas, hollow, interval, means
-from airloom.study.statistics import paired_difference
 
 from . import bearers, captures, encoding, http_side, pay_off, pictures, pipe, proposal
 from .cells import cells, edge
