@@ -79,8 +79,6 @@ pub enum BearerEvent {
     Up(Station),
     /// It no longer can, and why.
     Down(Station, &'static str),
-    /// The queue of that direction has room again.
-    Room(Direction, Station),
 }
 
 /// Is a link (or a member of a bundle) in service?

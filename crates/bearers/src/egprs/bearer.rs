@@ -72,7 +72,6 @@ impl Egprs {
                         radio: Radio::new(loss, per, config.ci.clone(), config.incremental_redundancy),
                         air: Default::default(),
                         points: points(parts, direction, station),
-                        was_full: false,
                         burst: Burst::default(),
                     }
                 });

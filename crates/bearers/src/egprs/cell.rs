@@ -270,7 +270,6 @@ impl Scheduler {
         }
         let goes_on = way.tx.wants(&rules, &way.frames);
         note(records, common, way, station, &choice, (from, until), goes_on);
-        mobile.room_again(common, Direction::Downlink);
     }
 }
 
@@ -406,7 +405,6 @@ fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, t
     let way = &mut mobile.ways[UP];
     let goes_on = way.tx.wants(&rules, &way.frames);
     note(records, common, way, station, &choice, (from, until), goes_on);
-    mobile.room_again(common, Direction::Uplink);
 }
 
 /// The answer to a poll.

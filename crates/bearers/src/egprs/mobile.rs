@@ -101,7 +101,6 @@ pub struct Way {
     pub radio: Radio,
     pub air: VecDeque<Flight>,
     pub points: Points,
-    pub was_full: bool,
     pub burst: Burst,
 }
 
@@ -205,7 +204,6 @@ impl Mobile {
         if let Some(reason) = reason {
             totals.traffic.queue_drops += u64::from(refused && self.is_up);
             totals.traffic.lost += 1;
-            way.was_full |= refused;
             records.packet(now, way.points.tx, || facts(Event::Drop, Some(reason), octets), |_| {});
             return;
         }
@@ -545,16 +543,6 @@ impl Mobile {
                 };
                 records.packet(now, way.points.tx, facts, |_| {});
             }
-        }
-    }
-
-    /// Tells if there is room again.
-    pub fn room_again(&mut self, common: &mut Common, direction: Direction) {
-        let way = &mut self.ways[direction as usize];
-        let (sdus, octets) = way.frames.backlog();
-        if way.was_full && !common.config.queue.get(direction).refuses(sdus as usize, octets, 1) {
-            way.was_full = false;
-            common.events.push_back(BearerEvent::Room(direction, self.station));
         }
     }
 

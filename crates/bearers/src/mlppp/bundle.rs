@@ -162,7 +162,6 @@ impl Mlppp {
                     self.lose(cx.now, place);
                     self.give_up_queues_of_nobody(cx);
                 }
-                BearerEvent::Room(..) => {}
             }
         }
         while let Some((direction, _, frame)) = self.members[place].link.poll_delivery() {
@@ -377,11 +376,6 @@ impl Mlppp {
         }
         if self.config.null_fragments && self.ways[d].queue.is_empty() {
             self.send_null_fragments(cx, direction);
-        }
-        let way = &mut self.ways[d];
-        if way.was_full && !way.refuses(self.config.queue.get(direction), 1) {
-            way.was_full = false;
-            self.events.push_back(BearerEvent::Room(direction, Station(0)));
         }
     }
 

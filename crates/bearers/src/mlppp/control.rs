@@ -44,9 +44,7 @@ impl Bearer for Mlppp {
             self.ways[dir as usize].traffic.lost += 1;
             self.drop(cx, dir, &sdu, "larger than the MRRU");
         } else if self.ways[dir as usize].refuses(limit, len) {
-            let way = &mut self.ways[dir as usize];
-            way.traffic.queue_drops += 1;
-            way.was_full = true;
+            self.ways[dir as usize].traffic.queue_drops += 1;
             self.drop(cx, dir, &sdu, "queue full");
         } else {
             self.ways[dir as usize].push(sdu, cx.now);

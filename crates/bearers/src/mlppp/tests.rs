@@ -423,7 +423,6 @@ fn packets_wait_while_members_are_full_and_the_queue_has_an_end() {
     (0..20).for_each(|_| bench.send(DOWN, 1500));
     assert!(bench.summary("downlink.queue_drops") >= 8.0);
     bench.finish();
-    assert!(bench.events.iter().any(|(_, event)| *event == BearerEvent::Room(DOWN, Station(0))));
     assert_eq!(bench.out.len() as f64 + bench.summary("downlink.queue_drops"), 20.0);
 }
 

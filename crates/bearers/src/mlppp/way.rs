@@ -24,8 +24,6 @@ pub struct Way {
     pub direction: Direction,
     pub queue: VecDeque<Sdu>,
     pub queued: u64,
-    /// A packet found no room and nobody was told yet that there is room again.
-    pub was_full: bool,
     pub planner: Planner,
     /// Number of the next fragment, counted on beyond those of the format.
     pub next: u64,
@@ -49,7 +47,6 @@ impl Way {
             direction,
             queue: VecDeque::new(),
             queued: 0,
-            was_full: false,
             planner: Planner::new(config.fragments, config.least_fragment.0 as usize),
             next: 0,
             receiver: Reassembler::new(config.format(), config.limits()),

@@ -71,8 +71,6 @@ pub struct Way {
     out_free: Instant,
     /// Since when no frame came intact.
     silent_since: Option<Instant>,
-    /// A packet found no room and nobody was told yet that there is room again.
-    was_full: bool,
 }
 
 impl Way {
@@ -89,7 +87,6 @@ impl Way {
             out_place: 0,
             out_free: Instant::ZERO,
             silent_since: None,
-            was_full: false,
         }
     }
 
@@ -235,7 +232,6 @@ impl Circuit {
         }
         if way.tap.refuses(limit, len) {
             traffic.queue_drops += 1;
-            way.was_full = true;
             return Seen::dropped(records, way.points.tx, direction, &packet, now, "queue full");
         }
         way.tap.push(Sdu { packet, since: now }, now);
@@ -336,10 +332,6 @@ impl Circuit {
                 way.silent_since = None;
                 way.air.push_back((now + self.times.delay, frame));
             }
-            if way.was_full && !way.tap.refuses(common.config.queue.get(direction), 1) {
-                way.was_full = false;
-                common.events.push_back(BearerEvent::Room(direction, self.station));
-            }
         }
         if silence.is_some_and(|silence| silence >= common.config.call_drop) {
             common.calls_dropped += 1;
@@ -406,7 +398,7 @@ impl Circuit {
                 Seen::dropped(records, way.points.tx, way.direction, &sdu.packet, now, why);
             }
             way.out_place = way.tap.end();
-            (way.silent_since, way.was_full) = (None, false);
+            way.silent_since = None;
             // Those of the next call.
             way.sender = Sender::new(common.config.window, self.times.patience);
             way.receiver = Receiver::new(way.tap.end());

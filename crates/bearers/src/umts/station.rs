@@ -95,8 +95,6 @@ pub(super) struct Way {
     free_from: Instant,
     /// Packets in the core network: before the RLC buffer (downlink), after it (uplink).
     core: VecDeque<(Instant, Instant, Packet)>,
-    /// A packet found no room and nobody was told yet that there is room again.
-    was_full: bool,
     pub(super) burst: Burst,
 }
 
@@ -134,7 +132,6 @@ impl Mobile {
             next_tti: Instant::FAR_FUTURE,
             free_from: Instant::ZERO,
             core: VecDeque::new(),
-            was_full: false,
             burst: Burst::default(),
         };
         Mobile {
@@ -230,7 +227,6 @@ impl Mobile {
         let len = packet.wire_len() as u64;
         let fits = !common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         if !fits || len == 0 {
-            way.was_full |= !fits;
             common.totals[direction as usize].traffic.queue_drops += 1;
             let reason = if fits { "empty packet" } else { "queue full" };
             return self.drop_packet(common, records, direction, &packet, now, reason);
@@ -560,9 +556,6 @@ impl Mobile {
         totals.blocks += u64::from(place);
         totals.blocks_lost += lost_blocks;
         totals.busy += format.tti;
-        if way.was_full {
-            self.room_again(common, direction);
-        }
         if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc) {
             rrc.on_activity(config, end);
         }
@@ -597,9 +590,6 @@ impl Mobile {
         way.air.launch(now + mac.iub_delay(), count);
         way.next_tti = Instant::FAR_FUTURE;
         way.free_from = now + way.format.tti;
-        if way.was_full {
-            self.room_again(common, direction);
-        }
     }
 
     /// Is there anything for the shared channel, in the RNC or in the Node B?
@@ -633,16 +623,6 @@ impl Mobile {
             let again = if sent.attempt > 1 { octets } else { 0 };
             let origin = Origin { link: &common.link, station: self.station, direction };
             way.burst.note(records, origin, (now, now + hsdpa::TTI), (octets, again), more);
-        }
-    }
-
-    #[cold]
-    fn room_again(&mut self, common: &mut Common, direction: Direction) {
-        let way = &mut self.ways[direction as usize];
-        let (sdus, octets) = way.sdus.backlog();
-        if !common.config.queue.get(direction).refuses(sdus as usize, octets, 1) {
-            way.was_full = false;
-            common.events.push_back(BearerEvent::Room(direction, self.station));
         }
     }
 
