@@ -5,6 +5,7 @@
 
 mod air_time;
 pub mod channel;
+mod deadlines;
 pub mod egprs;
 pub mod mlppp;
 pub mod nested;

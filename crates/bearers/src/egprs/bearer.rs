@@ -7,12 +7,12 @@ use airloom_base::record::{PointKind, Summary};
 use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Station, config};
 use serde_json::Value;
 
-use super::cell::Scheduler;
 use super::config::EgprsConfig;
 use super::llc::Frames;
 use super::mobile::{Common, Mobile, Points, Way};
 use super::radio::Radio;
 use super::rlc::{Rx, Tx};
+use super::scheduler::Scheduler;
 use super::summary;
 use super::tbf::Flow;
 use crate::air_time::Burst;

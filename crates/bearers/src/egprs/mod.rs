@@ -32,7 +32,7 @@
 //! | `grid.rs` | when blocks begin |
 //! | `tbf.rs` | temporary block flows |
 //! | `mobile.rs` | one mobile, both ends |
-//! | `cell.rs` | the scheduler |
+//! | `scheduler.rs` | the scheduler |
 //! | `bearer.rs` | the [`Bearer`](airloom_base::Bearer) |
 //! | `records.rs`, `gsmtap.rs`, `summary.rs` | what it tells |
 //!
@@ -45,7 +45,6 @@
 //! data in SNDCP (off); several flows of a mobile in one direction (packet flows of different priority share one).
 
 mod bearer;
-mod cell;
 pub mod coding_scheme;
 mod config;
 mod grid;
@@ -57,6 +56,7 @@ mod packet_flows;
 mod radio;
 mod records;
 mod rlc;
+mod scheduler;
 mod summary;
 mod tbf;
 #[cfg(test)]

@@ -8,13 +8,13 @@ use airloom_base::{ConfigError, Direction, Instant, Outbox, Packet, Parts, Stati
 use serde_json::Value;
 
 use super::config::{Resolved, UmtsDchConfig};
-use super::deadlines::Deadlines;
-use super::hsdpa::{Cell, MacHs, UmtsHsdpaConfig};
+use super::hsdpa::{MacHs, SharedChannel, UmtsHsdpaConfig};
+use super::mobile::{Common, Mobile, Points};
 use super::rlc::am::Format;
 use super::rrc::RrcConfig;
-use super::station::{Common, Mobile, Points};
 use super::summary;
 use crate::channel::BlockLoss;
+use crate::deadlines::Deadlines;
 
 /// Channels of the mobiles of one cell, and the core network behind them.
 pub struct UmtsDch {
@@ -22,7 +22,7 @@ pub struct UmtsDch {
     mobiles: Vec<Mobile>,
     deadlines: Deadlines,
     /// The shared channel, if the downlink is one.
-    shared: Option<Box<Cell>>,
+    shared: Option<Box<SharedChannel>>,
     /// Latest nominal time handled.
     clock: Instant,
 }
@@ -51,7 +51,7 @@ impl UmtsDch {
 
     /// With HSDPA, from its configuration.
     pub fn with_hsdpa(config: UmtsHsdpaConfig, parts: &mut Parts) -> Result<UmtsDch, ConfigError> {
-        let cell = Cell::new(&config, usize::from(parts.stations.max(1)))?;
+        let cell = SharedChannel::new(&config, usize::from(parts.stations.max(1)))?;
         let (dch, resolved) = config.dch(cell.rate(&config))?;
         let shared = Some(Box::new(cell));
         let mac_hs =

@@ -22,7 +22,7 @@
 //! | `config.rs` | the scenario's keys |
 //! | `dch.rs` | rates, TTIs, blocks a TTI; sets in flight |
 //! | `bearer.rs` | the [`Bearer`](airloom_base::Bearer): queues, core delay, changes, summary |
-//! | `station.rs` | one mobile: both RLC entities and what is between them |
+//! | `mobile.rs` | one mobile: both RLC entities and what is between them |
 //! | `records.rs` | what it tells about blocks, air time and radio states |
 //! | `rrc.rs` | IDLE, FACH, DCH and the switching between them |
 //! | `rlc/am/` | acknowledged mode (TS 25.322) |
@@ -38,12 +38,11 @@
 mod bearer;
 mod config;
 mod dch;
-mod deadlines;
 mod hsdpa;
+mod mobile;
 mod records;
 pub mod rlc;
 mod rrc;
-mod station;
 mod summary;
 #[cfg(test)]
 mod tests;

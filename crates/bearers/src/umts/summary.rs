@@ -3,7 +3,7 @@
 use airloom_base::{Direction, Instant, Summary};
 
 use super::hsdpa::MacHs;
-use super::station::{Common, Mobile, Totals};
+use super::mobile::{Common, Mobile, Totals};
 
 /// Adds the values of all mobiles together: over both directions, then for each (`downlink.`, `uplink.`). The downlink may be
 /// a channel that they share.

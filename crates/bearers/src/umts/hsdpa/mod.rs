@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `config.rs` | the scenario's keys |
 //! | `radio.rs` | channel quality, transport block sizes, block errors |
-//! | `cell.rs` | the TTI: who is served |
+//! | `shared_channel.rs` | the TTI: who is served |
 //! | `mac_hs.rs` | one mobile's queue in the Node B, its HARQ processes and credits |
 //! | `reordering.rs` | the mobile's end |
 //!
@@ -30,17 +30,17 @@
 //! lost acknowledgements of HARQ (rare beside the losses of blocks); RRC states (a mobile always has its channels); priority queues
 //! (one for each mobile).
 
-mod cell;
 mod config;
 mod mac_hs;
 mod radio;
 mod reordering;
+mod shared_channel;
 #[cfg(test)]
 mod tests;
 
-pub use cell::Cell;
 pub use config::UmtsHsdpaConfig;
 pub use mac_hs::MacHs;
+pub use shared_channel::SharedChannel;
 
 use airloom_base::Duration;
 

@@ -4,14 +4,14 @@ use airloom_base::random::Fate;
 use airloom_base::units::Rate;
 use airloom_base::{ConfigError, Instant, Outbox, Parts, Station};
 
-use super::super::station::{Common, Mobile};
+use super::super::mobile::{Common, Mobile};
 use super::config::{Scheduling, UmtsHsdpaConfig};
 use super::mac_hs::{MacHs, Rules};
 use super::radio::Radio;
 use super::{ALLOCATION, TTI};
 
 /// The Node B's side of a cell.
-pub struct Cell {
+pub struct SharedChannel {
     rules: Rules,
     scheduling: Scheduling,
     /// The next TTI, if anybody needs one.
@@ -20,9 +20,9 @@ pub struct Cell {
     free_from: Instant,
 }
 
-impl Cell {
+impl SharedChannel {
     /// As configured.
-    pub fn new(config: &UmtsHsdpaConfig, mobiles: usize) -> Result<Cell, ConfigError> {
+    pub fn new(config: &UmtsHsdpaConfig, mobiles: usize) -> Result<SharedChannel, ConfigError> {
         let (category, formats) = config.check(mobiles)?;
         let rules = Rules {
             formats,
@@ -32,7 +32,12 @@ impl Cell {
             iub_delay: config.iub_delay,
             averaging: config.fairness_time.as_secs_f64() / TTI.as_secs_f64(),
         };
-        Ok(Cell { rules, scheduling: config.scheduler, next: Instant::FAR_FUTURE, free_from: Instant::ZERO })
+        Ok(SharedChannel {
+            rules,
+            scheduling: config.scheduler,
+            next: Instant::FAR_FUTURE,
+            free_from: Instant::ZERO,
+        })
     }
 
     /// RLC payload that the whole channel carries without errors to the first mobile, without its fading.
@@ -56,7 +61,7 @@ impl Cell {
         MacHs::new(radio, errors, config.harq_processes, config.reordering_timer, self.rules)
     }
 
-    /// When [`Cell::run`] is needed.
+    /// When [`SharedChannel::run`] is needed.
     #[inline]
     pub fn next_tti(&self) -> Instant {
         self.next
