@@ -4,6 +4,7 @@
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
 
 mod air_time;
+mod cell;
 pub mod channel;
 mod deadlines;
 pub mod egprs;
@@ -11,6 +12,7 @@ pub mod mlppp;
 pub mod nested;
 pub mod piafs;
 pub mod ppp;
+mod timed;
 pub mod trace;
 mod traffic;
 pub mod umts;

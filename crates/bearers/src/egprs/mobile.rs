@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
+use airloom_base::{
+    Backlog, BearerEvent, Cx, Direction, Duration, Instant, Packet, Point, Station, Unsupported,
+};
 
 use super::coding_scheme::Mcs;
 use super::config::EgprsConfig;
@@ -13,21 +15,20 @@ use super::packet_flows;
 use super::radio::Radio;
 use super::records::Row;
 use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
+use super::scheduler::Scheduler;
 use super::tbf::{Flow, State};
 use super::wire::{AckNack, CONTROL_OCTETS, DownlinkAckNack, Error, UplinkAckNack};
 use crate::air_time::{Burst, push_state};
-use crate::traffic::Traffic;
+use crate::cell::{self, Edge, Points, directions};
 
 /// What all mobiles of a cell share.
 pub struct Common {
     pub config: EgprsConfig,
-    /// Name of the link, for records.
+    /// Name of the link, for cx.records.
     pub link: String,
     /// By direction.
     pub totals: [Totals; 2],
-    /// Packets that have arrived.
-    pub deliveries: VecDeque<(Direction, Station, Packet)>,
-    pub events: VecDeque<BearerEvent>,
+    pub edge: Edge,
     /// Work space.
     pub delivered: Vec<Delivered>,
 }
@@ -42,8 +43,6 @@ impl Common {
 /// What one direction counted, over all mobiles.
 #[derive(Default)]
 pub struct Totals {
-    /// Packets.
-    pub traffic: Traffic,
     /// RLC data blocks sent, of these again for a report or pre-emptively, and lost.
     pub blocks: u64,
     pub resent: u64,
@@ -62,13 +61,6 @@ pub struct Totals {
     pub polls: u64,
     pub polls_lost: u64,
     pub failures: u64,
-}
-
-/// Observation points of one direction.
-#[derive(Clone, Copy)]
-pub struct Points {
-    pub tx: Point,
-    pub rx: Point,
 }
 
 /// A radio block in the air that will arrive, at least in part.
@@ -174,53 +166,11 @@ impl Mobile {
         (self.station.0 % 32) as u8
     }
 
-    /// A packet enters at the sending end of `direction`.
-    pub fn send(
-        &mut self,
-        common: &mut Common,
-        records: &mut Outbox,
-        direction: Direction,
-        packet: Packet,
-        now: Instant,
-    ) {
-        let way = &mut self.ways[direction as usize];
-        let totals = &mut common.totals[direction as usize];
-        totals.traffic.sdus_in += 1;
-        let (sdus, octets) = way.frames.backlog();
-        let len = packet.wire_len() as u64;
-        let queue = |octets: u64| Some(octets.min(u64::from(u32::MAX)) as u32);
-        let facts = |event, reason, octets| PacketFacts {
-            reason,
-            queue: queue(octets),
-            ..PacketFacts::of(&packet, "rlc", event, direction)
-        };
-        let refused = common.config.queue.get(direction).refuses(sdus as usize, octets, len);
-        let reason = match (self.is_up, refused) {
-            (false, _) => Some("link down"),
-            (_, true) => Some("queue full"),
-            _ if len == 0 || len > u64::from(common.config.longest_packet()) => Some("n-pdu size"),
-            _ => None,
-        };
-        if let Some(reason) = reason {
-            totals.traffic.queue_drops += u64::from(refused && self.is_up);
-            totals.traffic.lost += 1;
-            records.packet(now, way.points.tx, || facts(Event::Drop, Some(reason), octets), |_| {});
-            return;
-        }
-        records.packet(now, way.points.tx, || facts(Event::Enqueue, None, octets + len), |_| {});
-        totals.traffic.queue_max = totals.traffic.queue_max.max(octets + len);
-        let looked_at = |point: Point| records.wants(point) && records.points()[usize::from(point.0)].octets;
-        way.frames.keep_copies = looked_at(way.points.tx) || looked_at(way.points.rx);
-        let priority = packet_flows::priority(&packet, &common.config.stream_priorities);
-        way.frames.push(packet, now, priority);
-        self.on_data(common, records, direction, now);
-    }
-
-    fn on_data(&mut self, common: &Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    fn on_data(&mut self, cx: &mut Cx, common: &Common, direction: Direction) {
         if let Some(times) = common.config.times() {
             let is_associated = self.ways[direction.reverse() as usize].flow.can_send();
-            self.ways[direction as usize].flow.on_data(times, direction, is_associated, now);
-            self.tell_state(common, records, now);
+            self.ways[direction as usize].flow.on_data(times, direction, is_associated, cx.now);
+            self.tell_state(cx, common);
         }
     }
 
@@ -237,59 +187,9 @@ impl Mobile {
                 || self.ways.iter().any(wants))
     }
 
-    /// When `run` is needed, block periods aside.
-    pub fn next_timeout(&self) -> Instant {
-        let way = |w: &Way| {
-            let landing = w.air.front().map_or(Instant::FAR_FUTURE, |flight| flight.at);
-            landing.min(w.flow.next_timeout())
-        };
-        let poll = self.polling.due.front().map_or(Instant::FAR_FUTURE, |(_, at)| *at);
-        way(&self.ways[0]).min(way(&self.ways[1])).min(poll).min(self.acking.at)
-    }
-
-    /// Arrivals and timers at `now`.
-    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
-        for direction in Direction::BOTH {
-            while self.ways[direction as usize].air.front().is_some_and(|flight| flight.at <= now) {
-                if let Some(flight) = self.ways[direction as usize].air.pop_front() {
-                    self.arrive(common, records, direction, flight, now);
-                }
-            }
-        }
-        while self.polling.due.front().is_some_and(|(_, at)| *at <= now) {
-            // Everything that landed was looked at: this answer is lost.
-            self.polling.due.pop_front();
-            self.polling.is_wanted = true;
-            self.polling.unanswered = self.polling.unanswered.saturating_add(1);
-            common.totals[DOWN].polls_lost += 1;
-            let way = &mut self.ways[DOWN];
-            if let Some(adaptation) = &way.adaptation {
-                adaptation.step_down(&mut way.rules);
-            }
-            let n3105 = common.config.n3105;
-            if n3105 > 0 && self.polling.unanswered >= n3105 {
-                self.lose_contact(common, records, now);
-            }
-        }
-        if self.acking.at <= now {
-            (self.acking.at, self.acking.is_wanted) = (Instant::FAR_FUTURE, true);
-        }
-        for direction in Direction::BOTH {
-            self.flow_timers(common, records, direction, now);
-        }
-        self.report_lost(common, records, now);
-    }
-
-    fn arrive(
-        &mut self,
-        common: &mut Common,
-        records: &mut Outbox,
-        direction: Direction,
-        flight: Flight,
-        now: Instant,
-    ) {
+    fn arrive(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, flight: Flight) {
         let grid = common.config.grid;
-        let period = grid.from(now);
+        let period = grid.from(cx.now);
         match flight.load {
             Load::Data { choice, survives, cv, is_stalled } => {
                 let way = &mut self.ways[direction as usize];
@@ -298,10 +198,10 @@ impl Mobile {
                 let mut is_newest = false;
                 for (sent, survives) in choice.blocks.iter().zip(survives) {
                     let Some(sent) = sent.filter(|_| survives) else { continue };
-                    if records.wants(way.points.rx) {
+                    if cx.records.wants(way.points.rx) {
                         let row =
                             Row { direction, event: Event::Receive, len: choice.mcs.octets(), reason: None };
-                        row.data(records, now, way.points.rx, &sent, &way.frames, &octets);
+                        row.data(cx, way.points.rx, &sent, &way.frames, &octets);
                         octets.clear();
                     }
                     match way.rx.receive(sent.bsn, choice.split, period) {
@@ -315,9 +215,7 @@ impl Mobile {
                     }
                 }
                 for Delivered { packet, arrived } in delivered.drain(..) {
-                    let traffic = &mut common.totals[direction as usize].traffic;
-                    traffic.deliver(packet.wire_len() as u64, now.since(arrived));
-                    common.deliveries.push_back((direction, self.station, packet));
+                    common.edge.deliver(direction, self.station, packet, cx.now.since(arrived));
                 }
                 common.delivered = delivered;
                 if direction == Direction::Uplink {
@@ -341,7 +239,7 @@ impl Mobile {
                 let report =
                     self.report_read(direction, &octets).expect("a report that was written is read again");
                 let report = whole.map_or(report, |whole| *whole);
-                self.report_came(common, records, direction, report, &flight.octets, (n, now))
+                self.report_came(cx, common, direction, report, &flight.octets, n)
             }
         }
     }
@@ -372,12 +270,12 @@ impl Mobile {
     /// A report travelled in `direction`, so it is about the other one.
     fn report_came(
         &mut self,
+        cx: &mut Cx,
         common: &mut Common,
-        records: &mut Outbox,
         direction: Direction,
         report: AckNack,
         capture: &[u8],
-        (n, now): (u64, Instant),
+        n: u64,
     ) {
         let about = direction.reverse();
         let reason = match direction {
@@ -386,7 +284,7 @@ impl Mobile {
         };
         let point = self.ways[direction as usize].points.rx;
         let row = Row { direction, event: Event::Receive, len: CONTROL_OCTETS, reason: Some(reason) };
-        row.report(records, now, point, &report, capture);
+        row.report(cx, point, &report, capture);
         let heard = match direction {
             Direction::Uplink => {
                 // The report was made when block period `n` began.
@@ -416,29 +314,29 @@ impl Mobile {
             && self.ways[UP].flow.state == State::Closing
             && !self.ways[UP].tx.is_outstanding()
         {
-            self.end_flow(common, records, Direction::Uplink, now);
+            self.end_flow(cx, common, Direction::Uplink);
         }
-        self.settle(common, records, about, now);
+        self.check_drained(cx, common, about);
     }
 
     /// Is everything sent and acknowledged, or given up? Then a flow is kept for a while, and one that closes ends.
-    pub fn settle(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    pub fn check_drained(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction) {
         let Some(times) = common.config.times() else { return };
         let way = &mut self.ways[direction as usize];
         if way.tx.is_outstanding() || way.tx.has_new(&way.frames) {
             return;
         }
         match way.flow.state {
-            State::Active => way.flow.on_drained(times, direction, now),
+            State::Active => way.flow.on_drained(times, direction, cx.now),
             State::Closing if direction == Direction::Downlink && way.tx.is_closing => {
-                self.end_flow(common, records, direction, now);
+                self.end_flow(cx, common, direction);
             }
             _ => {}
         }
     }
 
-    fn end_flow(&mut self, common: &Common, records: &mut Outbox, direction: Direction, now: Instant) {
-        self.ways[direction as usize].flow.end(now);
+    fn end_flow(&mut self, cx: &mut Cx, common: &Common, direction: Direction) {
+        self.ways[direction as usize].flow.end(cx.now);
         self.forget_air(direction);
         match direction {
             Direction::Downlink => self.polling = Polling::default(),
@@ -447,9 +345,9 @@ impl Mobile {
             }
         }
         if self.ways[direction as usize].frames.has_data() {
-            self.on_data(common, records, direction, now);
+            self.on_data(cx, common, direction);
         }
-        self.tell_state(common, records, now);
+        self.tell_state(cx, common);
     }
 
     /// Blocks of a flow that ended, and reports about it, mean nothing when they arrive.
@@ -459,40 +357,40 @@ impl Mobile {
         self.ways[reports].air.retain(|flight| matches!(flight.load, Load::Data { .. }));
     }
 
-    fn flow_timers(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    fn flow_timers(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction) {
         let way = &mut self.ways[direction as usize];
         match way.flow.state {
-            State::SetUp(at) if at <= now => {
+            State::SetUp(at) if at <= cx.now => {
                 way.flow.state = State::Active;
                 way.begin(&common.config);
                 if direction == Direction::Uplink {
                     (self.acking.since, self.acking.last_cv, self.acking.next_partial) = (0, 15, false);
                 }
-                self.tell_state(common, records, now);
-                self.settle(common, records, direction, now);
+                self.tell_state(cx, common);
+                self.check_drained(cx, common, direction);
             }
-            State::Active if way.flow.release_at <= now => {
+            State::Active if way.flow.release_at <= cx.now => {
                 way.flow.release_at = Instant::FAR_FUTURE;
                 way.flow.state = State::Closing;
                 match direction {
                     //= TS 44.060 (9.3.1a): delayed release ends with a block that says so; a dummy frame fills it.
-                    Direction::Downlink => way.frames.push_dummy(now),
+                    Direction::Downlink => way.frames.push_dummy(cx.now),
                     //= TS 44.060 (9.3.1b): the network ends an extended flow with a final report.
                     Direction::Uplink => {
                         way.tx.is_closing = true;
-                        way.flow.release_at = now + T3182;
+                        way.flow.release_at = cx.now + T3182;
                         self.acking.is_wanted = true;
                     }
                 }
             }
             // The final report does not come.
-            State::Closing if way.flow.release_at <= now => self.end_flow(common, records, direction, now),
+            State::Closing if way.flow.release_at <= cx.now => self.end_flow(cx, common, direction),
             _ => {}
         }
     }
 
     /// The network hears nothing of the mobile any more.
-    fn lose_contact(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn lose_contact(&mut self, cx: &mut Cx, common: &mut Common) {
         common.totals[DOWN].failures += 1;
         self.polling = Polling::default();
         let way = &mut self.ways[DOWN];
@@ -500,40 +398,14 @@ impl Mobile {
         way.begin(&common.config);
         self.forget_air(Direction::Downlink);
         if common.config.times().is_some() {
-            self.end_flow(common, records, Direction::Downlink, now);
+            self.end_flow(cx, common, Direction::Downlink);
         }
     }
 
-    /// The mobile leaves the cell, or comes back.
-    pub fn set_up(&mut self, common: &mut Common, records: &mut Outbox, is_up: bool, now: Instant) {
-        if self.is_up == is_up {
-            return;
-        }
-        self.is_up = is_up;
-        if is_up {
-            common.events.push_back(BearerEvent::Up(self.station));
-            return;
-        }
-        self.polling = Polling::default();
-        (self.acking.is_wanted, self.acking.at) = (false, Instant::FAR_FUTURE);
-        let always = common.config.times().is_none();
-        for way in &mut self.ways {
-            way.frames.drop_sent(true, "link down");
-            way.begin(&common.config);
-            way.air.clear();
-            if !always {
-                way.flow.end(now);
-            }
-        }
-        self.tell_state(common, records, now);
-        self.report_lost(common, records, now);
-        common.events.push_back(BearerEvent::Down(self.station, "link down"));
-    }
-
-    fn report_lost(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn report_lost(&mut self, cx: &mut Cx, common: &mut Common) {
         for way in &mut self.ways {
             for lost in way.frames.lost.drain(..) {
-                common.totals[way.direction as usize].traffic.lost += 1;
+                common.edge.traffic[way.direction as usize].lost += 1;
                 let facts = || PacketFacts {
                     packet: lost.id,
                     flow: lost.flow,
@@ -541,13 +413,13 @@ impl Mobile {
                     reason: Some(lost.reason),
                     ..PacketFacts::bare("rlc", Event::Drop, way.direction)
                 };
-                records.packet(now, way.points.tx, facts, |_| {});
+                cx.records.packet(cx.now, way.points.tx, facts, |_| {});
             }
         }
     }
 
     /// Names of the states are those of GPRS: packet idle, access, transfer.
-    pub fn tell_state(&mut self, common: &Common, records: &mut Outbox, now: Instant) {
+    pub fn tell_state(&mut self, cx: &mut Cx, common: &Common) {
         let flows = || self.ways.iter().map(|way| way.flow.state);
         let state = if flows().any(|s| matches!(s, State::Active | State::Closing)) {
             "transfer"
@@ -558,7 +430,7 @@ impl Mobile {
         };
         if self.told != Some(state) {
             self.told = Some(state);
-            push_state(records, &common.link, self.station, state, now);
+            push_state(cx.records, &common.link, self.station, state, cx.now);
         }
     }
 
@@ -575,5 +447,122 @@ impl Mobile {
             totals.pre_emptive += u64::from(sent.again == Again::PreEmptive);
             totals.blocks_lost += u64::from(!survives);
         }
+    }
+}
+
+impl cell::Mobile for Mobile {
+    type Common = Common;
+    type Scheduler = Scheduler;
+
+    fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
+        let way = &mut self.ways[direction as usize];
+        let traffic = &mut common.edge.traffic[direction as usize];
+        traffic.sdus_in += 1;
+        let (sdus, octets) = way.frames.backlog();
+        let len = packet.wire_len() as u64;
+        let queue = |octets: u64| Some(octets.min(u64::from(u32::MAX)) as u32);
+        let facts = |event, reason, octets| PacketFacts {
+            reason,
+            queue: queue(octets),
+            ..PacketFacts::of(&packet, "rlc", event, direction)
+        };
+        let refused = common.config.queue.get(direction).refuses(sdus as usize, octets, len);
+        let reason = match (self.is_up, refused) {
+            (false, _) => Some("link down"),
+            (_, true) => Some("queue full"),
+            _ if len == 0 || len > u64::from(common.config.longest_packet()) => Some("n-pdu size"),
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            traffic.queue_drops += u64::from(refused && self.is_up);
+            traffic.lost += 1;
+            cx.records.packet(cx.now, way.points.tx, || facts(Event::Drop, Some(reason), octets), |_| {});
+            return;
+        }
+        cx.records.packet(cx.now, way.points.tx, || facts(Event::Enqueue, None, octets + len), |_| {});
+        traffic.queue_max = traffic.queue_max.max(octets + len);
+        let looked_at =
+            |point: Point| cx.records.wants(point) && cx.records.points()[usize::from(point.0)].octets;
+        way.frames.keep_copies = looked_at(way.points.tx) || looked_at(way.points.rx);
+        let priority = packet_flows::priority(&packet, &common.config.stream_priorities);
+        way.frames.push(packet, cx.now, priority);
+        self.on_data(cx, common, direction);
+    }
+
+    /// Arrivals and timers.
+    fn run(&mut self, cx: &mut Cx, common: &mut Common) {
+        for direction in Direction::BOTH {
+            while self.ways[direction as usize].air.front().is_some_and(|flight| flight.at <= cx.now) {
+                if let Some(flight) = self.ways[direction as usize].air.pop_front() {
+                    self.arrive(cx, common, direction, flight);
+                }
+            }
+        }
+        while self.polling.due.front().is_some_and(|(_, at)| *at <= cx.now) {
+            // Everything that landed was looked at: this answer is lost.
+            self.polling.due.pop_front();
+            self.polling.is_wanted = true;
+            self.polling.unanswered = self.polling.unanswered.saturating_add(1);
+            common.totals[DOWN].polls_lost += 1;
+            let way = &mut self.ways[DOWN];
+            if let Some(adaptation) = &way.adaptation {
+                adaptation.step_down(&mut way.rules);
+            }
+            let n3105 = common.config.n3105;
+            if n3105 > 0 && self.polling.unanswered >= n3105 {
+                self.lose_contact(cx, common);
+            }
+        }
+        if self.acking.at <= cx.now {
+            (self.acking.at, self.acking.is_wanted) = (Instant::FAR_FUTURE, true);
+        }
+        for direction in Direction::BOTH {
+            self.flow_timers(cx, common, direction);
+        }
+        self.report_lost(cx, common);
+    }
+
+    fn settle(&mut self, _common: &mut Common, _now: Instant) -> Instant {
+        let way = |w: &Way| {
+            let landing = w.air.front().map_or(Instant::FAR_FUTURE, |flight| flight.at);
+            landing.min(w.flow.next_timeout())
+        };
+        let poll = self.polling.due.front().map_or(Instant::FAR_FUTURE, |(_, at)| *at);
+        way(&self.ways[0]).min(way(&self.ways[1])).min(poll).min(self.acking.at)
+    }
+
+    fn backlog(&self, direction: Direction) -> Backlog {
+        let (sdus, octets) = self.ways[direction as usize].frames.backlog();
+        Backlog { sdus, octets }
+    }
+
+    /// The mobile leaves the cell, or comes back.
+    fn set_up(&mut self, cx: &mut Cx, common: &mut Common, is_up: bool) {
+        if self.is_up == is_up {
+            return;
+        }
+        self.is_up = is_up;
+        if is_up {
+            common.edge.events.push_back(BearerEvent::Up(self.station));
+            return;
+        }
+        self.polling = Polling::default();
+        (self.acking.is_wanted, self.acking.at) = (false, Instant::FAR_FUTURE);
+        let always = common.config.times().is_none();
+        for way in &mut self.ways {
+            way.frames.drop_sent(true, "link down");
+            way.begin(&common.config);
+            way.air.clear();
+            if !always {
+                way.flow.end(cx.now);
+            }
+        }
+        self.tell_state(cx, common);
+        self.report_lost(cx, common);
+        common.edge.events.push_back(BearerEvent::Down(self.station, "link down"));
+    }
+
+    fn set_loss(&mut self, direction: Option<Direction>, loss: f64) -> Result<(), Unsupported> {
+        directions(direction).try_for_each(|d| self.ways[d as usize].radio.set_loss(loss))
     }
 }

@@ -1,7 +1,7 @@
 //! What a cell tells about its blocks.
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{Direction, Instant, Outbox, Point};
+use airloom_base::{Cx, Direction, Instant, Point};
 
 use super::grid::Grid;
 use super::gsmtap::{self, Channel};
@@ -20,15 +20,7 @@ pub struct Row {
 
 impl Row {
     /// A data block; `octets` go to the capture.
-    pub fn data(
-        &self,
-        records: &mut Outbox,
-        now: Instant,
-        point: Point,
-        sent: &Sent,
-        frames: &Frames,
-        octets: &[u8],
-    ) {
+    pub fn data(&self, cx: &mut Cx, point: Point, sent: &Sent, frames: &Frames, octets: &[u8]) {
         let frame = frames.get(sent.layout.frame);
         let facts = || PacketFacts {
             packet: frame.map_or(0, |f| f.id),
@@ -39,18 +31,18 @@ impl Row {
             reason: self.reason,
             ..PacketFacts::bare("rlc", self.event, self.direction)
         };
-        records.packet(now, point, facts, |out| out.extend_from_slice(octets));
+        cx.records.packet(cx.now, point, facts, |out| out.extend_from_slice(octets));
     }
 
     /// A report.
-    pub fn report(&self, records: &mut Outbox, now: Instant, point: Point, report: &AckNack, octets: &[u8]) {
+    pub fn report(&self, cx: &mut Cx, point: Point, report: &AckNack, octets: &[u8]) {
         let facts = || PacketFacts {
             len: self.len as u32,
             ack: Some(report.ssn.into()),
             reason: self.reason,
             ..PacketFacts::bare("rlc", self.event, self.direction)
         };
-        records.packet(now, point, facts, |out| out.extend_from_slice(octets));
+        cx.records.packet(cx.now, point, facts, |out| out.extend_from_slice(octets));
     }
 }
 

@@ -1,7 +1,9 @@
 //! Block periods: who sends on which timeslot.
 
+use std::ops::Range;
+
 use airloom_base::record::Event;
-use airloom_base::{Direction, Instant, Outbox, Station};
+use airloom_base::{Cx, Direction, Instant, Outbox, Station};
 
 use super::coding_scheme::{Cps, Mcs};
 use super::config::EgprsConfig;
@@ -14,6 +16,7 @@ use super::wire::{
     AckNack, CONTROL_OCTETS, DownlinkAckNack, DownlinkHeader, Header, Poll, UplinkAckNack, UplinkHeader,
 };
 use crate::air_time::Origin;
+use crate::cell;
 
 const UP: usize = Direction::Uplink as usize;
 const DOWN: usize = Direction::Downlink as usize;
@@ -55,6 +58,8 @@ pub struct Scheduler {
     timeslots: Vec<Timeslot>,
     /// The next block period not yet served.
     next: u64,
+    /// When a period begins that somebody needs.
+    period: Instant,
     answers: usize,
 }
 
@@ -67,31 +72,8 @@ fn turn(last: &mut usize, count: usize, wants: impl Fn(usize) -> bool) -> Option
 
 impl Scheduler {
     pub fn new(pdchs: u8) -> Self {
-        Scheduler { timeslots: (0..pdchs).map(|_| Timeslot::default()).collect(), next: 0, answers: 0 }
-    }
-
-    /// When the next block period begins that somebody needs.
-    pub fn next_period(&self, common: &Common, mobiles: &[Mobile], now: Instant) -> Instant {
-        if self.answers == 0 && !mobiles.iter().any(|m| m.wants_periods(common)) {
-            return Instant::FAR_FUTURE;
-        }
-        let grid = common.config.grid;
-        grid.start(grid.from(now).max(self.next))
-    }
-
-    /// The block period that begins at `now`, if it was not served yet.
-    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, mobiles: &mut [Mobile], now: Instant) {
-        let n = common.config.grid.from(now);
-        if n < self.next {
-            return;
-        }
-        self.next = n + 1;
-        for timeslot in 0..self.timeslots.len() {
-            self.uplink(common, records, mobiles, timeslot, n);
-        }
-        for timeslot in 0..self.timeslots.len() {
-            self.downlink(common, records, mobiles, timeslot, n);
-        }
+        let timeslots = (0..pdchs).map(|_| Timeslot::default()).collect();
+        Scheduler { timeslots, next: 0, period: Instant::FAR_FUTURE, answers: 0 }
     }
 
     fn uses(common: &Common, mobile: &Mobile, direction: Direction, timeslot: usize) -> bool {
@@ -122,32 +104,25 @@ impl Scheduler {
         turn(last, mobiles.len(), has_said).or_else(|| turn(last, mobiles.len(), open))
     }
 
-    fn uplink(
-        &mut self,
-        common: &mut Common,
-        records: &mut Outbox,
-        mobiles: &mut [Mobile],
-        timeslot: usize,
-        n: u64,
-    ) {
+    fn uplink(&mut self, cx: &mut Cx, common: &mut Common, mobiles: &mut [Mobile], timeslot: usize, n: u64) {
         if let Some(answer) = self.timeslots[timeslot].answers[n as usize % AHEAD].take() {
             self.answers -= 1;
             if answer.is_heard {
-                send_report(common, records, &mut mobiles[answer.mobile], timeslot, n, answer);
+                send_report(cx, common, &mut mobiles[answer.mobile], timeslot, n, answer);
             }
             return;
         }
         let granted = self.timeslots[timeslot].granted.take().filter(|(at, _)| *at == n).map(|(_, i)| i);
         // ASSUMPTION: in a cell where nothing else happens the network goes on naming its uplink flows in turn.
         if let Some(i) = granted.or_else(|| self.grant(common, mobiles, timeslot, n)) {
-            send_uplink(common, records, &mut mobiles[i], timeslot, n);
+            send_uplink(cx, common, &mut mobiles[i], timeslot, n);
         }
     }
 
     fn downlink(
         &mut self,
+        cx: &mut Cx,
         common: &mut Common,
-        records: &mut Outbox,
         mobiles: &mut [Mobile],
         timeslot: usize,
         n: u64,
@@ -168,7 +143,7 @@ impl Scheduler {
             m.is_up && m.acking.is_wanted && is_pacch(m) && m.ways[UP].flow.can_send()
         };
         if let Some(i) = turn(&mut turns[0], count, reports) {
-            return send_acknowledgement(common, records, &mut mobiles[i], timeslot, n, usf);
+            return send_acknowledgement(cx, common, &mut mobiles[i], timeslot, n, usf);
         }
         let can = |m: &Mobile| {
             m.is_up && m.ways[DOWN].flow.can_send() && Self::uses(common, m, Direction::Downlink, timeslot)
@@ -187,15 +162,15 @@ impl Scheduler {
         };
         let chosen = turn(&mut turns[1], count, needs).or_else(|| turn(&mut turns[1], count, repeats));
         if let Some(i) = chosen {
-            self.send_downlink(common, records, mobiles, i, timeslot, n, usf);
+            self.send_downlink(cx, common, mobiles, i, timeslot, n, usf);
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a block depends on")]
     fn send_downlink(
         &mut self,
+        cx: &mut Cx,
         common: &mut Common,
-        records: &mut Outbox,
         mobiles: &mut [Mobile],
         index: usize,
         timeslot: usize,
@@ -211,7 +186,7 @@ impl Scheduler {
         let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, may_pre_empt) else {
             mobile.polling.is_wanted = false;
             // What was left may just have been given up: no report will come of it.
-            return mobile.settle(common, records, Direction::Downlink, common.config.grid.start(n));
+            return mobile.check_drained(cx, common, Direction::Downlink);
         };
         let polling = &mut mobile.polling;
         polling.since += choice.blocks.iter().flatten().count() as u16;
@@ -262,14 +237,41 @@ impl Scheduler {
             Header::Downlink(DownlinkHeader { usf, poll, rrbp, tfi, pr: 0, bsn, cps, split: choice.split })
         };
         Mobile::count(&mut common.totals[DOWN], &choice, survives);
-        let octets = depart(records, way, &choice, survives, header, is_final, (timeslot, n, from));
+        let octets = depart(cx, way, &choice, survives, header, is_final, (timeslot, n));
         if is_heard {
             let at = until + common.config.processing.downlink;
             let load = Load::Data { choice, survives, cv: 0, is_stalled: false };
             way.air.push_back(Flight { at, load, octets });
         }
         let goes_on = way.tx.wants(&rules, &way.frames);
-        note(records, common, way, station, &choice, (from, until), goes_on);
+        note(cx.records, common, way, station, &choice, (from, until), goes_on);
+    }
+}
+
+impl cell::Scheduler<Mobile> for Scheduler {
+    fn next_turn(&self) -> Instant {
+        self.period
+    }
+
+    /// The block period that begins now, if it was not served yet.
+    fn turn(&mut self, cx: &mut Cx, common: &mut Common, mobiles: &mut [Mobile]) {
+        let n = common.config.grid.from(cx.now);
+        if n < self.next {
+            return;
+        }
+        self.next = n + 1;
+        for timeslot in 0..self.timeslots.len() {
+            self.uplink(cx, common, mobiles, timeslot, n);
+        }
+        for timeslot in 0..self.timeslots.len() {
+            self.downlink(cx, common, mobiles, timeslot, n);
+        }
+    }
+
+    fn look(&mut self, common: &Common, mobiles: &[Mobile], _which: Range<usize>, now: Instant) {
+        let grid = common.config.grid;
+        let is_needed = self.answers > 0 || mobiles.iter().any(|mobile| mobile.wants_periods(common));
+        self.period = if is_needed { grid.start(grid.from(now).max(self.next)) } else { Instant::FAR_FUTURE };
     }
 }
 
@@ -292,16 +294,16 @@ fn fates(way: &mut Way, choice: &Choice, n: u64, at: Instant, timeslot: usize) -
 
 /// The rows of a radio block that leaves; its octets, if somebody looks at them.
 fn depart(
-    records: &mut Outbox,
+    cx: &mut Cx,
     way: &Way,
     choice: &Choice,
     survives: [bool; 2],
     header: impl Fn([u16; 2], Cps) -> Header,
     is_final: bool,
-    (timeslot, n, now): (usize, u64, Instant),
+    (timeslot, n): (usize, u64),
 ) -> Vec<u8> {
     let (tx, rx) = (way.points.tx, way.points.rx);
-    if !records.wants(tx) && !records.wants(rx) {
+    if !cx.records.wants(tx) && !cx.records.wants(rx) {
         return Vec::new();
     }
     let mut octets = Vec::new();
@@ -330,10 +332,10 @@ fn depart(
         };
         let row = |event, reason| Row { direction: way.direction, event, len: choice.mcs.octets(), reason };
         let seen = if survives { reason } else { Some("block error") };
-        row(event, seen).data(records, now, tx, sent, &way.frames, capture);
+        row(event, seen).data(cx, tx, sent, &way.frames, capture);
         capture = &[];
         if !survives {
-            row(Event::Drop, Some("block error")).data(records, now, tx, sent, &way.frames, capture);
+            row(Event::Drop, Some("block error")).data(cx, tx, sent, &way.frames, capture);
         }
     }
     octets
@@ -375,12 +377,12 @@ fn countdown(config: &EgprsConfig, way: &Way, choice: &Choice) -> u8 {
 }
 
 /// Data of a mobile that was named.
-fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, timeslot: usize, n: u64) {
+fn send_uplink(cx: &mut Cx, common: &mut Common, mobile: &mut Mobile, timeslot: usize, n: u64) {
     let (tfi, station) = (mobile.tfi(), mobile.station);
     let way = &mut mobile.ways[UP];
     let rules = way.rules;
     let Some(choice) = way.tx.serve(&rules, &mut way.frames, n, true) else {
-        return mobile.settle(common, records, Direction::Uplink, common.config.grid.start(n));
+        return mobile.check_drained(cx, common, Direction::Uplink);
     };
     let grid = common.config.grid;
     let (from, until) = interval(grid, n);
@@ -394,7 +396,7 @@ fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, t
         Header::Uplink(UplinkHeader { retry, is_stalled, cv, tfi, bsn, cps, split, is_resent, has_pfi })
     };
     Mobile::count(&mut common.totals[UP], &choice, survives);
-    let octets = depart(records, way, &choice, survives, header, false, (timeslot, n, from));
+    let octets = depart(cx, way, &choice, survives, header, false, (timeslot, n));
     if survives.iter().any(|s| *s) {
         let at = until + common.config.processing.uplink;
         way.air.push_back(Flight { at, load: Load::Data { choice, survives, cv, is_stalled }, octets });
@@ -404,13 +406,13 @@ fn send_uplink(common: &mut Common, records: &mut Outbox, mobile: &mut Mobile, t
     }
     let way = &mut mobile.ways[UP];
     let goes_on = way.tx.wants(&rules, &way.frames);
-    note(records, common, way, station, &choice, (from, until), goes_on);
+    note(cx.records, common, way, station, &choice, (from, until), goes_on);
 }
 
 /// The answer to a poll.
 fn send_report(
+    cx: &mut Cx,
     common: &mut Common,
-    records: &mut Outbox,
     mobile: &mut Mobile,
     timeslot: usize,
     n: u64,
@@ -431,13 +433,13 @@ fn send_report(
     way.rx.told(ssn, told.bitmap.len(), told.end_of_window);
     let block = DownlinkAckNack::emit(tfi, quality.as_ref(), &fitted).expect("a fitted report fits");
     let row = Row { direction: Direction::Uplink, event: Event::Ack, len: CONTROL_OCTETS, reason: None };
-    send_control(common, records, mobile, row, fitted.report(), (block, whole), (timeslot, n));
+    send_control(cx, common, mobile, row, fitted.report(), (block, whole), (timeslot, n));
 }
 
 /// The network's acknowledgement.
 fn send_acknowledgement(
+    cx: &mut Cx,
     common: &mut Common,
-    records: &mut Outbox,
     mobile: &mut Mobile,
     timeslot: usize,
     n: u64,
@@ -474,12 +476,12 @@ fn send_acknowledgement(
     };
     let block = UplinkAckNack::emit(&message, &fitted).expect("a fitted report fits");
     let row = Row { direction: Direction::Downlink, event: Event::Ack, len: CONTROL_OCTETS, reason: None };
-    send_control(common, records, mobile, row, &message.report, (block, whole), (timeslot, n));
+    send_control(cx, common, mobile, row, &message.report, (block, whole), (timeslot, n));
 }
 
 fn send_control(
+    cx: &mut Cx,
     common: &mut Common,
-    records: &mut Outbox,
     mobile: &mut Mobile,
     row: Row,
     report: &AckNack,
@@ -496,17 +498,17 @@ fn send_control(
     totals.control += 1;
     totals.control_lost += u64::from(is_lost);
     let mut octets = Vec::new();
-    if records.wants(way.points.tx) || records.wants(way.points.rx) {
+    if cx.records.wants(way.points.tx) || cx.records.wants(way.points.rx) {
         octets = control_octets(&block, direction, timeslot as u8, n);
         let name = match direction {
             Direction::Uplink => "downlink ack/nack",
             Direction::Downlink => "uplink ack/nack",
         };
         let reason = Some(if is_lost { "block error" } else { name });
-        Row { reason, ..row }.report(records, from, way.points.tx, report, &octets);
+        Row { reason, ..row }.report(cx, way.points.tx, report, &octets);
         if is_lost {
             let row = Row { direction, event: Event::Drop, len: CONTROL_OCTETS, reason: Some("block error") };
-            row.report(records, from, way.points.tx, report, &[]);
+            row.report(cx, way.points.tx, report, &[]);
         }
     }
     if !is_lost {

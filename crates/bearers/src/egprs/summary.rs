@@ -22,7 +22,7 @@ pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut 
     ] {
         out.set(name, (of(up) + of(down)) as f64);
     }
-    out.set("queue_max_bytes", up.traffic.queue_max.max(down.traffic.queue_max) as f64);
+    out.set("queue_max_bytes", common.edge.queue_max());
 }
 
 fn write(
@@ -34,7 +34,7 @@ fn write(
     out: &mut Summary,
 ) {
     let prefix = direction.name();
-    totals.traffic.write(prefix, out);
+    common.edge.traffic[direction as usize].write(prefix, out);
     let mut set = |name: &str, value: f64| out.set(&format!("{prefix}.{name}"), value);
     let sum = |of: &dyn Fn(&Mobile) -> u64| mobiles.iter().map(of).sum::<u64>();
     let way = direction as usize;

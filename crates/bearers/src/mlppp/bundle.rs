@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airloom_base::record::{Event, Outbox};
+use airloom_base::record::Event;
 use airloom_base::{
     Bearer, BearerEvent, Change, ConfigError, Cx, Direction, Duration, Instant, LinkState, Packet, Parts,
     Station, config,
@@ -21,6 +21,7 @@ use crate::ppp::automaton::Automaton;
 use crate::ppp::frame::{self, Compression, protocol};
 use crate::ppp::ipcp::Ipcp;
 use crate::ppp::lcp::LEAST_MRRU;
+use crate::timed::Timed;
 
 /// While members are full it is looked so often whether they are free again: links do not tell.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -92,55 +93,6 @@ impl Mlppp {
         })
     }
 
-    /// When something has to be done.
-    pub(super) fn next_event(&self) -> Instant {
-        let members = self.members.iter().map(Member::next_timeout);
-        let ipcp = self.ipcp.iter().flatten().filter_map(Automaton::poll_timeout);
-        let receivers = self.ways.iter().filter_map(|way| way.receiver.poll_timeout());
-        members.chain(ipcp).chain(receivers).fold(self.look_again, Instant::min)
-    }
-
-    /// Does everything due at `now` or before, each at its own time.
-    pub(super) fn catch_up(&mut self, records: &mut Outbox, now: Instant) {
-        loop {
-            let at = self.next_event();
-            if at > now || at == Instant::FAR_FUTURE {
-                break;
-            }
-            self.step(&mut Cx { now: at, records: &mut *records });
-        }
-    }
-
-    /// What should have happened before this call happens first (in real time a timer may be handled late).
-    pub(super) fn catch_up_before(&mut self, cx: &mut Cx) {
-        if self.next_event() < cx.now {
-            self.catch_up(cx.records, Instant::from_nanos(cx.now.as_nanos() - 1));
-        }
-    }
-
-    fn step(&mut self, cx: &mut Cx) {
-        for place in 0..self.members.len() {
-            let member = &mut self.members[place];
-            if member.link.poll_timeout().is_some_and(|at| at <= cx.now) {
-                member.link.handle_timeout(cx);
-                self.take(cx, place);
-            }
-            let member = &mut self.members[place];
-            member.lcp.iter_mut().flatten().for_each(|lcp| lcp.handle_timeout(cx.now));
-            if matches!(member.carrier, Carrier::LostUntil(at) if at <= cx.now) {
-                self.leave(cx, place);
-            }
-        }
-        self.ipcp.iter_mut().flatten().for_each(|ipcp| ipcp.handle_timeout(cx.now));
-        for direction in Direction::BOTH {
-            if self.ways[direction as usize].receiver.poll_timeout().is_some_and(|at| at <= cx.now) {
-                self.ways[direction as usize].receiver.handle_timeout(cx.now);
-                self.hand_on(cx, direction);
-            }
-        }
-        self.settle(cx);
-    }
-
     /// Says and sends what there is to, and works out when to look again.
     pub(super) fn settle(&mut self, cx: &mut Cx) {
         self.negotiate(cx);
@@ -148,7 +100,7 @@ impl Mlppp {
         for direction in Direction::BOTH {
             self.pump(cx, direction);
         }
-        self.deadline = self.next_event();
+        self.deadline = self.next_timeout();
     }
 
     /// What a member has to tell and to hand over.
@@ -248,7 +200,7 @@ impl Mlppp {
     pub(super) fn drop(&self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
         if let Some(first) = self.members.first() {
             let point = first.points[direction as usize].tx;
-            records::dropped(cx.records, cx.now, point, direction, packet, reason);
+            records::dropped(cx, point, direction, packet, reason);
         }
     }
 
@@ -335,7 +287,7 @@ impl Mlppp {
         let frame = frame_of(&header[..len], octets);
         let member = &mut self.members[place];
         let point = member.points[direction as usize].tx;
-        records::seen(cx.records, cx.now, point, Event::Transmit, direction, &frame, Kind::Lcp);
+        records::seen(cx, point, Event::Transmit, direction, &frame, Kind::Lcp);
         member.link.send(cx, direction, Station(0), frame);
     }
 
@@ -428,7 +380,7 @@ impl Mlppp {
         let frame = cutter.cut(&header[..len], octets);
         let point = member.points[direction as usize].tx;
         let kind = Kind::Fragment(u64::from(fragment.sequence));
-        records::seen(cx.records, cx.now, point, Event::Transmit, direction, &frame, kind);
+        records::seen(cx, point, Event::Transmit, direction, &frame, kind);
         way.carried[usize::from(member.number)] = way.next;
         way.next += 1;
         way.fragments += 1;
@@ -461,7 +413,7 @@ impl Mlppp {
             return;
         };
         let mut saw = |kind| {
-            records::seen(cx.records, cx.now, point, Event::Receive, direction, &frame, kind);
+            records::seen(cx, point, Event::Receive, direction, &frame, kind);
         };
         if number == protocol::LCP {
             saw(Kind::Lcp);
@@ -515,5 +467,37 @@ impl Mlppp {
             }
         }
         self.ways[d].forget_given_up();
+    }
+}
+
+impl Timed for Mlppp {
+    fn next_timeout(&self) -> Instant {
+        let members = self.members.iter().map(Member::next_timeout);
+        let ipcp = self.ipcp.iter().flatten().filter_map(Automaton::poll_timeout);
+        let receivers = self.ways.iter().filter_map(|way| way.receiver.poll_timeout());
+        members.chain(ipcp).chain(receivers).fold(self.look_again, Instant::min)
+    }
+
+    fn step(&mut self, cx: &mut Cx) {
+        for place in 0..self.members.len() {
+            let member = &mut self.members[place];
+            if member.link.poll_timeout().is_some_and(|at| at <= cx.now) {
+                member.link.handle_timeout(cx);
+                self.take(cx, place);
+            }
+            let member = &mut self.members[place];
+            member.lcp.iter_mut().flatten().for_each(|lcp| lcp.handle_timeout(cx.now));
+            if matches!(member.carrier, Carrier::LostUntil(at) if at <= cx.now) {
+                self.leave(cx, place);
+            }
+        }
+        self.ipcp.iter_mut().flatten().for_each(|ipcp| ipcp.handle_timeout(cx.now));
+        for direction in Direction::BOTH {
+            if self.ways[direction as usize].receiver.poll_timeout().is_some_and(|at| at <= cx.now) {
+                self.ways[direction as usize].receiver.handle_timeout(cx.now);
+                self.hand_on(cx, direction);
+            }
+        }
+        self.settle(cx);
     }
 }

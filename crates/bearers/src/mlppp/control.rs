@@ -7,6 +7,7 @@ use airloom_base::{
 
 use super::bundle::Mlppp;
 use super::member::Carrier;
+use crate::timed::Timed;
 
 const ONE_MEMBER: Unsupported = Unsupported("a bundle has no rate or delay of its own: name a member");
 const NO_MEMBER: Unsupported = Unsupported("the bundle has no such member; they are counted from 0");
@@ -69,8 +70,8 @@ impl Bearer for Mlppp {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
-        self.catch_up(cx.records, cx.now);
-        self.deadline = self.next_event();
+        self.catch_up(cx, cx.now);
+        self.deadline = self.next_timeout();
     }
 
     fn backlog(&self, now: Instant, dir: Direction, _station: Station) -> Backlog {

@@ -1,10 +1,11 @@
 //! A link of the bundle, and what its two ends know of it.
 
 use airloom_base::random::Stream;
-use airloom_base::{Bearer, ConfigError, Direction, Instant, Parts};
+use airloom_base::record::PointKind;
+use airloom_base::{Bearer, ConfigError, Direction, Instant, Parts, Station};
 
 use super::config::MlpppConfig;
-use super::records::Points;
+use crate::cell::Points;
 use crate::ppp::automaton::Automaton;
 use crate::ppp::lcp::{Lcp, LinkOptions};
 
@@ -58,7 +59,10 @@ impl Member {
             config.members[place].build(&mut own).map_err(|e| e.below(&place.to_string()).below("members"))?
         };
         let numbers = Direction::BOTH.map(|d| parts.stream(&format!("member.{number}.{}", end_of(d))));
-        let points = Direction::BOTH.map(|d| Points::new(parts, number, d));
+        let points = Direction::BOTH.map(|direction| {
+            let kind = PointKind::Ppp { direction, station: Station(0) };
+            Points::new(parts, &format!("member.{number}.ppp"), direction, kind)
+        });
         let mut member = Member {
             number,
             link,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::Event;
-use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
+use airloom_base::{Backlog, BearerEvent, Cx, Direction, Duration, Instant, Packet, Station, Unsupported};
 
 use super::config::{BestEffort, PiafsConfig, Times};
 use super::frame::Frame;
@@ -11,20 +11,12 @@ use super::receiver::{Arrival, Receiver};
 use super::records::Seen;
 use super::sender::Sender;
 use super::tap::{Sdu, Tap};
+use crate::cell::{self, Edge, Points, directions};
 use crate::channel::{BlockLoss, Radio};
-use crate::traffic::Traffic;
-
-/// Observation points of one direction.
-#[derive(Clone, Copy)]
-pub struct Points {
-    pub tx: Point,
-    pub rx: Point,
-}
 
 /// What one direction counted, over all circuits.
 #[derive(Default)]
 pub struct Totals {
-    pub traffic: Traffic,
     pub frames: u64,
     /// Frames with a wrong checksum.
     pub crc_errors: u64,
@@ -48,9 +40,7 @@ pub struct Common {
     pub calls_failed: u64,
     /// How often a best-effort circuit fell to 32 kbit/s.
     pub falls: u64,
-    /// Packets that have arrived.
-    pub deliveries: VecDeque<(Direction, Station, Packet)>,
-    pub events: VecDeque<BearerEvent>,
+    pub edge: Edge,
 }
 
 /// One direction.
@@ -151,11 +141,6 @@ impl Circuit {
         }
     }
 
-    /// Packets and octets that wait.
-    pub fn backlog(&self, direction: Direction) -> (u32, u64) {
-        self.ways[direction as usize].tap.backlog()
-    }
-
     /// Mean field strength where it is, dBuV, if it is in an environment.
     pub fn mean_field(&self) -> Option<f64> {
         self.radio.as_ref().map(Radio::mean_field)
@@ -176,11 +161,6 @@ impl Circuit {
         self.call != Call::None
     }
 
-    /// The losses of a direction.
-    pub fn loss_mut(&mut self, direction: Direction) -> &mut BlockLoss {
-        &mut self.ways[direction as usize].loss
-    }
-
     /// The rate has changed.
     pub fn set_times(&mut self, times: Times, now: Instant) {
         // Intervals go on being counted: losses are theirs, and never go back.
@@ -197,81 +177,16 @@ impl Circuit {
         self.slots_before + (at.as_nanos() / slot).saturating_sub(self.since.as_nanos() / slot)
     }
 
-    /// When this circuit needs [`Circuit::run`].
-    pub fn next_timeout(&self) -> Instant {
-        let mut next = self.next_slot;
-        for way in &self.ways {
-            let arrival = way.air.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
-            let out = way.out.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
-            next = next.min(arrival).min(out);
-        }
-        match self.call {
-            Call::From(at) => next.min(at),
-            _ => next,
-        }
-    }
-
-    /// A packet enters at the sending end of `direction`.
-    pub fn send(
-        &mut self,
-        common: &mut Common,
-        records: &mut Outbox,
-        direction: Direction,
-        packet: Packet,
-        now: Instant,
-    ) {
-        let limit = common.config.queue.get(direction);
-        let way = &mut self.ways[direction as usize];
-        let traffic = &mut common.totals[direction as usize].traffic;
-        traffic.sdus_in += 1;
-        let len = packet.wire_len() as u64;
-        // While a call is set up packets wait for it.
-        if self.call == Call::None {
-            traffic.lost += 1;
-            return Seen::dropped(records, way.points.tx, direction, &packet, now, "link down");
-        }
-        if way.tap.refuses(limit, len) {
-            traffic.queue_drops += 1;
-            return Seen::dropped(records, way.points.tx, direction, &packet, now, "queue full");
-        }
-        way.tap.push(Sdu { packet, since: now }, now);
-        traffic.queue_max = traffic.queue_max.max(way.tap.backlog().1);
-        self.arm(now);
-    }
-
-    /// Everything that happens at `now`: arrivals, then the interval.
-    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
-        if matches!(self.call, Call::From(at) if at <= now) {
-            if self.comes_about(&common.config, now) {
-                self.call = Call::There;
-                common.events.push_back(BearerEvent::Up(self.station));
-            } else {
-                common.calls_failed += 1;
-                common.events.push_back(BearerEvent::Down(self.station, "no call came about"));
-                self.release(common, records, now, "no call came about");
-            }
-        }
-        for direction in Direction::BOTH {
-            self.arrive(common, records, direction, now);
-        }
-        if self.next_slot <= now {
-            self.next_slot = Instant::FAR_FUTURE;
-            self.last_slot = Some(now);
-            self.exchange(common, records, now);
-        }
-        self.arm(now);
-    }
-
     /// Frames, and packets on the serial line, that arrive now.
-    fn arrive(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    fn arrive(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction) {
         let [up, down] = &mut self.ways;
         let (way, back) = match direction {
             Direction::Uplink => (up, down),
             Direction::Downlink => (down, up),
         };
         let totals = &mut common.totals[direction as usize];
-        while let Some((at, frame)) = due(&mut way.air, now) {
-            Seen { frame: &frame, tap: &way.tap, direction }.arrives(records, at, way.points.rx);
+        while let Some((at, frame)) = due(&mut way.air, cx.now) {
+            Seen { frame: &frame, tap: &way.tap, direction }.arrives(cx.records, at, way.points.rx);
             // It also says what its sender has received of the other direction.
             back.sender.take(frame.request, frame.acknowledged.number);
             back.forget();
@@ -285,14 +200,14 @@ impl Circuit {
                 Arrival::UpTo(place) => way.hand_out(&common.config, place, at),
             }
         }
-        while let Some((at, sdu)) = due(&mut way.out, now) {
-            totals.traffic.deliver(sdu.packet.wire_len() as u64, at.since(sdu.since));
-            common.deliveries.push_back((direction, self.station, sdu.packet));
+        while let Some((at, sdu)) = due(&mut way.out, cx.now) {
+            common.edge.deliver(direction, self.station, sdu.packet, at.since(sdu.since));
         }
     }
 
     /// The frames of the interval that begins now.
-    fn exchange(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn exchange(&mut self, cx: &mut Cx, common: &mut Common) {
+        let now = cx.now;
         let slot = self.slot_at(now);
         let mut silence = None;
         for direction in Direction::BOTH {
@@ -318,13 +233,7 @@ impl Circuit {
                 _ => totals.resent += 1,
             }
             let event = if frame.attempt > 1 { Event::Retransmit } else { Event::Transmit };
-            Seen { frame: &frame, tap: &way.tap, direction }.departs(
-                records,
-                now,
-                way.points.tx,
-                event,
-                is_lost,
-            );
+            Seen { frame: &frame, tap: &way.tap, direction }.departs(cx, way.points.tx, event, is_lost);
             if is_lost {
                 let since = *way.silent_since.get_or_insert(now);
                 silence = silence.max(Some(now.since(since)));
@@ -335,7 +244,7 @@ impl Circuit {
         }
         if silence.is_some_and(|silence| silence >= common.config.call_drop) {
             common.calls_dropped += 1;
-            self.release(common, records, now, "call dropped");
+            self.release(cx, common, "call dropped");
         } else if let Some(best_effort) = common.config.best_effort {
             self.adapt(common, best_effort, silence, now);
         }
@@ -376,26 +285,15 @@ impl Circuit {
         intact.iter().all(|intact| *intact as f64 >= config.set_up_intact.get() * count as f64)
     }
 
-    /// Sets the call up, or releases it.
-    pub fn set_up(&mut self, common: &mut Common, records: &mut Outbox, up: bool, now: Instant) {
-        match (up, self.call) {
-            (true, Call::None) => {
-                self.call = Call::From(now + common.config.set_up);
-            }
-            (false, Call::There | Call::From(_)) => self.release(common, records, now, "link down"),
-            _ => {}
-        }
-    }
-
     /// The call ends, and with it everything under way.
-    fn release(&mut self, common: &mut Common, records: &mut Outbox, now: Instant, why: &'static str) {
+    fn release(&mut self, cx: &mut Cx, common: &mut Common, why: &'static str) {
         let was_there = std::mem::replace(&mut self.call, Call::None) == Call::There;
         for way in &mut self.ways {
             way.air.clear();
             let crossing = std::mem::take(&mut way.out).into_iter().map(|(_, sdu)| sdu);
             for sdu in crossing.chain(way.tap.clear()) {
-                common.totals[way.direction as usize].traffic.lost += 1;
-                Seen::dropped(records, way.points.tx, way.direction, &sdu.packet, now, why);
+                common.edge.traffic[way.direction as usize].lost += 1;
+                Seen::dropped(cx, way.points.tx, way.direction, &sdu.packet, why);
             }
             way.out_place = way.tap.end();
             way.silent_since = None;
@@ -405,7 +303,20 @@ impl Circuit {
         }
         self.next_slot = Instant::FAR_FUTURE;
         if was_there {
-            common.events.push_back(BearerEvent::Down(self.station, why));
+            common.edge.events.push_back(BearerEvent::Down(self.station, why));
+        }
+    }
+
+    fn next_timeout(&self) -> Instant {
+        let mut next = self.next_slot;
+        for way in &self.ways {
+            let arrival = way.air.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+            let out = way.out.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+            next = next.min(arrival).min(out);
+        }
+        match self.call {
+            Call::From(at) => next.min(at),
+            _ => next,
         }
     }
 
@@ -421,6 +332,75 @@ impl Circuit {
         let slot = self.times.slot.as_nanos();
         let from = self.last_slot.map_or(now, |last| now.max(last + Duration::from_nanos(1)));
         self.next_slot = Instant::from_nanos(from.as_nanos().div_ceil(slot).saturating_mul(slot));
+    }
+}
+
+impl cell::Mobile for Circuit {
+    type Common = Common;
+    type Scheduler = ();
+
+    fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
+        let limit = common.config.queue.get(direction);
+        let way = &mut self.ways[direction as usize];
+        let traffic = &mut common.edge.traffic[direction as usize];
+        traffic.sdus_in += 1;
+        let len = packet.wire_len() as u64;
+        // While a call is set up packets wait for it.
+        if self.call == Call::None {
+            traffic.lost += 1;
+            return Seen::dropped(cx, way.points.tx, direction, &packet, "link down");
+        }
+        if way.tap.refuses(limit, len) {
+            traffic.queue_drops += 1;
+            return Seen::dropped(cx, way.points.tx, direction, &packet, "queue full");
+        }
+        way.tap.push(Sdu { packet, since: cx.now }, cx.now);
+        traffic.queue_max = traffic.queue_max.max(way.tap.backlog().1);
+    }
+
+    /// Arrivals, then the interval.
+    fn run(&mut self, cx: &mut Cx, common: &mut Common) {
+        let now = cx.now;
+        if matches!(self.call, Call::From(at) if at <= now) {
+            if self.comes_about(&common.config, now) {
+                self.call = Call::There;
+                common.edge.events.push_back(BearerEvent::Up(self.station));
+            } else {
+                common.calls_failed += 1;
+                common.edge.events.push_back(BearerEvent::Down(self.station, "no call came about"));
+                self.release(cx, common, "no call came about");
+            }
+        }
+        for direction in Direction::BOTH {
+            self.arrive(cx, common, direction);
+        }
+        if self.next_slot <= now {
+            self.next_slot = Instant::FAR_FUTURE;
+            self.last_slot = Some(now);
+            self.exchange(cx, common);
+        }
+    }
+
+    fn settle(&mut self, _common: &mut Common, now: Instant) -> Instant {
+        self.arm(now);
+        self.next_timeout()
+    }
+
+    fn backlog(&self, direction: Direction) -> Backlog {
+        let (sdus, octets) = self.ways[direction as usize].tap.backlog();
+        Backlog { sdus, octets }
+    }
+
+    fn set_up(&mut self, cx: &mut Cx, common: &mut Common, is_up: bool) {
+        match (is_up, self.call) {
+            (true, Call::None) => self.call = Call::From(cx.now + common.config.set_up),
+            (false, Call::There | Call::From(_)) => self.release(cx, common, "link down"),
+            _ => {}
+        }
+    }
+
+    fn set_loss(&mut self, direction: Option<Direction>, loss: f64) -> Result<(), Unsupported> {
+        directions(direction).try_for_each(|d| self.ways[d as usize].loss.set_loss(loss))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a circuit tells about its frames: the rows of a PIAFS monitor.
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{Direction, Instant, Outbox, Packet, Point};
+use airloom_base::{Cx, Direction, Instant, Outbox, Packet, Point};
 
 use super::frame::{Frame, OCTETS};
 use super::tap::Tap;
@@ -26,8 +26,8 @@ impl Seen<'_> {
     }
 
     /// It leaves the sending end, and may be lost on its way.
-    pub fn departs(&self, records: &mut Outbox, now: Instant, point: Point, event: Event, is_lost: bool) {
-        if !records.wants(point) {
+    pub fn departs(&self, cx: &mut Cx, point: Point, event: Event, is_lost: bool) {
+        if !cx.records.wants(point) {
             return;
         }
         let mut facts = self.facts(event);
@@ -37,26 +37,19 @@ impl Seen<'_> {
             // The capture holds the frame once; its comment tells what became of it.
             facts.reason = Some(CRC_ERROR);
         }
-        records.packet(now, point, || facts, |out| self.octets(out));
+        cx.records.packet(cx.now, point, || facts, |out| self.octets(out));
         if let Some(lost) = lost {
-            records.packet(now, point, || lost, |_| {});
+            cx.records.packet(cx.now, point, || lost, |_| {});
         }
     }
 
     /// A packet that never became frames, or not all of them.
-    pub fn dropped(
-        records: &mut Outbox,
-        point: Point,
-        direction: Direction,
-        packet: &Packet,
-        now: Instant,
-        reason: &'static str,
-    ) {
+    pub fn dropped(cx: &mut Cx, point: Point, direction: Direction, packet: &Packet, reason: &'static str) {
         let facts = || PacketFacts {
             reason: Some(reason),
             ..PacketFacts::of(packet, "piafs", Event::Drop, direction)
         };
-        records.packet(now, point, facts, |_| {});
+        cx.records.packet(cx.now, point, facts, |_| {});
     }
 
     fn facts(&self, event: Event) -> PacketFacts {

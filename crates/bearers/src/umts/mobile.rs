@@ -3,17 +3,19 @@
 use std::collections::VecDeque;
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{BearerEvent, Direction, Duration, Instant, Outbox, Packet, Point, Station};
+use airloom_base::{
+    Backlog, BearerEvent, Cx, Direction, Duration, Instant, Packet, Point, Station, Unsupported,
+};
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, Blocks, TransportFormat};
-use super::hsdpa::{self, MacHs};
+use super::hsdpa::{self, MacHs, SharedChannel};
 use super::records::Seen;
 use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::air_time::{Burst, Origin, push_state};
+use crate::cell::{self, Edge, Points, directions};
 use crate::channel::{BlockLoss, Per};
-use crate::traffic::Traffic;
 
 /// What all mobiles of a bearer share.
 pub struct Common {
@@ -24,13 +26,11 @@ pub struct Common {
     pub fach: [TransportFormat; 2],
     /// End of the last interval of the FACH that a mobile was given.
     fach_given_until: Instant,
-    /// Name of the link, for records.
+    /// Name of the link, for cx.records.
     pub link: String,
     /// By direction.
     pub totals: [Totals; 2],
-    /// Packets that have arrived.
-    pub deliveries: VecDeque<(Direction, Station, Packet)>,
-    pub events: VecDeque<BearerEvent>,
+    pub edge: Edge,
     /// Work space: SDUs that a PDU completed, octets of a control PDU.
     delivered: Vec<Delivered>,
     control: Vec<u8>,
@@ -52,8 +52,7 @@ impl Common {
             fach_given_until: Instant::ZERO,
             link,
             totals: Default::default(),
-            deliveries: VecDeque::new(),
-            events: VecDeque::new(),
+            edge: Edge::default(),
             delivered: Vec::new(),
             control: Vec::new(),
         }
@@ -63,17 +62,9 @@ impl Common {
 /// What one direction counted, over all mobiles.
 #[derive(Default)]
 pub struct Totals {
-    pub traffic: Traffic,
     pub blocks: u64,
     pub blocks_lost: u64,
     pub busy: Duration,
-}
-
-/// Observation points of one direction.
-#[derive(Clone, Copy)]
-pub struct Points {
-    pub tx: Point,
-    pub rx: Point,
 }
 
 /// One direction of one mobile.
@@ -148,9 +139,6 @@ impl Mobile {
     pub fn am(&self, direction: Direction) -> &Am {
         &self.ways[direction as usize].am
     }
-    pub fn loss_mut(&mut self, direction: Direction) -> &mut BlockLoss {
-        &mut self.ways[direction as usize].loss
-    }
     /// A new format, from the next interval on.
     pub fn set_format(&mut self, direction: Direction, format: TransportFormat) {
         let is_used = !self.is_on_fach();
@@ -160,141 +148,66 @@ impl Mobile {
             way.next_tti = Instant::FAR_FUTURE;
         }
     }
-    /// SDUs and octets not yet sent.
-    pub fn backlog(&self, direction: Direction) -> (u32, u64) {
-        let way = &self.ways[direction as usize];
-        let (mut sdus, mut octets) = way.sdus.backlog();
-        if direction == Direction::Downlink {
-            sdus += way.core.len() as u32;
-            octets += way.core.iter().map(|(.., p)| p.wire_len() as u64).sum::<u64>();
-        }
-        (sdus, octets)
-    }
-
-    /// A packet enters at the sending end of `direction`.
-    pub fn send(
-        &mut self,
-        common: &mut Common,
-        records: &mut Outbox,
-        direction: Direction,
-        packet: Packet,
-        now: Instant,
-    ) {
-        common.totals[direction as usize].traffic.sdus_in += 1;
-        if !self.is_up {
-            return self.drop_packet(common, records, direction, &packet, now, "link down");
-        }
-        let core = common.config.core_delay;
-        if direction == Direction::Downlink && !core.is_zero() {
-            let at = later(&self.ways[1].core, now + core);
-            self.ways[1].core.push_back((at, now, packet));
-        } else {
-            self.enqueue(common, records, direction, packet, now, now);
-        }
-    }
-
     fn drop_packet(
         &self,
+        cx: &mut Cx,
         common: &mut Common,
-        records: &mut Outbox,
         direction: Direction,
         packet: &Packet,
-        now: Instant,
         reason: &'static str,
     ) {
-        common.totals[direction as usize].traffic.lost += 1;
+        common.edge.traffic[direction as usize].lost += 1;
         let way = &self.ways[direction as usize];
         let facts = || PacketFacts {
             reason: Some(reason),
             queue: Some(way.sdus.backlog().1.min(u64::from(u32::MAX)) as u32),
             ..PacketFacts::of(packet, "rlc", Event::Drop, direction)
         };
-        records.packet(now, way.points.tx, facts, |_| {});
+        cx.records.packet(cx.now, way.points.tx, facts, |_| {});
     }
 
     /// A packet reaches the RLC buffer.
     fn enqueue(
         &mut self,
+        cx: &mut Cx,
         common: &mut Common,
-        records: &mut Outbox,
         direction: Direction,
         packet: Packet,
         arrived: Instant,
-        now: Instant,
     ) {
         let way = &mut self.ways[direction as usize];
         let (sdus, octets) = way.sdus.backlog();
         let len = packet.wire_len() as u64;
         let fits = !common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         if !fits || len == 0 {
-            common.totals[direction as usize].traffic.queue_drops += 1;
+            common.edge.traffic[direction as usize].queue_drops += 1;
             let reason = if fits { "empty packet" } else { "queue full" };
-            return self.drop_packet(common, records, direction, &packet, now, reason);
+            return self.drop_packet(cx, common, direction, &packet, reason);
         }
-        let looked_at = |p: Point| records.points().get(usize::from(p.0)).is_some_and(|info| info.octets);
-        way.sdus.keep_copies = records.wants(way.points.tx) && looked_at(way.points.tx)
-            || records.wants(way.points.rx) && looked_at(way.points.rx);
-        if records.wants(way.points.tx) {
+        let looked_at = |p: Point| cx.records.points().get(usize::from(p.0)).is_some_and(|info| info.octets);
+        way.sdus.keep_copies = cx.records.wants(way.points.tx) && looked_at(way.points.tx)
+            || cx.records.wants(way.points.rx) && looked_at(way.points.rx);
+        if cx.records.wants(way.points.tx) {
             // As on other links: what waits with this packet.
             let queue = Some((octets + len).min(u64::from(u32::MAX)) as u32);
             let facts =
                 || PacketFacts { queue, ..PacketFacts::of(&packet, "rlc", Event::Enqueue, direction) };
-            records.packet(now, way.points.tx, facts, |_| {});
+            cx.records.packet(cx.now, way.points.tx, facts, |_| {});
         }
-        way.sdus.push(packet, arrived, now);
-        let traffic = &mut common.totals[direction as usize].traffic;
+        way.sdus.push(packet, arrived, cx.now);
+        let traffic = &mut common.edge.traffic[direction as usize];
         traffic.queue_max = traffic.queue_max.max(octets + len);
         if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc)
-            && rrc.on_data(config, direction, octets + len, now)
+            && rrc.on_data(config, direction, octets + len, cx.now)
         {
-            self.rrc_changed(common, records, now);
+            self.rrc_changed(cx, common);
         }
-    }
-
-    /// When this mobile needs `run`.
-    #[inline]
-    pub fn next_timeout(&self, common: &Common, now: Instant) -> Instant {
-        let rlc = &common.config.rlc;
-        let [a, b] = &self.ways;
-        let way = |w: &Way| {
-            let core = w.core.front().map_or(Instant::FAR_FUTURE, |(at, ..)| *at);
-            w.next_tti.min(w.air.next_arrival()).min(core).min(w.am.next_timeout(rlc, &w.sdus, now))
-        };
-        let rrc = self.rrc.as_ref().map_or(Instant::FAR_FUTURE, Rrc::next_timeout);
-        let mac = self.mac_hs.as_ref().map_or(Instant::FAR_FUTURE, |mac| mac.next_timeout());
-        way(a).min(way(b)).min(rrc).min(mac)
-    }
-
-    /// Everything that happens at `now`: arrivals, the core network, timers, then the transmission intervals.
-    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
-        if !self.initial_state_told {
-            self.tell_initial_state(common, records);
-        }
-        for direction in Direction::BOTH {
-            self.arrive(common, records, direction, now);
-        }
-        if self.mac_hs.is_some() {
-            self.arrive_in_order(common, records, now);
-        }
-        self.cross_core(common, records, now);
-        self.timers(common, records, now);
-        self.arm(common, now);
-        for direction in Direction::BOTH {
-            if self.ways[direction as usize].next_tti <= now {
-                if direction == Direction::Downlink && self.mac_hs.is_some() {
-                    self.submit(common, records, now);
-                } else {
-                    self.transmit(common, records, direction, now);
-                }
-            }
-        }
-        self.arm(common, now);
     }
 
     /// Blocks that land now.
-    fn arrive(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    fn arrive(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction) {
         let index = direction as usize;
-        while let Some(count) = self.ways[index].air.land(now) {
+        while let Some(count) = self.ways[index].air.land(cx.now) {
             if direction == Direction::Downlink
                 && let Some(mac) = &mut self.mac_hs
             {
@@ -302,35 +215,34 @@ impl Mobile {
                 continue;
             }
             let mut blocks = std::mem::take(&mut self.ways[index].air.blocks);
-            self.receive(common, records, direction, (&mut blocks, usize::from(count)), now);
+            self.receive(cx, common, direction, (&mut blocks, usize::from(count)));
             self.ways[index].air.blocks = blocks;
         }
-        self.after_rlc(common, records, now);
+        self.after_rlc(cx, common);
     }
 
     /// Blocks of the shared channel that are in order now.
-    fn arrive_in_order(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn arrive_in_order(&mut self, cx: &mut Cx, common: &mut Common) {
         let Some(mac) = &mut self.mac_hs else { return };
-        mac.advance(now);
+        mac.advance(cx.now);
         let mut blocks = std::mem::take(&mut mac.ready);
         let count = blocks.len();
         if count > 0 {
-            self.receive(common, records, Direction::Downlink, (&mut blocks, count), now);
+            self.receive(cx, common, Direction::Downlink, (&mut blocks, count));
         }
         if let Some(mac) = &mut self.mac_hs {
             mac.ready = blocks;
         }
-        self.after_rlc(common, records, now);
+        self.after_rlc(cx, common);
     }
 
     /// The first `count` of these come to the receiving RLC entity.
     fn receive(
         &mut self,
+        cx: &mut Cx,
         common: &mut Common,
-        records: &mut Outbox,
         direction: Direction,
         (blocks, count): (&mut Blocks, usize),
-        now: Instant,
     ) {
         let mut control = std::mem::take(&mut common.control);
         let mut delivered = std::mem::take(&mut common.delivered);
@@ -341,16 +253,16 @@ impl Mobile {
         };
         for _ in 0..count {
             let Some(flight) = blocks.pop(&mut control) else { break };
-            if records.wants(way.points.rx) {
+            if cx.records.wants(way.points.rx) {
                 let (pdu, attempt) = (&flight.pdu, flight.attempt);
                 let (control, sdus) = (&control[..], &way.sdus);
                 let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
-                seen.arrives(records, now, way.points.rx);
+                seen.arrives(cx, way.points.rx);
             }
             let rlc = &common.config.rlc;
             let is_data = flight.pdu.head_len() > 0;
             if is_data {
-                back.am.receive_data(rlc, now, &flight.pdu, &mut way.sdus, &mut delivered);
+                back.am.receive_data(rlc, cx.now, &flight.pdu, &mut way.sdus, &mut delivered);
             }
             if !control.is_empty() {
                 let mut stores =
@@ -363,7 +275,7 @@ impl Mobile {
             }
         }
         for Delivered { packet, arrived } in delivered.drain(..) {
-            self.deliver(common, direction, packet, arrived, now);
+            self.deliver(common, direction, packet, arrived, cx.now);
         }
         (common.control, common.delivered) = (control, delivered);
     }
@@ -382,49 +294,49 @@ impl Mobile {
             let at = later(&self.ways[0].core, now + core);
             self.ways[0].core.push_back((at, arrived, packet));
         } else {
-            out(common, direction, self.station, packet, arrived, now);
+            common.edge.deliver(direction, self.station, packet, now.since(arrived));
         }
     }
 
-    fn cross_core(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
-        while let Some((_, arrived, packet)) = pop_due(&mut self.ways[0].core, now) {
-            out(common, Direction::Uplink, self.station, packet, arrived, now);
+    fn cross_core(&mut self, cx: &mut Cx, common: &mut Common) {
+        while let Some((_, arrived, packet)) = pop_due(&mut self.ways[0].core, cx.now) {
+            common.edge.deliver(Direction::Uplink, self.station, packet, cx.now.since(arrived));
         }
-        while let Some((_, arrived, packet)) = pop_due(&mut self.ways[1].core, now) {
-            self.enqueue(common, records, Direction::Downlink, packet, arrived, now);
+        while let Some((_, arrived, packet)) = pop_due(&mut self.ways[1].core, cx.now) {
+            self.enqueue(cx, common, Direction::Downlink, packet, arrived);
         }
     }
 
-    fn timers(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn timers(&mut self, cx: &mut Cx, common: &mut Common) {
         let rlc = &common.config.rlc;
         let mut any = false;
         for way in &mut self.ways {
-            if way.am.next_timeout(rlc, &way.sdus, now) <= now {
-                way.am.handle_timeout(rlc, now, &mut way.sdus);
+            if way.am.next_timeout(rlc, &way.sdus, cx.now) <= cx.now {
+                way.am.handle_timeout(rlc, cx.now, &mut way.sdus);
                 any = true;
             }
         }
         if any {
-            self.after_rlc(common, records, now);
+            self.after_rlc(cx, common);
         }
         if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc)
-            && rrc.handle_timeout(config, now)
+            && rrc.handle_timeout(config, cx.now)
         {
-            self.rrc_changed(common, records, now);
+            self.rrc_changed(cx, common);
         }
     }
 
     /// SDUs that RLC gave up, and entities that gave up altogether.
-    fn after_rlc(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn after_rlc(&mut self, cx: &mut Cx, common: &mut Common) {
         if self.ways.iter().any(|w| w.am.has_failed()) {
             // ASSUMPTION: upper layers establish RLC anew at once; in a network that takes a cell update.
-            self.re_establish(common, "rlc unrecoverable error", now);
-            common.events.push_back(BearerEvent::Down(self.station, "rlc unrecoverable error"));
-            common.events.push_back(BearerEvent::Up(self.station));
+            self.re_establish(common, "rlc unrecoverable error", cx.now);
+            common.edge.events.push_back(BearerEvent::Down(self.station, "rlc unrecoverable error"));
+            common.edge.events.push_back(BearerEvent::Up(self.station));
         }
         for way in &mut self.ways {
             for lost in way.sdus.lost.drain(..) {
-                common.totals[way.direction as usize].traffic.lost += 1;
+                common.edge.traffic[way.direction as usize].lost += 1;
                 let facts = || PacketFacts {
                     packet: lost.id,
                     flow: lost.flow,
@@ -432,7 +344,7 @@ impl Mobile {
                     reason: Some(lost.reason),
                     ..PacketFacts::bare("rlc", Event::Drop, way.direction)
                 };
-                records.packet(now, way.points.tx, facts, |_| {});
+                cx.records.packet(cx.now, way.points.tx, facts, |_| {});
             }
         }
     }
@@ -447,31 +359,6 @@ impl Mobile {
         if let Some(mac) = &mut self.mac_hs {
             mac.reset(now);
         }
-    }
-
-    /// The channel is released (or set up again): nothing that was sent arrives.
-    pub fn set_up(&mut self, common: &mut Common, records: &mut Outbox, is_up: bool, now: Instant) {
-        if self.is_up == is_up {
-            return;
-        }
-        self.is_up = is_up;
-        if is_up {
-            common.events.push_back(BearerEvent::Up(self.station));
-            return;
-        }
-        for way in &mut self.ways {
-            way.sdus.drop_all("link down");
-            way.am.re_establish(&common.config.rlc, &mut way.sdus);
-            way.air.clear();
-            way.next_tti = Instant::FAR_FUTURE;
-            common.totals[way.direction as usize].traffic.lost += way.core.len() as u64;
-            way.core.clear();
-        }
-        if let Some(mac) = &mut self.mac_hs {
-            mac.reset(now);
-        }
-        self.after_rlc(common, records, now);
-        common.events.push_back(BearerEvent::Down(self.station, "link down"));
     }
 
     fn is_on_fach(&self) -> bool {
@@ -499,9 +386,22 @@ impl Mobile {
         slot
     }
 
+    #[inline]
+    fn next_timeout(&self, common: &Common, now: Instant) -> Instant {
+        let rlc = &common.config.rlc;
+        let [a, b] = &self.ways;
+        let way = |w: &Way| {
+            let core = w.core.front().map_or(Instant::FAR_FUTURE, |(at, ..)| *at);
+            w.next_tti.min(w.air.next_arrival()).min(core).min(w.am.next_timeout(rlc, &w.sdus, now))
+        };
+        let rrc = self.rrc.as_ref().map_or(Instant::FAR_FUTURE, Rrc::next_timeout);
+        let mac = self.mac_hs.as_ref().map_or(Instant::FAR_FUTURE, |mac| mac.next_timeout());
+        way(a).min(way(b)).min(rrc).min(mac)
+    }
+
     /// Transmission intervals are needed where something wants to be sent.
     #[inline]
-    pub fn arm(&mut self, common: &mut Common, now: Instant) {
+    fn arm(&mut self, common: &mut Common, now: Instant) {
         let can_send = self.is_up && self.rrc.as_ref().is_none_or(Rrc::can_send);
         for direction in Direction::BOTH {
             let way = &self.ways[direction as usize];
@@ -519,25 +419,25 @@ impl Mobile {
     }
 
     /// One transmission interval of `direction` begins.
-    fn transmit(&mut self, common: &mut Common, records: &mut Outbox, direction: Direction, now: Instant) {
+    fn transmit(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction) {
         let (format, more_delay) = self.current_format(common, direction);
         let way = &mut self.ways[direction as usize];
-        let end = now + format.tti;
-        let slot = format.slot_number(now);
-        let probability = way.loss.probability(slot, now);
+        let end = cx.now + format.tti;
+        let slot = format.slot_number(cx.now);
+        let probability = way.loss.probability(slot, cx.now);
         let frame_lost = common.per == Per::FecFrame && way.loss.loses(probability, slot, 0);
         let (mut place, mut landing, mut lost_blocks, mut again_octets) = (0, 0, 0, 0);
         let Way { am, sdus, air, loss, points, .. } = way;
         let pdu_octets = u64::from(common.format.pdu_octets);
-        am.serve(&common.config.rlc, now, format.blocks, sdus, |sdus, block| {
+        am.serve(&common.config.rlc, cx.now, format.blocks, sdus, |sdus, block| {
             let is_lost = frame_lost || common.per == Per::Pdu && loss.loses(probability, slot, place);
             place += 1;
             let none = Pdu::default();
             let (event, pdu, control, attempt) = contents(&block, &none);
             again_octets += if event == Event::Retransmit { pdu_octets } else { 0 };
-            if records.wants(points.tx) {
+            if cx.records.wants(points.tx) {
                 let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
-                seen.departs(records, now, points.tx, event, is_lost);
+                seen.departs(cx, points.tx, event, is_lost);
             }
             if is_lost {
                 lost_blocks += 1;
@@ -559,37 +459,37 @@ impl Mobile {
         if let (Some(rrc), Some(config)) = (&mut self.rrc, &common.config.rrc) {
             rrc.on_activity(config, end);
         }
-        if records.wants_facts() {
+        if cx.records.wants_facts() {
             let way = &mut self.ways[direction as usize];
-            let more = way.am.wants_to_send(&way.sdus, now);
+            let more = way.am.wants_to_send(&way.sdus, cx.now);
             let octets = u64::from(place) * pdu_octets;
             let origin = Origin { link: &common.link, station: self.station, direction };
-            way.burst.note(records, origin, (now, end), (octets, again_octets), more);
+            way.burst.note(cx.records, origin, (cx.now, end), (octets, again_octets), more);
         }
     }
 
     /// The RNC hands on to the Node B what it has credits for.
-    fn submit(&mut self, common: &mut Common, records: &mut Outbox, now: Instant) {
+    fn submit(&mut self, cx: &mut Cx, common: &mut Common) {
         let Some(mac) = &mut self.mac_hs else { return };
         let direction = Direction::Downlink;
         let way = &mut self.ways[direction as usize];
         let Way { am, sdus, air, points, .. } = way;
         let mut count = 0;
         let room = u16::try_from(mac.credits).unwrap_or(u16::MAX);
-        am.serve(&common.config.rlc, now, room, sdus, |sdus, block| {
+        am.serve(&common.config.rlc, cx.now, room, sdus, |sdus, block| {
             count += 1;
             let none = Pdu::default();
             let (event, pdu, control, attempt) = contents(&block, &none);
-            if records.wants(points.tx) {
+            if cx.records.wants(points.tx) {
                 let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
-                seen.departs(records, now, points.tx, event, false);
+                seen.departs(cx, points.tx, event, false);
             }
             air.blocks.push(pdu, control, attempt);
         });
         mac.credits -= u32::from(count);
-        way.air.launch(now + mac.iub_delay(), count);
+        way.air.launch(cx.now + mac.iub_delay(), count);
         way.next_tti = Instant::FAR_FUTURE;
-        way.free_from = now + way.format.tti;
+        way.free_from = cx.now + way.format.tti;
     }
 
     /// Is there anything for the shared channel, in the RNC or in the Node B?
@@ -600,14 +500,9 @@ impl Mobile {
     }
 
     /// TTI `slot` of the shared channel, which begins at `now`, is its.
-    pub fn serve_shared_channel(
-        &mut self,
-        common: &mut Common,
-        records: &mut Outbox,
-        (slot, now): (u64, Instant),
-    ) {
+    pub fn serve_shared_channel(&mut self, cx: &mut Cx, common: &mut Common, slot: u64) {
         let Some(mac) = &mut self.mac_hs else { return };
-        let Some(mut sent) = mac.serve(slot, now) else { return };
+        let Some(mut sent) = mac.serve(slot, cx.now) else { return };
         let direction = Direction::Downlink;
         let way = &mut self.ways[direction as usize];
         let octets = u64::from(sent.pdus) * u64::from(common.format.pdu_octets);
@@ -615,33 +510,127 @@ impl Mobile {
         totals.blocks += u64::from(sent.pdus);
         totals.blocks_lost += u64::from(sent.pdus) * u64::from(sent.is_lost);
         totals.busy += hsdpa::TTI;
-        if records.wants(way.points.tx) {
-            sent.tell(records, way.points.tx, (common.format, &way.sdus), now);
+        if cx.records.wants(way.points.tx) {
+            sent.tell(cx, way.points.tx, (common.format, &way.sdus));
         }
-        if records.wants_facts() {
+        if cx.records.wants_facts() {
             let more = mac.is_busy();
             let again = if sent.attempt > 1 { octets } else { 0 };
             let origin = Origin { link: &common.link, station: self.station, direction };
-            way.burst.note(records, origin, (now, now + hsdpa::TTI), (octets, again), more);
+            way.burst.note(cx.records, origin, (cx.now, cx.now + hsdpa::TTI), (octets, again), more);
         }
     }
 
-    fn rrc_changed(&mut self, common: &Common, records: &mut Outbox, now: Instant) {
+    fn rrc_changed(&mut self, cx: &mut Cx, common: &Common) {
         for way in &mut self.ways {
             // The grids of the new state are others.
             way.next_tti = Instant::FAR_FUTURE;
         }
         if let Some(rrc) = &self.rrc {
-            push_state(records, &common.link, self.station, rrc.state().name(), now);
+            push_state(cx.records, &common.link, self.station, rrc.state().name(), cx.now);
         }
     }
 
     #[cold]
-    fn tell_initial_state(&mut self, common: &Common, records: &mut Outbox) {
+    fn tell_initial_state(&mut self, cx: &mut Cx, common: &Common) {
         self.initial_state_told = true;
         if self.rrc.is_none() {
-            push_state(records, &common.link, self.station, "dch", Instant::ZERO);
+            push_state(cx.records, &common.link, self.station, "dch", Instant::ZERO);
         }
+    }
+}
+
+impl cell::Mobile for Mobile {
+    type Common = Common;
+    type Scheduler = Option<Box<SharedChannel>>;
+
+    fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
+        common.edge.traffic[direction as usize].sdus_in += 1;
+        if !self.is_up {
+            return self.drop_packet(cx, common, direction, &packet, "link down");
+        }
+        let core = common.config.core_delay;
+        if direction == Direction::Downlink && !core.is_zero() {
+            let at = later(&self.ways[1].core, cx.now + core);
+            self.ways[1].core.push_back((at, cx.now, packet));
+        } else {
+            self.enqueue(cx, common, direction, packet, cx.now);
+        }
+    }
+
+    /// Arrivals, the core network, timers, then the transmission intervals.
+    fn run(&mut self, cx: &mut Cx, common: &mut Common) {
+        if !self.initial_state_told {
+            self.tell_initial_state(cx, common);
+        }
+        for direction in Direction::BOTH {
+            self.arrive(cx, common, direction);
+        }
+        if self.mac_hs.is_some() {
+            self.arrive_in_order(cx, common);
+        }
+        self.cross_core(cx, common);
+        self.timers(cx, common);
+        self.arm(common, cx.now);
+        for direction in Direction::BOTH {
+            if self.ways[direction as usize].next_tti <= cx.now {
+                if direction == Direction::Downlink && self.mac_hs.is_some() {
+                    self.submit(cx, common);
+                } else {
+                    self.transmit(cx, common, direction);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, common: &mut Common, now: Instant) -> Instant {
+        self.arm(common, now);
+        self.next_timeout(common, now)
+    }
+
+    fn backlog(&self, direction: Direction) -> Backlog {
+        let way = &self.ways[direction as usize];
+        let (mut sdus, mut octets) = way.sdus.backlog();
+        if direction == Direction::Downlink {
+            sdus += way.core.len() as u32;
+            octets += way.core.iter().map(|(.., p)| p.wire_len() as u64).sum::<u64>();
+        }
+        Backlog { sdus, octets }
+    }
+
+    /// Nothing that was sent before it was released arrives.
+    fn set_up(&mut self, cx: &mut Cx, common: &mut Common, is_up: bool) {
+        if self.is_up == is_up {
+            return;
+        }
+        self.is_up = is_up;
+        if is_up {
+            common.edge.events.push_back(BearerEvent::Up(self.station));
+            return;
+        }
+        for way in &mut self.ways {
+            way.sdus.drop_all("link down");
+            way.am.re_establish(&common.config.rlc, &mut way.sdus);
+            way.air.clear();
+            way.next_tti = Instant::FAR_FUTURE;
+            common.edge.traffic[way.direction as usize].lost += way.core.len() as u64;
+            way.core.clear();
+        }
+        if let Some(mac) = &mut self.mac_hs {
+            mac.reset(cx.now);
+        }
+        self.after_rlc(cx, common);
+        common.edge.events.push_back(BearerEvent::Down(self.station, "link down"));
+    }
+
+    fn set_loss(&mut self, direction: Option<Direction>, loss: f64) -> Result<(), Unsupported> {
+        if self.mac_hs.is_some() && direction != Some(Direction::Uplink) {
+            return Err(Unsupported(
+                "block errors of the shared channel come from `snr`: change those of the uplink",
+            ));
+        }
+        directions(direction).try_for_each(|d| self.ways[d as usize].loss.set_loss(loss))
     }
 }
 
@@ -666,17 +655,4 @@ fn pop_due(
     now: Instant,
 ) -> Option<(Instant, Instant, Packet)> {
     queue.front().is_some_and(|(at, ..)| *at <= now).then(|| queue.pop_front()).flatten()
-}
-
-/// A packet leaves the bearer.
-fn out(
-    common: &mut Common,
-    direction: Direction,
-    station: Station,
-    packet: Packet,
-    arrived: Instant,
-    now: Instant,
-) {
-    common.totals[direction as usize].traffic.deliver(packet.wire_len() as u64, now.since(arrived));
-    common.deliveries.push_back((direction, station, packet));
 }

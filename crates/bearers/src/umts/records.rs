@@ -1,7 +1,7 @@
 //! What a mobile tells about its blocks, its air time and its radio state.
 
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{Direction, Instant, Outbox, Point};
+use airloom_base::{Cx, Direction, Point};
 
 use super::rlc::am::{Control, Format, Pdu, SduStore, Sufi, Sufis};
 
@@ -22,13 +22,13 @@ pub struct Seen<'a> {
 impl Seen<'_> {
     /// It came to the receiving end.
     #[cold]
-    pub fn arrives(&self, records: &mut Outbox, now: Instant, point: Point) {
-        records.packet(now, point, || self.facts(Event::Receive), |out| self.octets(out));
+    pub fn arrives(&self, cx: &mut Cx, point: Point) {
+        cx.records.packet(cx.now, point, || self.facts(Event::Receive), |out| self.octets(out));
     }
 
     /// It leaves the sending end, and may be lost on its way.
     #[cold]
-    pub fn departs(&self, records: &mut Outbox, now: Instant, point: Point, event: Event, is_lost: bool) {
+    pub fn departs(&self, cx: &mut Cx, point: Point, event: Event, is_lost: bool) {
         let mut facts = self.facts(event);
         if matches!(facts.reason, Some("reset" | "reset ack")) {
             facts.event = Event::Transmit;
@@ -39,17 +39,17 @@ impl Seen<'_> {
             // The capture holds the block once; its comment tells what became of it.
             facts.reason = Some("block error");
         }
-        records.packet(now, point, || facts, |out| self.octets(out));
+        cx.records.packet(cx.now, point, || facts, |out| self.octets(out));
         if let Some(lost) = lost {
-            records.packet(now, point, || lost, |_| {});
+            cx.records.packet(cx.now, point, || lost, |_| {});
         }
     }
 
     /// It was lost on its way, as far as the link layer below is concerned for good.
     #[cold]
-    pub fn is_given_up(&self, records: &mut Outbox, now: Instant, point: Point) {
+    pub fn is_given_up(&self, cx: &mut Cx, point: Point) {
         let facts = || PacketFacts { reason: Some("given up by HARQ"), ..self.facts(Event::Drop) };
-        records.packet(now, point, facts, |_| {});
+        cx.records.packet(cx.now, point, facts, |_| {});
     }
 
     fn is_data(&self) -> bool {

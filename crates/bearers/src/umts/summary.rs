@@ -7,23 +7,28 @@ use super::mobile::{Common, Mobile, Totals};
 
 /// Adds the values of all mobiles together: over both directions, then for each (`downlink.`, `uplink.`). The downlink may be
 /// a channel that they share.
-pub fn summarise(common: &Common, mobiles: &[Mobile], is_shared: bool, until: Instant, out: &mut Summary) {
+pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut Summary) {
+    let is_shared = is_shared(mobiles);
     let mut all = Sums::default();
     for direction in Direction::BOTH {
         let sums = Sums::of(mobiles, direction);
-        let totals = &common.totals[direction as usize];
         let prefix = direction.name();
         sums.write(out, prefix);
         let channels = if is_shared && direction == Direction::Downlink { 1 } else { mobiles.len() };
-        write_totals(totals, prefix, channels, until, out);
+        common.edge.traffic[direction as usize].write(prefix, out);
+        write_totals(&common.totals[direction as usize], prefix, channels, until, out);
         all.add(&sums);
     }
     all.write(out, "");
     if is_shared {
         write_shared(common, mobiles, out);
     }
-    let [up, down] = &common.totals;
-    out.set("queue_max_bytes", up.traffic.queue_max.max(down.traffic.queue_max) as f64);
+    out.set("queue_max_bytes", common.edge.queue_max());
+}
+
+/// Is the downlink a channel that the mobiles share?
+pub fn is_shared(mobiles: &[Mobile]) -> bool {
+    mobiles.iter().any(|mobile| mobile.mac_hs.is_some())
 }
 
 #[derive(Default)]
@@ -119,7 +124,6 @@ fn write_shared(common: &Common, mobiles: &[Mobile], out: &mut Summary) {
 }
 
 fn write_totals(totals: &Totals, prefix: &str, mobiles: usize, until: Instant, out: &mut Summary) {
-    totals.traffic.write(prefix, out);
     let mut set = |name: &str, value: f64| out.set(&named(prefix, name), value);
     set("blocks", totals.blocks as f64);
     set("blocks_lost", totals.blocks_lost as f64);

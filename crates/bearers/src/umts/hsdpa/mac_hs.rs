@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use airloom_base::random::Fate;
 use airloom_base::record::{Event, PacketFacts};
-use airloom_base::{Direction, Duration, Instant, Outbox, Point};
+use airloom_base::{Cx, Direction, Duration, Instant, Parts, Point, Station};
 
 use super::super::dch::{Air, Blocks};
 use super::super::records::Seen;
 use super::super::rlc::am::{Format, SduStore};
+use super::config::UmtsHsdpaConfig;
 use super::radio::{Formats, Radio, block_error};
 use super::reordering::Reordering;
 use super::{DECODING, ROUND_TRIP, TTI, WINDOW};
@@ -58,13 +59,7 @@ pub struct Sent {
 
 impl Sent {
     /// Tells of it, and of the PDUs that are given up with it.
-    pub fn tell(
-        &mut self,
-        records: &mut Outbox,
-        point: Point,
-        (format, sdus): (Format, &SduStore),
-        now: Instant,
-    ) {
+    pub fn tell(&mut self, cx: &mut Cx, point: Point, (format, sdus): (Format, &SduStore)) {
         let direction = Direction::Downlink;
         let row = |event, reason| PacketFacts {
             len: self.pdus * u32::from(format.pdu_octets),
@@ -74,15 +69,14 @@ impl Sent {
             ..PacketFacts::bare("mac-hs", event, direction)
         };
         let event = if self.attempt > 1 { Event::Retransmit } else { Event::Transmit };
-        records.packet(now, point, || row(event, None), |_| {});
+        cx.records.packet(cx.now, point, || row(event, None), |_| {});
         if self.is_lost {
-            records.packet(now, point, || row(Event::Drop, Some("block error")), |_| {});
+            cx.records.packet(cx.now, point, || row(Event::Drop, Some("block error")), |_| {});
         }
         let mut control = Vec::new();
         while let Some(flight) = self.given_up.as_mut().and_then(|blocks| blocks.pop(&mut control)) {
             let (pdu, attempt) = (&flight.pdu, flight.attempt);
-            Seen { direction, format, pdu, control: &control, attempt, sdus }
-                .is_given_up(records, now, point);
+            Seen { direction, format, pdu, control: &control, attempt, sdus }.is_given_up(cx, point);
         }
     }
 }
@@ -124,6 +118,19 @@ pub struct MacHs {
 }
 
 impl MacHs {
+    /// That of mobile `station`, as configured.
+    pub fn of_mobile(config: &UmtsHsdpaConfig, rules: Rules, parts: &Parts, station: Station) -> MacHs {
+        let index = usize::from(station.0);
+        let fading = config.fading.map(|fading| fading.fading());
+        let draws = fading.as_ref().map(|fading| {
+            let name = format!("{}.fading.{index}", parts.name);
+            (fading, Fate::new(parts.seed, &name))
+        });
+        let radio = Radio::new(config.snr.of(index), draws, config.cqi_delay);
+        let errors = Fate::new(parts.seed, &format!("{}.hs-dsch.{index}", parts.name));
+        MacHs::new(radio, errors, config.harq_processes, config.reordering_timer, rules)
+    }
+
     /// With credits for a channel of its own.
     pub fn new(radio: Radio, fate: Fate, processes: u8, t1: Duration, rules: Rules) -> MacHs {
         let mut new = MacHs {

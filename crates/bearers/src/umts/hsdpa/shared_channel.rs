@@ -1,18 +1,20 @@
 //! The shared channel: every TTI one mobile is served.
 
-use airloom_base::random::Fate;
+use std::ops::Range;
+
 use airloom_base::units::Rate;
-use airloom_base::{ConfigError, Instant, Outbox, Parts, Station};
+use airloom_base::{ConfigError, Cx, Instant};
 
 use super::super::mobile::{Common, Mobile};
 use super::config::{Scheduling, UmtsHsdpaConfig};
-use super::mac_hs::{MacHs, Rules};
+use super::mac_hs::Rules;
 use super::radio::Radio;
 use super::{ALLOCATION, TTI};
+use crate::cell::Scheduler;
 
 /// The Node B's side of a cell.
 pub struct SharedChannel {
-    rules: Rules,
+    pub rules: Rules,
     scheduling: Scheduling,
     /// The next TTI, if anybody needs one.
     next: Instant,
@@ -48,51 +50,11 @@ impl SharedChannel {
         Rate::from_bits_per_second(bits * 500 / self.rules.interval).unwrap_or(Rate::kbit(1))
     }
 
-    /// One mobile's part of it.
-    pub fn mobile(&self, config: &UmtsHsdpaConfig, parts: &Parts, station: Station) -> MacHs {
-        let index = usize::from(station.0);
-        let fading = config.fading.map(|fading| fading.fading());
-        let draws = fading.as_ref().map(|fading| {
-            let name = format!("{}.fading.{index}", parts.name);
-            (fading, Fate::new(parts.seed, &name))
-        });
-        let radio = Radio::new(config.snr.of(index), draws, config.cqi_delay);
-        let errors = Fate::new(parts.seed, &format!("{}.hs-dsch.{index}", parts.name));
-        MacHs::new(radio, errors, config.harq_processes, config.reordering_timer, self.rules)
-    }
-
-    /// When [`SharedChannel::run`] is needed.
-    #[inline]
-    pub fn next_tti(&self) -> Instant {
-        self.next
-    }
-
     /// Somebody has something to send.
-    pub fn wake(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant) {
         if self.next == Instant::FAR_FUTURE {
             let slots = now.max(self.free_from).as_nanos().div_ceil(TTI.as_nanos());
             self.next = Instant::from_nanos(slots.saturating_mul(TTI.as_nanos()));
-        }
-    }
-
-    /// One TTI begins.
-    pub fn run(&mut self, common: &mut Common, records: &mut Outbox, mobiles: &mut [Mobile], now: Instant) {
-        let slot = now.as_nanos() / TTI.as_nanos();
-        self.free_from = now + TTI;
-        self.next = Instant::FAR_FUTURE;
-        let users = mobiles.iter().filter(|mobile| mobile.wants_shared_channel(now)).count();
-        if now.as_nanos().is_multiple_of(ALLOCATION.as_nanos()) {
-            for mobile in mobiles.iter_mut().filter(|mobile| mobile.wants_shared_channel(now)) {
-                if let Some(mac) = &mut mobile.mac_hs {
-                    mac.allocate(now, users as u32);
-                }
-            }
-        }
-        if let Some(index) = self.choose(mobiles, slot, now) {
-            mobiles[index].serve_shared_channel(common, records, (slot, now));
-        }
-        if mobiles.iter().any(|mobile| mobile.wants_shared_channel(now)) {
-            self.wake(now);
         }
     }
 
@@ -115,5 +77,47 @@ impl SharedChannel {
             }
         }
         best.map(|(index, _)| index)
+    }
+
+    /// One TTI begins.
+    fn run(&mut self, cx: &mut Cx, common: &mut Common, mobiles: &mut [Mobile]) {
+        let now = cx.now;
+        let slot = now.as_nanos() / TTI.as_nanos();
+        self.free_from = now + TTI;
+        self.next = Instant::FAR_FUTURE;
+        let users = mobiles.iter().filter(|mobile| mobile.wants_shared_channel(now)).count();
+        if now.as_nanos().is_multiple_of(ALLOCATION.as_nanos()) {
+            for mobile in mobiles.iter_mut().filter(|mobile| mobile.wants_shared_channel(now)) {
+                if let Some(mac) = &mut mobile.mac_hs {
+                    mac.allocate(now, users as u32);
+                }
+            }
+        }
+        if let Some(index) = self.choose(mobiles, slot, now) {
+            mobiles[index].serve_shared_channel(cx, common, slot);
+        }
+    }
+}
+
+/// There is none where each mobile has a channel of its own.
+impl Scheduler<Mobile> for Option<Box<SharedChannel>> {
+    #[inline]
+    fn next_turn(&self) -> Instant {
+        self.as_ref().map_or(Instant::FAR_FUTURE, |channel| channel.next)
+    }
+
+    #[cold]
+    fn turn(&mut self, cx: &mut Cx, common: &mut Common, mobiles: &mut [Mobile]) {
+        if let Some(channel) = self {
+            channel.run(cx, common, mobiles);
+        }
+    }
+
+    fn look(&mut self, _: &Common, mobiles: &[Mobile], which: Range<usize>, now: Instant) {
+        if let Some(channel) = self
+            && mobiles[which].iter().any(|mobile| mobile.wants_shared_channel(now))
+        {
+            channel.wake(now);
+        }
     }
 }
