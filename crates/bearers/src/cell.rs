@@ -8,6 +8,11 @@
 //!
 //! Each thing happens at its own time, of things at one time those of the first mobile first, the scheduler's last.
 
+#[cfg(test)]
+mod smallest;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 

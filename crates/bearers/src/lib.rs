@@ -1,7 +1,8 @@
 //! Links, one folder each, and their registry.
 //!
 //! A new bearer is a folder with a `Config` (serde; its doc comments are its reference) and a type that
-//! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`].
+//! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`]. Of a cell that type is `Cell` (`cell.rs`) around
+//! a mobile of its own.
 
 mod air_time;
 mod cell;
