@@ -72,7 +72,7 @@ pub struct Backlog {
     pub octets: u64,
 }
 
-/// What a link tells its surroundings.
+/// What a link tells the hosts at its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BearerEvent {
     /// The station can send and receive.

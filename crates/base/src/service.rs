@@ -159,6 +159,9 @@ pub trait Transport: Send {
     fn add_path(&mut self, _cx: &mut Cx, _path: Path) -> bool {
         false
     }
+    /// The link that datagrams of this path leave by came into service for this host, or left it. What is sent meanwhile is
+    /// lost; a transport without a use for the news finds that out by itself.
+    fn handle_path(&mut self, _cx: &mut Cx, _path: PathId, _is_up: bool) {}
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
@@ -408,6 +411,9 @@ pub trait App: Send {
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent);
     /// A datagram arrived for this app.
     fn handle_datagram(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _datagram: Datagram) {}
+    /// A link of this host came into service, or left it: `path` is between the host's address on it and that of the
+    /// neighbour there. Comes before `start` where a link is out of service from the beginning.
+    fn handle_path(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _path: Path, _is_up: bool) {}
     /// When to call `handle_timeout`.
     fn poll_timeout(&self) -> Option<Instant>;
     /// That moment has come.

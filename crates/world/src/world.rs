@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use airloom_base::record::Event;
-use airloom_base::service::{Datagram, Outgoing};
+use airloom_base::service::{Datagram, Outgoing, Path};
 use airloom_base::{
-    Change, CloseReason, Condition, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent, SocketId,
-    Station, TransportEvent, Unsupported,
+    BearerEvent, Change, CloseReason, Condition, Cx, Direction, Grade, Instant, Outbox, Packet, SocketEvent,
+    SocketId, Station, TransportEvent, Unsupported,
 };
 use airloom_wire::edge::{self, Received};
 use airloom_wire::icmp::Icmp;
@@ -236,10 +236,23 @@ impl World {
         if !self.started {
             self.start();
         }
-        let slot = self.links.get_mut(link as usize).ok_or(Unsupported("there is no such link"))?;
-        let result = slot.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change);
-        self.drain_link(link);
+        let result = self.change(link, part, change);
         self.settle();
+        result
+    }
+
+    fn change(&mut self, link: u32, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        let slot = self.links.get_mut(link as usize).ok_or(Unsupported("there is no such link"))?;
+        let was_out = slot.is_out;
+        let result = slot.apply(&mut Cx { now: self.now, records: &mut self.records }, part, change);
+        let (tells, is_up) = (slot.tells, !slot.is_out);
+        self.drain_link(link);
+        // One that tells nothing by itself is as it was made.
+        if !tells && is_up == was_out {
+            for station in 0..self.routes.ends[link as usize].near.len() {
+                self.tell_ends(link, Station(station as u16), is_up);
+            }
+        }
         result
     }
 
@@ -312,6 +325,9 @@ impl World {
 
     fn start(&mut self) {
         self.started = true;
+        // Applications of a real host are the real programs in it.
+        let simulated = self.hosts.iter().filter(|host| host.ports.is_none());
+        self.pending_apps = simulated.map(|host| host.apps.len()).sum();
         for link in 0..self.links.len() as u32 {
             self.links[link as usize].arm(self.now, link, &mut self.agenda);
         }
@@ -323,12 +339,10 @@ impl World {
             }
         }
         for host in 0..self.hosts.len() as u32 {
-            // Applications of a real host are the real programs in it.
             if self.hosts[host as usize].ports.is_some() {
                 continue;
             }
             for app in 0..self.hosts[host as usize].apps.len() as u16 {
-                self.pending_apps += 1;
                 self.call(host, app, |slot, cx, net| slot.start(cx, net));
             }
         }
@@ -336,7 +350,6 @@ impl World {
     }
 
     fn wake(&mut self, key: Key, at: Instant) {
-        let cx = &mut Cx { now: self.now, records: &mut self.records };
         match key {
             Key::Link(_) | Key::Connection { .. } => {
                 unreachable!("links and connections are woken where the entry is taken")
@@ -351,13 +364,12 @@ impl World {
                 }
             }
             Key::Timeline(i) => {
-                let Planned { link, part, change, .. } = &self.timeline[i as usize];
-                let slot = &mut self.links[*link as usize];
-                if let Err(why) = slot.apply(cx, part, change) {
-                    self.first_unsupported.get_or_insert((slot.name.clone(), why));
+                let planned = &mut self.timeline[i as usize];
+                let (link, part, change) = (planned.link, std::mem::take(&mut planned.part), planned.change);
+                if let Err(why) = self.change(link, &part, &change) {
+                    let name = self.links[link as usize].name.clone();
+                    self.first_unsupported.get_or_insert((name, why));
                 }
-                let link = *link;
-                self.drain_link(link);
             }
         }
     }
@@ -400,10 +412,43 @@ impl World {
                 }
             }
         }
-        let slot = &mut self.links[link as usize];
-        // For multipath transports and live controls to come; routes do not depend on the state of a link.
-        while slot.tells && slot.bearer.poll_event().is_some() {}
-        slot.arm(self.now, link, &mut self.agenda);
+        if self.links[link as usize].tells {
+            self.take_events(link);
+        }
+        self.links[link as usize].arm(self.now, link, &mut self.agenda);
+    }
+
+    #[inline(never)]
+    fn take_events(&mut self, link: u32) {
+        while let Some(event) = self.links[link as usize].bearer.poll_event() {
+            match event {
+                BearerEvent::Up(station) => self.tell_ends(link, station, true),
+                BearerEvent::Down(station, _) => self.tell_ends(link, station, false),
+            }
+        }
+    }
+
+    /// A link came into service for one of its stations, or left it: its ends are told. Routes stay as they are.
+    #[cold]
+    fn tell_ends(&mut self, link: u32, Station(station): Station, is_up: bool) {
+        let Some(&near) = self.routes.ends[link as usize].near.get(usize::from(station)) else { return };
+        let far = self.routes.ends[link as usize].far;
+        for ((host, interface), (other, its)) in [(near, far), (far, near)] {
+            if self.hosts[host as usize].ports.is_some() {
+                continue;
+            }
+            let there = &self.hosts[other as usize].net.interfaces[usize::from(its)];
+            let here = &self.hosts[host as usize].net.interfaces[usize::from(interface)];
+            let mut pairs = here.addresses.iter().filter_map(|own| Some((*own, there.address_for(*own)?)));
+            let path = pairs.next().map(|(local, remote)| Path { local, remote, mtu: here.mtu });
+            let cx = &mut Cx { now: self.now, records: &mut self.records };
+            self.hosts[host as usize].net.path_changed(cx, (link, Station(station)), is_up, &mut self.fed);
+            for app in 0..self.hosts[host as usize].apps.len() as u16 {
+                if let Some(path) = path {
+                    self.call(host, app, |app, cx, net| app.handle_path(cx, net, path, is_up));
+                }
+            }
+        }
     }
 
     /// A datagram leaves a link at the host there.

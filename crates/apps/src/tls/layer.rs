@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use airloom_base::service::{Datagram, Passing};
+use airloom_base::service::{Datagram, Passing, Path};
 use airloom_base::{App, Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_content::http::message::Method;
 use airloom_content::http::v1::{Item, Limits, ResponseReader};
@@ -449,6 +449,10 @@ impl App for Secured {
     }
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
         self.app.handle_datagram(cx, &mut Inside { layer: &mut self.layer, net }, datagram);
+        self.settle(cx, net);
+    }
+    fn handle_path(&mut self, cx: &mut Cx, net: &mut dyn Sockets, path: Path, is_up: bool) {
+        self.app.handle_path(cx, &mut Inside { layer: &mut self.layer, net }, path, is_up);
         self.settle(cx, net);
     }
     fn poll_timeout(&self) -> Option<Instant> {

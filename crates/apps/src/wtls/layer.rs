@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use airloom_base::service::{Datagram, Passing};
+use airloom_base::service::{Datagram, Passing, Path};
 use airloom_base::{App, Body, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use bytes::Bytes;
 
@@ -366,6 +366,9 @@ impl App for Secured {
             let datagram = Datagram::Udp { local_port: inner, remote: *remote, body: Body::Real(octets) };
             self.app.handle_datagram(cx, &mut Inside { layer: &mut self.layer, net }, datagram);
         }
+    }
+    fn handle_path(&mut self, cx: &mut Cx, net: &mut dyn Sockets, path: Path, is_up: bool) {
+        self.app.handle_path(cx, &mut Inside { layer: &mut self.layer, net }, path, is_up);
     }
     fn poll_timeout(&self) -> Option<Instant> {
         [self.app.poll_timeout(), self.layer.poll_timeout()].into_iter().flatten().min()

@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::lookup::Table;
 use airloom_base::service::{Datagram, Identity, Passing, Path, PathId, leading_ports};
-use airloom_base::{App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Transport};
+use airloom_base::{
+    App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Station, Transport,
+};
 use airloom_wire::icmp::Icmp;
 use airloom_wire::{ip, udp};
 
@@ -251,6 +253,23 @@ impl Net {
         {
             connection.dirty = true;
             fed.push_back((self.index, slot));
+        }
+    }
+
+    /// Tells connections whose datagrams leave over this station of a link whether it is in service.
+    pub(crate) fn path_changed(&mut self, cx: &mut Cx, over: (u32, Station), is_up: bool, fed: &mut Fed) {
+        for slot in 0..self.slots.len() as u32 {
+            let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { continue };
+            let hops = std::iter::once(connection.hop).chain(connection.others.iter().map(|other| other.hop));
+            let goes = |hop| matches!(hop, Hop::Link { link, station, .. } if (link, station) == over);
+            let paths: Vec<u8> =
+                (0..).zip(hops).filter(|(_, hop)| goes(*hop)).map(|(path, _)| path).collect();
+            for path in &paths {
+                connection.transport.handle_path(cx, PathId(*path), is_up);
+            }
+            if !paths.is_empty() {
+                self.touch(slot, fed);
+            }
         }
     }
 
