@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airloom.control import Control, keep
 from airloom.errors import Interrupted, UsageError
+from airloom.fields import did_you_mean
 from airloom.folder import Folder, Progress
 from airloom.places import new_place
 from airloom.run import metadata, save
@@ -61,16 +61,6 @@ def find(
         f"nothing called {name!r} to emulate{guess}: no such file; valid scenarios: {', '.join(shipped())}; "
         f"valid bearers: {', '.join(bearers)}; presets: airloom list presets"
     )
-
-
-def did_you_mean(name: str, valid: Iterable[str]) -> str:
-    """What was probably meant by a name that is none of the valid ones, as the end of a sentence about it.
-
-    >>> did_you_mean("wpt/3gg", ["wpt/3g", "umts-dch"]), did_you_mean("x", ["wpt/3g"])
-    (' (did you mean wpt/3g?)', '')
-    """
-    close = get_close_matches(name, list(valid), 1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def emulate(

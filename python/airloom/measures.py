@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from airloom.errors import UsageError
+from airloom.fields import did_you_mean
 
 __all__ = ["Column", "Measure", "catalogue", "columns", "describe", "groups", "measures", "tables"]
 
@@ -170,8 +171,6 @@ def catalogue(name: str | None = None) -> dict[str, dict[str, dict[str, Any]]]:
             meanings = {column.name: {"unit": column.unit, "meaning": column.meaning} for column in shown}
             rows[table] = {"about": about, "columns": meanings}
     if not numbers and not rows:
-        from airloom.emulation import did_you_mean
-
         guess = did_you_mean(str(name), names())
         raise UsageError(f"no measure, table or column is called {name!r}{guess}; airloom list measures has all")
     return {"measures": numbers, "tables": rows}

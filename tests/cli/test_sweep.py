@@ -122,7 +122,7 @@ def test_a_wrong_key_of_a_sweep_file_is_said_with_the_valid_ones(capsys: pytest.
     Path("wrong.toml").write_text('scenario = "umts-page"\nseed = 3\n')
     done = here(capsys, "sweep", "wrong.toml")
     assert done.code == 2
-    assert done.err.startswith("airloom: wrong.toml: unknown key `seed` in a sweep file; valid: scenario, set, vary, ")
+    assert done.err.startswith("airloom: wrong.toml, a sweep file: unknown key `seed` (did you mean `seeds`?); valid: ")
 
 
 @pytest.mark.parametrize(

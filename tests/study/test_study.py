@@ -384,7 +384,7 @@ def changed(folder: Path, tmp_path: Path, name: str, old: str, new: str) -> Path
         ("assumptions.toml", 'fitted_to = ["X2"]', 'fitted_to = ["X9"]', "fitted to 'X9', which is no claim"),
         ("study.py", '"X1": slower', '"X9": slower', "computes X9, which is no claim"),
         ("study.py", '"X1": slower', '"X4": slower', "nothing about what would be near enough"),
-        ("sweep.toml", "tables", "tabels", "unknown key 'tabels'"),
+        ("sweep.toml", "tables", "tabels", "unknown key `tabels` (did you mean `tables`?)"),
         ("sweep.toml", 'seeds = { quick = "1..8", full = "1..12" }', 'seeds = "1..8"', "seeds are"),
     ],
 )

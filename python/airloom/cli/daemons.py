@@ -7,8 +7,8 @@ import re
 import signal
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from difflib import get_close_matches
 
+from airloom import fields
 from airloom.cli import common
 from airloom.cli.terminal import emit
 from airloom.errors import RunError, UsageError
@@ -71,8 +71,6 @@ def explained(said: str, given: Iterable[tuple[str, str]]) -> str:
         if unknown is None:
             return f"{option}: {why}"
         valid = re.findall(r"`(.*?)`", unknown[2])
-        close = get_close_matches(unknown[1], valid, 1)
-        meant = f" (did you mean `{close[0]}`?)" if close else ""
         above = f"{path.rpartition('.')[0]}: " if "." in path else ""
-        return f"{option}: {above}unknown key `{unknown[1]}`{meant}; valid: {', '.join(valid)}"
+        return f"{option}: {above}{fields.unknown(unknown[1], valid)}"
     return said

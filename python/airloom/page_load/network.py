@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from airloom.emulation import did_you_mean
 from airloom.errors import UsageError
+from airloom.fields import did_you_mean
 from airloom.page_load.ways import Asked, Way
 from airloom.scenario import Scenario, parse, toml_value
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom import fields
 from airloom.errors import UsageError
-from airloom.study import fields
 
 #: joint: in all combinations with the other joint ones; decisive: in pairs with these and each other; level: one at a
 #: time; calibration: fitted to claims it names.
@@ -82,9 +82,7 @@ def read(path: Path) -> tuple[Assumption, ...]:
 
 def parse(table: Mapping[str, Any], file: str = "assumptions.toml") -> tuple[Assumption, ...]:
     """The assumptions of a table as TOML gives it."""
-    unknown = set(table) - {"assumption"}
-    if unknown:
-        raise UsageError(f"{file}: unknown key {sorted(unknown)[0]!r}; valid: assumption")
+    fields.check(table, ("assumption",), file)
     found = tuple(_assumption(entry, file) for entry in fields.tables(table, "assumption", file))
     names = [a.id for a in found]
     for name in names:
@@ -93,7 +91,7 @@ def parse(table: Mapping[str, Any], file: str = "assumptions.toml") -> tuple[Ass
     return found
 
 
-_KEYS = {
+_KEYS = (
     "id",
     "says",
     "default",
@@ -106,7 +104,7 @@ _KEYS = {
     "fitted_to",
     "introduced",
     "after_result",
-}
+)
 
 
 def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
@@ -114,9 +112,7 @@ def _assumption(entry: Mapping[str, Any], file: str) -> Assumption:
     if not isinstance(name, str) or not name:
         raise UsageError(f"{file}: an assumption without an id")
     where = f"{file}: {name}"
-    for key in entry:
-        if key not in _KEYS:
-            raise UsageError(f"{where}: unknown key {key!r}; valid: {', '.join(sorted(_KEYS))}")
+    fields.check(entry, _KEYS, where)
     for key in ("says", "default", "why"):
         if key not in entry:
             raise UsageError(f"{where}: no {key!r}")

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom import fields
 from airloom.errors import UsageError
-from airloom.study import fields, paper
+from airloom.study import paper
 from airloom.study.paper import Paper
 
 #: What cannot fail: arithmetic on the paper's own numbers, definitions, settings read back. Listed, never scored.
@@ -33,10 +34,10 @@ _CRITERIA: dict[str, tuple[str, ...]] = {
     "p": ("equals", "tolerance"),
     GIVEN: ("equals", "tolerance", "at_least", "at_most", "between", "order", "equal", "size"),
 }
-_EVERY = {
+_EVERY = (
     "id", "kind", "where", "says", "paper", "unit", "runs", "assumptions", "note", "part", "statistic", "ours",
     "tied_to", "because",
-}  # fmt: skip
+)  # fmt: skip
 
 
 class Claim(NamedTuple):
@@ -132,9 +133,7 @@ def parse(table: Mapping[str, Any], file: str = "claims.toml") -> Claims:
     >>> parse({"paper": paper, "claim": [claim]}).claims[0].band
     (2.7, 3.3)
     """
-    unknown = set(table) - {"paper", "claim", "control"}
-    if unknown:
-        raise UsageError(f"{file}: unknown key {sorted(unknown)[0]!r}; valid: paper, claim, control")
+    fields.check(table, ("paper", "claim", "control"), file)
     claims = tuple(_claim(entry, file, None) for entry in fields.tables(table, "claim", file))
     controls = tuple(_claim(entry, file, None) for entry in fields.tables(table, "control", file))
     if not claims:
@@ -163,12 +162,7 @@ def _claim(entry: Mapping[str, Any], file: str, whole: Claim | None) -> Claim:
     kind = entry.get("kind", whole.kind if whole else None)
     if kind not in KINDS:
         raise UsageError(f"{where}: kind {kind!r}; valid: {', '.join(KINDS)}")
-    criteria = _CRITERIA[kind]
-    for key in entry:
-        if key not in _EVERY and key not in criteria:
-            raise UsageError(
-                f"{where}: {key!r} is nothing that a claim of kind {kind} has; valid: {', '.join(criteria)}"
-            )
+    fields.check(entry, (*_CRITERIA[kind], *_EVERY), f"{where}, a claim of kind {kind}")
     for key in ("where", "says"):
         if not isinstance(entry.get(key, getattr(whole, key) if whole else None), str):
             raise UsageError(f"{where}: no {key!r}")

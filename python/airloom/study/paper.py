@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from airloom import fields
 from airloom.errors import UsageError
 
-_KEYS = {"authors", "title", "year", "where", "summary"}
+_KEYS = ("authors", "title", "year", "where", "summary")
 
 
 class Paper(NamedTuple):
@@ -53,9 +54,7 @@ def parse(table: object, file: str) -> Paper:
     """The paper of a table as TOML gives it. Raises `UsageError` with the key that is missing or wrong."""
     if not isinstance(table, Mapping):
         raise UsageError(f"{file}: [paper] is a table with authors, title, year and summary")
-    for key in table:
-        if key not in _KEYS:
-            raise UsageError(f"{file}: [paper]: unknown key {key!r}; valid: {', '.join(sorted(_KEYS))}")
+    fields.check(table, _KEYS, f"{file}: [paper]")
     authors: Any = table.get("authors")
     if not isinstance(authors, list) or not authors or not all(isinstance(a, str) and a.strip() for a in authors):
         raise UsageError(f'{file}: [paper]: authors is a list such as ["A. First", "B. Second"], not {authors!r}')

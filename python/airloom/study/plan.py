@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom import fields
 from airloom.errors import UsageError
 from airloom.scenario import Scenario, load
-from airloom.study import fields, programs
+from airloom.study import programs
 from airloom.study.assumptions import Reading, distinct
 from airloom.study.programs import DEPTHS
 from airloom.sweep import Sweep
@@ -74,7 +75,7 @@ class Plan(NamedTuple):
         )
 
 
-_KEYS = {"scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds", "reading_vary", "real", "command"}
+_KEYS = ("scenario", "set", "vary", "seeds", "tables", "folders", "reading_seeds", "reading_vary", "real", "command")
 
 
 def read(path: Path) -> dict[str, Plan]:
@@ -89,9 +90,7 @@ def read(path: Path) -> dict[str, Plan]:
 def _plan(name: str, entry: Any, where: str) -> Plan:
     if not isinstance(entry, Mapping):
         raise UsageError(f"{where}: expected a table")
-    for key in entry:
-        if key not in _KEYS:
-            raise UsageError(f"{where}: unknown key {key!r}; valid: {', '.join(sorted(_KEYS))}")
+    fields.check(entry, _KEYS, where)
     if "scenario" not in entry:
         raise UsageError(f"{where}: no 'scenario'")
     vary = fields.table(entry, "vary", where)

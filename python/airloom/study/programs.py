@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from airloom import interpreter
+from airloom import fields, interpreter
 from airloom.errors import UsageError
-from airloom.study import fields
 
 #: How thoroughly a study is made: `quick` is for tests, `full` for the numbers.
 DEPTHS = ("quick", "full")
@@ -50,11 +49,11 @@ def read(path: Path) -> dict[str, Program]:
 
 
 def _program(name: str, entry: Any, where: str) -> Program:
-    known = {"command", "depths", "real", "limit_s"}
-    if not isinstance(entry, Mapping) or set(entry) - known or not entry.get("command"):
+    if not isinstance(entry, Mapping) or not entry.get("command"):
         raise UsageError(
             f"{where}: a program is command = [..], and depths = [..], real = true, limit_s = .. if wanted"
         )
+    fields.check(entry, ("command", "depths", "real", "limit_s"), where)
     depths = fields.texts(entry, "depths", where, ("full",))
     for depth in depths:
         if depth not in DEPTHS:

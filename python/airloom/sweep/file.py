@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom import fields
 from airloom.errors import UsageError
 from airloom.scenario import Scenario
 from airloom.scenario import load as load_scenario
@@ -129,9 +130,8 @@ def _scenario(name: str, said: Mapping[str, Any], settings: Mapping[str, object]
 
 def _read(path: Path) -> dict[str, Any]:
     found = tomllib.loads(path.read_text(encoding="utf-8"))
+    fields.check(found, _KEYS, f"{path}, a sweep file")
     for key, value in found.items():
-        if key not in _KEYS:
-            raise UsageError(f"{path}: unknown key `{key}` in a sweep file; valid: {', '.join(_KEYS)}")
         if not isinstance(value, _KEYS[key]) or (isinstance(value, bool) and bool not in _KEYS[key]):
             wanted = " or ".join(_TYPES[kind] for kind in _KEYS[key])
             raise UsageError(f"{path}: `{key}` is {wanted}, not {value!r}")

@@ -1,11 +1,38 @@
-"""What stands in the files of a study, checked as it is taken: what is of another kind is an error that says where."""
+"""What stands in people's files and options, checked as it is taken: what is wrong is an error that says where."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from airloom.errors import UsageError
+
+
+def did_you_mean(name: str, valid: Iterable[str], quote: str = "") -> str:
+    """What was probably meant by a name that is none of the valid ones, as the end of a sentence about it.
+
+    >>> did_you_mean("wpt/3gg", ["wpt/3g", "umts-dch"]), did_you_mean("x", ["wpt/3g"])
+    (' (did you mean wpt/3g?)', '')
+    """
+    close = get_close_matches(name, list(valid), 1)
+    return f" (did you mean {quote}{close[0]}{quote}?)" if close else ""
+
+
+def unknown(key: str, valid: Collection[str]) -> str:
+    """What is said of a key that is none of the valid ones.
+
+    >>> unknown("capcity", ["capacity", "mode"])
+    'unknown key `capcity` (did you mean `capacity`?); valid: capacity, mode'
+    """
+    return f"unknown key `{key}`{did_you_mean(key, valid, '`')}; valid: {', '.join(valid)}"
+
+
+def check(keys: Iterable[str], valid: Collection[str], where: str) -> None:
+    """Raises `UsageError` if one of the keys is none of the valid ones."""
+    for key in keys:
+        if key not in valid:
+            raise UsageError(f"{where}: {unknown(key, valid)}")
 
 
 def table(of: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
