@@ -1,10 +1,9 @@
 """EGPRS blocks in a capture, read with Wireshark's dissector, which does not know blocks that were cut in two."""
 
-import subprocess
 from pathlib import Path
 
 import airloom as al
-from tests.conftest import needs
+from tests.wireshark import fields
 
 #: SPB: the first and the second half of a block (TS 44.060, 10.4.8b).
 HALVES = ("2", "3")
@@ -13,10 +12,7 @@ ROUND = {"hosts.mobile.app.http-client.pages": [["/10kB", "/10kB"]], "run.points
 
 def blocks(capture: Path) -> list[tuple[str, str, bool]]:
     """Of each block: which part it is, its E bit (0: length indicators follow), and is it malformed to tshark?"""
-    fields = ["gsm_rlcmac.dl.spb", "gsm_rlcmac.ul.spb", "gsm_rlcmac.e", "_ws.malformed"]
-    command = [needs("tshark"), "-r", str(capture), "-T", "fields", *(word for f in fields for word in ("-e", f))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    rows = fields(capture, "gsm_rlcmac.dl.spb", "gsm_rlcmac.ul.spb", "gsm_rlcmac.e", "_ws.malformed")
     return [(down or up, e.split(",")[0], bool(bad)) for down, up, e, bad in rows]
 
 

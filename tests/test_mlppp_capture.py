@@ -1,26 +1,10 @@
 """PPP Multilink in a capture: Wireshark puts the datagrams together again."""
 
-import subprocess
-from pathlib import Path
-
 import airloom as al
-from tests.conftest import needs
+from tests.wireshark import fields, frames
 
-
-def read(capture: Path, *words: str) -> list[list[str]]:
-    """What tshark prints, by columns."""
-    done = subprocess.run(
-        [needs("tshark"), "-o", "mp.max_fragments:64", "-r", str(capture), *words],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [line.split("\t") for line in done.stdout.splitlines()]
-
-
-def fields(capture: Path, *names: str) -> list[list[str]]:
-    """The values of some fields of each frame."""
-    return read(capture, "-T", "fields", *(word for name in names for word in ("-e", name)))
+#: It puts together what came in more pieces than it expects.
+MANY = ("-o", "mp.max_fragments:64")
 
 
 def test_wireshark_puts_the_bundle_together() -> None:
@@ -40,14 +24,13 @@ def test_wireshark_puts_the_bundle_together() -> None:
         ],
     }
     run = al.load("phs-384k", changes).run()
-    capture = run.folder / "trace.pcapng"
-    assert read(capture, "-Y", "_ws.malformed || !ppp") == []
-    rows = fields(capture, "mp.seq", "tcp.len", "ppp.code")
+    assert frames(run.capture, "_ws.malformed || !ppp", *MANY) == []
+    rows = fields(run.capture, "mp.seq", "tcp.len", "ppp.code", options=MANY)
     seen = run.packets.cast({"point": str, "event": str})
-    frames = seen.filter(seen["event"] == "rx")
-    assert len(rows) == frames.height > 500
+    arrived = seen.filter(seen["event"] == "rx")
+    assert len(rows) == arrived.height > 500
     numbers = [int(row[0]) for row in rows if row[0]]
-    assert numbers == frames["seq"].drop_nulls().to_list()
+    assert numbers == arrived["seq"].drop_nulls().to_list()
     # Reassembled segments carry the file, but for packets whose pieces come in another order than Wireshark guesses.
     octets = sum(int(row[1]) for row in rows if row[1])
     assert octets >= 0.98 * 200_000

@@ -1,11 +1,9 @@
 """HTTP over SCTP in a capture, as Wireshark reads it."""
 
-import subprocess
-
 import pytest
 
 import airloom as al
-from tests.conftest import needs
+from tests.wireshark import fields
 
 
 @pytest.mark.parametrize("seed", [1, 3, 5])
@@ -13,17 +11,6 @@ def test_wireshark_finds_nothing_malformed_in_bodies_that_are_cut_into_chunks(se
     # It takes a chunk in the middle of a body for header lines where there is a colon. With octets of any value each of
     # these seeds had two packets that it called malformed.
     run = al.load("sctp-page").run(seed=seed)
-    command = [
-        needs("tshark"),
-        "-r",
-        str(run.capture),
-        "-T",
-        "fields",
-        "-e",
-        "_ws.malformed",
-        "-e",
-        "http.response.code",
-    ]
-    rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert not any(row.split("\t")[0] for row in rows)
-    assert sum("200" in row for row in rows) >= 20
+    rows = fields(run.capture, "_ws.malformed", "http.response.code")
+    assert not any(row[0] for row in rows)
+    assert sum("200" in row[1] for row in rows) >= 20

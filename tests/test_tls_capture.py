@@ -10,6 +10,7 @@ import pytest
 
 from airloom.scenario import parse
 from tests.conftest import needs
+from tests.wireshark import fields
 
 SCENARIO = """
 path = ["client", "wire", "server"]
@@ -42,17 +43,9 @@ def captured(http: str, client: str, server: str) -> Path:
     return run.folder / "trace.pcapng"
 
 
-def rows(capture: Path, *names: str, options: tuple[str, ...] = ()) -> list[list[str]]:
-    """The values of some fields of each packet."""
-    words = [word for name in names for word in ("-e", name)]
-    command = [needs("tshark"), "-r", str(capture), *options, "-T", "fields", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [[*line.split("\t"), *[""] * len(names)][: len(names)] for line in done.stdout.splitlines()]
-
-
 def listed(values: list[str]) -> list[int]:
     """Numbers of a field that a packet may have several of."""
-    return [int(value, 0) for field in values if field for value in field.split(",")]
+    return [int(value, 0) for one in values if one for value in one.split(",")]
 
 
 @pytest.mark.parametrize("http", ["1.1", "2"])
@@ -73,20 +66,20 @@ def listed(values: list[str]) -> list[int]:
 )
 def test_wireshark_reads_every_record(http: str, tls: str, handshake: list[int]) -> None:
     capture = captured(http, tls, tls)
-    read = rows(capture, "tls.handshake.type", "_ws.malformed", "_ws.expert.severity", "tls.alert_message.desc")
+    read = fields(capture, "tls.handshake.type", "_ws.malformed", "_ws.expert.severity", "tls.alert_message.desc")
     assert listed([row[0] for row in read]) == handshake
     assert not any(row[1] for row in read)
     # Errors have this number: a length that does not fit, a structure that cannot be.
     error = 0x00800000
     assert all(severity < error for severity in listed([row[2] for row in read]))
-    names = rows(capture, "tls.handshake.extensions_alpn_str")
+    names = fields(capture, "tls.handshake.extensions_alpn_str")
     assert next(name for (name,) in names if name) == ("h2" if http == "2" else "http/1.1")
 
 
 def test_wireshark_reads_every_frame_of_http_2() -> None:
     capture = captured("2", "", "")
     clear = ("-d", "tcp.port==80,http2")
-    read = rows(capture, "http2.type", "http2.streamid", "_ws.malformed", "tcp.dstport", options=clear)
+    read = fields(capture, "http2.type", "http2.streamid", "_ws.malformed", "tcp.dstport", options=clear)
     assert not any(row[2] for row in read)
     up = [row for row in read if row[3] == "80"]
     # Magic (which Wireshark gives no type), SETTINGS and the first request; later the acknowledgement and two requests.
@@ -97,7 +90,7 @@ def test_wireshark_reads_every_frame_of_http_2() -> None:
     down = listed([row[0] for row in read if row[3] != "80"])
     assert down.count(1) == 3
     assert down.count(0) >= 5
-    heads = rows(capture, "http2.headers.path", "http2.headers.status", options=clear)
+    heads = fields(capture, "http2.headers.path", "http2.headers.status", options=clear)
     assert [path for row in heads if row[0] for path in row[0].split(",")] == ["/3kB.html", "/40kB", "/100"]
     assert [code for row in heads if row[1] for code in row[1].split(",")] == ["200"] * 3
 
@@ -161,7 +154,7 @@ def test_records_of_a_handshake_are_those_of_openssl(tmp_path: Path, version: st
     sizes = f'client_hello = "{hello}B", certificates = "{certificate}B", ticket = "{ticket}B"'
     tls = f'tls = {{ version = "{version}", {sizes} }}'
     capture = captured("1.1", tls, tls)
-    read = rows(capture, "tcp.dstport", "tls.record.content_type", "tls.record.opaque_type", "tls.record.length")
+    read = fields(capture, "tcp.dstport", "tls.record.content_type", "tls.record.opaque_type", "tls.record.length")
     ours: dict[str, list[tuple[int, int]]] = {">>>": [], "<<<": []}
     for port, clear, opaque, length in read:
         kinds = iter(listed([clear])) if not opaque else iter(listed([clear, opaque]))

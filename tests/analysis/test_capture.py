@@ -12,6 +12,7 @@ from airloom import plot
 from airloom.errors import UsageError
 from tests.cli.shell import airloom
 from tests.conftest import needs, needs_laboratory
+from tests.wireshark import fields, frames
 
 LOSSY = """\
 title = "1 MB over a lossy wire"
@@ -39,8 +40,7 @@ SOURCE = (
 
 def counted(capture: Path, what: str) -> int:
     """How many frames tshark finds of a kind."""
-    words = [needs("tshark"), "-r", str(capture), "-Y", what, "-T", "fields", "-e", "frame.number"]
-    return len(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+    return len(frames(capture, what))
 
 
 def again(capture: Path) -> int:
@@ -96,14 +96,9 @@ def test_what_a_run_sent_again_is_found_in_its_capture(lossy: al.Run) -> None:
     assert server["octets"] - server["unique_octets"] > 0
     # 50 ms each way, and what waits before the link.
     assert 0.1 <= server["rtt"]["min_s"] < 0.11 < server["rtt"]["max_s"]
-    flights = [int(n) for n in tshark_values(capture, "tcp.analysis.bytes_in_flight")]
+    flights = [int(n) for (n,) in fields(capture, "tcp.analysis.bytes_in_flight", shown="tcp.analysis.bytes_in_flight")]
     # Sent and not acknowledged (RFC 5681's FlightSize); tshark takes off what is acknowledged selectively.
     assert server["most_in_flight"] >= max(flights)
-
-
-def tshark_values(capture: Path, field: str) -> list[str]:
-    words = [needs("tshark"), "-r", str(capture), "-Y", field, "-T", "fields", "-e", field]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
 
 
 def test_at_the_receiver_causes_do_not_show_and_the_outage_is_the_first_stall(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conftest import needs
 from tests.wap.wire import gateway_behind
+from tests.wireshark import BROKEN, frames
 
 GATEWAY = """
 import socket, subprocess, sys, time
@@ -54,7 +54,7 @@ print(json.dumps([push.text() for push in heard]))
 
 @pytest.mark.emulate
 def test_pushes_of_the_daemon_are_dissected_without_a_complaint(tmp_path: Path) -> None:
-    tshark = needs("tshark")
+    needs("tshark")
     for name, text in (("gateway.py", GATEWAY), ("phone.py", PHONE)):
         (tmp_path / name).write_text(text)
     run = tmp_path / "run"
@@ -66,18 +66,10 @@ def test_pushes_of_the_daemon_are_dissected_without_a_complaint(tmp_path: Path) 
     states = (tmp_path / "states").read_text().splitlines()
     assert states[:3] == ["unconfirmed delivered 1000"] * 2 + ["confirmed delivered 1000"]
 
-    def frames(display_filter: str, *fields: str) -> list[str]:
-        named = [word for field in fields for word in ("-e", field)]
-        command = [tshark, "-r", str(run / "trace.pcapng"), "-Y", display_filter]
-        done = subprocess.run(
-            [*command, *(["-T", "fields", *named] if named else [])], capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
-
-    assert frames("_ws.malformed || _ws.expert.severity == error") == []
+    capture = run / "trace.pcapng"
+    assert frames(capture, BROKEN) == []
     # Two without a session, and one that asks for a session.
-    assert len(frames("udp.dstport == 2948 && wbxml")) == 2
-    assert len(frames("udp.dstport == 2948 && !wbxml")) == 1
+    assert len(frames(capture, "udp.dstport == 2948 && wbxml")) == 2
+    assert len(frames(capture, "udp.dstport == 2948 && !wbxml")) == 1
     # Confirmed ones in the session, each acknowledged.
-    assert len(frames("wsp.pdu_type == 0x07 && wbxml")) == 2
+    assert len(frames(capture, "wsp.pdu_type == 0x07 && wbxml")) == 2

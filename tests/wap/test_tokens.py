@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from airloom._core import wap_compile, wap_decompile
-from tests.conftest import needs
+from tests.wireshark import frames
 
 PUBLIC = '<!DOCTYPE wml PUBLIC "-//WAPFORUM//DTD WML 1.{}//EN" "http://www.wapforum.org/DTD/wml.dtd">'
 
@@ -67,12 +67,11 @@ def tokens(octets: bytes, folder: Path) -> tuple[set[str], set[str]]:
     (folder / "reply.txt").write_text("0000 " + " ".join(f"{octet:02x}" for octet in reply) + "\n")
     made = ["text2pcap", "-q", "-u", "9200,50000", str(folder / "reply.txt"), str(folder / "reply.pcap")]
     subprocess.run(made, check=True, capture_output=True, timeout=60)
-    read = [needs("tshark"), "-r", str(folder / "reply.pcap"), "-V"]
-    text = subprocess.run(read, check=True, capture_output=True, text=True, timeout=60).stdout
-    assert "Malformed" not in text
+    said = frames(folder / "reply.pcap", "", "-V")
+    assert not any("Malformed" in line for line in said)
     known: set[str] = set()
     literal: set[str] = set()
-    for line in text.splitlines():
+    for line in said:
         if found := re.search(r"\| +(Known (?:Tag|attr\w+) 0x..|LITERAL\w*) .*\| +(?:<(\S+)|(\S+))", line):
             kind, tag, rest = found.groups()
             (literal if kind.startswith("LITERAL") else known).add(f"<{tag.rstrip('/>')}" if tag else rest)
