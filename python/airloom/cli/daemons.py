@@ -7,11 +7,37 @@ import re
 import signal
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
 
 from airloom import fields
 from airloom.cli import common
 from airloom.cli.terminal import emit
 from airloom.errors import RunError, UsageError
+
+Metrics = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="A name of this host by which its HTTP ports are asked, besides addresses and localhost. May be repeated.",
+    ),
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HOST|CIDR",
+        help="Ask this server although its address is private, loopback or the like. May be repeated.",
+    ),
+]
+Log = Annotated[bool, typer.Option(help="Write a line of JSON on stderr for each exchange.")]
+Grace = Annotated[
+    float, typer.Option(min=0, max=3600, help="Seconds to let requests and connections end when told to stop.")
+]
 
 
 def address(option: str, text: str | None) -> str | None:

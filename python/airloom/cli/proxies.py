@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -12,17 +13,6 @@ from airloom.cli import daemons
 from airloom.cli.terminal import emit, say
 from airloom.errors import UsageError
 
-_Metrics = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
-]
-Names = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        help="A name of this host by which its HTTP ports are asked, besides addresses and localhost. May be repeated.",
-    ),
-]
 _Clients = Annotated[
     list[str] | None,
     typer.Option(
@@ -30,16 +20,8 @@ _Clients = Annotated[
         help="Serve this client. May be repeated; needed where --listen is no loopback address.",
     ),
 ]
-_Origins = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="HOST|CIDR",
-        help="Connect there although the address is private, loopback or the like. May be repeated.",
-    ),
-]
 _Nagle = Annotated[bool, typer.Option(help="Nagle's rule on all connections: short segments wait for company.")]
 _Connect = Annotated[float, typer.Option(min=0.001, max=3600, help="Seconds a connection may take to open.")]
-_Grace = Annotated[float, typer.Option(min=0, max=3600, help="Seconds to let connections end when told to stop.")]
 
 
 def split_tcp(
@@ -51,17 +33,17 @@ def split_tcp(
             "--transparent", help="Connect to whom clients meant before the kernel turned them aside (REDIRECT)."
         ),
     ] = False,
-    metrics: _Metrics = None,
-    name: Names = None,
+    metrics: daemons.Metrics = None,
+    name: daemons.Names = None,
     allow_client: _Clients = None,
-    allow_origin: _Origins = None,
+    allow_origin: daemons.Origins = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=V", help="Set a key of the proxy (airloom list proxies split-tcp)."),
     ] = None,
     nagle: _Nagle = False,
     connect_timeout: _Connect = 10.0,
-    grace: _Grace = 5.0,
+    grace: daemons.Grace = 5.0,
 ) -> None:
     """A proxy that ends its clients' TCP connections and opens others onward. Ends by Ctrl-C or SIGTERM.
 
@@ -72,25 +54,18 @@ def split_tcp(
 
     if (to is None) == (not transparent):
         raise UsageError("say --to HOST:PORT, or --transparent if connections are turned aside to here")
-    given = daemons.settings(["idle=5min", *(settings or [])])
-    place, numbers = daemons.address("--listen", listen) or "", daemons.address("--metrics", metrics)
-
-    def serve(ready: Callable[[str, str | None], None]) -> None:
-        serve_split_tcp(
-            place,
-            to,
-            numbers,
-            name or [],
-            allow_client or [],
-            allow_origin or [],
-            given,
-            nagle,
-            connect_timeout,
-            grace,
-            ready,
-        )
-
-    _run(serve, given, f"for {to}" if to else "for whom clients mean")
+    _serve(
+        partial(serve_split_tcp, to=to, nagle=nagle),
+        f"for {to}" if to else "for whom clients mean",
+        ["idle=5min", *(settings or [])],
+        listen=daemons.address("--listen", listen),
+        metrics=daemons.address("--metrics", metrics),
+        names=name or [],
+        clients=allow_client or [],
+        allowed=allow_origin or [],
+        connect_s=connect_timeout,
+        grace_s=grace,
+    )
 
 
 def http_cache(
@@ -101,17 +76,17 @@ def http_cache(
             "--transparent", help="Clients know nothing of it: the kernel turns their connections aside (REDIRECT)."
         ),
     ] = False,
-    metrics: _Metrics = None,
-    name: Names = None,
+    metrics: daemons.Metrics = None,
+    name: daemons.Names = None,
     allow_client: _Clients = None,
-    allow_origin: _Origins = None,
+    allow_origin: daemons.Origins = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=V", help="Set a key of the proxy (airloom list proxies http-cache)."),
     ] = None,
     connect_timeout: _Connect = 10.0,
-    log: Annotated[bool, typer.Option(help="Write a line of JSON on stderr for each exchange.")] = True,
-    grace: _Grace = 5.0,
+    log: daemons.Log = True,
+    grace: daemons.Grace = 5.0,
 ) -> None:
     """A forwarding HTTP/1.1 proxy with a cache. Ends by Ctrl-C or SIGTERM.
 
@@ -119,28 +94,21 @@ def http_cache(
     """
     from airloom._core import serve_http_cache
 
-    given = daemons.settings(settings or [])
-    place, numbers = daemons.address("--listen", listen) or "", daemons.address("--metrics", metrics)
-
-    def serve(ready: Callable[[str, str | None], None]) -> None:
-        serve_http_cache(
-            place,
-            numbers,
-            name or [],
-            allow_client or [],
-            allow_origin or [],
-            given,
-            connect_timeout,
-            grace,
-            transparent,
-            ready,
-            daemons.log_line if log else None,
-        )
-
-    _run(serve, given, "for HTTP")
+    _serve(
+        partial(serve_http_cache, transparent=transparent, log=daemons.log_line if log else None),
+        "for HTTP",
+        settings or [],
+        listen=daemons.address("--listen", listen),
+        metrics=daemons.address("--metrics", metrics),
+        names=name or [],
+        clients=allow_client or [],
+        allowed=allow_origin or [],
+        connect_s=connect_timeout,
+        grace_s=grace,
+    )
 
 
-def _run(serve: Callable[[Callable[[str, str | None], None]], None], given: list[tuple[str, str]], whom: str) -> None:
+def _serve(start: Callable[..., None], whom: str, settings: list[str], **options: object) -> None:
     """Runs a daemon for streams; says where it listens once it does."""
 
     def ready(clients: str, numbers: str | None) -> None:
@@ -148,8 +116,9 @@ def _run(serve: Callable[[Callable[[str, str | None], None]], None], given: list
         emit(f", numbers at http://{numbers}/metrics" if numbers else "")
         say("stop with Ctrl-C")
 
+    given = daemons.settings(settings)
     _many_files()
-    daemons.run(lambda: serve(ready), given)
+    daemons.run(lambda: start(**options, settings=given, ready=ready), given)
 
 
 def _many_files() -> None:

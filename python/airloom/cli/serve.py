@@ -33,9 +33,7 @@ def wap_gateway(
             help=f"Where clients without a session come to (UDP). Default: port {_CONNECTIONLESS} beside {_SESSION}.",
         ),
     ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve numbers for Prometheus there (HTTP, /metrics).")
-    ] = None,
+    metrics: daemons.Metrics = None,
     push: Annotated[
         str | None,
         typer.Option(
@@ -43,20 +41,14 @@ def wap_gateway(
             help="Take pushes there (PAP over HTTP). Whoever can connect there can push: see the guide.",
         ),
     ] = None,
-    name: proxies.Names = None,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST|CIDR",
-            help="Ask this origin although its address is private, loopback or the like. May be repeated.",
-        ),
-    ] = None,
+    name: daemons.Names = None,
+    allow_origin: daemons.Origins = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=V", help="Set a key of the gateway (airloom list proxies wap-gateway)."),
     ] = None,
-    log: Annotated[bool, typer.Option(help="Write a line of JSON on stderr for each exchange.")] = True,
-    grace: Annotated[float, typer.Option(min=0, max=3600, help="Seconds to let requests end when told to stop.")] = 5.0,
+    log: daemons.Log = True,
+    grace: daemons.Grace = 5.0,
 ) -> None:
     """A WAP gateway: phones ask by WSP over UDP, origins are asked by HTTP. Ends by Ctrl-C or SIGTERM.
 
