@@ -19,7 +19,7 @@ from airloom.page_sets import from_har
 from airloom.page_sets.page_set import read as read_page_set
 from airloom.run import Run
 from airloom.study import assumptions, claims, paper, plan, programs
-from airloom.sweep import axes, file, parts
+from airloom.sweep import axes, file
 from airloom.wwp.dialogue import Lines, Offer, TransferError
 from airloom.wwp.receiver import Receiver
 from trees import Octets, json_of, tree
@@ -201,20 +201,6 @@ def sweep_file(octets: bytes) -> None:
             _read(axes.axes, dict([option]))
 
 
-_PART = (
-    "runs", "lost", "outcome", "error", "run_id", "rate", "keys", "values", "tables", "pages", "run", "<u4", "<f8",
-    "text", "complete",
-)  # fmt: skip
-
-
-def sweep_part(octets: bytes) -> None:
-    """A part of a sweep: a line that the octets stand for, and what follows it."""
-    head, _, rest = octets.partition(b"\n")
-    found = _read(parts.decode, json_of(head, _PART) + b"\n" + rest)
-    if found is not None:
-        _read(lambda: found.statuses)
-
-
 _RUN = (
     "status", "ok", "run_id", "name", "seed", "clock", "virtual", "scenario", "hosts", "app", "run", "record",
     "verdict", "verdict_reasons", "simulated_s", "transport",
@@ -293,7 +279,6 @@ TARGETS: dict[str, Target] = {
         study,
         study_plan,
         sweep_file,
-        sweep_part,
         run_folder,
         control_page,
     )

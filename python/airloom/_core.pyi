@@ -1,6 +1,6 @@
 """The compiled half of airloom."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Results:
     """What a run gave."""
 
     outcome: str
+    why: str | None
     summary: dict[str, float]
     tables: dict[str, list[Column]]
     exit_code: int | None
@@ -175,9 +176,19 @@ def wap_decompile(octets: bytes) -> str: ...
 def wap_parse(text: bytes) -> None: ...
 def wap_encode_headers(headers: list[tuple[str, str]]) -> bytes: ...
 def wap_initiation(octets: bytes) -> tuple[int, list[str], list[str]]: ...
-def sweep_tables(
-    parts: Sequence[bytes | Path], axes: Sequence[tuple[str, Sequence[Any]]], tables: Sequence[str]
-) -> Tables: ...
+def make_runs(
+    points: Sequence[tuple[int, Sequence[str | float], Scenario]],
+    runs: Iterable[tuple[int, int]],
+    axes: Sequence[str],
+    tables: Sequence[str],
+    rate_seed: int | None,
+    workers: int,
+    parts: Path | None = None,
+    look: Callable[[int, int, int], None] | None = None,
+    otherwise: Callable[[int, int, int], tuple[Part, int]] | None = None,
+) -> Part: ...
+def write_sweep(folders: Sequence[Path], rest: Sequence[Part], names: Sequence[str], place: Path) -> None: ...
+def sweep_statuses(folders: Sequence[Path]) -> list[tuple[int, int, str]]: ...
 def browse(settings: list[tuple[str, str]], seed: int, nagle: bool, timeout_s: float) -> str: ...
 def serve_http_cache(
     listen: str,
@@ -218,29 +229,25 @@ def serve_wap_gateway(
     log: Callable[[str], None] | None = None,
 ) -> None: ...
 
-class Series:
-    """Runs that are made one after the other, for one part."""
-
-    def __init__(self, tables: Sequence[str], budget_s: float) -> None: ...
-    def simulate(self, point: int, scenario: Scenario, seeds: Sequence[int], rate_seed: int | None) -> bool: ...
-    def part(self) -> Part: ...
-
 class Part:
-    """What the runs of a task gave."""
+    """What some runs gave, as far as it is in memory."""
 
     runs: int
     failed: int
     simulating_ns: int
-    def names(self) -> set[str]: ...
-    def octets(self) -> bytes: ...
-    def write(self, path: str) -> None: ...
-
-class Tables:
-    """Tables of a sweep, ready to be written as Parquet files."""
-
-    def names(self) -> list[str]: ...
-    def octets(self, name: str) -> bytes: ...
-    def write(self, files: Sequence[tuple[str, str]]) -> None: ...
+    def __init__(
+        self,
+        axes: Sequence[str],
+        point: int,
+        labels: Sequence[str | float],
+        seed: int,
+        run_id: str,
+        error: str | None = None,
+        is_lost: bool = False,
+        summary: Sequence[tuple[str, float]] = (),
+        tables: Sequence[tuple[str, Sequence[Column]]] = (),
+    ) -> None: ...
+    def octets(self, names: Sequence[str]) -> list[tuple[str, bytes]]: ...
 
 class WwpSession:
     """A connection of WWP over UDP."""

@@ -12,13 +12,12 @@ import pytest
 from playwright.sync_api import Browser
 
 from airloom import interpreter
+from airloom._core import Part
 from airloom.errors import UsageError
 from airloom.study import document, execute, names, open_study, outcome, text
 from airloom.study.data import IN_REAL_TIME
 from airloom.study.outcome import Outcome, evaluate
-from airloom.sweep import parts
-from airloom.sweep.share import Share
-from airloom.sweep.work import Group, Made, made_of
+from airloom.sweep.work import Group, Made
 from tests.cli.shell import airloom
 from tests.report.browser import opened
 
@@ -271,18 +270,12 @@ def test_runs_in_real_time_that_were_too_late_do_not_count(
 ) -> None:
     def made(group: Group) -> Made:
         # What a machine that is too busy gives for some seeds.
-        (seed,) = group.jobs[0].seeds
+        ((_, seed),) = group.runs
         error = "not valid: packets left too late" if seed <= failed else None
-        done = {
-            "outcome": ["complete"],
-            "error": [error],
-            "took_ns": [1],
-            "run_id": ["x"],
-            "rate": [None],
-        }
-        share = Share(group)
-        assert [seeds for _, seeds in share.jobs()] == [(seed,)]
-        return made_of(group, share, {**done, **parts.summaries([{"simulated_s": float(seed)}]), "tables": {}})
+        (job,) = group.jobs
+        summary = [("simulated_s", float(seed))]
+        part = Part(group.axes, job.point, job.labels, seed, "x", error, summary=summary)
+        return Made(part.octets(["runs"]), 1, part.failed, 1, 1)
 
     study = open_study(with_second_clock)
     (real,) = execute.planned(study, "full", real=True).values()

@@ -1,7 +1,8 @@
 """What a sweep gives, and that it is the same however it came about."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import polars as pl
 import pytest
 
 import airloom as al
+from airloom import _core
 from airloom.cli import call
 from airloom.errors import UsageError
 from airloom.scenario import Scenario, for_bearer
+from airloom.sweep import work
 from airloom.sweep.axes import COLUMNS
 
 LOSS = "links.wire.loss"
@@ -51,6 +54,8 @@ def test_number_of_workers_and_kind_of_executor_do_not_change_an_octet(fetch: Sc
     assert octets(sweep.run(workers=2, out="two").folder) == one
     with ThreadPoolExecutor(2) as executor:
         assert octets(sweep.run(executor=executor, out="threads").folder) == one
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        assert octets(sweep.run(executor=processes, out="processes").folder) == one
 
 
 def test_the_same_command_again_makes_nothing_and_more_seeds_make_only_those(fetch: Scenario) -> None:
@@ -187,43 +192,20 @@ def parquet(folder: Path) -> list[tuple[str, Path]]:
     return [(path.stem, path) for path in sorted(folder.glob("*.parquet"))]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("folders", [False, True])
-def test_tasks_whose_time_is_over_leave_the_rest_to_others(
-    fetch: Scenario, workers: int, folders: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetch.sweep({LOSS: [0, 0.1]}, seeds="1..10").run(out="plain", workers=2)
-    monkeypatch.setattr("airloom.sweep.runner.Runner._budget_s", lambda *_: 0.0)
-    results = fetch.sweep({LOSS: [0, 0.1]}, seeds="1..10", folders=folders).run(out="s", workers=workers)
-    (session,) = json.loads((results.folder / "sessions.json").read_text())
-    assert session["runs"] == 20
-    assert session["groups"] >= 20, "each task makes one run"
-    assert octets(results.folder) == octets(Path("plain"))
-
-
 def test_a_run_with_a_folder_is_made_once(fetch: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airloom import _core
-    from airloom.sweep import whole
-    from airloom.sweep.share import Share
-    from airloom.sweep.work import Group, Job
+    made: list[Any] = []
+    whole = _core.make_runs
 
-    made: list[int] = []
+    def counted(points: Any, runs: Any, *how: Any) -> Any:
+        made.append((runs, how[-1] is None))
+        return whole(points, runs, *how)
 
-    class Counted:
-        def __init__(self, *how: Any) -> None:
-            self.series = _core.Series(*how)
-            self.part = self.series.part
-
-        def simulate(self, point: int, scenario: _core.Scenario, seeds: list[int], rate: int | None) -> bool:
-            made.extend(seeds)
-            return self.series.simulate(point, scenario, seeds, rate)
-
-    monkeypatch.setattr(whole, "Series", Counted)
-    job = Job(0, fetch.sweep(seeds="1..4").variant(0), (1, 2, 3, 4))
-    group = Group(al.__version__, (job,), ("pages",), 1, 60.0, folders=str(Path("s").resolve()))
-    assert whole.simulate_whole(group, Share(group))["outcome"] == ["complete"] * 4
-    assert made == [1], "only the first seed's rate over time takes packets, which the folder does not keep"
+    monkeypatch.setattr(work, "make_runs", counted)
+    fetch.sweep(seeds="1..4", folders=True).run(out="s")
     assert sorted(p.name for p in Path("s/runs").iterdir()) == [f"point-0-seed-{n}" for n in (1, 2, 3, 4)]
+    (_, simulated), *again = made
+    assert not simulated
+    assert again == [([(0, 1)], True)], "only the first seed's rate over time takes packets, which the folder has not"
 
 
 def test_a_bearer_alone_can_be_swept() -> None:
@@ -231,12 +213,3 @@ def test_a_bearer_alone_can_be_swept() -> None:
     scenario = for_bearer("umts-dch", {"rate": "384kbit/s"}).with_keys({"run.until": "1s"})
     results = scenario.sweep({"links.link.loss": [0, 0.1]}, seeds="1..2").run(out="s")
     assert results.runs.height == 4
-
-
-def test_a_worker_starts_without_what_only_tables_need() -> None:
-    import subprocess
-    import sys
-
-    code = "import sys; import airloom.sweep.worker, airloom.sweep.work; print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"polars", "numpy", "scipy", "matplotlib", "typer", "subprocess", "pathlib"} & set(said)

@@ -12,8 +12,7 @@ import typer
 from airloom.cli import call
 from airloom.cli.validate import validate
 from airloom.errors import UsageError
-from airloom.sweep import processes
-from airloom.validate import both_clocks, transfer
+from airloom.validate import both_clocks, processes, transfer
 from airloom.validate.both_clocks import CELLS, Cell, Verdict, chosen, compare
 from airloom.validate.transfer import Transfer
 from tests.cli.shell import airloom

@@ -10,8 +10,7 @@ import typer
 
 from airloom.cli.validate import validate
 from airloom.errors import UsageError
-from airloom.sweep import processes
-from airloom.validate import linux_lab, transfer
+from airloom.validate import linux_lab, processes, transfer
 from airloom.validate.linux_tcp import Record, records
 from airloom.validate.transfer import Transfer
 from tests.conftest import needs_laboratory

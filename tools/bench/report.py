@@ -401,7 +401,7 @@ of `airloom wwp` (`tools/bench/wwp.py`).
 
 ## Sweeps
 
-A session of `Sweep.run` from its folder to its finished tables, two worker processes, medians; a Dask scheduler and two
+A session of `Sweep.run` from its folder to its finished tables, two workers, medians; a Dask scheduler and two
 workers of this machine with tasks that sleep (`tools/bench/sweeps.py`).
 
 {sweeps(numbers)}

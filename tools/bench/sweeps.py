@@ -41,17 +41,16 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 sys.modules["airloom.sweep.results"] = types.SimpleNamespace(SweepResults=Path)
 import airloom as al
-from airloom._core import Series
+from airloom._core import make_runs
 
 def spent():
     return sum(used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
 
 def simulate(seeds):
     begin, start = time.process_time(), time.perf_counter()
-    series = Series([], float("inf"))
-    series.simulate(0, scenario._core, seeds, None)
-    share = series.part().simulating_ns / 1e9 / (time.perf_counter() - start)
-    return share * (time.process_time() - begin)
+    runs = [(0, seed) for seed in seeds]
+    made = make_runs([(0, [], scenario._core)], runs, [], [], None, 1)
+    return made.simulating_ns / 1e9 / (time.perf_counter() - start) * (time.process_time() - begin)
 
 scenario = al.load("fetch.toml")
 sweep = scenario.sweep(seeds=f"1..{sys.argv[1]}")
@@ -103,7 +102,6 @@ def session(place: Path, runs: int, count: int) -> dict[str, float]:
         f"{of}.cpu_s": median(s["cpu_s"] for s in found),
         f"{of}.share_of_cpu": median(s["simulation_cpu_s"] / s["cpu_s"] for s in found),
         f"{of}.share_of_workers": median(s["share_of_workers"] for s in found),
-        f"{of}.share_of_tasks": median(s["share_of_tasks"] for s in found),
     }
 
 
@@ -135,6 +133,7 @@ def cluster(place: Path, tasks: int) -> dict[str, float]:
             if time.monotonic() > deadline:
                 raise Failed("the workers did not come up")
             time.sleep(0.1)
+        assert there.executor is not None
         _tasks(there.executor, 8, 0.01)
         start, spent = time.perf_counter(), _cpu_s(pids)
         made = _tasks(there.executor, tasks, _TASK_S)

@@ -1,4 +1,4 @@
-//! Many short runs in one call: what a task of a sweep does.
+//! Many short runs one after the other: what a thread of a sweep does.
 //!
 //! A run of a few milliseconds must not pay for a folder, a manifest and a table library of its own. A batch gives the
 //! summaries of all its runs, and their tables piled up, for whoever writes them.
@@ -8,9 +8,11 @@
     reason = "how long a run takes is what the caller asks, no model is told"
 )]
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant as Clock};
+use std::time::Instant as Clock;
 
 use airloom_base::Instant;
 use airloom_record::sweep::Summary;
@@ -129,23 +131,17 @@ impl Summaries {
 /// Makes runs one after the other in virtual time and keeps those of their tables that it was told to. Neither captures
 /// nor packets tables are made, whatever the scenarios ask for.
 pub struct Series {
-    begin: Clock,
-    budget: Duration,
     tables: Vec<String>,
     recorder: Recorder,
     batch: Batch,
     /// The scenario that runs are made of, and what they share.
     of: Option<(Scenario, Books)>,
-    /// Is nobody against another run?
-    go_on: bool,
 }
 
 impl Series {
-    /// A series without runs so far that keeps these tables. After `budget` of the wall clock it begins no further run,
-    /// though the first one always.
-    pub fn new(tables: Vec<String>, budget: Duration) -> Series {
-        let (recorder, batch) = (Recorder::default(), Batch::default());
-        Series { begin: Clock::now(), budget, tables, recorder, batch, of: None, go_on: true }
+    /// A series without runs so far that keeps these tables.
+    pub fn new(tables: Vec<String>) -> Series {
+        Series { tables, recorder: Recorder::default(), batch: Batch::default(), of: None }
     }
 
     /// From now on its runs are of this scenario, whose own seed does not count.
@@ -161,11 +157,8 @@ impl Series {
     }
 
     /// Makes a run of the scenario, with its rate over time if that is wanted; says whether it did. `look` is called now
-    /// and then and says whether to go on; a run that was stopped is not among the results.
-    pub fn run(&mut self, seed: u64, rate: bool, mut look: impl FnMut(Instant) -> bool) -> bool {
-        if !self.go_on || (!self.batch.runs.is_empty() && self.begin.elapsed() >= self.budget) {
-            return false;
-        }
+    /// and then and says whether to go on; a run that was stopped is not among the results. One that panics has an error.
+    pub fn run(&mut self, seed: u64, rate: bool, look: impl FnMut(Instant) -> bool) -> bool {
         let Some((scenario, books)) = &mut self.of else { return false };
         let mut with_packets;
         let scenario = if rate {
@@ -179,14 +172,16 @@ impl Series {
         };
         scenario.run.seed = seed;
         let start = Clock::now();
-        // The last look of a run comes too late to stop it: the next one is then not begun.
-        let outcome = run::carry_out(scenario, &mut self.recorder, |now| {
-            self.go_on = look(now);
-            self.go_on
-        });
-        let outcome = outcome.map(|(outcome, world)| {
+        let recorder = &mut self.recorder;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let (outcome, world) =
+                run::carry_out(scenario, recorder, look).map_err(|error| error.to_string())?;
             world.summarise(books);
-            outcome
+            Ok(outcome)
+        }));
+        let outcome = outcome.unwrap_or_else(|panic| {
+            *books = Books::default();
+            Err(said(&*panic))
         });
         let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut made = Made { outcome: Err(String::new()), took_ns, rate: None };
@@ -198,7 +193,7 @@ impl Series {
                 self.recorder.tables.end_run(Some(self.batch.runs.len() as u32));
             }
             Err(error) => {
-                made.outcome = Err(error.to_string());
+                made.outcome = Err(error);
                 self.batch.summaries.push(&Arc::default(), &[]);
                 self.recorder.tables.end_run(None);
             }
@@ -211,6 +206,11 @@ impl Series {
         true
     }
 
+    /// The last run that was made.
+    pub fn last(&self) -> Option<&Made> {
+        self.batch.runs.last()
+    }
+
     /// What its runs gave.
     pub fn finish(mut self) -> Batch {
         self.batch.summaries.settle();
@@ -218,6 +218,13 @@ impl Series {
         self.batch.tables = self.recorder.tables.into_columns_by_run();
         self.batch
     }
+}
+
+/// What is said of a run that panicked.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let why =
+        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("a fault in airloom: {}", why.unwrap_or("it does not say which"))
 }
 
 fn keep_only(recorder: &mut Recorder, tables: &[String], another: Option<&str>) {
@@ -269,10 +276,9 @@ mod tests {
     fn series<'s>(
         wanted: impl IntoIterator<Item = (&'s Scenario, u64)>,
         tables: &[&str],
-        budget: Duration,
         mut look: impl FnMut() -> bool,
     ) -> Batch {
-        let mut series = Series::new(tables.iter().map(|name| (*name).to_owned()).collect(), budget);
+        let mut series = Series::new(tables.iter().map(|name| (*name).to_owned()).collect());
         for (number, (scenario, seed)) in wanted.into_iter().enumerate() {
             series.of(scenario);
             if !series.run(seed, number == 0, |_| look()) {
@@ -291,10 +297,18 @@ mod tests {
         Document::read("t.toml", text.as_bytes()).unwrap().check().unwrap()
     }
 
+    /// A transfer that does not end soon.
+    fn endless() -> Scenario {
+        let text = "path = [\"a\", \"wire\", \"b\"]\n\
+            hosts = { a = { app = { bulk = { size = \"100GB\" } } }, b = { app = \"bulk-server\" } }\n\
+            links.wire = { bearer = \"wireline\", rate = \"1Mbit/s\", delay = \"20ms\" }\n";
+        Document::read("t.toml", text.as_bytes()).unwrap().check().unwrap()
+    }
+
     #[test]
     fn a_run_of_a_batch_gives_what_the_run_alone_gives() {
         let scenario = wire("loss = 0.05");
-        let batch = series((1..6).map(|seed| (&scenario, seed)), &["flows"], Duration::MAX, || true);
+        let batch = series((1..6).map(|seed| (&scenario, seed)), &["flows"], || true);
         assert_eq!(batch.runs.len(), 5);
         let mut flows = Vec::new();
         for ((seed, made), run) in (1..6).zip(&batch.runs).zip(0..) {
@@ -335,7 +349,7 @@ mod tests {
     #[test]
     fn the_rate_over_time_is_that_of_the_host_that_received_most() {
         let scenario = wire("");
-        let batch = series([(&scenario, 1)], &[], Duration::MAX, || true);
+        let batch = series([(&scenario, 1)], &[], || true);
         let rate = batch.runs[0].rate.as_ref().unwrap();
         assert_eq!(rate.point, "a.wire.ip");
         assert_eq!(rate.octets.len(), SPANS);
@@ -349,7 +363,7 @@ mod tests {
         let mut late = wire("");
         late.run.limit = airloom_base::Duration::from_millis(1);
         let good = wire("");
-        let outcomes: Vec<_> = series([(&late, 1), (&good, 1)], &[], Duration::MAX, || true)
+        let outcomes: Vec<_> = series([(&late, 1), (&good, 1)], &[], || true)
             .runs
             .into_iter()
             .map(|r| r.outcome.unwrap())
@@ -397,22 +411,23 @@ mod tests {
     }
 
     #[test]
-    fn without_any_time_one_run_is_made() {
-        let scenario = wire("");
-        let wanted = (0..5).map(|seed| (&scenario, seed));
-        assert_eq!(series(wanted, &[], Duration::ZERO, || true).runs.len(), 1);
-    }
-
-    #[test]
-    fn a_batch_that_is_stopped_keeps_the_runs_it_finished() {
-        let scenario = wire("");
-        let mut looks = 0;
-        let wanted = (0..5).map(|_| (&scenario, 1));
-        let batch = series(wanted, &["flows"], Duration::MAX, || {
-            looks += 1;
-            looks < 3
-        });
-        // Each of these runs is so short that it is looked at once, at its end.
-        assert_eq!(batch.runs.len(), 3);
+    fn a_run_that_is_stopped_is_not_among_the_results_and_one_that_panics_has_an_error() {
+        let mut series = Series::new(vec!["flows".to_owned()]);
+        series.of(&wire(""));
+        assert!(series.run(1, false, |_| true));
+        assert!(series.run(2, false, |_| panic!("nobody looks")));
+        assert!(series.run(3, false, |_| true));
+        series.of(&endless());
+        assert!(!series.run(4, false, |_| false));
+        let batch = series.finish();
+        let ends: Vec<_> = batch.runs.into_iter().map(|run| run.outcome).collect();
+        let fault = Err("a fault in airloom: nobody looks".to_owned());
+        assert_eq!(ends, [Ok(Outcome::Complete), fault, Ok(Outcome::Complete)]);
+        assert_eq!(batch.tables["flows"][0].values, Values::U32(vec![0, 2]));
+        assert_eq!(
+            batch.summaries.of(0).keys().collect::<Vec<_>>(),
+            batch.summaries.of(2).keys().collect::<Vec<_>>()
+        );
+        assert!(batch.summaries.of(1).is_empty());
     }
 }

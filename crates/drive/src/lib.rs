@@ -9,6 +9,7 @@ pub mod real_time;
 pub mod run;
 pub mod sctp;
 mod secret;
+pub mod sweep;
 pub mod virtual_time;
 pub mod wap;
 pub mod wwp;

@@ -28,6 +28,18 @@ pub enum Outcome {
     Stopped,
 }
 
+impl Outcome {
+    /// Why there is no result; `None` if there is.
+    pub const fn why(self) -> Option<&'static str> {
+        match self {
+            Outcome::Complete => None,
+            Outcome::LimitReached => Some("not done within run.limit"),
+            Outcome::Stuck => Some("nothing more could happen, and not everything was done"),
+            Outcome::Stopped => Some("it was stopped"),
+        }
+    }
+}
+
 /// How many events are handled between two looks at the caller.
 const BATCH: u32 = 1024;
 

@@ -1,7 +1,7 @@
 //! `Column`: a column of a table, its numbers handed to numpy without a copy.
 
 use airloom_record::{Column, Values};
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods as _};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -48,5 +48,27 @@ impl PyColumn {
         };
         let valid = column.valid.map(|v| array!(py, v));
         Ok(PyColumn { name: column.name, values, names, valid })
+    }
+
+    /// The column again, as a copy.
+    pub fn column(&self, py: Python<'_>) -> PyResult<Column> {
+        let values = self.values.bind(py);
+        macro_rules! numbers {
+            ($($kind:ident),*) => {
+                $(if let Ok(numbers) = values.cast::<PyArray1<_>>() { Values::$kind(numbers.to_vec()?) } else)*
+                { Values::Text(values.extract()?) }
+            };
+        }
+        let values = match &self.names {
+            Some(names) => {
+                Values::Category { codes: values.cast::<PyArray1<u16>>()?.to_vec()?, names: names.clone() }
+            }
+            None => numbers!(I64, U64, U32, U16, U8, F64),
+        };
+        let valid = self
+            .valid
+            .as_ref()
+            .map(|valid| valid.bind(py).cast::<PyArray1<bool>>()?.to_vec().map_err(PyErr::from));
+        Ok(Column { name: self.name, values, valid: valid.transpose()? })
     }
 }

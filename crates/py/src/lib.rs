@@ -4,7 +4,6 @@
 //! the interpreter and look for Ctrl-C now and then.
 
 mod analyze;
-mod batch;
 mod browse;
 mod capabilities;
 mod columns;
@@ -30,8 +29,6 @@ mod _core {
     #[pymodule_export]
     use crate::analyze::analyze_capture;
     #[pymodule_export]
-    use crate::batch::{PyPart, PySeries};
-    #[pymodule_export]
     use crate::browse::browse;
     #[pymodule_export]
     use crate::capabilities::capabilities;
@@ -54,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use crate::serve::{serve_http_cache, serve_split_tcp, serve_wap_gateway};
     #[pymodule_export]
-    use crate::sweep::{PyTables, sweep_tables};
+    use crate::sweep::{PyPart, make_runs, sweep_statuses, write_sweep};
     #[pymodule_export]
     use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_initiation, wap_parse};
     #[pymodule_export]

@@ -16,6 +16,9 @@ pub struct PyResults {
     /// `complete`, `limit-reached`, `stuck` or `stopped`.
     #[pyo3(get)]
     outcome: &'static str,
+    /// Why it did not come to its end.
+    #[pyo3(get)]
+    why: Option<&'static str>,
     /// Flat name -> number map, sorted by name.
     #[pyo3(get)]
     summary: BTreeMap<String, f64>,
@@ -60,6 +63,7 @@ impl PyResults {
         }
         Ok(PyResults {
             outcome: name(results.outcome),
+            why: results.outcome.why(),
             summary: results.summary.values.into_iter().collect(),
             tables: tables.unbind(),
             exit_code: report.and_then(|r| r.exit_code),
@@ -76,7 +80,7 @@ impl PyResults {
 }
 
 /// Name of an outcome in Python.
-pub(crate) const fn name(outcome: Outcome) -> &'static str {
+const fn name(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",
         Outcome::LimitReached => "limit-reached",

@@ -23,7 +23,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, SchemaDescriptor, Type};
 
 use crate::columns::{Column, Tables, Values};
-use crate::parquet_file::{Cells, Filled, GROUP, Kind, column_type, properties_of};
+use crate::parquet_file::{Cells, Filled, GROUP, Kind, column_type, properties_of, texts};
 
 /// So many rows are encoded at a time.
 const BATCH: usize = 16_384;
@@ -77,7 +77,7 @@ impl TableFiles {
 }
 
 /// A full disk is what it is, with its number.
-fn as_io(error: ParquetError) -> io::Error {
+pub(crate) fn as_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -184,7 +184,7 @@ const fn kind(values: &Values) -> Kind {
 }
 
 /// The column's cells; its numbers go out of it.
-fn filled(column: &mut Column) -> Filled<'_> {
+pub(crate) fn filled(column: &mut Column) -> Filled {
     let cells = match &mut column.values {
         Values::I64(v) => Cells::I64(take(v)),
         Values::U64(v) => Cells::U64(take(v)),
@@ -192,10 +192,10 @@ fn filled(column: &mut Column) -> Filled<'_> {
         Values::U16(v) => Cells::U16(take(v)),
         Values::U8(v) => Cells::U8(take(v)),
         Values::F64(v) => Cells::F64(take(v)),
-        Values::Text(v) => Cells::Text(v.iter().map(String::as_str).collect()),
+        Values::Text(v) => texts(v.iter().map(String::as_str)),
         Values::Category { codes, names } => {
             let name = |code: &u16| names.get(usize::from(*code)).map_or("", String::as_str);
-            Cells::Text(codes.iter().map(name).collect())
+            texts(codes.iter().map(name))
         }
     };
     Filled { cells, valid: column.valid.take() }

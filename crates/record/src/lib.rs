@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The tables of a run in virtual time are Parquet that Python writes. Those of a run in real time are written here, while
-//! they grow ([`TableFiles`]): it may last for a day. Those of a sweep are written here too ([`sweep`]): thousands of short
-//! runs are done before a table library is imported.
+//! they grow ([`TableFiles`]): it may last for a day. Those of a sweep are written and put together here too ([`sweep`]):
+//! thousands of short runs are done before a table library is imported.
 
 pub mod capture;
 pub mod columns;

@@ -7,6 +7,7 @@
 use std::hash::Hash;
 use std::io::Write;
 use std::iter;
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,18 +16,18 @@ use std::thread;
 use airloom_base::lookup::Table;
 use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::column::writer::{ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr, WriterVersion,
 };
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
-use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{SchemaDescriptor, Type};
 
 /// The cells of a column; rows that are empty have any value.
-pub enum Cells<'a> {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells {
     /// Signed 64-bit integers.
     I64(Vec<i64>),
     /// Unsigned 64-bit integers.
@@ -39,8 +40,8 @@ pub enum Cells<'a> {
     U8(Vec<u8>),
     /// Floating point numbers.
     F64(Vec<f64>),
-    /// Texts.
-    Text(Vec<&'a str>),
+    /// Texts; equal ones may share their octets.
+    Text(Vec<ByteArray>),
 }
 
 /// Kinds of cells.
@@ -63,31 +64,12 @@ pub enum Kind {
 }
 
 /// What is in a column.
-pub struct Filled<'a> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filled {
     /// Its cells.
-    pub cells: Cells<'a>,
+    pub cells: Cells,
     /// Is there a value in each row? `None`: always.
     pub valid: Option<Vec<bool>>,
-}
-
-/// A column of a file.
-pub struct Field<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Of which kind its cells are.
-    pub kind: Kind,
-    /// Makes what is in it. Called when it is written, so that few columns are in memory at a time.
-    pub fill: Box<dyn Fn() -> Filled<'a> + Sync + 'a>,
-    /// The number of a field before it with the same in it, if that is known: it is written once then.
-    pub same_as: Option<usize>,
-}
-
-/// A file to be.
-pub struct File<'a> {
-    /// Its columns.
-    pub fields: Vec<Field<'a>>,
-    /// How many rows each of them has.
-    pub rows: usize,
 }
 
 /// How many values of a column are looked at to see whether they repeat.
@@ -96,83 +78,53 @@ const LOOKED_AT: usize = 256;
 /// Rows of a group.
 pub const GROUP: usize = 1_000_000;
 
-/// A column in a group of rows, as it is written.
-type Chunk = (Bytes, ColumnCloseResult);
+/// So many columns are in memory at a time.
+const AT_ONCE: usize = 32;
 
-/// A file whose columns are encoded.
-pub struct Encoded {
-    schema: TypePtr,
-    rows: usize,
-    columns: Vec<Vec<Chunk>>,
-}
-
-/// Encodes the columns of files.
+/// Writes a file with these columns and so many rows. `fill` gives what is in some rows of a column, by its number.
 ///
 /// # Errors
-/// Columns of other lengths or kinds than was said.
-pub fn encode(files: &[File<'_>]) -> Result<Vec<Encoded>> {
+/// Those of `out` and of `fill`, and columns of other lengths or kinds than was said.
+pub fn write(
+    out: &mut (impl Write + Send),
+    columns: &[(String, Kind)],
+    rows: usize,
+    fill: impl Fn(usize, Range<usize>) -> Result<Filled> + Sync,
+) -> Result<()> {
     let (plain, dictionary) = (properties(false), properties(true));
-    let schemas = files.iter().map(schema).collect::<Result<Vec<_>>>()?;
-    let descriptors: Vec<SchemaDescriptor> = schemas.iter().cloned().map(SchemaDescriptor::new).collect();
-    let columns: Vec<(usize, &Field<'_>, &ColumnDescPtr)> = (files.iter().zip(&descriptors))
-        .flat_map(|(file, descriptor)| {
-            file.fields.iter().zip(descriptor.columns()).map(move |c| (file.rows, c))
-        })
-        .filter(|(_, (field, _))| field.same_as.is_none())
-        .map(|(rows, (field, column))| (rows, field, column))
-        .collect();
-    let mut encoded = on_all_cores(columns.len(), |number| {
-        let (rows, field, column) = columns[number];
-        encode_column(field, rows, column, &plain, &dictionary)
-    })
-    .into_iter();
-    let mut made = Vec::with_capacity(files.len());
-    for ((file, schema), descriptor) in files.iter().zip(schemas).zip(&descriptors) {
-        let mut columns: Vec<Vec<Chunk>> = Vec::with_capacity(file.fields.len());
-        for (field, column) in file.fields.iter().zip(descriptor.columns()) {
-            columns.push(match field.same_as.and_then(|number| columns.get(number)) {
-                Some(same) => same.iter().map(|chunk| again(chunk, column)).collect::<Result<_>>()?,
-                None => encoded.next().ok_or_else(|| wrong(field, "is the same as none"))??,
-            });
+    let types = columns.iter().map(|(name, kind)| column_type(name, *kind)).collect::<Result<Vec<_>>>()?;
+    let schema = Arc::new(Type::group_type_builder("schema").with_fields(types).build()?);
+    let descriptor = SchemaDescriptor::new(Arc::clone(&schema));
+    let encode = |number: usize, rows: Range<usize>| {
+        let filled = fill(number, rows.clone())?;
+        let is_whole =
+            filled.cells.len() == rows.len() && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
+        if !is_whole || filled.cells.kind() != columns[number].1 {
+            let name = &columns[number].0;
+            return Err(ParquetError::General(format!("column {name} has not the rows that were said")));
         }
-        made.push(Encoded { schema, rows: file.rows, columns });
-    }
-    Ok(made)
-}
-
-impl Encoded {
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: &mut (impl Write + Send)) -> Result<()> {
-        let mut writer = SerializedFileWriter::new(out, Arc::clone(&self.schema), properties(true))?;
-        for number in 0..self.rows.div_ceil(GROUP) {
-            let mut group = writer.next_row_group()?;
-            for (octets, closed) in self.columns.iter().filter_map(|chunks| chunks.get(number)) {
-                group.append_column(octets, closed.clone())?;
+        let properties = if filled.cells.repeat() { &dictionary } else { &plain };
+        let mut sink = TrackedWrite::new(Vec::new());
+        let pages = Box::new(SerializedPageWriter::new(&mut sink));
+        let mut writer = get_column_writer(descriptor.column(number), Arc::clone(properties), pages);
+        filled.write(&mut writer, 0, rows.len())?;
+        let closed = writer.close()?;
+        Ok((Bytes::from(sink.into_inner()?), closed))
+    };
+    let mut writer = SerializedFileWriter::new(out, schema, properties(true))?;
+    for begin in (0..rows).step_by(GROUP) {
+        let mut group = writer.next_row_group()?;
+        for first in (0..columns.len()).step_by(AT_ONCE) {
+            let count = AT_ONCE.min(columns.len() - first);
+            let range = begin..rows.min(begin + GROUP);
+            for encoded in on_all_cores(count, |number| encode(first + number, range.clone())) {
+                let (octets, closed) = encoded?;
+                group.append_column(&octets, closed)?;
             }
-            group.close()?;
         }
-        writer.close().map(drop)
+        group.close()?;
     }
-}
-
-/// The same chunk for another column.
-fn again((octets, closed): &Chunk, column: &ColumnDescPtr) -> Result<Chunk> {
-    let was = &closed.metadata;
-    let mut metadata = ColumnChunkMetaData::builder(Arc::clone(column))
-        .set_compression_codec(was.compression_codec())
-        .set_encodings_mask(*was.encodings_mask())
-        .set_total_compressed_size(was.compressed_size())
-        .set_total_uncompressed_size(was.uncompressed_size())
-        .set_num_values(was.num_values())
-        .set_data_page_offset(was.data_page_offset())
-        .set_dictionary_page_offset(was.dictionary_page_offset());
-    if let Some(pages) = was.page_encoding_stats() {
-        metadata = metadata.set_page_encoding_stats(pages.clone());
-    }
-    Ok((octets.clone(), ColumnCloseResult { metadata: metadata.build()?, ..closed.clone() }))
+    writer.close().map(drop)
 }
 
 /// What all files have in common.
@@ -191,43 +143,6 @@ fn properties(dictionary: bool) -> WriterPropertiesPtr {
         .set_data_page_size_limit(usize::MAX)
         .set_data_page_row_count_limit(GROUP);
     Arc::new(properties.build())
-}
-
-fn schema(file: &File<'_>) -> Result<TypePtr> {
-    let columns = file.fields.iter().map(|field| column_type(field.name, field.kind));
-    let columns = columns.collect::<Result<Vec<_>>>()?;
-    Ok(Arc::new(Type::group_type_builder("schema").with_fields(columns).build()?))
-}
-
-/// The octets of a column in each group of rows.
-fn encode_column(
-    field: &Field<'_>,
-    rows: usize,
-    column: &ColumnDescPtr,
-    plain: &WriterPropertiesPtr,
-    dictionary: &WriterPropertiesPtr,
-) -> Result<Vec<Chunk>> {
-    let filled = (field.fill)();
-    if filled.cells.len() != rows || filled.valid.as_ref().is_some_and(|v| v.len() != rows) {
-        return Err(wrong(field, "has not as many rows as the others"));
-    }
-    if filled.cells.kind() != field.kind {
-        return Err(wrong(field, "is of another kind"));
-    }
-    let properties = if filled.cells.repeat() { dictionary } else { plain };
-    let group = |begin| {
-        let mut sink = TrackedWrite::new(Vec::new());
-        let pages = Box::new(SerializedPageWriter::new(&mut sink));
-        let mut writer = get_column_writer(Arc::clone(column), Arc::clone(properties), pages);
-        filled.write(&mut writer, begin, rows.min(begin + GROUP))?;
-        let closed = writer.close()?;
-        Ok((Bytes::from(sink.into_inner()?), closed))
-    };
-    (0..rows).step_by(GROUP).map(group).collect()
-}
-
-fn wrong(field: &Field<'_>, why: &str) -> ParquetError {
-    ParquetError::General(format!("column {} {why}", field.name))
 }
 
 /// What `make` makes of each number below `count`, in their order: each core of the machine takes the next one.
@@ -266,7 +181,22 @@ pub fn column_type(name: &str, kind: Kind) -> Result<Arc<Type>> {
     Ok(Arc::new(column.with_logical_type(logical).build()?))
 }
 
-impl Cells<'_> {
+/// The same for cells of each kind.
+macro_rules! each {
+    ($cells:expr, $v:ident => $made:expr) => {
+        match $cells {
+            Cells::I64($v) => Cells::I64($made),
+            Cells::U64($v) => Cells::U64($made),
+            Cells::U32($v) => Cells::U32($made),
+            Cells::U16($v) => Cells::U16($made),
+            Cells::U8($v) => Cells::U8($made),
+            Cells::F64($v) => Cells::F64($made),
+            Cells::Text($v) => Cells::Text($made),
+        }
+    };
+}
+
+impl Cells {
     fn len(&self) -> usize {
         match self {
             Cells::I64(v) => v.len(),
@@ -279,7 +209,8 @@ impl Cells<'_> {
         }
     }
 
-    fn kind(&self) -> Kind {
+    /// Of which kind they are.
+    pub fn kind(&self) -> Kind {
         match self {
             Cells::I64(_) => Kind::I64,
             Cells::U64(_) => Kind::U64,
@@ -300,12 +231,70 @@ impl Cells<'_> {
             Cells::U16(v) => repeat(v.iter()),
             Cells::U8(v) => repeat(v.iter()),
             Cells::F64(v) => repeat(v.iter().map(|v| v.to_bits())),
-            Cells::Text(v) => repeat(v.iter()),
+            Cells::Text(v) => repeat(v.iter().map(ByteArray::data)),
         }
     }
 }
 
-impl Filled<'_> {
+impl Filled {
+    /// So many rows without a value.
+    pub fn nothing(kind: Kind, rows: usize) -> Filled {
+        let cells = match kind {
+            Kind::I64 => Cells::I64(vec![0; rows]),
+            Kind::U64 => Cells::U64(vec![0; rows]),
+            Kind::U32 => Cells::U32(vec![0; rows]),
+            Kind::U16 => Cells::U16(vec![0; rows]),
+            Kind::U8 => Cells::U8(vec![0; rows]),
+            Kind::F64 => Cells::F64(vec![0.0; rows]),
+            Kind::Text => Cells::Text(vec![ByteArray::from(""); rows]),
+        };
+        Filled { cells, valid: (rows > 0).then(|| vec![false; rows]) }
+    }
+
+    /// The same with nothing in cells that are empty: what stands there is not to show in how a column is written.
+    pub fn blanked(mut self) -> Filled {
+        let empty = self.valid.iter().flatten().enumerate().filter(|(_, is_there)| !**is_there);
+        for (row, _) in empty {
+            match &mut self.cells {
+                Cells::I64(v) => v[row] = 0,
+                Cells::U64(v) => v[row] = 0,
+                Cells::U32(v) => v[row] = 0,
+                Cells::U16(v) => v[row] = 0,
+                Cells::U8(v) => v[row] = 0,
+                Cells::F64(v) => v[row] = 0.0,
+                Cells::Text(v) => v[row] = ByteArray::from(""),
+            }
+        }
+        self
+    }
+
+    /// These rows, in this order.
+    pub fn pick(&self, rows: &[usize]) -> Filled {
+        let cells = each!(&self.cells, v => rows.iter().filter_map(|row| v.get(*row)).cloned().collect());
+        let valid = self.valid.as_ref().map(|valid| rows.iter().map(|row| valid[*row]).collect());
+        Filled { cells, valid }
+    }
+
+    /// Adds rows of another column; says whether that is of the same kind.
+    pub fn extend(&mut self, from: &Filled, rows: Range<usize>) -> bool {
+        let before = self.cells.len();
+        match (&mut self.cells, &from.cells) {
+            (Cells::I64(to), Cells::I64(from)) => to.extend_from_slice(&from[rows.clone()]),
+            (Cells::U64(to), Cells::U64(from)) => to.extend_from_slice(&from[rows.clone()]),
+            (Cells::U32(to), Cells::U32(from)) => to.extend_from_slice(&from[rows.clone()]),
+            (Cells::U16(to), Cells::U16(from)) => to.extend_from_slice(&from[rows.clone()]),
+            (Cells::U8(to), Cells::U8(from)) => to.extend_from_slice(&from[rows.clone()]),
+            (Cells::F64(to), Cells::F64(from)) => to.extend_from_slice(&from[rows.clone()]),
+            (Cells::Text(to), Cells::Text(from)) => to.extend_from_slice(&from[rows.clone()]),
+            _ => return false,
+        }
+        let is_there = |row: usize| from.valid.as_ref().is_none_or(|valid| valid[row]);
+        if self.valid.is_some() || !rows.clone().all(is_there) {
+            self.valid.get_or_insert_with(|| vec![true; before]).extend(rows.map(is_there));
+        }
+        true
+    }
+
     /// Writes the rows from `begin` to `end`.
     pub fn write(&self, into: &mut ColumnWriter<'_>, begin: usize, end: usize) -> Result<()> {
         let valid = self.valid.as_ref().map(|valid| &valid[begin..end]);
@@ -334,17 +323,17 @@ impl Filled<'_> {
             (ColumnWriter::Int32ColumnWriter(w), Cells::U16(v)) => batch!(w, v, |v| i32::from(*v)),
             (ColumnWriter::Int32ColumnWriter(w), Cells::U8(v)) => batch!(w, v, |v| i32::from(*v)),
             (ColumnWriter::DoubleColumnWriter(w), Cells::F64(v)) => batch!(w, v, |v| *v),
-            (ColumnWriter::ByteArrayColumnWriter(w), Cells::Text(v)) => {
-                let texts = texts(rows().map(|row| v[row]));
-                w.write_batch(&texts, levels, None).map(drop)
+            (ColumnWriter::ByteArrayColumnWriter(w), Cells::Text(v)) if valid.is_none() => {
+                w.write_batch(&v[begin..end], levels, None).map(drop)
             }
+            (ColumnWriter::ByteArrayColumnWriter(w), Cells::Text(v)) => batch!(w, v, ByteArray::clone),
             _ => Ok(()),
         }
     }
 }
 
-/// Texts as the writer takes them: pieces of one allocation.
-fn texts<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<ByteArray> {
+/// Texts as cells: pieces of one allocation.
+pub fn texts<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Cells {
     let all = Bytes::from(texts.clone().collect::<String>());
     let mut begin = 0;
     let piece = |text: &str| {
@@ -352,7 +341,7 @@ fn texts<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<ByteArray> {
         begin += text.len();
         ByteArray::from(piece)
     };
-    texts.map(piece).collect()
+    Cells::Text(texts.map(piece).collect())
 }
 
 /// Is at most every fourth of the first values a new one?

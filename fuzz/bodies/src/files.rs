@@ -3,7 +3,6 @@
 use airloom_apps::pages::PageSet;
 use airloom_base::{Duration, Instant};
 use airloom_bearers::trace;
-use airloom_record::sweep::{self, Labels, Source};
 use airloom_world::scenario::{Live, Scenario};
 use serde_json::Value;
 
@@ -29,27 +28,6 @@ pub fn page_set(octets: &[u8]) {
             Some(&set),
             "what was read is written"
         );
-    }
-}
-
-/// Parts of a sweep, up to three, each behind an octet and a half that say its length, put together into tables.
-pub fn sweep_parts(octets: &[u8]) {
-    let mut octets = crate::octets::Octets::new(octets);
-    let mut parts = Vec::new();
-    for _ in 0..1 + octets.octet() % 3 {
-        let len = usize::from(octets.number());
-        parts.push(octets.take(len));
-    }
-    let parts: Vec<Source<'_>> = parts.into_iter().map(Source::Octets).collect();
-    let axes = [
-        ("loss".to_owned(), Labels::Real(vec![0.0, 0.1])),
-        ("who".to_owned(), Labels::Text(vec!["a".into(), "b".into()])),
-    ];
-    let names = ["runs", "rate", "pages", "flows"].map(str::to_owned);
-    if let Ok(tables) = sweep::tables(&parts, &axes, &names) {
-        for table in tables.values() {
-            table.write(&mut Vec::new()).expect("memory takes it");
-        }
     }
 }
 

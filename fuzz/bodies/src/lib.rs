@@ -43,7 +43,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("scenario", scenario::scenario),
     ("sctp", sctp::sctp),
     ("sctp_link", sctp::sctp_link),
-    ("sweep_parts", files::sweep_parts),
     ("tcp", tcp::tcp),
     ("trace", files::trace),
     ("wap", wap::wap),

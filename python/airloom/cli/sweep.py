@@ -42,7 +42,7 @@ def sweep(
     ] = None,
     settings: names.Settings = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes. Default: one for each core.")
+        int | None, typer.Option(min=1, metavar="N", help="Threads. Default: one for each core.")
     ] = None,
     on: Annotated[
         str | None,

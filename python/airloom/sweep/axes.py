@@ -35,6 +35,13 @@ class Axis(NamedTuple):
         """Are all levels numbers?"""
         return all(isinstance(level.label, int | float) and not isinstance(level.label, bool) for level in self.levels)
 
+    def cells(self, labels: list[Label]) -> list[Label]:
+        """Labels as they stand in tables: all whole numbers, all numbers, or all texts."""
+        if not self.is_numeric:
+            return [str(label).lower() if isinstance(label, bool) else str(label) for label in labels]
+        is_whole = all(isinstance(level.label, int) and abs(level.label) < 2**63 for level in self.levels)
+        return labels if is_whole else [float(label) for label in labels]
+
 
 class Point(NamedTuple):
     """One combination of levels; `number` counts points in the order of the axes, the last axis fastest."""

@@ -11,61 +11,81 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from airloom import interpreter
-from airloom._core import Scenario
+from airloom._core import Part, Scenario
 from airloom.runtime_folder import open_lock
-from airloom.sweep import parts
 from airloom.sweep.layout import run_folder
-from airloom.sweep.share import Share
 from airloom.sweep.work import Group, Variant
 
 
-def emulate_all(group: Group, share: Share) -> dict[str, Any]:
-    """Emulates runs of a group; the plain data of a part and `took_ns`, without tables of flows and the like."""
-    done: dict[str, Any] = {name: [] for name in ("outcome", "error", "took_ns", "run_id", "rate")}
-    summaries: list[dict[str, float]] = []
-    for job, seed in share.runs():
+class Emulated:
+    """Emulates the runs of a group, each in a process of its own: as `airloom emulate`, which needs no root."""
+
+    def __init__(self, group: Group) -> None:
+        """Each thread has a core of its own."""
         assert group.folders is not None, "an emulated run has a folder"
-        with _core_alone():
+        self._group, self._place = group, Path(group.folders)
+        self._jobs = {job.point: job for job in group.jobs}
+        self._cores = sorted(os.sched_getaffinity(0))
+        self._under_way: set[subprocess.Popen[str]] = set()
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """See `work.Otherwise`."""
+        self._is_stopped = True
+        for process in list(self._under_way):
+            process.terminate()
+
+    def __call__(self, thread: int, point: int, seed: int) -> tuple[Part, int]:
+        """See `work.Otherwise`."""
+        job = self._jobs[point]
+        with _core_alone(self._cores[thread % len(self._cores)]):
             start = time.perf_counter_ns()
-            error, summary = _emulate(job.variant, job.point, seed, group.command, Path(group.folders))
-            took = time.perf_counter_ns() - start
-        done["outcome"].append(None if error else "complete")
-        done["error"].append(error)
-        done["took_ns"].append(took)
-        done["run_id"].append(_run_id(job.variant, seed))
-        done["rate"].append(None)
-        summaries.append(summary)
-    return {**done, **parts.summaries(summaries), "tables": {}}
+            error, summary = self._emulate(job.variant, point, seed)
+            took_ns = time.perf_counter_ns() - start
+        if self._is_stopped:
+            raise InterruptedError
+        run_id = _run_id(job.variant, seed)
+        return Part(self._group.axes, point, job.labels, seed, run_id, error, summary=list(summary.items())), took_ns
 
+    def _emulate(self, variant: Variant, point: int, seed: int) -> tuple[str | None, dict[str, float]]:
+        with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
+            file = Path(folder) / Path(variant.file).with_suffix(".toml").name
+            file.write_bytes(variant.text)
+            words = interpreter.airloom("emulate", str(file), "--json", "--seed", str(seed))
+            words += ["--out", str(run_folder(self._place, point, seed)), "--force"]
+            words += [word for key, value in variant.settings for word in ("--set", f"{key}={value}")]
+            words += [word for host in variant.real for word in ("--real", host)]
+            words += ["--", *(self._group.command or ("true",))]
+            code, said, noise = self._carry_out(words)
+        try:
+            result = json.loads(said)
+        except ValueError:
+            lines = [line for line in noise.splitlines() if line.startswith("airloom: ")] or noise.splitlines()
+            why = lines[-1].removeprefix("airloom: ") if lines else "no word why"
+            return f"emulation failed (exit code {code}): {why}", {}
+        summary = {key: float(value) for key, value in result["summary"].items()}
+        if result["exit_code"] != 0:
+            return f"the command ended with exit code {result['exit_code']}", summary
+        if not result["valid"]:
+            return "not valid: packets left the model too late, or were lost outside of it", summary
+        return None, summary
 
-def _emulate(
-    variant: Variant, point: int, seed: int, command: tuple[str, ...] | None, place: Path
-) -> tuple[str | None, dict[str, float]]:
-    """One run in a process of its own: as `airloom emulate`, so that it can enter namespaces without root."""
-    with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
-        file = Path(folder) / Path(variant.file).with_suffix(".toml").name
-        file.write_bytes(variant.text)
-        words = interpreter.airloom("emulate", str(file), "--json", "--seed", str(seed))
-        words += ["--out", str(run_folder(place, point, seed)), "--force"]
-        words += [word for key, value in variant.settings for word in ("--set", f"{key}={value}")]
-        words += [word for host in variant.real for word in ("--real", host)]
-        words += ["--", *(command or ("true",))]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    try:
-        result = json.loads(done.stdout)
-    except ValueError:
-        said = [line for line in done.stderr.splitlines() if line.startswith("airloom: ")] or done.stderr.splitlines()
-        why = said[-1].removeprefix("airloom: ") if said else "no word why"
-        return f"emulation failed (exit code {done.returncode}): {why}", {}
-    summary = {key: float(value) for key, value in result["summary"].items()}
-    if result["exit_code"] != 0:
-        return f"the command ended with exit code {result['exit_code']}", summary
-    if not result["valid"]:
-        return "not valid: packets left the model too late, or were lost outside of it", summary
-    return None, summary
+    def _carry_out(self, words: list[str]) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr. Ctrl-C in the terminal reaches it through `stop`."""
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        with subprocess.Popen(
+            words, stdin=nothing, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        ) as process:
+            self._under_way.add(process)
+            try:
+                if self._is_stopped:
+                    process.terminate()
+                said, noise = process.communicate()
+            finally:
+                self._under_way.discard(process)
+        return process.returncode, said, noise
 
 
 def _run_id(variant: Variant, seed: int) -> str:
@@ -74,10 +94,10 @@ def _run_id(variant: Variant, seed: int) -> str:
 
 
 @contextmanager
-def _core_alone() -> Iterator[None]:
-    """Holds the core that this worker is bound to: workers of this user's other sweeps on the same core wait for it."""
-    cores = sorted(os.sched_getaffinity(0))
-    lock = open_lock(f"core-{cores[0]}.lock")
+def _core_alone(core: int) -> Iterator[None]:
+    """Binds this thread, and what it starts, to a core; it waits for this user's other sweeps that have the same."""
+    os.sched_setaffinity(0, {core})
+    lock = open_lock(f"core-{core}.lock")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

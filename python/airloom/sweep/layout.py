@@ -8,7 +8,9 @@ runs/2026-11-21-umts-page-7f3c02ab91/
   rate.parquet      octets received over time, for the first seed of every point
   sessions.json     one entry per time the command ran: when, how long, how much of it inside the simulation
   runs/             whole run folders, only if they were asked for
-  parts/            results of groups of runs while the sweep is unfinished, a file each (`parts`); gone afterwards
+  parts/            while the sweep is unfinished: folders with the same tables, each of some runs; `under-way`, which
+                    runs are made now (a line for each thread, point and seed), and `ended-N`, the same of sessions
+                    whose process was ended
 ```
 
 All tables begin with `point`, the axes and `seed`, and are sorted by point and seed: however often the sweep was
@@ -20,28 +22,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airloom import places
-from airloom._core import Tables, sweep_tables
+from airloom._core import Part, sweep_statuses, write_sweep
 from airloom.errors import UsageError
 from airloom.places import alone_in, check, clear, creating
-from airloom.sweep import parts
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from airloom.sweep.axes import Axis, Label
 
 #: Version of `sweep.json` and of the tables.
 SCHEMA = 1
 
 MANIFEST = "sweep.json"
+
+#: How the names of parts end that are not whole yet, and what is beside the parts.
+_PARTIAL, _UNDER_WAY, _ENDED = ".partial", "under-way", "ended-"
 
 #: What the person has to see first when a table has more columns than a screen.
 LEADING = ("run_id", "status", "error")
@@ -90,80 +89,66 @@ class SweepFolder:
 
     @property
     def parts(self) -> Path:
-        """Where the results of groups lie (`parts.keep`)."""
+        """Where the results of some runs lie."""
         return self.place / "parts"
 
-    def write_part(self, octets: bytes) -> None:
-        """Keeps what a group of runs gave."""
-        parts.keep(str(self.parts), lambda path: Path(path).write_bytes(octets))
+    def keep(self, files: Sequence[tuple[str, bytes]]) -> None:
+        """Keeps what some runs gave: a part has its name once all of it is there."""
+        if not files:
+            return
+        part = self.parts / os.urandom(16).hex()
+        partial = part.with_suffix(_PARTIAL)
+        partial.mkdir()
+        for name, octets in files:
+            path = partial / f"{name}.parquet"
+            try:
+                path.write_bytes(octets)
+            except OSError as error:
+                error.filename = str(path)  # `write` does not know it
+                shutil.rmtree(partial)
+                raise
+        partial.rename(part)
 
     def tidy(self) -> None:
         """Takes away what was not written to its end. Nobody else may be writing."""
-        for left in (*self.place.glob("*.part"), *self.parts.glob(f"*{parts.PARTIAL}")):
+        for left in (*self.place.glob("*.part"), *self.parts.glob(f"*{_PARTIAL}")):
             shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
+    def suspects(self) -> Counter[tuple[int, int]]:
+        """How often each run was under way when the process was ended that made it."""
+        ended = [*self.parts.glob(f"{_ENDED}*")]
+        if (now := self.parts / _UNDER_WAY).exists():
+            ended.append(now.rename(self.parts / f"{_ENDED}{len(ended) + 1}"))
+        lines = [line.split() for file in ended for line in file.read_text().splitlines()]
+        return Counter((int(line[0]), int(line[1])) for line in lines if len(line) == 2)
+
     def done(self) -> dict[tuple[int, int], str]:
-        """Status of each (point, seed) that is there already, from the finished table and from parts."""
-        found: dict[tuple[int, int], str] = {}
-        table = self.place / "runs.parquet"
-        if table.exists():
-            from airloom import tables
+        """Status of each (point, seed) that is there and need not be made again."""
+        with _damage_said():
+            found = sweep_statuses(self._folders())
+        return {(point, seed): status for point, seed, status in found if status != "lost"}
 
-            rows = tables.read(table, ["point", "seed", "status"])
-            found.update({(point, seed): status for point, seed, status in rows.iter_rows()})
-        for path in self._parts():
-            try:
-                part = parts.decode(path.read_bytes())
-                statuses = list(zip(part.runs, part.statuses, strict=True))
-            except (UsageError, ValueError) as error:
-                raise UsageError(f"{path}: {error}; without this file its runs are made again") from None
-            for run, status in statuses:
-                if found.get(run, "lost") == "lost":
-                    found[run] = status
-        return found
+    def finish(self, names: Sequence[str], rest: Sequence[Part]) -> None:
+        """Puts the tables together, with the rows that are only in memory, and drops the parts."""
+        folders = self._folders()
+        if len(folders) > 1 or rest:
+            with _damage_said():
+                write_sweep(folders, rest, names, self.place)
+        for part in self.parts.iterdir():
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
 
-    def runs(self, axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> pl.DataFrame:
-        """The table of all runs that are there."""
-        import polars as pl
+    def _folders(self) -> list[Path]:
+        """Where tables are: those that were finished first."""
+        return [self.place, *sorted(path for path in self.parts.iterdir() if path.is_dir())]
 
-        from airloom import tables
 
-        made = self._gather(["runs"], axes, points)
-        if made is None:
-            return tables.read(self.place / "runs.parquet")
-        return pl.read_parquet(BytesIO(made.octets("runs")))
-
-    def finish(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> None:
-        """Puts the tables together and drops the parts."""
-        made = self._gather(names, axes, points)
-        if made is not None:
-            files = {name: str(self.place / f"{name}.parquet") for name in names if name in made.names()}
-            made.write([(name, f"{file}.part") for name, file in files.items()])
-            for file in files.values():
-                os.rename(f"{file}.part", file)
-        shutil.rmtree(self.parts)
-
-    def _parts(self) -> list[Path]:
-        names = sorted(name for name in os.listdir(self.parts) if not name.endswith(parts.PARTIAL))
-        return [self.parts / name for name in names]
-
-    def _gather(self, names: Sequence[str], axes: Sequence[Axis], points: Sequence[Sequence[Label]]) -> Tables | None:
-        """The tables with the rows from everywhere, each run once; `None` if no run is new."""
-        found = self._parts()
-        if not found:
-            return None
-        before: list[bytes] = []
-        if (self.place / "runs.parquet").exists():
-            # Here, not above: only this needs a table library.
-            from airloom.sweep import kept
-
-            before = kept.as_parts(self.place, [name for name in names if name != "runs"], [a.key for a in axes])
-        labels = [(axis.key, _labels(axis, [of_point[n] for of_point in points])) for n, axis in enumerate(axes)]
-        try:
-            return sweep_tables([*before, *found], labels, names)
-        except ValueError as error:
-            number, why = error.args
-            raise _unreadable([self.place / "runs.parquet"] * len(before) + found, number, why) from None
+@contextmanager
+def _damage_said() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        path, why = error.args
+        raise UsageError(f"{path} is damaged ({why}): without its folder these runs are made again") from None
 
 
 def _readable(value: object) -> str:
@@ -174,17 +159,6 @@ def _readable(value: object) -> str:
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"  {text(entry)}" for entry in value) + "\n]\n"
     return text(value) + "\n"
-
-
-def _unreadable(paths: Sequence[Path], number: int, why: str) -> UsageError:
-    return UsageError(f"{paths[number]}: {parts.CANNOT}: {why}; without this file its runs are made again")
-
-
-def _labels(axis: Axis, labels: list[Any]) -> list[Any]:
-    if not axis.is_numeric:
-        return [str(label).lower() if isinstance(label, bool) else str(label) for label in labels]
-    is_whole = all(isinstance(level.label, int) and abs(level.label) < 2**63 for level in axis.levels)
-    return labels if is_whole else [float(label) for label in labels]
 
 
 def give_back(path: Path) -> None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airloom import _core
 from airloom._core import ScenarioError, __version__
 from airloom.errors import Interrupted, RunError, UsageError
 from airloom.json_file import read_json
@@ -21,13 +22,13 @@ from airloom.sweep import axes as axes_
 from airloom.sweep import executors, layout
 from airloom.sweep.axes import Axis, Label, Point
 from airloom.sweep.layout import SweepFolder
-from airloom.sweep.work import Variant
+from airloom.sweep.runner import Runner, TooManyFailures
+from airloom.sweep.times import Progress
+from airloom.sweep.work import Variant, names
 from airloom.sweep.work import scenario as scenario_at
 
 if TYPE_CHECKING:
     from airloom.sweep.results import SweepResults
-    from airloom.sweep.runner import Runner
-    from airloom.sweep.times import Progress
 
 #: Tables that can be kept of every run besides the summary; packets are too many: ask for folders.
 TABLES = ("pages", "objects", "flows", "states", "congestion")
@@ -66,14 +67,17 @@ class Sweep:
         self.command = None if command is None else tuple(command)
         if self.command and not real_time:
             raise UsageError("a command runs in real time only: add --emulate, or leave the command out")
+        #: The scenario at each point.
+        self.scenarios: dict[Variant, _core.Scenario] = {}
         for point in self.points:
-            self._check(point)
+            self._read(point)
 
-    def _check(self, point: Point) -> None:
+    def _read(self, point: Point) -> None:
         if "run.seed" in point.settings:
             raise UsageError("run.seed is not varied: say which seeds with seeds (--seeds 1..20)")
         try:
-            scenario_at(self.variant(point.number))  # and workers that are copies of this process have the last ones
+            variant = self.variant(point.number)
+            self.scenarios[variant] = scenario_at(variant)
         except ScenarioError as error:
             raise UsageError(str(error).replace("--set ", "--vary ", 1)) from None
 
@@ -111,9 +115,15 @@ class Sweep:
         ]
 
     @property
-    def labels(self) -> list[list[Label]]:
-        """The labels of each point, by its number."""
-        return [[level.label for level in point.levels] for point in self.points]
+    def axis_names(self) -> tuple[str, ...]:
+        """What the axes are called."""
+        return tuple(axis.key for axis in self.axes)
+
+    @cached_property
+    def labels(self) -> list[tuple[Label, ...]]:
+        """The labels of each point, by its number: those of an axis are of one kind."""
+        of_axes = [axis.cells([p.levels[n].label for p in self.points]) for n, axis in enumerate(self.axes)]
+        return [tuple(of_axis[n] for of_axis in of_axes) for n in range(len(self.points))]
 
     def variant(self, point: int) -> Variant:
         """The scenario at a point, as a worker gets it."""
@@ -159,7 +169,7 @@ class Sweep:
 
         `out` is the folder, by default one under `runs/`; the same call goes on where an earlier one was stopped, and
         makes only what is missing when there are more seeds. Other results in it are replaced with `force` only.
-        Runs go to `workers` processes of this machine (default: one per core), to a Dask cluster (`on`, such as
+        Runs go to `workers` threads of this process (default: one per core), to a Dask cluster (`on`, such as
         `dask://host:8786` or `scheduler-file:PATH`), or to any `executor`. With `until_ci=0.02` seeds are taken until
         the half width of the 95 % interval of the mean of `measure` is at most 2 % of the mean at every point, at least
         30 and at most all of `seeds`. With more than `max_failures` failed runs it gives up; without, it goes on:
@@ -176,10 +186,7 @@ class Sweep:
         place = Path(out) if out is not None else layout.default_place(self.name, self.sweep_id)
         folder = SweepFolder(place)
         # The cluster is looked for first: without one, no folder is made.
-        with self._executor(workers, on, executor) as where, folder.open(self.manifest(), force=force):
-            # After the workers were started: they get ready while this is imported.
-            from airloom.sweep.runner import Runner, TooManyFailures
-
+        with self._where(workers, on, executor) as where, folder.open(self.manifest(), force=force):
             runner = Runner(self, folder, where, max_failures, progress)
             try:
                 if until_ci is None:
@@ -188,21 +195,18 @@ class Sweep:
                     self._until(runner, until_ci, measure)
                 self._finish(folder, runner, where.name)
             except TooManyFailures:
-                where.stop()
+                folder.finish(names(self.tables), [])
                 self._finish(folder, runner, where.name)
                 raise
             except OSError as error:
                 # Parts that were written stay; only what was under way is made again.
-                why = f"{place}: {error.strerror or error}; {_kept(runner, folder, where)}"
+                why = f"{place}: {error.strerror or error}; {_kept(runner, folder)}"
                 raise RunError(f"{why}: when that is mended, the same command goes on") from None
             except KeyboardInterrupt:
-                kept = _kept(runner, folder, where)
+                kept = _kept(runner, folder)
                 raise Interrupted(f"interrupted: {kept}, the same command goes on with them") from None
             except SystemExit as ended:
-                ended.add_note(f"stopped: {_kept(runner, folder, where)}, the same command goes on with them")
-                raise
-            except BaseException:
-                where.stop()  # nobody is to write into a folder that is not ours any more
+                ended.add_note(f"stopped: {_kept(runner, folder)}, the same command goes on with them")
                 raise
         layout.give_back(place)
         # Not before the end: a table library takes longer to import than a thousand short runs.
@@ -211,7 +215,7 @@ class Sweep:
         return SweepResults(place)
 
     def _finish(self, folder: SweepFolder, runner: Runner, where: str) -> None:
-        folder.finish(["runs", *self.tables, "rate"], self.axes, self.labels)
+        folder.parts.rmdir()
         path = folder.place / "sessions.json"
         before = read_json(path) if path.exists() else []
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -232,7 +236,7 @@ class Sweep:
                 return
             count = min(int(count * _GROWTH), len(self.seeds))
 
-    def _executor(
+    def _where(
         self, workers: int | None, on: str | None, executor: Executor | None
     ) -> AbstractContextManager[executors.Place]:
         if executor is not None:
@@ -241,17 +245,16 @@ class Sweep:
             if self.real_time:
                 raise UsageError("emulated runs need this machine's cores: leave --on out")
             return executors.on(on)
-        return executors.processes(workers, pinned=self.real_time)
+        return executors.here(workers, alone=self.real_time)
 
     def __repr__(self) -> str:
         """Name and size."""
         return f"Sweep({self.name!r}, {len(self.points)} points x {len(self.seeds)} seeds)"
 
 
-def _kept(runner: Runner, folder: SweepFolder, where: executors.Place) -> str:
-    """How many runs a session leaves that is over: also those that were written, and not counted yet."""
-    where.stop()
-    with suppress(OSError, UsageError):  # those that were counted stay true
+def _kept(runner: Runner, folder: SweepFolder) -> str:
+    """How many runs a session leaves that is over."""
+    with suppress(OSError, UsageError):  # what was counted is about as true
         folder.tidy()
-        runner.done.update(run for run, status in folder.done().items() if status != "lost")
-    return f"{runner.kept} of {runner.total} runs are kept"
+        runner.done = len(folder.done())
+    return f"{runner.done} of {runner.total} runs are kept"

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from airloom.sweep.work import Made
-
 
 class State(NamedTuple):
     """How far a sweep is."""
@@ -20,42 +18,33 @@ class State(NamedTuple):
     left_s: float
 
 
-#: Called after every task, and twice a second while none ends.
+#: Called some times a second.
 Progress = Callable[[State], None]
 
 
 class Times:
-    """What a session spent, in seconds; `share` is how much of the workers' time was inside simulations."""
+    """What a session spent, in seconds; `share_of_workers` is how much of the workers' time was inside simulations."""
 
-    def __init__(self) -> None:
-        """Starts the clock."""
+    def __init__(self, slots: int) -> None:
+        """Starts the clock; `slots` is the number of workers."""
         self.start = time.perf_counter()
         self.begun: float | None = None
         self.runs = 0
-        #: Tasks that went out, and those that came back.
-        self.tasks = 0
-        self.groups = 0
         self.simulating = 0.0
-        self.in_tasks = 0.0
-        self.slots = 1
+        self.slots = slots
 
-    def take(self, made: Made) -> None:
-        """Counts what a group took."""
-        self.runs += made.runs
-        self.groups += 1
-        self.simulating += made.simulating_ns / 1e9
-        self.in_tasks += made.task_ns / 1e9
+    def rate(self) -> float:
+        """Runs per second."""
+        spent = time.perf_counter() - (self.begun or time.perf_counter())
+        return self.runs / spent if spent > 0 else 0.0
 
     def entry(self) -> dict[str, Any]:
         """For `sessions.json`."""
         wall = time.perf_counter() - self.start
         return {
             "runs": self.runs,
-            "groups": self.groups,
             "workers": self.slots,
             "wall_s": round(wall, 3),
-            "in_tasks_s": round(self.in_tasks, 3),
             "simulating_s": round(self.simulating, 3),
-            "share_of_tasks": round(self.simulating / self.in_tasks, 4) if self.in_tasks else None,
             "share_of_workers": round(self.simulating / (wall * self.slots), 4) if self.runs else None,
         }

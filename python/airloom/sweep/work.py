@@ -1,15 +1,23 @@
-"""What a worker does with a group of runs. Imported by every worker: nothing here may import numpy or polars."""
+"""What makes runs: for the threads of this machine, and for a task elsewhere, which is a slice of them."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from airloom._core import Scenario, Series, __version__
-from airloom.sweep import parts
-from airloom.sweep.share import Key, Share, Shared
+from airloom._core import DriveError, Part, Results, Scenario, __version__, make_runs
+from airloom.sweep.axes import Label
+from airloom.sweep.layout import run_folder
+
+if TYPE_CHECKING:
+    from airloom.scenario import Scenario as Understood
+
+#: (point, seed) of a run.
+Key = tuple[int, int]
 
 
 class Variant(NamedTuple):
@@ -22,58 +30,39 @@ class Variant(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Runs of one point."""
+    """A point."""
 
     point: int
+    #: What the axes call it.
+    labels: tuple[Label, ...]
     variant: Variant
-    seeds: tuple[int, ...]
 
 
 class Group(NamedTuple):
-    """Runs for a task, or for several that share them."""
+    """Runs of some points."""
 
     version: str
     jobs: tuple[Job, ...]
-    #: Tables that come back besides the summaries.
+    #: Index into `jobs`, and seed.
+    runs: Iterable[Key]
+    axes: tuple[str, ...]
+    #: Tables that are kept besides the summaries.
     tables: tuple[str, ...]
     #: The seed whose rate over time is wanted.
     rate_seed: int | None
-    #: Seconds after which a task begins no further run.
-    budget_s: float
-    #: How several tasks share these runs; `None`: they are one task's.
-    shared: Shared | None = None
-    #: What the axes are called: nothing that runs measure may be called so.
-    axes: tuple[str, ...] = ()
-    #: Where the worker keeps the part itself, should it share our files; else, and with folders, it sends its octets.
-    keep_in: str | None = None
     #: Folder for whole run folders, if those are wanted.
     folders: str | None = None
     #: Run in real time, with this command in the first real host (or none).
     real_time: bool = False
     command: tuple[str, ...] | None = None
 
-    @property
-    def runs(self) -> list[Key]:
-        """(point, seed) of each run, in order."""
-        return [(job.point, seed) for job in self.jobs for seed in job.seeds]
-
-
-#: No runs.
-NOTHING = Group(__version__, (), (), None, 0)
-
 
 class Made(NamedTuple):
-    """What the runs of a task gave."""
+    """What a task gave: Parquet files by the names of their tables, and counts."""
 
-    #: The part as it is kept (`parts`); `None` if the worker kept it itself.
-    octets: bytes | None
-    #: First run and number of those of the group that are the task's, in its order.
-    taken: list[tuple[int, int]]
-    #: How many of them were made: the first ones.
+    files: list[tuple[str, bytes]]
     runs: int
-    #: How many of them did not come to their end.
     failed: int
-    #: Nanoseconds inside simulations, and of the whole task.
     simulating_ns: int
     task_ns: int
 
@@ -86,55 +75,110 @@ class NameTaken(Exception):
     """Runs measure something that is called as an axis is."""
 
 
+class Otherwise(Protocol):
+    """Makes runs one by one, not all in the simulator's own loop."""
+
+    def __call__(self, thread: int, point: int, seed: int) -> tuple[Part, int]:
+        """What a run gave, and its nanoseconds."""
+        ...
+
+    def stop(self) -> None:
+        """Runs that are under way end soon."""
+        ...
+
+
 @lru_cache(maxsize=64)
 def scenario(variant: Variant) -> Scenario:
     """The scenario at a point: read once by each worker."""
     return Scenario(variant.text, variant.file, list(variant.settings), list(variant.real))
 
 
+def names(tables: Sequence[str]) -> list[str]:
+    """All tables of a sweep that keeps these."""
+    return ["runs", *tables, "rate"]
+
+
+def make(
+    group: Group,
+    workers: int = 1,
+    parts: Path | None = None,
+    look: Callable[[int, int, int], None] | None = None,
+    read: Callable[[Variant], Scenario] = scenario,
+) -> Part:
+    """Makes the runs on threads of this process (`_core.make_runs`)."""
+    otherwise: Otherwise | None = None
+    if group.real_time:
+        from airloom.sweep.emulated import Emulated
+
+        otherwise = Emulated(group)
+    elif group.folders is not None:
+        otherwise = Whole(group)
+    points = [(job.point, job.labels, read(job.variant)) for job in group.jobs]
+    try:
+        return make_runs(points, group.runs, group.axes, group.tables, group.rate_seed, workers, parts, look, otherwise)
+    except KeyError as error:
+        said = f"an axis cannot be called {error.args[0]!r}: runs measure something of that name; rename the axis"
+        raise NameTaken(said) from None
+
+
 def work(group: Group) -> Made:
-    """Makes the runs."""
+    """The same as a task of an executor."""
     if group.version != __version__:
         raise Stale(f"a worker has airloom {__version__}, this is {group.version}: install the same version there")
     start = time.perf_counter_ns()
-    share = Share(group)
-    if group.real_time:
-        from airloom.sweep.emulated import emulate_all
-
-        made = made_of(group, share, emulate_all(group, share))
-    elif group.folders is not None:
-        from airloom.sweep.whole import simulate_whole
-
-        made = made_of(group, share, simulate_whole(group, share))
-    else:
-        made = _simulate(group, share)
-    return made._replace(task_ns=time.perf_counter_ns() - start)
+    part = make(group)
+    files = part.octets(names(group.tables))
+    return Made(files, part.runs, part.failed, part.simulating_ns, time.perf_counter_ns() - start)
 
 
-def _simulate(group: Group, share: Share) -> Made:
-    series = Series(group.tables, group.budget_s)
-    for job, seeds in share.jobs():
-        if not series.simulate(job.point, scenario(job.variant), seeds, group.rate_seed):
-            break
-    part = series.part()
-    if group.axes:
-        _refuse_names(group, part.names())
-    if group.keep_in is not None and part.runs:
-        parts.keep(group.keep_in, part.write)
-    octets = part.octets() if group.keep_in is None else None
-    return Made(octets, share.taken, part.runs, part.failed, part.simulating_ns, 0)
+class Whole:
+    """Runs whose folders are kept: each is made once, for its folder and for the sweep's tables."""
 
+    def __init__(self, group: Group) -> None:
+        """For the runs of a group."""
+        assert group.folders is not None, "asked for folders"
+        self._group, self._place = group, Path(group.folders)
+        self._jobs = {job.point: job for job in group.jobs}
+        self._stopped = threading.Event()
 
-def made_of(group: Group, share: Share, done: dict[str, Any]) -> Made:
-    """What runs gave that were made one by one: the plain data of a part, and their `took_ns`."""
-    part = parts.part(share.keys(), done)
-    _refuse_names(group, part.names)
-    failed = part.statuses.count("failed")
-    octets = parts.encode(part) if part.runs else None
-    return Made(octets, share.taken, len(part.runs), failed, sum(done["took_ns"]), 0)
+    def stop(self) -> None:
+        """See `Otherwise`."""
+        self._stopped.set()
 
+    def __call__(self, thread: int, point: int, seed: int) -> tuple[Part, int]:
+        """See `Otherwise`."""
+        from airloom.scenario import Scenario as Understood
 
-def _refuse_names(group: Group, measured: Iterable[str]) -> None:
-    if taken := set(group.axes).intersection(measured):
-        name = min(taken)
-        raise NameTaken(f"an axis cannot be called {name!r}: runs measure something of that name; rename the axis")
+        del thread
+        group, job = self._group, self._jobs[point]
+        core, variant = scenario(job.variant), job.variant
+        one = Understood(core, variant.text, variant.file, dict(variant.settings), variant.real).with_seed(seed)
+        results, error, took_ns = self._into(run_folder(self._place, point, seed), one)
+        if seed == group.rate_seed:
+            # The rate over time needs packets, which the folder need not keep: this one is made once more.
+            only = group._replace(jobs=(job,), runs=[(0, seed)], folders=None)
+            return make(only), took_ns
+        summary, tables = (list(results.summary.items()), results.tables) if results else ([], {})
+        kept = [(name, tables[name]) for name in group.tables if name in tables]
+        run_id = one.run_id("virtual")
+        return Part(group.axes, point, job.labels, seed, run_id, error, summary=summary, tables=kept), took_ns
+
+    def _into(self, place: Path, one: Understood) -> tuple[Results | None, str | None, int]:
+        """What a run gave, why it gave nothing, and its nanoseconds; it has a folder if it came to its end."""
+        from airloom.folder import Folder
+        from airloom.run import save
+
+        with Folder(place, one.run_id("virtual"), force=True) as folder:
+            start = time.perf_counter_ns()
+            try:
+                results = one._core.simulate(folder.path("trace.pcapng"), self._go_on)
+            except DriveError as error:
+                return None, str(error), time.perf_counter_ns() - start
+            took_ns = time.perf_counter_ns() - start
+            if results.why is None:
+                save(folder, one, results, "virtual")
+        return results, results.why, took_ns
+
+    def _go_on(self, _: int) -> None:
+        if self._stopped.is_set():
+            raise InterruptedError

@@ -85,7 +85,7 @@ def _place(executor: Executor | None, jobs: int) -> Iterator[tuple[Executor, str
     if executor is not None:
         yield executor, None
         return
-    from airloom.sweep.processes import Processes
+    from airloom.validate.processes import Processes
 
     # What is killed takes nothing away: its temporary files lie in a folder of ours. Servers that become somebody else
     # look into theirs.

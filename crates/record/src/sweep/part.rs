@@ -1,288 +1,233 @@
-//! Parts that are read: a line of JSON, then blobs. `python/airloom/sweep/parts.py` reads and writes the same.
+//! What some runs gave, as tables in memory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::Deserialize;
+use crate::columns::{Column, Values};
+use crate::growing::filled;
+use crate::parquet_file::{Cells, Filled};
 
-/// Place and length of a blob behind the line.
-pub(super) type Place = (usize, usize);
-
-#[derive(Deserialize)]
-struct Head<'a> {
-    /// Point and seed.
-    runs: Vec<(i64, u64)>,
-    lost: bool,
-    #[serde(borrow)]
-    outcome: Vec<Option<&'a str>>,
-    error: Vec<Option<String>>,
-    #[serde(borrow)]
-    run_id: Vec<&'a str>,
-    rate: Vec<Option<(String, u64, Vec<u64>)>>,
-    keys: Vec<String>,
-    /// For each key the numbers of all runs, or one number that all runs have.
-    values: Vec<Place>,
-    tables: BTreeMap<String, Vec<HeadColumn>>,
+/// What an axis calls a point.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Label {
+    /// A whole number.
+    Whole(i64),
+    /// A number.
+    Real(f64),
+    /// A text.
+    Text(String),
 }
 
-/// Name, kind, values, the texts that values count, validity.
-type HeadColumn = (String, String, HeadValues, Option<Vec<String>>, Option<Place>);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum HeadValues {
-    Place(Place),
-    Texts(Vec<String>),
-}
-
-/// Runs and what they gave.
-pub(super) struct Part<'a> {
-    /// Point and seed of each run.
-    pub(super) runs: Vec<(i64, u64)>,
-    /// Did they end with their worker, so that there is nothing but an error?
-    pub(super) is_lost: bool,
-    /// Why a run has no result; `None` if it has.
-    pub(super) errors: Vec<Option<String>>,
-    pub(super) run_ids: Vec<&'a str>,
+/// A run that was made.
+pub struct Run {
+    /// The number of its point.
+    pub point: i64,
+    /// What each axis calls the point. One axis has labels of one kind.
+    pub labels: Arc<[Label]>,
+    /// Its seed.
+    pub seed: u64,
+    /// Its identity.
+    pub run_id: String,
+    /// Why there is no result.
+    pub error: Option<String>,
+    /// Did the process end while it was under way?
+    pub is_lost: bool,
     /// Observation point, nanoseconds of a span, octets in each span.
-    pub(super) rates: Vec<Option<(String, u64, Vec<u64>)>>,
-    /// Names in the summaries.
-    pub(super) keys: Vec<String>,
-    values: Vec<&'a [u8]>,
-    pub(super) tables: BTreeMap<String, Vec<PartColumn<'a>>>,
+    pub rate: Option<(String, u64, Vec<u64>)>,
 }
 
-/// A column of a table of a part.
-pub(super) struct PartColumn<'a> {
-    pub(super) name: String,
-    pub(super) values: PartValues<'a>,
-    /// An octet per row; `None`: all rows have a value.
-    valid: Option<&'a [u8]>,
-}
-
-/// Values as they came.
-pub(super) enum PartValues<'a> {
-    /// Numbers of a kind, least significant octet first.
-    Numbers(Number, &'a [u8]),
-    Texts(Vec<String>),
-    /// Texts out of a small set: 16-bit indices.
-    Category(&'a [u8], Vec<String>),
-}
-
-/// Kinds of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
-    I64,
-    U64,
-    U32,
-    U16,
-    U8,
-    F64,
-}
-
-impl Number {
-    fn of(kind: &str) -> Option<Number> {
-        Some(match kind {
-            "<i8" => Number::I64,
-            "<u8" => Number::U64,
-            "<u4" => Number::U32,
-            "<u2" => Number::U16,
-            "u1" | "|u1" => Number::U8,
-            "<f8" => Number::F64,
-            _ => return None,
-        })
-    }
-    fn width(self) -> usize {
-        match self {
-            Number::I64 | Number::U64 | Number::F64 => 8,
-            Number::U32 => 4,
-            Number::U16 => 2,
-            Number::U8 => 1,
-        }
-    }
-}
-
-impl<'a> Part<'a> {
-    /// The part in a file. The error says what about it is wrong.
-    pub(super) fn read(octets: &'a [u8]) -> Result<Part<'a>, String> {
-        let end = octets.iter().position(|o| *o == b'\n').ok_or("it has no first line")?;
-        let (line, blobs) = (&octets[..end], &octets[end + 1..]);
-        let head: Head<'a> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-        let blob = |(at, length): Place| -> Result<&'a [u8], String> {
-            let end = at.checked_add(length).ok_or("a blob is too long")?;
-            blobs.get(at..end).ok_or_else(|| "it is shorter than it says".to_owned())
-        };
-        let count = head.runs.len();
-        if [head.outcome.len(), head.error.len(), head.run_id.len(), head.rate.len()] != [count; 4] {
-            return Err("its lists have not the length of its runs".to_owned());
-        }
-        let values = head.values.into_iter().map(blob).collect::<Result<Vec<_>, _>>()?;
-        if values.len() != head.keys.len() || values.iter().any(|v| ![8, 8 * count].contains(&v.len())) {
-            return Err("its summaries have not the length of its runs".to_owned());
-        }
-        let errors = head.error.into_iter().zip(head.outcome).map(|(error, outcome)| why(error, outcome));
-        let mut tables = BTreeMap::new();
-        for (name, columns) in head.tables {
-            let mut read = Vec::new();
-            for column in columns {
-                read.push(PartColumn::read(column, &blob)?);
-            }
-            check(&read, count).map_err(|error| format!("table {name}: {error}"))?;
-            tables.insert(name, read);
-        }
-        Ok(Part {
-            runs: head.runs,
-            is_lost: head.lost,
-            errors: errors.collect(),
-            run_ids: head.run_id,
-            rates: head.rate,
-            keys: head.keys,
-            values,
-            tables,
-        })
-    }
-
-    /// `ok`, `failed` or `lost`.
-    pub(super) fn status(&self, run: usize) -> &'static str {
-        match &self.errors[run] {
-            _ if self.is_lost => "lost",
-            Some(_) => "failed",
-            None => "ok",
-        }
-    }
-
-    /// The values of the summary's key with this number, run by run; not-a-number where a run has none.
-    pub(super) fn summary(&self, key: usize) -> Summaries<'a> {
-        let octets = self.values[key];
-        match <[u8; 8]>::try_from(octets) {
-            Ok(one) => Summaries::All(f64::from_le_bytes(one)),
-            Err(_) => Summaries::Each(octets),
-        }
-    }
-}
-
-/// The values that the runs of a part have for a key.
-#[derive(Clone, Copy)]
-pub(super) enum Summaries<'a> {
+/// The values that some runs have for a key of their summaries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Summary {
+    /// One that all have, bit by bit.
     All(f64),
-    Each(&'a [u8]),
+    /// One for each run.
+    Each(Vec<f64>),
 }
 
-impl Summaries<'_> {
-    /// What is the same only for values that are: either the number that all have, or where the numbers lie.
-    pub(super) fn sameness(self) -> (u64, usize) {
-        match self {
-            Summaries::All(value) => (value.to_bits(), 0),
-            Summaries::Each(octets) => (octets.as_ptr() as u64, octets.len()),
-        }
-    }
-
-    pub(super) fn of(self, run: usize) -> f64 {
-        match self {
-            Summaries::All(value) => value,
-            Summaries::Each(octets) => f64::from_le_bytes(number_at(octets, run)),
-        }
-    }
-}
-
-/// All columns of a table are as long as its first, `run`, which names runs of the part.
-fn check(columns: &[PartColumn<'_>], count: usize) -> Result<(), String> {
-    let Some(first) = columns.first() else { return Err("it has no columns".to_owned()) };
-    if first.name != "run" || !matches!(first.values, PartValues::Numbers(Number::U32, _)) {
-        return Err("it does not begin with the number of the run".to_owned());
-    }
-    let rows = first.rows();
-    if (0..rows).any(|row| first.number(row) as usize >= count) {
-        return Err("it names a run that is not there".to_owned());
-    }
-    match columns.iter().find(|c| c.rows() != rows || c.valid.is_some_and(|v| v.len() != rows)) {
-        Some(column) => Err(format!("column {} has not as many rows as the others", column.name)),
-        None => Ok(()),
-    }
-}
-
-impl<'a> PartColumn<'a> {
-    fn read(
-        (name, kind, values, names, valid): HeadColumn,
-        blob: &impl Fn(Place) -> Result<&'a [u8], String>,
-    ) -> Result<PartColumn<'a>, String> {
-        let values = match (values, names) {
-            (HeadValues::Texts(texts), _) => PartValues::Texts(texts),
-            (HeadValues::Place(place), Some(names)) if kind == "<u2" => {
-                PartValues::Category(blob(place)?, names)
-            }
-            (HeadValues::Place(place), _) => {
-                let number =
-                    Number::of(&kind).ok_or_else(|| format!("column {name} has the unknown kind {kind}"))?;
-                PartValues::Numbers(number, blob(place)?)
-            }
+impl Summary {
+    /// Adds the values of the next runs, which come behind so many `runs`.
+    pub fn extend(&mut self, values: impl ExactSizeIterator<Item = f64> + Clone, runs: usize) {
+        let one = match self {
+            Summary::Each(all) => return all.extend(values),
+            Summary::All(_) if runs == 0 => values.clone().next().unwrap_or(f64::NAN),
+            Summary::All(one) => *one,
         };
-        Ok(PartColumn { name, values, valid: valid.map(blob).transpose()? })
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        match &self.values {
-            PartValues::Numbers(kind, octets) => octets.len() / kind.width(),
-            PartValues::Texts(texts) => texts.len(),
-            PartValues::Category(codes, _) => codes.len() / 2,
+        if values.clone().all(|value| value.to_bits() == one.to_bits()) {
+            *self = Summary::All(one);
+            return;
         }
+        // As much room as most parts need: few columns are copied to a larger place then.
+        let mut all = Vec::with_capacity((runs + values.len()).max(1024));
+        all.resize(runs, one);
+        all.extend(values);
+        *self = Summary::Each(all);
     }
 
-    /// Has this row a value?
-    pub(super) fn is_there(&self, row: usize) -> bool {
-        self.valid.is_none_or(|valid| valid[row] != 0)
-    }
-
-    /// The octets of the numbers, if they are of this kind.
-    pub(super) fn numbers(&self, kind: Number) -> Option<&'a [u8]> {
-        match &self.values {
-            PartValues::Numbers(own, octets) if *own == kind => Some(octets),
-            _ => None,
-        }
-    }
-
-    /// The bits of a number; 0 for a text.
-    pub(super) fn number(&self, row: usize) -> u64 {
-        match &self.values {
-            PartValues::Numbers(kind, octets) => number(octets, kind.width(), row),
-            PartValues::Texts(_) | PartValues::Category(..) => 0,
-        }
-    }
-
-    /// A text; empty for a number.
-    pub(super) fn text(&self, row: usize) -> &str {
-        match &self.values {
-            PartValues::Texts(texts) => &texts[row],
-            // Where nothing is there, the number need not be that of a name.
-            PartValues::Category(codes, names) => {
-                names.get(number(codes, 2, row) as usize).map_or("", String::as_str)
-            }
-            PartValues::Numbers(..) => "",
+    /// The value of a run.
+    pub fn of(&self, run: usize) -> f64 {
+        match self {
+            Summary::All(one) => *one,
+            Summary::Each(values) => values[run],
         }
     }
 }
 
-/// The octets of the number with this index among numbers of that width.
-pub(super) fn number_at<const WIDTH: usize>(octets: &[u8], index: usize) -> [u8; WIDTH] {
-    let (numbers, _) = octets.as_chunks();
-    numbers[index]
-}
+/// The tables of some runs, by name.
+pub struct Part(pub(super) BTreeMap<String, Table>);
 
-/// The number in `width` octets at the place with this index.
-fn number(octets: &[u8], width: usize, index: usize) -> u64 {
-    let mut wide = [0; 8];
-    wide[..width].copy_from_slice(&octets[index * width..(index + 1) * width]);
-    u64::from_le_bytes(wide)
-}
+/// A table whose rows are in the order of the runs, those of one run in the order of time.
+pub(super) struct Table(pub(super) Vec<(String, Filled)>);
 
-/// Why a run has no result; `None` if it has.
-fn why(error: Option<String>, outcome: Option<&str>) -> Option<String> {
-    if error.is_some() {
-        return error;
+/// An axis is called as something that runs measure.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NameTaken(pub String);
+
+impl Part {
+    /// The tables of runs: their summaries, by sorted names, not-a-number where a run has no such value; and `tables`,
+    /// whose first column is the number of the run.
+    ///
+    /// # Errors
+    /// An axis with the name of another column.
+    pub fn new(
+        axes: &[String],
+        runs: &[Run],
+        names: &[String],
+        values: Vec<Summary>,
+        tables: BTreeMap<String, Vec<Column>>,
+    ) -> Result<Part, NameTaken> {
+        let is_column = |axis: &&String| tables.values().flatten().any(|column| column.name == axis.as_str());
+        if let Some(axis) = axes.iter().filter(|axis| names.contains(axis) || is_column(axis)).min() {
+            return Err(NameTaken(axis.clone()));
+        }
+        let mut all = BTreeMap::from([("runs".to_owned(), summaries(axes, runs, names, values))]);
+        if runs.iter().any(|run| run.rate.is_some()) {
+            all.insert("rate".to_owned(), rates(axes, runs));
+        }
+        for (name, mut columns) in tables {
+            let Values::U32(run) = columns.remove(0).values else {
+                unreachable!("the first column is the number of the run")
+            };
+            let time = columns.iter().find(|column| Some(column.name) == sorted_by(&name));
+            let time = |row: usize| match time.map(|column| &column.values) {
+                Some(Values::I64(times)) => times[row],
+                _ => 0,
+            };
+            let mut order: Vec<usize> = (0..run.len()).collect();
+            order.sort_by_key(|row| (run[*row], time(*row)));
+            let of_row: Vec<usize> = order.iter().map(|row| run[*row] as usize).collect();
+            let mut table = head(axes, runs, &of_row);
+            table.extend(columns.iter_mut().map(|column| {
+                let name = column.name.to_owned();
+                (name, filled(column).pick(&order).blanked())
+            }));
+            all.insert(name, Table(table));
+        }
+        Ok(Part(all))
     }
-    match outcome {
-        Some("complete") => None,
-        Some("limit-reached") => Some("not done within run.limit".to_owned()),
-        Some("stuck") => Some("nothing more could happen, and not everything was done".to_owned()),
-        other => Some(format!("ended as {}", other.unwrap_or("nothing"))),
+}
+
+/// The columns of a table of one run, with the number of the run in front.
+pub fn of_one_run(mut columns: Vec<Column>) -> Vec<Column> {
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    columns.insert(0, Column { name: "run", values: Values::U32(vec![0; rows]), valid: None });
+    columns
+}
+
+/// One row per run.
+fn summaries(axes: &[String], runs: &[Run], names: &[String], values: Vec<Summary>) -> Table {
+    let mut table = head(axes, runs, &(0..runs.len()).collect::<Vec<_>>());
+    let status = |run: &Run| match run.error {
+        _ if run.is_lost => "lost",
+        Some(_) => "failed",
+        None => "ok",
+    };
+    table.push(text("status", runs.iter().map(status)));
+    let (name, mut errors) = text("error", runs.iter().map(|run| run.error.as_deref().unwrap_or("")));
+    errors.valid = Some(runs.iter().map(|run| run.error.is_some()).collect());
+    table.push((name, errors));
+    for (name, values) in names.iter().zip(values) {
+        let values = match values {
+            Summary::All(one) => vec![one; runs.len()],
+            Summary::Each(values) => values,
+        };
+        let valid = values.iter().any(|v| v.is_nan()).then(|| values.iter().map(|v| !v.is_nan()).collect());
+        table.push((name.clone(), Filled { cells: Cells::F64(values), valid }.blanked()));
+    }
+    Table(table)
+}
+
+/// Octets received over time: a row per span.
+fn rates(axes: &[String], runs: &[Run]) -> Table {
+    let (mut of_row, mut seen_at) = (Vec::new(), Vec::new());
+    let (mut times, mut spans, mut octets) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, run) in runs.iter().enumerate() {
+        let Some((point, span, received)) = &run.rate else { continue };
+        let span = i64::try_from(*span).unwrap_or(i64::MAX);
+        for (at, received) in (0..).zip(received) {
+            of_row.push(number);
+            times.push(span.saturating_mul(at));
+            spans.push(span);
+            octets.push(*received);
+            seen_at.push(point.as_str());
+        }
+    }
+    let mut table = head(axes, runs, &of_row);
+    table.push(full("t_ns", Cells::I64(times)));
+    table.push(full("span_ns", Cells::I64(spans)));
+    table.push(full("octets", Cells::U64(octets)));
+    table.push(text("seen_at", seen_at.into_iter()));
+    Table(table)
+}
+
+/// The columns that every table begins with; `rows` says of which run each row is.
+fn head(axes: &[String], runs: &[Run], rows: &[usize]) -> Vec<(String, Filled)> {
+    // A table without rows has the kinds of the others.
+    let kinds = runs.first().map(|run| Arc::clone(&run.labels));
+    let runs = || rows.iter().map(|run| &runs[*run]);
+    let mut columns = vec![full("point", Cells::I64(runs().map(|run| run.point).collect()))];
+    for (number, axis) in axes.iter().enumerate() {
+        let labels = || runs().map(|run| &run.labels[number]);
+        let cells = match kinds.as_ref().map(|labels| &labels[number]) {
+            None | Some(Label::Text(_)) => crate::parquet_file::texts(labels().map(|label| match label {
+                Label::Text(text) => text.as_str(),
+                Label::Whole(_) | Label::Real(_) => "",
+            })),
+            Some(Label::Whole(_)) => Cells::I64(labels().map(Label::whole).collect()),
+            Some(Label::Real(_)) => Cells::F64(labels().map(Label::real).collect()),
+        };
+        columns.push(full(axis, cells));
+    }
+    columns.push(full("seed", Cells::U64(runs().map(|run| run.seed).collect())));
+    columns.push(text("run_id", runs().map(|run| run.run_id.as_str())));
+    columns
+}
+
+impl Label {
+    fn whole(&self) -> i64 {
+        if let Label::Whole(number) = self { *number } else { 0 }
+    }
+
+    fn real(&self) -> f64 {
+        if let Label::Real(number) = self { *number } else { f64::NAN }
+    }
+}
+
+fn full(name: &str, cells: Cells) -> (String, Filled) {
+    (name.to_owned(), Filled { cells, valid: None })
+}
+
+fn text<'a>(name: &str, texts: impl Iterator<Item = &'a str> + Clone) -> (String, Filled) {
+    full(name, crate::parquet_file::texts(texts))
+}
+
+/// The column of times that the rows of one run are sorted by.
+fn sorted_by(table: &str) -> Option<&'static str> {
+    match table {
+        "pages" => Some("start_ns"),
+        "objects" => Some("known_ns"),
+        "flows" => Some("open_ns"),
+        "states" | "congestion" => Some("t_ns"),
+        _ => None,
     }
 }

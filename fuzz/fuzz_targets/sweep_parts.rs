@@ -1,2 +1,0 @@
-#![no_main]
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| airloom_fuzz_bodies::target("sweep_parts")(octets));
