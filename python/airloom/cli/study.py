@@ -91,7 +91,7 @@ def run(
     real: Annotated[bool, typer.Option("--real", help=_REAL_HELP)] = False,
     reading: Annotated[list[str] | None, typer.Option(metavar="A=LEVEL", help=_READING_HELP)] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=V", help=_SET_HELP)] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads. Default: one per core.")] = None,
     on: Annotated[str | None, typer.Option(metavar="WHERE", help="A Dask cluster, as for airloom sweep.")] = None,
     out: Out = None,
     force: common.Force = False,
