@@ -2,6 +2,9 @@
 
 import itertools
 import shlex
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -74,3 +77,21 @@ def test_a_command_that_is_not_there_fails_every_run_and_is_said(capsys: pytest.
     assert "2 of 2 runs failed" in said.err
     assert "cannot run `/nonexistent`" in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_signal_ends_the_emulations_that_are_under_way() -> None:
+    Path("real.toml").write_text(FETCH)
+    words = ["sweep", "real.toml", "--emulate", "--seeds", "1..40", "--out", "s"]
+    command = ["sh", "-c", f"touch {Path('begun').resolve()}; sleep 1000"]
+    process = subprocess.Popen([sys.executable, "-m", "airloom", *words, "--", *command], stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not Path("begun").exists():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert "0 of 40 runs are kept, the same command goes on with them" in said.decode()
+    assert not list(Path("s/runs").iterdir())
+    assert not list(Path("s/parts").iterdir())

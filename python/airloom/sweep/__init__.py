@@ -3,12 +3,10 @@
 ```
 Scenario.sweep(vary, seeds) -> Sweep          axes.py      what is varied: Axis, Level, Point; seeds
 Sweep.run(workers | on | executor, out)       sweep.py     the sweep as understood, its identity
-  -> groups of runs -> Executor               runner.py    grouping, retrying, giving up; times.py: how far it is
-        executors.py: processes.py, Dask
-     -> work(group) in a worker               work.py      what a worker does; emulated.py for real time, whole.py with
-                                                           run folders; parts.py: what it gives
-        -> runs of a group                    share.py     all of them, or what a task takes of a group (ledger.py)
-  -> parts -> tables                          layout.py    the folder; kept.py: tables -> parts again
+  -> what is missing                          runner.py    here or elsewhere, what was lost; times.py: how far it is
+        here: threads                         work.py      `make`; emulated.py for real time
+        executors.py: Dask, any Executor      work.py      `work`: the same for a slice of the runs
+  -> parts -> tables                          layout.py    the folder
   -> SweepResults                             results.py   tables and questions
 ```
 
@@ -17,8 +15,9 @@ by its key, holding the label of the level), `seed`, `run_id`, `status` (`ok`, `
 value of the summary; `pages.parquet`, `flows.parquet` and others with the same first columns. `SweepResults(folder)`
 opens it.
 
-Everything that runs is a `concurrent.futures.Executor`. Running the same sweep into the same folder again makes only
-the runs that are missing, and the tables are the same octets however often it was interrupted.
+Running the same sweep into the same folder again makes only the runs that are missing, and the tables are the same
+octets however often it was interrupted, and wherever the runs were made. The loop over runs, and what writes tables,
+are in Rust (`crates/drive/src/sweep.rs`, `crates/record/src/sweep`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from airloom.sweep.results import SweepResults
     from airloom.sweep.sweep import Sweep
 
-#: Where each name is. A worker imports this package for `work` alone and must not wait for polars: names are imported
-#: when they are first asked for.
+#: Where each name is. Who needs one must not wait for polars: names are imported when they are first asked for.
 _PLACES = {"Axis": "axes", "Level": "axes", "Point": "axes", "Sweep": "sweep", "SweepResults": "results"}
 
 
