@@ -123,7 +123,11 @@ def jain(data: Data) -> Evidence:
 
     def index(rival: str) -> Numbers:
         rate = pl.col("bytes").sum() * 1e9 / pl.col("load_ns").sum()
-        each = data.table("mixed", "pages", rival=rival).group_by("seed", "client").agg(rate.alias("rate"))
+        each = (
+            data.table("mixed", "pages", rival=rival)
+            .group_by("seed", "client", maintain_order=True)
+            .agg(rate.alias("rate"))
+        )
         squares = pl.col("rate").sum() ** 2 / (pl.len() * (pl.col("rate") ** 2).sum())
         return each.group_by("seed").agg(squares.alias("index")).sort("seed")["index"].to_numpy()
 
