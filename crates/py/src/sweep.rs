@@ -147,12 +147,15 @@ pub fn make_runs(
         });
         let one = one.as_ref().map(|one| one as &drive::Otherwise<'_, PyErr>);
         drive::make(&wanted, workers, parts.as_deref(), one, &counts, || {
+            if said.is_some() {
+                return false;
+            }
             let asked = Python::attach(|py| {
                 py.check_signals()?;
                 let said = look.as_ref().map(|look| look.call1(py, counts.read()));
                 said.transpose().map(drop)
             });
-            if let (Err(error), None) = (asked, &said) {
+            if let Err(error) = asked {
                 said = Some(error);
                 if let Some(make) = &otherwise {
                     let _ = Python::attach(|py| make.call_method0(py, "stop"));

@@ -78,8 +78,8 @@ const LOOKED_AT: usize = 256;
 /// Rows of a group.
 pub const GROUP: usize = 1_000_000;
 
-/// So many columns are in memory at a time.
-const AT_ONCE: usize = 32;
+/// So many cells are in memory at a time, or a column for each core if those are more.
+const AT_ONCE: usize = 1_000_000;
 
 /// Writes a file with these columns and so many rows. `fill` gives what is in some rows of a column, by its number.
 ///
@@ -112,10 +112,11 @@ pub fn write(
         Ok((Bytes::from(sink.into_inner()?), closed))
     };
     let mut writer = SerializedFileWriter::new(out, schema, properties(true))?;
+    let at_once = (AT_ONCE / rows.max(1)).max(cores());
     for begin in (0..rows).step_by(GROUP) {
         let mut group = writer.next_row_group()?;
-        for first in (0..columns.len()).step_by(AT_ONCE) {
-            let count = AT_ONCE.min(columns.len() - first);
+        for first in (0..columns.len()).step_by(at_once) {
+            let count = at_once.min(columns.len() - first);
             let range = begin..rows.min(begin + GROUP);
             for encoded in on_all_cores(count, |number| encode(first + number, range.clone())) {
                 let (octets, closed) = encoded?;
@@ -145,9 +146,13 @@ fn properties(dictionary: bool) -> WriterPropertiesPtr {
     Arc::new(properties.build())
 }
 
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// What `make` makes of each number below `count`, in their order: each core of the machine takes the next one.
-pub fn on_all_cores<O: Send>(count: usize, make: impl Fn(usize) -> O + Sync) -> Vec<O> {
-    let cores = thread::available_parallelism().map_or(1, usize::from).min(count);
+fn on_all_cores<O: Send>(count: usize, make: impl Fn(usize) -> O + Sync) -> Vec<O> {
+    let cores = cores().min(count);
     let next = AtomicUsize::new(0);
     let take = || {
         let number = next.fetch_add(1, Ordering::Relaxed);

@@ -5,19 +5,19 @@
 //! nothing tells in which parts the runs were made. A run that is there twice (the process was killed between writing a
 //! table and dropping the parts) counts once: the first source that has it is taken, and what was lost gives way.
 //!
-//! Columns are read, put together and written one by one, a group of rows at a time: how many runs there are does not tell
-//! how much memory that takes.
+//! Columns are read, put together and written one by one, a group of rows at a time: in memory are about a million cells,
+//! and where the rows of each run lie.
 
 mod part;
 mod read;
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use part::Table;
 pub use part::{Label, NameTaken, Part, Run, Summary, of_one_run};
@@ -118,9 +118,11 @@ pub fn statuses(folders: &[PathBuf]) -> Result<Vec<(i64, u64, String)>, Error> {
     for folder in folders {
         let Some(table) = AnyTable::open(&Source::Folder(folder), "runs")? else { continue };
         for group in 0..table.groups() {
-            let statuses = table.texts(group, "status")?;
-            let keys = table.keys(group)?;
-            found.extend(keys.into_iter().zip(statuses).map(|((point, seed), status)| (point, seed, status)));
+            let text = |status: ByteArray| String::from_utf8_lossy(status.data()).into_owned();
+            let statuses = table.statuses(group)?.into_iter().map(text);
+            found.extend(
+                table.keys(group)?.into_iter().zip(statuses).map(|((p, seed), status)| (p, seed, status)),
+            );
         }
     }
     Ok(found)
@@ -188,12 +190,11 @@ impl<'a> AnyTable<'a> {
         }
     }
 
-    fn texts(&self, group: usize, name: &str) -> Result<Vec<String>, Error> {
-        match self.column(group, name)?.as_ref().map(|column| &column.cells) {
-            Some(Cells::Text(texts)) => {
-                Ok(texts.iter().map(|t| String::from_utf8_lossy(t.data()).into_owned()).collect())
-            }
-            _ => Err(self.damaged(&format!("it has no column {name}"))),
+    /// The status of each run.
+    fn statuses(&self, group: usize) -> Result<Vec<ByteArray>, Error> {
+        match self.column(group, "status")?.map(|column| column.into_owned().cells) {
+            Some(Cells::Text(texts)) => Ok(texts),
+            _ => Err(self.damaged("it does not say how runs ended")),
         }
     }
 
@@ -256,12 +257,12 @@ impl<'a> Merged<'a> {
         let mut spans: Vec<Span> = Vec::new();
         for (place, (table, group)) in places.iter().enumerate() {
             let begin = spans.len();
-            let statuses = if name == "runs" { tables[*table].texts(*group, "status")? } else { Vec::new() };
+            let statuses = if name == "runs" { tables[*table].statuses(*group)? } else { Vec::new() };
             for (row, key) in tables[*table].keys(*group)?.into_iter().enumerate() {
                 match spans[begin..].last_mut() {
                     Some(last) if last.key == key => last.rows.end = row + 1,
                     _ => {
-                        let is_lost = statuses.get(row).is_some_and(|status| status == "lost");
+                        let is_lost = statuses.get(row).is_some_and(|status| status.data() == b"lost");
                         spans.push(Span { key, is_lost, place, rows: row..row + 1, at: 0 });
                     }
                 }
@@ -299,17 +300,17 @@ impl<'a> Merged<'a> {
     /// What is in some rows of a column.
     fn fill(&self, number: usize, rows: Range<usize>) -> Result<Filled, Error> {
         let (name, kind) = &self.columns[number];
-        let read: Vec<OnceCell<Option<Cow<'_, Filled>>>> = vec![OnceCell::new(); self.places.len()];
+        let mut read: Vec<Option<Option<Cow<'_, Filled>>>> = vec![None; self.places.len()];
         let mut filled = Filled::nothing(*kind, 0);
         let first = self.spans.partition_point(|span| span.at + span.rows.len() <= rows.start);
         for span in self.spans[first..].iter().take_while(|span| span.at < rows.end) {
             let (table, group) = self.places[span.place];
-            if read[span.place].get().is_none() {
-                let _ = read[span.place].set(self.tables[table].column(group, name)?);
+            if read[span.place].is_none() {
+                read[span.place] = Some(self.tables[table].column(group, name)?);
             }
             let begin = span.rows.start + rows.start.saturating_sub(span.at);
             let end = span.rows.end.min(span.rows.start + rows.end - span.at);
-            let is_good = match read[span.place].get().and_then(Option::as_ref) {
+            let is_good = match read[span.place].as_ref().and_then(Option::as_ref) {
                 Some(from) => filled.extend(from, begin..end),
                 None => filled.extend(&Filled::nothing(*kind, end - begin), 0..end - begin),
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::columns::{Column, Values};
 use crate::growing::filled;
-use crate::parquet_file::{Cells, Filled};
+use crate::parquet_file::{Cells, Filled, texts};
 
 /// What an axis calls a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +189,7 @@ fn head(axes: &[String], runs: &[Run], rows: &[usize]) -> Vec<(String, Filled)> 
     for (number, axis) in axes.iter().enumerate() {
         let labels = || runs().map(|run| &run.labels[number]);
         let cells = match kinds.as_ref().map(|labels| &labels[number]) {
-            None | Some(Label::Text(_)) => crate::parquet_file::texts(labels().map(|label| match label {
+            None | Some(Label::Text(_)) => texts(labels().map(|label| match label {
                 Label::Text(text) => text.as_str(),
                 Label::Whole(_) | Label::Real(_) => "",
             })),
@@ -217,8 +217,8 @@ fn full(name: &str, cells: Cells) -> (String, Filled) {
     (name.to_owned(), Filled { cells, valid: None })
 }
 
-fn text<'a>(name: &str, texts: impl Iterator<Item = &'a str> + Clone) -> (String, Filled) {
-    full(name, crate::parquet_file::texts(texts))
+fn text<'a>(name: &str, cells: impl Iterator<Item = &'a str> + Clone) -> (String, Filled) {
+    full(name, texts(cells))
 }
 
 /// The column of times that the rows of one run are sorted by.
