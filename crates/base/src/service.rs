@@ -115,6 +115,22 @@ pub enum TransportEvent {
     Gone,
 }
 
+/// Why a stream takes nothing of what is written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// The buffer is full; [`TransportEvent::Writable`] follows.
+    Blocked,
+    /// It is not open, or our side has finished it: it will take nothing any more.
+    Closed,
+}
+
+impl WriteError {
+    /// What a write gives that took so many octets of those offered, where no room is the only reason to take less.
+    pub const fn or_taken(taken: usize, offered: usize) -> Result<usize, WriteError> {
+        if taken == 0 && offered > 0 { Err(WriteError::Blocked) } else { Ok(taken) }
+    }
+}
+
 /// One end of a connection (or association), with its streams.
 ///
 /// Same order as every machine: feed, drain `poll_event` and then `poll_transmit` until `None`, read `poll_timeout`.
@@ -133,7 +149,10 @@ pub trait Transport: Send {
     /// That moment has come.
     fn handle_timeout(&mut self, cx: &mut Cx);
     /// Takes as much of `body` as there is buffer for and returns how many octets that was.
-    fn write(&mut self, cx: &mut Cx, stream: u16, body: Body) -> usize;
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn write(&mut self, cx: &mut Cx, stream: u16, body: Body) -> Result<usize, WriteError>;
     /// Gives at most `max` octets that have arrived in order; `None` if there are none.
     fn read(&mut self, cx: &mut Cx, stream: u16, max: usize) -> Option<Body>;
     /// No more data from our side on this stream (half close).
@@ -335,7 +354,7 @@ pub trait Sockets {
     /// Opens a connection. Failure is reported as [`SocketEvent::Closed`], never here.
     fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId;
     /// Writes as much of `body` as there is room for and returns how many octets; [`SocketEvent::Writable`]
-    /// follows when there is room again.
+    /// follows when there is room again, [`SocketEvent::Closed`] if there never will be.
     fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
     /// Reads at most `max` octets.
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;

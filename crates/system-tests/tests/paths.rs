@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use airloom_base::service::{Described, FlowFacts, Identity, Path};
+use airloom_base::service::{Described, FlowFacts, Identity, Path, WriteError};
 use airloom_base::{
     App, Body, Change, Cx, Duration, Instant, LinkState, Outgoing, Packet, PathId, Protocol, SocketEvent,
     SocketId, Sockets, Summary, Transport, TransportEvent,
@@ -39,8 +39,8 @@ impl Transport for Still {
         None
     }
     fn handle_timeout(&mut self, _: &mut Cx) {}
-    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> usize {
-        0
+    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> Result<usize, WriteError> {
+        Err(WriteError::Closed)
     }
     fn read(&mut self, _: &mut Cx, _: u16, _: usize) -> Option<Body> {
         None

@@ -362,7 +362,7 @@ impl Pair {
         let host = &mut self.hosts[end as usize];
         let Some(transport) = &mut host.transport else { return };
         while let Some(body) = host.outgoing.front_mut() {
-            let taken = transport.write(&mut cx, 0, body.clone());
+            let taken = transport.write(&mut cx, 0, body.clone()).unwrap_or(0);
             let _ = body.split_to(taken);
             if !body.is_empty() {
                 return;

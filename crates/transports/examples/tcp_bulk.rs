@@ -111,7 +111,7 @@ fn drain(sides: &mut [Side; 2], i: usize, now: Instant, rate: Rate, outbox: &mut
         let Some(event) = side.transport.poll_event() else { return };
         match event {
             TransportEvent::Opened | TransportEvent::Writable(_) => {
-                let taken = side.transport.write(&mut cx, 0, side.to_write.clone());
+                let taken = side.transport.write(&mut cx, 0, side.to_write.clone()).unwrap_or(0);
                 let _ = side.to_write.split_to(taken);
             }
             TransportEvent::Readable(..) => {

@@ -2,6 +2,7 @@
 
 mod dialogue;
 
+use airloom_base::service::WriteError;
 use airloom_base::{Body, CloseReason, TransportEvent::*};
 use airloom_transports::tcp::config::Config;
 use airloom_transports::tcp::wire::Flags;
@@ -406,8 +407,19 @@ fn finish_before_the_handshake_is_over_waits_for_it() {
 }
 
 #[test]
+fn a_full_buffer_takes_nothing_for_now() {
+    let mut d = established();
+    d.call(|t, cx| {
+        let taken = t.write(cx, 0, Body::filler(1, 1 << 30)).expect("there is room for something");
+        assert!((1..1 << 30).contains(&taken), "{taken}");
+        assert_eq!(t.write(cx, 0, Body::filler(1, 1)), Err(WriteError::Blocked));
+        assert_eq!(t.write(cx, 0, Body::EMPTY), Ok(0));
+    });
+}
+
+#[test]
 fn nothing_can_be_written_after_finish() {
     let mut d = established();
     d.finish();
-    d.call(|t, cx| assert_eq!(t.write(cx, 0, Body::filler(1, 5)), 0));
+    d.call(|t, cx| assert_eq!(t.write(cx, 0, Body::filler(1, 5)), Err(WriteError::Closed)));
 }

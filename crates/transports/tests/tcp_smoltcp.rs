@@ -197,7 +197,7 @@ impl Table {
             match event {
                 TransportEvent::Opened | TransportEvent::Writable(_) => {
                     self.opened = true;
-                    let taken = conn.write(&mut cx, 0, self.unsent.clone());
+                    let taken = conn.write(&mut cx, 0, self.unsent.clone()).unwrap_or(0);
                     let _ = self.unsent.split_to(taken);
                     if self.unsent.is_empty() && !self.case.smoltcp_sends {
                         conn.finish(&mut cx, 0);

@@ -27,7 +27,7 @@ pub fn sctp(octets: &[u8]) {
     let echo = client.poll_transmit(&mut cx).expect("COOKIE ECHO").packet;
     let mut server = other.admit(&mut cx, far, (2, 1), Identity::default(), &echo).expect("a good cookie");
     server.handle_packet(&mut cx, PathId(0), 0, echo);
-    server.write(&mut cx, 0, Body::filler(1, 50_000));
+    let _ = server.write(&mut cx, 0, Body::filler(1, 50_000));
     for (n, octets) in rest.chunks(8 + usize::from(how >> 2)).enumerate() {
         let tag = if n % 4 == 3 { 0 } else { server.local_tag() };
         let header = Header { source: 1, destination: 2, tag };

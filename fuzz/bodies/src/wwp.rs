@@ -30,7 +30,7 @@ pub fn wwp(octets: &[u8]) {
     client.handle_packet(&mut cx, PathId(0), 0, answer);
     let answer = client.poll_transmit(&mut cx).expect("ACK").packet;
     server.handle_packet(&mut cx, PathId(0), 0, answer);
-    server.write(&mut cx, 0, Body::filler(1, 50_000));
+    let _ = server.write(&mut cx, 0, Body::filler(1, 50_000));
     for (n, octets) in rest.chunks(5 + usize::from(how >> 3)).enumerate() {
         let mut head = [0; 32];
         if let (Ok(header), false) = (layout.parse(octets), n % 3 == 0) {

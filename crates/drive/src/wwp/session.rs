@@ -174,8 +174,8 @@ impl Session {
         let end = std::time::Instant::now() + wait;
         loop {
             let body = Body::Real(Bytes::copy_from_slice(octets));
-            let taken =
-                self.connection.write(&mut Cx { now: self.now(), records: &mut self.records }, 0, body);
+            let cx = &mut Cx { now: self.now(), records: &mut self.records };
+            let taken = self.connection.write(cx, 0, body).unwrap_or(0);
             self.drain();
             let left = end.saturating_duration_since(std::time::Instant::now());
             if taken > 0 || octets.is_empty() {

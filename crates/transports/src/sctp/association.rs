@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use airloom_base::record::{CongestionRecord, Record};
-use airloom_base::service::{FlowFacts, Identity, Path};
+use airloom_base::service::{FlowFacts, Identity, Path, WriteError};
 use airloom_base::timer::{Timer, earliest};
 use airloom_base::{
     Body, CloseReason, Cx, Instant, Outgoing as Unit, Packet, PathId, Transport, TransportEvent,
@@ -423,7 +423,7 @@ impl Transport for Association {
         self.follow_up(cx);
     }
 
-    fn write(&mut self, cx: &mut Cx, stream: u16, mut body: Body) -> usize {
+    fn write(&mut self, cx: &mut Cx, stream: u16, mut body: Body) -> Result<usize, WriteError> {
         self.refill_burst();
         let config = &self.shared.config;
         let interleaved = self.abilities.interleaving;
@@ -447,7 +447,7 @@ impl Transport for Association {
             let part = body.split_to(message.min(left));
             let len = part.len();
             if !self.send(cx, stream, Outgoing::new(part)) {
-                break;
+                return if taken > 0 { Ok(taken) } else { Err(WriteError::Closed) };
             }
             taken += len;
             left -= len;
@@ -455,7 +455,7 @@ impl Transport for Association {
         if taken < whole {
             self.blocked = true;
         }
-        taken
+        WriteError::or_taken(taken, whole)
     }
 
     fn read(&mut self, _cx: &mut Cx, stream: u16, max: usize) -> Option<Body> {

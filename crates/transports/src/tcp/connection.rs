@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use airloom_base::record::{CongestionRecord, Record};
-use airloom_base::service::{FlowFacts, Identity, Path};
+use airloom_base::service::{FlowFacts, Identity, Path, WriteError};
 use airloom_base::{
     Body, CloseReason, Cx, Duration, Instant, Outgoing, Packet, PathId, Transport, TransportEvent,
 };
@@ -654,11 +654,12 @@ impl Transport for Connection {
         self.record(cx);
     }
 
-    fn write(&mut self, _cx: &mut Cx, _stream: u16, body: Body) -> usize {
+    fn write(&mut self, _cx: &mut Cx, _stream: u16, body: Body) -> Result<usize, WriteError> {
         let open = self.state <= State::Established || self.state == State::CloseWait;
         if self.snd.finished || self.finish_wanted || !open {
-            return 0;
+            return Err(WriteError::Closed);
         }
+        let offered = body.len();
         let taken = self.snd.write(body);
         if taken > 0 {
             if self.offload.on {
@@ -666,7 +667,7 @@ impl Transport for Connection {
             }
             self.pending |= pending::DATA;
         }
-        taken
+        WriteError::or_taken(taken, offered)
     }
 
     fn read(&mut self, cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {

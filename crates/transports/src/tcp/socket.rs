@@ -149,7 +149,7 @@ impl Socket {
         let bits = corked::MORE | corked::UNPUSHED;
         let before = self.0.snd.corked & !bits;
         self.0.snd.corked = if more { before | bits } else { before };
-        let taken = self.0.write(cx, 0, body) > 0;
+        let taken = self.0.write(cx, 0, body).is_ok_and(|octets| octets > 0);
         self.0.snd.set_limit(limit);
         taken
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use airloom_base::service::FlowFacts;
+use airloom_base::service::{FlowFacts, WriteError};
 use airloom_base::timer::Timer;
 use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
 
@@ -113,8 +113,8 @@ impl Transport for TimeWait {
         }
     }
 
-    fn write(&mut self, _cx: &mut Cx, _stream: u16, _body: Body) -> usize {
-        0
+    fn write(&mut self, _cx: &mut Cx, _stream: u16, _body: Body) -> Result<usize, WriteError> {
+        Err(WriteError::Closed)
     }
 
     fn read(&mut self, _cx: &mut Cx, _stream: u16, _max: usize) -> Option<Body> {

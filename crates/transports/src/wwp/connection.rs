@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airloom_base::record::{CongestionRecord, Record};
-use airloom_base::service::{FlowFacts, Identity, Outgoing, Path};
+use airloom_base::service::{FlowFacts, Identity, Outgoing, Path, WriteError};
 use airloom_base::timer::{Timer, earliest};
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, PathId, Transport, TransportEvent};
 use bytes::Bytes;
@@ -400,9 +400,9 @@ impl Transport for Connection {
         self.follow_up(cx);
     }
 
-    fn write(&mut self, cx: &mut Cx, _stream: u16, mut body: Body) -> usize {
+    fn write(&mut self, cx: &mut Cx, _stream: u16, mut body: Body) -> Result<usize, WriteError> {
         if self.finished || self.state == State::Over {
-            return 0;
+            return Err(WriteError::Closed);
         }
         let whole = body.len();
         let free = self.config.send_buffer.0.saturating_sub(self.tx.unacknowledged() as u64);
@@ -411,7 +411,7 @@ impl Transport for Connection {
         self.blocked |= len < whole;
         self.tx.write(taken);
         self.follow_up(cx);
-        len
+        WriteError::or_taken(len, whole)
     }
 
     fn read(&mut self, _cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {

@@ -252,7 +252,7 @@ impl Dialogue {
 
     /// The application writes `len` octets.
     pub fn write(&mut self, len: u32) -> Vec<Out> {
-        self.call(|t, cx| assert_eq!(t.write(cx, 0, Body::filler(9, len)), len as usize))
+        self.call(|t, cx| assert_eq!(t.write(cx, 0, Body::filler(9, len)), Ok(len as usize)))
     }
 
     pub fn finish(&mut self) -> Vec<Out> {

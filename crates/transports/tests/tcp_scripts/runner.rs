@@ -483,7 +483,7 @@ impl Stage {
             ["write", n] | ["write", n, "takes", _] => {
                 let n = number(n)?;
                 let body = piece(OURS, i64::from(self.written), n);
-                let taken = self.with(|t, cx| t.write(cx, 0, body)).unwrap_or(0) as u32;
+                let taken = self.with(|t, cx| t.write(cx, 0, body).unwrap_or(0)).unwrap_or(0) as u32;
                 self.written += taken;
                 same("takes", taken, words.get(3).map_or(Ok(n), |word| number(word))?)?;
             }

@@ -7,7 +7,7 @@ mod waiting;
 
 use std::net::IpAddr;
 
-use airloom_base::service::FlowFacts;
+use airloom_base::service::{FlowFacts, WriteError};
 use airloom_base::{
     App, Body, Cx, Instant, Outgoing, Packet, PathId, Point, Protocol, Transport, TransportEvent,
 };
@@ -100,8 +100,8 @@ impl Transport for Nothing {
         None
     }
     fn handle_timeout(&mut self, _: &mut Cx) {}
-    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> usize {
-        0
+    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> Result<usize, WriteError> {
+        Err(WriteError::Closed)
     }
     fn read(&mut self, _: &mut Cx, _: u16, _: usize) -> Option<Body> {
         None

@@ -443,7 +443,7 @@ impl Sockets for Call<'_> {
 
     fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize {
         let Some(connection) = self.connection(socket) else { return 0 };
-        let taken = connection.transport.write(cx, socket.stream, body);
+        let taken = connection.transport.write(cx, socket.stream, body).unwrap_or(0);
         self.net.touch(socket.slot, self.fed);
         taken
     }

@@ -1,6 +1,6 @@
 //! An opening that its application has not decided on.
 
-use airloom_base::service::FlowFacts;
+use airloom_base::service::{FlowFacts, WriteError};
 use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
 
 /// What becomes of the opening when it is let in.
@@ -42,8 +42,8 @@ impl Transport for Waiting {
         None
     }
     fn handle_timeout(&mut self, _: &mut Cx) {}
-    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> usize {
-        0
+    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> Result<usize, WriteError> {
+        Err(WriteError::Closed)
     }
     fn read(&mut self, _: &mut Cx, _: u16, _: usize) -> Option<Body> {
         None

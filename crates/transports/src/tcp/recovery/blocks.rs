@@ -175,7 +175,7 @@ mod tests {
             ..Header::default()
         };
         c.segment_arrives(cx.now, &syn_ack, 0, Body::EMPTY);
-        c.write(&mut cx, 0, Body::filler(1, 100_000));
+        c.write(&mut cx, 0, Body::filler(1, 100_000)).unwrap();
         while c.poll_transmit(&mut cx).is_some() {}
         assert_eq!(c.snd.sent.len(), 10);
         (c, outbox)
