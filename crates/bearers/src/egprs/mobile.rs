@@ -187,52 +187,13 @@ impl Mobile {
                 || self.ways.iter().any(wants))
     }
 
+    /// A radio block has come to its other end.
     fn arrive(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, flight: Flight) {
-        let grid = common.config.grid;
-        let period = grid.from(cx.now);
         match flight.load {
             Load::Data { choice, survives, cv, is_stalled } => {
-                let way = &mut self.ways[direction as usize];
-                let mut delivered = std::mem::take(&mut common.delivered);
-                let mut octets = flight.octets;
-                let mut is_newest = false;
-                for (sent, survives) in choice.blocks.iter().zip(survives) {
-                    let Some(sent) = sent.filter(|_| survives) else { continue };
-                    if cx.records.wants(way.points.rx) {
-                        let row =
-                            Row { direction, event: Event::Receive, len: choice.mcs.octets(), reason: None };
-                        row.data(cx, way.points.rx, &sent, &way.frames, &octets);
-                        octets.clear();
-                    }
-                    match way.rx.receive(sent.bsn, choice.split, period) {
-                        Arrived::New => sent.layout.receive(&mut way.frames, &mut delivered),
-                        Arrived::Half => {}
-                        Arrived::Duplicate => common.totals[direction as usize].duplicates += 1,
-                    }
-                    is_newest |= way.rx.is_newest(sent.bsn);
-                    if direction == Direction::Uplink {
-                        self.acking.since += 1;
-                    }
-                }
-                for Delivered { packet, arrived } in delivered.drain(..) {
-                    common.edge.deliver(direction, self.station, packet, cx.now.since(arrived));
-                }
-                common.delivered = delivered;
+                let is_newest = self.receive(cx, common, direction, &choice, survives, flight.octets);
                 if direction == Direction::Uplink {
-                    // The value belongs to the block: that of a repeated one says nothing of what came after it.
-                    if is_newest {
-                        self.acking.last_cv = cv;
-                    }
-                    let cv = self.acking.last_cv;
-                    //= TS 44.060 (9.3.2.4, 9.1.3): the network answers the end of the countdown and a stalled window.
-                    let every = common.config.uplink_ack_every;
-                    self.acking.is_wanted |= self.acking.since >= every || cv == 0 || is_stalled;
-                    let is_open = cv != 0 || self.ways[UP].rx.has_gap();
-                    self.acking.at = if is_open && !self.acking.is_wanted {
-                        grid.start(period + QUIET)
-                    } else {
-                        Instant::FAR_FUTURE
-                    };
+                    self.note_uplink(common, is_newest.then_some(cv), is_stalled, cx.now);
                 }
             }
             Load::Control { octets, n, whole } => {
@@ -242,6 +203,56 @@ impl Mobile {
                 self.report_came(cx, common, direction, report, &flight.octets, n)
             }
         }
+    }
+
+    /// RLC receives the data blocks that survived, and packets that become whole leave; is one of the blocks the newest?
+    fn receive(
+        &mut self,
+        cx: &mut Cx,
+        common: &mut Common,
+        direction: Direction,
+        choice: &Choice,
+        survives: [bool; 2],
+        mut octets: Vec<u8>,
+    ) -> bool {
+        let period = common.config.grid.from(cx.now);
+        let way = &mut self.ways[direction as usize];
+        let mut is_newest = false;
+        for (sent, survives) in choice.blocks.iter().zip(survives) {
+            let Some(sent) = sent.filter(|_| survives) else { continue };
+            if cx.records.wants(way.points.rx) {
+                let row = Row { direction, event: Event::Receive, len: choice.mcs.octets(), reason: None };
+                row.data(cx, way.points.rx, &sent, &way.frames, &octets);
+                octets.clear();
+            }
+            match way.rx.receive(sent.bsn, choice.split, period) {
+                Arrived::New => sent.layout.receive(&mut way.frames, &mut common.delivered),
+                Arrived::Half => {}
+                Arrived::Duplicate => common.totals[direction as usize].duplicates += 1,
+            }
+            is_newest |= way.rx.is_newest(sent.bsn);
+            self.acking.since += u16::from(direction == Direction::Uplink);
+        }
+        for Delivered { packet, arrived } in common.delivered.drain(..) {
+            common.edge.deliver(direction, self.station, packet, cx.now.since(arrived));
+        }
+        is_newest
+    }
+
+    /// The network's side: is it time to acknowledge? `cv`: the countdown of the newest block, if it was that.
+    fn note_uplink(&mut self, common: &Common, cv: Option<u8>, is_stalled: bool, now: Instant) {
+        let (grid, acking) = (common.config.grid, &mut self.acking);
+        // The value belongs to the block: that of a repeated one says nothing of what came after it.
+        acking.last_cv = cv.unwrap_or(acking.last_cv);
+        //= TS 44.060 (9.3.2.4, 9.1.3): the network answers the end of the countdown and a stalled window.
+        let is_due = acking.since >= common.config.uplink_ack_every;
+        acking.is_wanted |= is_due || acking.last_cv == 0 || is_stalled;
+        let is_open = acking.last_cv != 0 || self.ways[UP].rx.has_gap();
+        acking.at = if is_open && !acking.is_wanted {
+            grid.start(grid.from(now) + QUIET)
+        } else {
+            Instant::FAR_FUTURE
+        };
     }
 
     /// Reads a report that travelled in `direction`, and does what it says besides: the scheme may change.
