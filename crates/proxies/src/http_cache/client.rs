@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use airloom_apps::net::Alarm;
-use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
+use airloom_base::{Body, Cx, Duration, Instant, SocketId, Sockets};
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, RequestReader, chunk_size_line};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use super::tunnel::Tunnel;
 /// Octets that are joined before they are written.
 const JOIN: usize = 16 * 1024;
 /// How long what still comes is thrown away on a connection that was idle and is ended (RFC 9112, 9.6).
-const LINGER: airloom_base::Duration = airloom_base::Duration::from_secs(2);
+const LINGER: Duration = Duration::from_secs(2);
 
 /// The exchange of a client: its socket and the number there.
 pub(super) type Name = (SocketId, u64);
@@ -193,6 +193,20 @@ impl Exchange {
     }
 }
 
+/// What is expected of a client next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// The head of a request.
+    Head,
+    /// The body of the last request.
+    Body,
+    /// No more requests: what comes is thrown away, answers may still go out.
+    Ignored,
+    /// Our side is finished, and what comes is thrown away for so long. Behind an answer, which may be on its way over a slow
+    /// link long after it was written, as long as the client may take nothing of one.
+    HungUp { linger: Duration },
+}
+
 /// See the module.
 pub(super) struct Client {
     pub(super) from: SocketAddr,
@@ -201,17 +215,11 @@ pub(super) struct Client {
     reader: RequestReader,
     pub(super) exchanges: VecDeque<Exchange>,
     pub(super) next: u64,
-    /// The body of the last request is being read.
-    in_body: bool,
+    pub(super) input: Input,
     head_since: Option<Instant>,
-    /// No more requests are read: what comes is thrown away.
-    pub(super) is_deaf: bool,
-    has_finished: bool,
-    pub(super) has_ended: bool,
+    /// The client sends no more.
+    has_ended: bool,
     pub(super) moved: Instant,
-    /// How long what still comes is thrown away once our side is finished. Behind an answer, which may be on its way over a slow
-    /// link long after it was written, as long as the client may take nothing of one.
-    linger: airloom_base::Duration,
     /// Octets of answers that were not acknowledged when that had passed last.
     under_way: u64,
     pub(super) alarm: Alarm,
@@ -226,13 +234,10 @@ impl Client {
             reader: RequestReader::new(Limits::default()),
             exchanges: VecDeque::new(),
             next: 0,
-            in_body: false,
+            input: Input::Head,
             head_since: None,
-            is_deaf: false,
-            has_finished: false,
             has_ended: false,
             moved: now,
-            linger: LINGER,
             under_way: 0,
             alarm: Alarm::default(),
             tunnel: None,
@@ -253,7 +258,7 @@ impl Client {
 
     /// Is there room for what comes next?
     fn has_room(&self, pipeline: usize, buffer: usize) -> bool {
-        if self.in_body {
+        if self.input == Input::Body {
             self.exchanges.back().is_none_or(|x| x.upload.octets < buffer || x.phase == Phase::Done)
         } else {
             self.exchanges.len() < pipeline
@@ -266,7 +271,38 @@ impl Client {
 
     /// Is nothing under way on it? An answer may be, of which we know no more than that it was written.
     pub(super) fn is_quiet(&self) -> bool {
-        self.is_idle() && self.tunnel.is_none() && (!self.has_finished || self.linger == LINGER)
+        let may_go_out = matches!(self.input, Input::HungUp { linger } if linger > LINGER);
+        self.is_idle() && self.tunnel.is_none() && !may_go_out
+    }
+
+    fn has_hung_up(&self) -> bool {
+        matches!(self.input, Input::HungUp { .. })
+    }
+
+    /// Finishes our side.
+    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, linger: Duration) {
+        self.input = Input::HungUp { linger };
+        net.finish(cx, socket);
+    }
+
+    /// Finishes our side if there is nothing to answer; says whether it did.
+    fn hang_up_if_idle(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
+        let is_idle = self.is_idle() && self.tunnel.is_none() && !self.has_hung_up();
+        if is_idle {
+            self.moved = cx.now;
+            self.hang_up(cx, net, socket, LINGER);
+        }
+        is_idle
+    }
+
+    /// An answer to something that was no request, behind those to what came before it. It is the last one.
+    fn refuse(&mut self, now: Instant, status: u16, name: &str) {
+        self.input = Input::Ignored;
+        let mut exchange = Exchange::nonsense(self.next, now);
+        self.next += 1;
+        exchange.upload.is_complete = true;
+        super::answers::own(&mut exchange, status, name);
+        self.exchanges.push_back(exchange);
     }
 }
 
@@ -288,7 +324,7 @@ impl HttpCache {
             if client.tunnel.is_some() {
                 return self.pump_tunnel(cx, net, socket);
             }
-            if client.is_deaf {
+            if matches!(client.input, Input::Ignored | Input::HungUp { .. }) {
                 while net.read(cx, socket, usize::MAX).is_some() {}
                 break;
             }
@@ -306,26 +342,20 @@ impl HttpCache {
                 }
                 Step::End(name) => self.upload(cx, net, name),
                 Step::Wrong(status) => {
-                    // Answers to what came before go first.
-                    client.is_deaf = true;
-                    if client.in_body {
-                        client.in_body = false;
+                    if client.input == Input::Body {
+                        client.input = Input::Ignored;
                         let number = client.next - 1;
                         self.fail(cx, net, (socket, number), status);
                     } else {
-                        let mut exchange = Exchange::nonsense(client.next, cx.now);
-                        client.next += 1;
                         self.counters.errors += 1;
-                        exchange.upload.is_complete = true;
-                        super::answers::own(&mut exchange, status, &self.config.name);
-                        client.exchanges.push_back(exchange);
+                        client.refuse(cx.now, status, &self.config.name);
                     }
                 }
                 Step::Nothing => {
                     let Some(body) = net.read(cx, socket, buffer) else { break };
                     client.moved = cx.now;
                     client.reader.feed(body);
-                    if !client.in_body && client.head_since.is_none() {
+                    if client.input == Input::Head && client.head_since.is_none() {
                         client.head_since = Some(cx.now);
                     }
                 }
@@ -371,21 +401,15 @@ impl HttpCache {
                 return self.forget_client(cx, net, socket);
             }
             if closes || is_broken || (self.is_stopping && client.exchanges.is_empty()) {
-                client.is_deaf = true;
-                client.has_finished = true;
-                client.linger = LINGER.max(self.config.stall_timeout);
                 let rest = std::mem::take(&mut client.exchanges);
-                net.finish(cx, socket);
+                client.hang_up(cx, net, socket, LINGER.max(self.config.stall_timeout));
                 self.abandon(cx, net, socket, rest);
                 self.work.push_back(Work::Client(socket));
                 return self.watch_client(socket);
             }
         }
-        if client.has_ended && client.exchanges.is_empty() && !client.has_finished {
-            client.has_finished = true;
-            client.linger = LINGER.max(self.config.stall_timeout);
-            client.is_deaf = true;
-            net.finish(cx, socket);
+        if client.has_ended && client.exchanges.is_empty() && !client.has_hung_up() {
+            client.hang_up(cx, net, socket, LINGER.max(self.config.stall_timeout));
         } else if !had_room && client.exchanges.len() < self.config.client_pipeline as usize {
             // What was not read for want of room is read now.
             self.work.push_back(Work::Client(socket));
@@ -407,30 +431,21 @@ impl HttpCache {
         if at > cx.now {
             return self.deadlines.set(socket, &mut client.alarm, at);
         }
-        if client.is_idle() && !client.has_finished && client.tunnel.is_none() {
-            client.has_finished = true;
-            client.is_deaf = true;
-            client.moved = cx.now;
-            net.finish(cx, socket);
+        if client.hang_up_if_idle(cx, net, socket) {
             return self.watch_client(socket);
         }
-        if client.has_finished {
+        if client.has_hung_up() {
             let before = std::mem::replace(&mut client.under_way, net.unacknowledged(socket));
             if client.under_way > 0 && client.under_way != before {
                 client.moved = cx.now;
                 return self.watch_client(socket);
             }
         }
-        let is_asking = !client.is_deaf && !client.has_finished && client.tunnel.is_none();
+        let is_asking = matches!(client.input, Input::Head | Input::Body) && client.tunnel.is_none();
         if client.exchanges.is_empty() && is_asking {
             //= RFC 9110 (15.5.9): half a request, and no more of it in time.
-            client.is_deaf = true;
-            let mut exchange = Exchange::nonsense(client.next, cx.now);
-            client.next += 1;
             self.counters.errors += 1;
-            exchange.upload.is_complete = true;
-            super::answers::own(&mut exchange, 408, &self.config.name);
-            client.exchanges.push_back(exchange);
+            client.refuse(cx.now, 408, &self.config.name);
             client.moved = cx.now;
             return self.pump_client(cx, net, socket);
         }
@@ -446,7 +461,8 @@ impl HttpCache {
             tunnel.up.end();
             return self.pump_tunnel(cx, net, socket);
         }
-        if client.in_body && client.exchanges.back().is_some_and(|x| !x.upload.is_complete) {
+        let is_in_body = client.input == Input::Body;
+        if is_in_body && client.exchanges.back().is_some_and(|x| !x.upload.is_complete) {
             // A body that broke off: nobody must take the part for the whole.
             net.reset(cx, socket);
             return self.forget_client(cx, net, socket);
@@ -459,11 +475,7 @@ impl HttpCache {
         self.is_stopping = true;
         for socket in self.clients.sockets() {
             let Some(client) = self.clients.get_mut(socket) else { continue };
-            if client.is_idle() && client.tunnel.is_none() && !client.has_finished {
-                client.has_finished = true;
-                client.is_deaf = true;
-                client.moved = cx.now;
-                net.finish(cx, socket);
+            if client.hang_up_if_idle(cx, net, socket) {
                 self.watch_client(socket);
             }
         }
@@ -474,7 +486,7 @@ impl HttpCache {
 fn step(client: &mut Client, socket: SocketId) -> Step {
     match client.reader.poll() {
         Ok(Some(Item::Head(head, framing))) => {
-            client.in_body = true;
+            client.input = Input::Body;
             client.head_since = None;
             Step::Head(head, framing)
         }
@@ -490,12 +502,14 @@ fn step(client: &mut Client, socket: SocketId) -> Step {
             Step::Body(name)
         }
         Ok(Some(Item::End(_))) => {
-            client.in_body = false;
+            client.input = Input::Head;
             let name = (socket, client.next - 1);
             if let Some(exchange) = client.exchange(name.1) {
                 exchange.upload.is_complete = true;
-                // Nothing that follows will be answered.
-                client.is_deaf = exchange.closes;
+                if exchange.closes {
+                    // Nothing that follows will be answered.
+                    client.input = Input::Ignored;
+                }
             }
             Step::End(name)
         }
@@ -510,8 +524,8 @@ impl super::config::Config {
         if let Some(tunnel) = &client.tunnel {
             return client.moved.max(tunnel.moved) + self.tunnel_timeout;
         }
-        if client.has_finished {
-            return client.moved + client.linger;
+        if let Input::HungUp { linger } = client.input {
+            return client.moved + linger;
         }
         match client.exchanges.front() {
             None if client.is_idle() => client.moved + self.idle_timeout,
@@ -519,7 +533,8 @@ impl super::config::Config {
             Some(first) if !first.out.is_empty() => client.moved + self.stall_timeout,
             // The last request has a body that the client owes us.
             Some(_)
-                if client.in_body && client.exchanges.back().is_some_and(|x| x.upload.held.is_empty()) =>
+                if client.input == Input::Body
+                    && client.exchanges.back().is_some_and(|x| x.upload.held.is_empty()) =>
             {
                 client.moved + self.stall_timeout
             }

@@ -4,7 +4,7 @@ use airloom_base::{Body, CloseReason, Cx, Instant, SocketId, Sockets};
 
 use super::answers;
 use super::app::{Asker, HttpCache};
-use super::client::{Name, Phase};
+use super::client::{Input, Name, Phase};
 use super::target::Target;
 use crate::lookup::Found;
 use crate::way::{Way, Work as Reading};
@@ -69,7 +69,7 @@ impl HttpCache {
     fn refuse_tunnel(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, status: u16) {
         let Some(client) = self.clients.get_mut(socket) else { return };
         let Some(tunnel) = client.tunnel.take() else { return };
-        client.is_deaf = true;
+        client.input = Input::Ignored;
         self.counters.errors += 1;
         if let Some(exchange) = client.exchange(tunnel.name.1) {
             exchange.upload.is_complete = true;
