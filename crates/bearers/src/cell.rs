@@ -31,8 +31,6 @@ use crate::traffic::Traffic;
 pub trait Mobile: Send + Sized {
     /// What all of them share.
     type Common: Common<Self>;
-    /// Who decides which of them sends when; `()` where each has a channel of its own.
-    type Scheduler: Scheduler<Self>;
 
     /// A packet enters at the sending end of `direction`.
     fn send(&mut self, cx: &mut Cx, common: &mut Self::Common, direction: Direction, sdu: Packet);
@@ -147,25 +145,25 @@ pub fn directions(direction: Option<Direction>) -> impl Iterator<Item = Directio
     Direction::BOTH.into_iter().filter(move |d| direction.is_none_or(|only| only == *d))
 }
 
-/// A link with an end for each mobile.
-pub struct Cell<M: Mobile> {
+/// A link with an end for each mobile; without a scheduler each has a channel of its own.
+pub struct Cell<M: Mobile, S = ()> {
     common: M::Common,
     mobiles: Vec<M>,
     deadlines: Deadlines,
-    scheduler: M::Scheduler,
+    scheduler: S,
     /// Latest nominal time handled.
     clock: Instant,
     has_begun: bool,
 }
 
-impl<M: Mobile> Cell<M> {
+impl<M: Mobile, S: Scheduler<M>> Cell<M, S> {
     /// With as many mobiles as there are stations; `mobile` makes one.
     pub fn around<E>(
         mut common: M::Common,
-        scheduler: M::Scheduler,
+        scheduler: S,
         parts: &mut Parts,
         mut mobile: impl FnMut(&mut M::Common, &mut Parts, Station) -> Result<M, E>,
-    ) -> Result<Cell<M>, E> {
+    ) -> Result<Cell<M, S>, E> {
         let stations = (0..parts.stations.max(1)).map(Station);
         let mobiles: Vec<M> =
             stations.map(|station| mobile(&mut common, parts, station)).collect::<Result<_, E>>()?;
@@ -195,7 +193,7 @@ impl<M: Mobile> Cell<M> {
     }
 }
 
-impl<M: Mobile> Timed for Cell<M> {
+impl<M: Mobile, S: Scheduler<M>> Timed for Cell<M, S> {
     #[inline]
     fn next_timeout(&self) -> Instant {
         self.deadlines.earliest().min(self.scheduler.next_turn())
@@ -222,7 +220,7 @@ impl<M: Mobile> Timed for Cell<M> {
     }
 }
 
-impl<M: Mobile> Bearer for Cell<M> {
+impl<M: Mobile, S: Scheduler<M>> Bearer for Cell<M, S> {
     fn send(&mut self, cx: &mut Cx, dir: Direction, station: Station, sdu: Packet) {
         self.prepare(cx);
         let index = usize::from(station.0);

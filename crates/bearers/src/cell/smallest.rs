@@ -35,7 +35,6 @@ impl Paging {
 
 impl Mobile for Pager {
     type Common = Shared;
-    type Scheduler = ();
 
     fn send(&mut self, cx: &mut Cx, shared: &mut Shared, direction: Direction, sdu: Packet) {
         let traffic = &mut shared.edge.traffic[direction as usize];

@@ -18,7 +18,7 @@ use crate::cell::{self, Cell, Edge, Points};
 use crate::channel::BlockLoss;
 
 /// One cell: timeslots, and the mobiles that share them.
-pub type Egprs = Cell<Mobile>;
+pub type Egprs = Cell<Mobile, Scheduler>;
 
 impl Egprs {
     /// From its table in the scenario.

@@ -15,7 +15,6 @@ use super::packet_flows;
 use super::radio::Radio;
 use super::records::Row;
 use super::rlc::{Again, Arrived, Choice, Rules, Rx, Tx};
-use super::scheduler::Scheduler;
 use super::tbf::{Flow, State};
 use super::wire::{AckNack, CONTROL_OCTETS, DownlinkAckNack, Error, UplinkAckNack};
 use crate::air_time::{Burst, push_state};
@@ -463,7 +462,6 @@ impl Mobile {
 
 impl cell::Mobile for Mobile {
     type Common = Common;
-    type Scheduler = Scheduler;
 
     fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
         let way = &mut self.ways[direction as usize];

@@ -337,7 +337,6 @@ impl Circuit {
 
 impl cell::Mobile for Circuit {
     type Common = Common;
-    type Scheduler = ();
 
     fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
         let limit = common.config.queue.get(direction);

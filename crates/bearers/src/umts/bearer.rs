@@ -14,7 +14,7 @@ use crate::cell::{self, Cell, Edge, Points, directions};
 use crate::channel::BlockLoss;
 
 /// Channels of the mobiles of one cell, and the core network behind them.
-pub type UmtsDch = Cell<Mobile>;
+pub type UmtsDch = Cell<Mobile, Option<Box<SharedChannel>>>;
 
 impl UmtsDch {
     /// From its table in the scenario.

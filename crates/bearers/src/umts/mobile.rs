@@ -9,7 +9,7 @@ use airloom_base::{
 
 use super::config::UmtsDchConfig;
 use super::dch::{Air, Blocks, TransportFormat};
-use super::hsdpa::{self, MacHs, SharedChannel};
+use super::hsdpa::{self, MacHs};
 use super::records::Seen;
 use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
@@ -542,7 +542,6 @@ impl Mobile {
 
 impl cell::Mobile for Mobile {
     type Common = Common;
-    type Scheduler = Option<Box<SharedChannel>>;
 
     fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
         common.edge.traffic[direction as usize].sdus_in += 1;
