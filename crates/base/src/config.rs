@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::machine::Direction;
+use crate::direction::Direction;
 use crate::random::{Fate, Stream};
 use crate::record::{Outbox, Point, PointKind};
 

@@ -4,6 +4,8 @@
 //! `drive`, waits, reads a clock or opens a device.
 
 pub mod config;
+pub mod direction;
+pub mod flow;
 pub mod histogram;
 pub mod law;
 pub mod lookup;
@@ -18,15 +20,16 @@ pub mod timer;
 pub mod units;
 
 pub use config::{AppParts, ConfigError, Entry, Environments, MTU, Parts, ProtocolParts};
+pub use direction::{Direction, Station};
+pub use flow::CloseReason;
 pub use histogram::Histogram;
 pub use law::Law;
 pub use machine::{
-    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Direction, Grade, LinkState, Passed, Station,
-    Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Grade, LinkState, Passed, Unsupported,
 };
 pub use packet::{Body, Filler, Packet};
 pub use record::{Outbox, Point, Summary};
 pub use service::{
-    App, CloseReason, Outgoing, PathId, Protocol, SocketEvent, SocketId, Sockets, Transport, TransportEvent,
+    App, Outgoing, PathId, Protocol, SocketEvent, SocketId, Sockets, Transport, TransportEvent,
 };
 pub use time::{Duration, Instant};

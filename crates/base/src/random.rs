@@ -6,7 +6,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::machine::{Direction, Station};
+use crate::direction::{Direction, Station};
 use crate::time::Duration;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

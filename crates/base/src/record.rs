@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::machine::{Direction, Station};
+use crate::direction::{Direction, Station};
+use crate::flow::FlowFacts;
 use crate::packet::Packet;
-use crate::service::FlowFacts;
 pub use crate::summary::Summary;
 use crate::time::{Duration, Instant};
 

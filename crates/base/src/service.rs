@@ -6,10 +6,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+pub use crate::flow::{CloseReason, FlowFacts};
 use crate::machine::Cx;
 use crate::packet::{Body, Packet};
-use crate::record::Summary;
-use crate::time::{Duration, Instant};
+use crate::summary::Summary;
+use crate::time::Instant;
 
 /// Index into the list of (local, remote) address pairs of a connection. TCP has one; SCTP and QUIC many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,37 +61,6 @@ pub struct Identity {
     pub host: u16,
     /// Number of the flow, the same at both ends.
     pub flow: u32,
-}
-
-/// Why a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// Both sides finished.
-    Finished,
-    /// The peer reset it.
-    Reset,
-    /// The peer refused to open it.
-    Refused,
-    /// It got no answer for too long.
-    TimedOut,
-    /// Our side reset it.
-    Aborted,
-    /// No route to the peer.
-    Unreachable,
-}
-
-impl CloseReason {
-    /// As in the `end` column of the flows table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CloseReason::Finished => "finished",
-            CloseReason::Reset => "reset",
-            CloseReason::Refused => "refused",
-            CloseReason::TimedOut => "timeout",
-            CloseReason::Aborted => "aborted",
-            CloseReason::Unreachable => "unreachable",
-        }
-    }
 }
 
 /// What a connection reports to its host.
@@ -190,37 +160,6 @@ pub trait Transport: Send {
     fn yields_to(&self, _unit: &Packet) -> bool {
         false
     }
-}
-
-/// What one end of a connection did.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FlowFacts {
-    /// When data could first flow.
-    pub established: Option<Instant>,
-    /// When the first octet of application data arrived here.
-    pub first_byte: Option<Instant>,
-    /// Application octets sent (first transmissions, acknowledged or not).
-    pub app_sent: u64,
-    /// Application octets delivered in order to the application.
-    pub app_received: u64,
-    /// Octets sent, with transport headers and retransmissions.
-    pub wire_sent: u64,
-    /// Octets received, with transport headers and duplicates.
-    pub wire_received: u64,
-    /// Units sent.
-    pub segments: u64,
-    /// Units sent again.
-    pub resent: u64,
-    /// Units sent again although the first copy had arrived, as far as the protocol could tell.
-    pub spurious: u64,
-    /// Expiries of the retransmission timer.
-    pub rto_count: u32,
-    /// Smoothed round-trip time.
-    pub srtt: Option<Duration>,
-    /// Smallest round-trip time measured.
-    pub min_rtt: Option<Duration>,
-    /// How it ended, if it did.
-    pub end: Option<CloseReason>,
 }
 
 /// What a record says of a transport header.

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::machine::Direction;
+use crate::direction::Direction;
 use crate::time::Duration;
 
 /// Bits per second. Text form `"384kbit/s"`, `"10Mbit/s"`; k is 1000.
