@@ -8,11 +8,19 @@ use airloom_content::http::message::{RequestHead, ResponseHead, Version};
 use airloom_content::http::v1::{BodyLength, Item, Limits, Receiver, ResponseReader, persists};
 use bytes::{Buf, Bytes};
 
-use super::fetcher::Order;
-use super::{FetchId, Fetched};
+use super::{FetchId, FetchRequest, Fetched};
 
 /// Octets that are taken from a stream at a time: what was filler becomes octets here.
 const PIECE: usize = 65_536;
+
+/// A request that waits for a connection or was given to one.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) id: FetchId,
+    pub(super) request: FetchRequest,
+    /// It was sent before, on a connection that failed without a word.
+    pub(super) again: bool,
+}
 
 /// What reading led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,17 +10,8 @@ use std::net::{IpAddr, SocketAddr};
 use airloom_base::{CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets};
 use url::{Host, Url};
 
-use super::connection::{Connection, Progress};
+use super::connection::{Connection, Order, Progress};
 use super::{FetchError, FetchId, FetchRequest, Fetched};
-
-/// A request that waits for a connection or was given to one.
-#[derive(Clone, Debug)]
-pub(super) struct Order {
-    pub(super) id: FetchId,
-    pub(super) request: FetchRequest,
-    /// It was sent before, on a connection that failed without a word.
-    again: bool,
-}
 
 /// One origin.
 #[derive(Debug, Default)]

@@ -22,6 +22,7 @@
 //! | `client.rs` | the client: its dialogue, its data connection, its results |
 //! | `server.rs` | the server's ports, sockets and sessions |
 //! | `session.rs` | one client of a server: what it may say, and the answers |
+//! | `shared.rs` | what all of them share: configuration, files, passive ports |
 //!
 //! **Standards.** RFC 959, RFC 1123 (4.1), RFC 2428, RFC 2577 (a server connects to nobody but its client, and takes data from
 //! nobody else). **Left out.** Directories and listings, restarts (REST), ASCII type and record structures: refused with their
@@ -31,12 +32,14 @@ mod client;
 mod control;
 mod server;
 mod session;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 pub use client::{Client, Config, Mode};
-pub use server::{Config as ServerConfig, Server};
+pub use server::Server;
+pub use shared::Config as ServerConfig;
 
 use airloom_base::{App, AppParts, ConfigError, Duration};
 use serde_json::Value;

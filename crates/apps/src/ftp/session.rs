@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::SOURCE;
 use super::control::Control;
-use super::server::{Role, Shared};
+use super::shared::{Role, Shared};
 use super::wire::{self, Line};
 use crate::net::Outgoing;
 
