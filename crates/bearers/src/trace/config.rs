@@ -1,7 +1,5 @@
 //! The table of a trace-driven link, and the files it names.
 
-use std::fs;
-
 use airloom_base::units::{EachWay, QueueLimit};
 use airloom_base::{Direction, Duration};
 use schemars::JsonSchema;
@@ -10,10 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::delay;
+use super::file::{read, short};
 use crate::channel::LossConfig;
-
-/// Larger files are refused: a day of a gigabit link has fewer octets.
-const LARGEST: u64 = 64 << 20;
 
 /// A link that sends when a recorded trace says (Mahimahi's format), with a fixed or recorded delay.
 ///
@@ -192,21 +188,4 @@ fn checked(numbers: Vec<u64>) -> Result<Times, String> {
         Some(last) if *last > 1 << 40 => Err("a trace is not longer than thirty years".to_owned()),
         Some(_) => Ok(Times(numbers)),
     }
-}
-
-/// The text of a file.
-pub(super) fn read(name: &str) -> Result<String, String> {
-    let about = fs::metadata(name).map_err(|error| format!("{name}: {error}"))?;
-    if !about.is_file() {
-        return Err(format!("{name}: this is no file"));
-    }
-    if about.len() > LARGEST {
-        return Err(format!("{name}: {} octets; at most {LARGEST} are read", about.len()));
-    }
-    fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))
-}
-
-/// The beginning of a line, for messages.
-pub(super) fn short(line: &str) -> String {
-    line.chars().take(40).collect()
 }

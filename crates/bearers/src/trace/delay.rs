@@ -8,7 +8,7 @@ use airloom_base::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{read, short};
+use super::file::{read, short};
 
 /// A fixed delay or a trace of delays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

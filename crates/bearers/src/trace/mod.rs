@@ -21,6 +21,7 @@
 mod config;
 mod delay;
 mod direction;
+mod file;
 mod opportunities;
 #[cfg(test)]
 mod tests;
