@@ -18,7 +18,7 @@ use super::Watch;
 use super::error::Error;
 use super::headers::{self, List};
 use super::push::Push;
-use super::socket::{Came, Socket};
+use super::socket::{Came, Socket, after};
 
 /// Redirections that are followed before a session is given up.
 const MOST_REDIRECTIONS: usize = 4;
@@ -118,12 +118,6 @@ pub struct Client {
     version: Version,
     server_headers: List,
     pushes: VecDeque<Push>,
-}
-
-/// `time` from now on, or never.
-pub(super) fn after(now: Instant, time: Duration) -> Instant {
-    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    now + airloom_base::Duration::from_nanos(nanos)
 }
 
 impl Client {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use airloom_transports::wsp::connectionless;
 use airloom_transports::wsp::wire::Pdu;
 
+use super::Watch;
 use super::error::Error;
 use super::headers::{self, List};
-use super::socket::{Came, Socket};
-use super::{Watch, client};
+use super::socket::{Came, Socket, after};
 
 /// The port of connectionless push (WAP-259).
 pub const PORT: u16 = 2948;
@@ -45,7 +45,7 @@ impl Listener {
 
     /// The next push; none if none came in time. What is no push is passed over.
     pub fn next(&mut self, time: Duration, watch: Watch) -> Result<Option<Push>, Error> {
-        let until = client::after(self.socket.now(), time);
+        let until = after(self.socket.now(), time);
         while let Came::Datagram(from, datagram) = self.socket.wait(until, watch)? {
             let Ok((_, Pdu::Push { headers, data, .. })) = connectionless::parse(&datagram) else { continue };
             if let Ok((content_type, headers)) = headers::content(&headers) {

@@ -19,6 +19,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The largest datagram there is.
 const MOST: usize = 65_535;
 
+/// `time` from now on, or never.
+pub(super) fn after(now: Instant, time: Duration) -> Instant {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    now + airloom_base::Duration::from_nanos(nanos)
+}
+
 /// A socket; its time begins when it is opened and goes on when it is opened anew.
 pub(super) struct Socket {
     socket: UdpSocket,
