@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use airloom_base::{Duration, Instant};
 use airloom_transports::wsp::initiation::SessionInitiation;
-use airloom_transports::wsp::{capabilities, connectionless, wire as wsp};
+use airloom_transports::wsp::{address, capabilities, connectionless, wire as wsp};
 use airloom_transports::wtp::wire::{self, Class};
 use airloom_transports::wtp::{Config, Indication, Provider};
 use bytes::Bytes;
@@ -125,9 +125,9 @@ pub fn wsp(octets: &[u8]) {
         let again = capabilities::parse(capabilities::to_bytes(&known));
         assert_eq!(again, Ok(known), "what was read is written");
     }
-    if let Ok(addresses) = wsp::addresses(octets.clone()) {
+    if let Ok(addresses) = address::addresses(octets.clone()) {
         assert_eq!(
-            wsp::addresses(wsp::emit_addresses(&addresses)),
+            address::addresses(address::emit_addresses(&addresses)),
             Ok(addresses),
             "what was read is written"
         );

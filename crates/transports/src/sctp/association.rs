@@ -17,7 +17,7 @@ use super::cookie::{Abilities, Cookie, Secret};
 use super::flight::Flight;
 use super::inbound::{Inbound, Message};
 use super::outbound::{Outbound, Outgoing};
-use super::path::PathState;
+use super::path::{MOST_PATHS, PathState};
 use super::reconfiguration::Reconfiguration;
 use super::state::State;
 
@@ -28,9 +28,6 @@ pub(super) struct Shared {
     /// The host's addresses that peers are told; none: that of each association is the only one.
     pub addresses: Vec<IpAddr>,
 }
-
-/// Paths of an association, and addresses of an end, at most.
-pub(super) const MOST_PATHS: usize = 8;
 
 /// When the peer is told what arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

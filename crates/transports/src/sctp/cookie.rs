@@ -9,9 +9,9 @@ use airloom_wire::ip;
 use bytes::Bytes;
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-use super::association::MOST_PATHS;
 use super::chunk::{Cause, Init, Parameter, kind};
 use super::config::Config;
+use super::path::MOST_PATHS;
 
 /// What the peer can do, as both INIT and INIT ACK say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use airloom_base::{Cx, Instant};
 use super::chunk::forward::Skipped;
 use super::chunk::{Data, ForwardTsn, Sack};
 use super::config::Config;
+use super::octets::padded;
 use super::outbound::{Fragment, Outbound, Reliability};
 use super::path::PathState;
 use super::serial::{first, unwrap};
-use super::wire::padded;
 
 /// Where a chunk stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -197,7 +197,7 @@ impl Association {
             })
             .flat_map(|octets| {
                 let mut octets = octets.to_vec();
-                octets.resize(super::wire::padded(octets.len()), 0);
+                octets.resize(super::octets::padded(octets.len()), 0);
                 octets
             })
             .collect();

@@ -41,6 +41,7 @@ mod cookie;
 mod flight;
 mod handshake;
 mod inbound;
+mod octets;
 mod outbound;
 mod output;
 mod partial_delivery;

@@ -5,9 +5,10 @@ use airloom_base::{Body, Cx, Outgoing as Unit, Packet, PathId};
 
 use super::association::{Association, SackDue};
 use super::chunk::{Chunk, Sack};
+use super::octets::{CHUNK_HEADER, padded};
 use super::path::PathState;
 use super::state::State;
-use super::wire::{CHUNK_HEADER, HEADER, Header, padded};
+use super::wire::{HEADER, Header};
 
 /// ECT(0).
 const ECT: u8 = 2;

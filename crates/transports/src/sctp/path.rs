@@ -8,6 +8,9 @@ use super::chunk::data::{DATA_FRONT, I_DATA_FRONT};
 use super::config::Config;
 use super::wire::HEADER;
 
+/// Paths of an association, and addresses of an end, at most.
+pub(super) const MOST_PATHS: usize = 8;
+
 /// One pair of addresses.
 pub(super) struct PathState {
     pub address: Path,

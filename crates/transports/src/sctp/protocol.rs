@@ -7,11 +7,12 @@ use airloom_base::service::{Described, Identity, Path};
 use airloom_base::{ConfigError, Cx, Packet, Protocol, ProtocolParts, Transport};
 use serde_json::Value;
 
-use super::association::{Association, MOST_PATHS, Shared};
+use super::association::{Association, Shared};
 use super::chunk::{Chunk, kind};
 use super::config::Config;
 use super::cookie::{Cookie, Refusal, Secret};
 use super::handshake;
+use super::path::MOST_PATHS;
 use super::wire::{Chunks, HEADER, Header};
 
 /// SCTP of one host.

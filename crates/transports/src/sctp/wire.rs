@@ -5,17 +5,10 @@ use airloom_wire::Error;
 use bytes::{Bytes, BytesMut};
 
 use super::chunk::{self, Chunk};
+use super::octets::{CHUNK_HEADER, padded};
 
 /// Octets of the common header.
 pub const HEADER: usize = 12;
-/// Octets of type, flags and length, with which each chunk begins.
-pub const CHUNK_HEADER: usize = 4;
-
-/// A length rounded up to the four octets that chunks, parameters and causes are padded to.
-pub const fn padded(len: usize) -> usize {
-    len.next_multiple_of(4)
-}
-
 /// The common header, but for the checksum, which is filled in at the edges of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {

@@ -3,7 +3,7 @@
 use airloom_wire::{Error, uintvar};
 use bytes::Bytes;
 
-use super::wire::{Address, Reader, addresses, emit_addresses};
+use super::address::{Address, Reader, addresses, emit_addresses};
 
 /// SDU size of both sides unless they agree on another, in octets.
 pub const DEFAULT_SDU: u32 = 1_400;

@@ -7,9 +7,10 @@ use std::net::SocketAddr;
 use airloom_base::Instant;
 use bytes::Bytes;
 
+use super::address::Address;
 use super::capabilities::{Agreed, Capability, option};
 use super::status::Reason;
-use super::wire::{Address, Method, Pdu, VERSION};
+use super::wire::{Method, Pdu, VERSION};
 use crate::wtp::wire::{Abort, Class};
 use crate::wtp::{self, Indication, Provider, Role, Transaction};
 

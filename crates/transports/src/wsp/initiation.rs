@@ -8,8 +8,8 @@
 use airloom_wire::{Error, uintvar};
 use bytes::{BufMut, Bytes};
 
+use super::address::{Address, Reader, addresses, emit_addresses};
 use super::headers::{Encoder, Pages, decode};
-use super::wire::{Address, Reader, addresses, emit_addresses};
 
 /// Its type.
 pub const CONTENT_TYPE: &str = "application/vnd.wap.sia";

@@ -5,6 +5,7 @@
 //! the form without a session. Their PDUs are [`wire`], what they agree on [`capabilities`], their codes [`status`],
 //! the headers that travel in them [`headers`]; [`initiation`] is how a server asks for a session.
 
+pub mod address;
 pub mod capabilities;
 pub mod client;
 pub mod connectionless;

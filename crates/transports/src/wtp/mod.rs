@@ -15,6 +15,7 @@
 //! transactions, [`validation`] what addresses may be sent that have not shown that they are there. There is no estimate of the round-trip time and no congestion control in WTP.
 
 mod config;
+mod counters;
 pub mod initiator;
 mod provider;
 pub mod responder;
@@ -25,5 +26,6 @@ pub mod validation;
 pub mod wire;
 
 pub use config::Config;
-pub use provider::{Counters, Event, Provider, Role, Transaction};
+pub use counters::Counters;
+pub use provider::{Event, Provider, Role, Transaction};
 pub use transfer::Indication;

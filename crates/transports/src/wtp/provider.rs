@@ -7,6 +7,7 @@ use airloom_base::Instant;
 use bytes::Bytes;
 
 use super::config::Config;
+use super::counters::Counters;
 use super::initiator::{self, Initiator};
 use super::responder::Responder;
 use super::sar::{Cut, Sending};
@@ -43,33 +44,6 @@ pub struct Event {
     pub transaction: Transaction,
     /// What happened.
     pub what: Indication,
-}
-
-/// What was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Datagrams or PDUs that could not be read.
-    pub malformed: u64,
-    /// PDUs that belong to no transaction.
-    pub strays: u64,
-    /// Transactions that were refused for want of room.
-    pub refused: u64,
-    /// Transactions that made room for others.
-    pub displaced: u64,
-    /// PDUs that were not sent, since their receiver has not shown that it is there.
-    pub withheld: u64,
-    /// Invokes that had to be verified.
-    pub verified: u64,
-    /// PDUs that were sent.
-    pub sent: u64,
-    /// Of these, PDUs that were sent again.
-    pub resent: u64,
-    /// Times that nothing was heard of a message for its repetition interval.
-    pub timeouts: u64,
-    /// Packet groups that were sent and had to be acknowledged before their messages could go on.
-    pub groups_sent: u64,
-    /// Acknowledgements of packet groups that were received while more of their messages was to come.
-    pub groups_received: u64,
 }
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use airloom_base::{Duration, Instant};
 use bytes::Bytes;
 
 use super::config::Config;
-use super::provider::Counters;
+use super::counters::Counters;
 use super::sar::{Segment, Sending};
 use super::validation::{Validation, headers};
 use super::wire::{Abort, Class, Kind, OptionItem, Pdu, RESPONDER, Reason, Tpi};

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use airloom_base::record::{CongestionRecord, Record};
 use airloom_base::service::{FlowFacts, Identity, Outgoing, Path, WriteError};
 use airloom_base::timer::{Timer, earliest};
-use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, PathId, Transport, TransportEvent};
+use airloom_base::{Body, CloseReason, Cx, Instant, Packet, PathId, Transport, TransportEvent};
 use bytes::Bytes;
 
 use super::config::Config;
 use super::content::{parse_runs, tag};
 use super::pieces::{PIECE, Piece};
 use super::receive::Receiver;
+use super::round_trip::RoundTrip;
 use super::send::{Phase, Sender};
 use super::wire::{Header, Kind, Layout};
 
@@ -20,37 +21,6 @@ use super::wire::{Header, Kind, Layout};
 const IN_HEAD: usize = 60;
 /// Octets of a control segment's content that are looked at.
 const LONGEST_CONTENT: usize = 2048;
-
-/// Round-trip times of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RoundTrip {
-    smallest: Option<Duration>,
-    smoothed: Option<Duration>,
-}
-
-impl RoundTrip {
-    /// A new one; nothing shorter than a microsecond is believed.
-    pub fn measured(&mut self, time: Duration) {
-        let time = time.max(Duration::from_micros(1));
-        self.smallest = Some(self.smallest.map_or(time, |s| s.min(time)));
-        self.smoothed = Some(self.smoothed.map_or(time, |s| (s * 7 + time) / 8));
-    }
-
-    /// What was the smallest so far is no more.
-    pub fn begin_anew(&mut self, time: Duration) {
-        self.smallest = Some(time.max(Duration::from_micros(1)));
-    }
-
-    /// About what it is now: what timers go by.
-    pub fn smoothed(&self) -> Option<Duration> {
-        self.smoothed
-    }
-
-    /// The smallest so far: what a network without congestion needs.
-    pub fn smallest(&self) -> Option<Duration> {
-        self.smallest
-    }
-}
 
 /// How far opening and ending have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,7 +284,7 @@ impl Connection {
             cwnd: u64::from(wave) * self.tx.payload as u64,
             ssthresh: u64::MAX,
             in_flight: self.tx.in_flight() as u64,
-            srtt: self.trip.smoothed,
+            srtt: self.trip.smoothed(),
             rto: self.tx.send_time(&self.trip),
             state: match self.tx.phase {
                 Phase::Probe(_) => "probe",
@@ -462,8 +432,8 @@ impl Transport for Connection {
             app_received: self.rx.delivered,
             resent: self.tx.resent,
             rto_count: self.tx.timeouts,
-            srtt: self.trip.smoothed,
-            min_rtt: self.trip.smallest,
+            srtt: self.trip.smoothed(),
+            min_rtt: self.trip.smallest(),
             ..self.facts
         }
     }

@@ -45,6 +45,7 @@ mod pieces;
 mod protocol;
 mod queue;
 mod receive;
+mod round_trip;
 mod send;
 mod setup;
 #[cfg(test)]

@@ -8,12 +8,12 @@ use bytes::Bytes;
 
 use super::ceiling::Ceiling;
 use super::config::Config;
-use super::connection::RoundTrip;
 use super::content::{Run, emit_runs};
 use super::decision::{Left, Probed, decide};
 use super::levels::Baseline;
 use super::pieces::{Piece, Pieces};
 use super::queue::Queue;
+use super::round_trip::RoundTrip;
 use super::wire::{Header, Kind, Layout};
 
 /// The most runs that an N-S_ACK names; what lies behind is left open.

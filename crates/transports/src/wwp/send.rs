@@ -15,10 +15,10 @@ use airloom_base::timer::{Timer, earliest};
 use airloom_base::{Body, Duration, Instant};
 
 use super::config::Config;
-use super::connection::RoundTrip;
 use super::content::Run;
 use super::pieces::{PIECE, Piece};
 use super::queue::Queue;
+use super::round_trip::RoundTrip;
 use super::wire::{Header, Kind, Layout};
 
 /// What a round trip is taken for before one was measured (the first timeout of RFC 6298).

@@ -3,8 +3,7 @@
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use super::{get16, get32};
-use crate::sctp::wire::padded;
+use crate::sctp::octets::{get16, get32, padded};
 
 const HEADER: usize = 4;
 

@@ -4,8 +4,8 @@ use airloom_base::Body;
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use super::{get16, get32, kind};
-use crate::sctp::wire::CHUNK_HEADER;
+use super::kind;
+use crate::sctp::octets::{CHUNK_HEADER, get16, get32};
 
 /// Octets in front of the user data of DATA, chunk header included.
 pub const DATA_FRONT: usize = 16;

@@ -2,7 +2,7 @@
 
 use airloom_wire::Error;
 
-use super::{get16, get32};
+use crate::sctp::octets::{get16, get32};
 
 /// A message that will not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

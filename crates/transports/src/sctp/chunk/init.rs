@@ -3,7 +3,8 @@
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use super::{Parameter, get16, get32, parameter};
+use super::{Parameter, parameter};
+use crate::sctp::octets::{get16, get32};
 
 /// How an end introduces itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

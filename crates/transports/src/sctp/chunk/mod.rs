@@ -11,7 +11,7 @@ pub mod sack;
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use super::wire::{CHUNK_HEADER, padded};
+use super::octets::{CHUNK_HEADER, get32, padded};
 pub use cause::Cause;
 pub use data::Data;
 pub use forward::ForwardTsn;
@@ -191,18 +191,6 @@ impl Chunk {
         out.resize(at + self.padded_len(), 0);
         self.emit(&mut out[at..]);
     }
-}
-
-/// Big-endian 16 bits at `at`.
-pub(super) fn get16(octets: &[u8], at: usize) -> Result<u16, Error> {
-    let o = octets.get(at..).and_then(|o| o.first_chunk()).ok_or(Error::Truncated)?;
-    Ok(u16::from_be_bytes(*o))
-}
-
-/// Big-endian 32 bits at `at`.
-pub(super) fn get32(octets: &[u8], at: usize) -> Result<u32, Error> {
-    let o = octets.get(at..).and_then(|o| o.first_chunk()).ok_or(Error::Truncated)?;
-    Ok(u32::from_be_bytes(*o))
 }
 
 /// A chunk whose value holds nothing but numbers; `None`: another one.

@@ -5,8 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use airloom_wire::Error;
 use bytes::Bytes;
 
-use super::{get16, get32};
-use crate::sctp::wire::padded;
+use crate::sctp::octets::{get16, get32, padded};
 
 /// Octets of type and length.
 const HEADER: usize = 4;
