@@ -8,11 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::hosts::{Directory, Named};
-use super::links::Joined;
 use super::parse::one_or_more;
 use super::read::Fault;
 use super::schema::{Interface, Link, Prefix};
 use super::tree::{Node, quoted};
+
+/// The hosts a link joins: stations, and the far end.
+pub(super) struct Joined {
+    pub(super) near: Vec<usize>,
+    pub(super) far: usize,
+}
 
 /// What a link needs addresses for.
 pub(super) struct Wanted<'a> {

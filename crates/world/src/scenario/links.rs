@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airloom_base::{Grade, MTU};
 
-use super::addresses::{self, Wanted};
+use super::addresses::{self, Joined, Wanted};
 use super::hosts::{Directory, Named, understood};
 use super::read::{Fault, name};
 use super::registries::{Registries, find};
@@ -24,12 +24,6 @@ pub(super) const LEAST_MTU: u16 = 68;
 /// Keys of a link's table that are not its bearer's.
 pub(super) const LINK_KEYS: &[&str] =
     &["bearer", "between", "mtu", "subnet", "subnet6", "addresses", "grade"];
-
-/// The hosts a link joins: stations, and the far end.
-pub(super) struct Joined {
-    pub(super) near: Vec<usize>,
-    pub(super) far: usize,
-}
 
 /// Reads `[links]`, and `path` if there is one.
 pub(super) fn read<'a>(
