@@ -3,7 +3,7 @@
 use super::element::{integer, is_token, pair, split};
 use super::media::{decode_parameters, encode_parameters};
 use super::read::{Framed, Reader, string};
-use super::{media, plain, write};
+use super::{media, names, write};
 
 /// What a directive's value is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn encode(value: &str, minor: u8, out: &mut Vec<u8>) -> Option<()> {
         (Value::Fields, Some(names)) => {
             return write::with_length(out, |out| {
                 write::short(code as u8, out);
-                split(&names, b',').try_for_each(|name| plain::encode_field_name(name, minor, out))
+                split(&names, b',').try_for_each(|name| names::encode_field_name(name, minor, out))
             });
         }
         (Value::None, Some(_)) | (Value::Seconds, None) => return None,
@@ -94,7 +94,7 @@ pub(super) fn decode(value: Framed<'_>) -> Option<String> {
                 Value::Fields => {
                     let mut names = Vec::new();
                     while !rest.is_empty() {
-                        names.push(plain::decode_field_name(rest.framed().ok()?)?);
+                        names.push(names::decode_field_name(rest.framed().ok()?)?);
                     }
                     Some(format!("{name}=\"{}\"", names.join(", ").replace(['"', '\\'], "")))
                 }

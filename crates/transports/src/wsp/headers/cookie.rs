@@ -7,7 +7,7 @@ use airloom_wire::uintvar;
 use super::element::{integer, is_token, pair, quoted, split};
 use super::media::{decode_parameters, encode_parameters};
 use super::read::{Framed, Reader, string};
-use super::{plain, write};
+use super::{names, write};
 
 /// Version 0 without a minor number.
 const UNSAID: u8 = 0x0F;
@@ -130,7 +130,7 @@ fn encode_version(version: Option<&str>, out: &mut Vec<u8>) -> Option<()> {
         None => write::short(UNSAID, out),
         Some(version) => {
             integer(version)?;
-            plain::encode_version(version, out)?;
+            names::encode_version(version, out)?;
         }
     }
     Some(())
@@ -139,5 +139,5 @@ fn encode_version(version: Option<&str>, out: &mut Vec<u8>) -> Option<()> {
 /// The version; `Some(None)` if it was not said.
 fn decode_version(rest: &mut Reader<'_>) -> Option<Option<String>> {
     let version = rest.framed().ok()?;
-    if version == Framed::Short(UNSAID) { Some(None) } else { plain::decode_version(version).map(Some) }
+    if version == Framed::Short(UNSAID) { Some(None) } else { names::decode_version(version).map(Some) }
 }

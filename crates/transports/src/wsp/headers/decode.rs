@@ -8,7 +8,7 @@ use super::applications::X_UP_1;
 use super::encode::Version;
 use super::fields::{self, Field, Form};
 use super::read::{Framed, Reader, string};
-use super::{cache, cookie, credentials, encode, media, plain, range, weighted};
+use super::{cache, cookie, credentials, encode, media, names, plain, range, weighted};
 
 /// A header.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ fn value(field: &Field, framed: Framed<'_>) -> Option<String> {
         Form::Disposition => media::decode_disposition(framed),
         Form::EncodingVersion => plain::decode_encoding_version(framed),
         Form::Expect => plain::decode_expect(framed),
-        Form::FieldName => plain::decode_field_name(framed),
+        Form::FieldName => names::decode_field_name(framed),
         Form::IfRange => range::decode_if(framed),
         Form::Integer => framed.integer().map(|n| n.to_string()),
         Form::Md5 => plain::decode_md5(framed),

@@ -4,7 +4,7 @@ use airloom_wire::Error;
 
 use super::element::{is_token, split};
 use super::fields::{self, Field, Form};
-use super::{cache, cookie, credentials, media, plain, range, weighted, write};
+use super::{cache, cookie, credentials, media, names, plain, range, weighted, write};
 
 /// A version of the encoding: which numbers a peer knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,7 +105,7 @@ impl Encoder {
             Form::Disposition => media::encode_disposition(value, minor, out),
             Form::EncodingVersion => plain::encode_encoding_version(value, out),
             Form::Expect => plain::encode_expect(value, minor, out),
-            Form::FieldName => plain::encode_field_name(value, minor, out),
+            Form::FieldName => names::encode_field_name(value, minor, out),
             Form::IfRange => range::encode_if(value, out),
             Form::Integer => plain::encode_integer(value, out),
             Form::Language if value.contains(';') => None,

@@ -10,7 +10,7 @@ use super::index::Index;
 use super::media_types::MEDIA_TYPES;
 use super::parameters::{self, Kind, SECURITY};
 use super::read::{Framed, Reader, string};
-use super::{date, plain, write};
+use super::{date, names, write};
 
 /// The number of the media type `name` for a peer of encoding version `1.minor`.
 fn number(name: &str, minor: u8) -> Option<u16> {
@@ -159,7 +159,7 @@ fn encode_typed(kind: Kind, value: Option<&str>, minor: u8, out: &mut Vec<u8>) -
             name => write::integer(u64::from(charset::mib_enum(name)?), out),
         },
         Kind::Date => write::long(date::parse(value)?, out),
-        Kind::FieldName => plain::encode_field_name(value, minor, out)?,
+        Kind::FieldName => names::encode_field_name(value, minor, out)?,
         Kind::Integer => write::integer(integer(value)?, out),
         Kind::MediaType => match number(value, minor) {
             Some(number @ 0..=0x7F) => write::short(number as u8, out),
@@ -173,7 +173,7 @@ fn encode_typed(kind: Kind, value: Option<&str>, minor: u8, out: &mut Vec<u8>) -
         }
         Kind::Text => write::text(value, out),
         Kind::TextValue => text_value(value, out),
-        Kind::Version => plain::encode_version(value, out)?,
+        Kind::Version => names::encode_version(value, out)?,
     }
     Some(())
 }
@@ -222,7 +222,7 @@ fn decode_typed(kind: Kind, rest: &mut Reader<'_>) -> Option<Option<String>> {
             mib => charset::name(u32::try_from(mib).ok()?)?.to_owned(),
         },
         Kind::Date => always_quoted(&date::text(number(rest)?)?),
-        Kind::FieldName => quoted(&plain::decode_field_name(rest.framed().ok()?)?).into_owned(),
+        Kind::FieldName => quoted(&names::decode_field_name(rest.framed().ok()?)?).into_owned(),
         Kind::Integer => number(rest)?.to_string(),
         Kind::MediaType => match rest.framed().ok()? {
             Framed::Text(text) => quoted(&string(text)).into_owned(),
@@ -235,7 +235,7 @@ fn decode_typed(kind: Kind, rest: &mut Reader<'_>) -> Option<Option<String>> {
         Kind::Security => (*SECURITY.get(usize::try_from(number(rest)?).ok()?)?).to_owned(),
         // What says "text" and what says "text value" differ in the quote only, and phones mixed them.
         Kind::Text | Kind::TextValue => return decode_untyped(rest),
-        Kind::Version => quoted(&plain::decode_version(rest.framed().ok()?)?).into_owned(),
+        Kind::Version => quoted(&names::decode_version(rest.framed().ok()?)?).into_owned(),
     }))
 }
 

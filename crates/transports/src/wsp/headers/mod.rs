@@ -31,6 +31,7 @@ mod index;
 mod languages;
 mod media;
 mod media_types;
+mod names;
 mod parameters;
 mod plain;
 mod range;
