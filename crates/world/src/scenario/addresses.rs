@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::hosts::{Directory, Named};
-use super::parse::one_or_more;
-use super::read::Fault;
+use super::read::{Fault, one_or_more};
 use super::schema::{Interface, Link, Prefix};
 use super::tree::{Node, quoted};
 

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use airloom_base::ConfigError;
 use serde_json::{Map, Value};
 
-use super::parse::one_or_more;
-use super::read::{Fault, component_fault, name};
+use super::read::{Fault, component_fault, name, one_or_more};
 use super::registries::{Known, Registries, find};
 use super::schema::{Component, Host, HostSettings};
 use super::tree::{Entry, Kind, Node, quoted};

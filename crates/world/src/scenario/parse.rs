@@ -5,7 +5,7 @@ use airloom_base::Environments;
 use super::read::Fault;
 use super::registries::Registries;
 use super::schema::Scenario;
-use super::tree::{Kind, Node};
+use super::tree::Node;
 use super::{environments, hosts, links, routes, run, timeline};
 
 pub(super) const KEYS: &[&str] = &["title", "path", "hosts", "environments", "links", "run", "timeline"];
@@ -45,9 +45,4 @@ fn title(node: &Node) -> Result<String, Fault<'_>> {
         return Err(Fault::at(node, format!("a title is one line of at most {LONGEST} characters")));
     }
     Ok(title.to_owned())
-}
-
-/// A list, or one value that stands for a list of itself.
-pub(super) fn one_or_more(node: &Node) -> &[Node] {
-    if let Kind::List(list) = &node.kind { list } else { std::slice::from_ref(node) }
 }

@@ -217,3 +217,8 @@ fn in_words(expected: &str) -> &str {
 fn between_quotes(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
+
+/// A list, or one value that stands for a list of itself.
+pub(super) fn one_or_more(node: &Node) -> &[Node] {
+    if let Kind::List(list) = &node.kind { list } else { std::slice::from_ref(node) }
+}

@@ -2,8 +2,7 @@
 
 use airloom_base::Duration;
 
-use super::parse::one_or_more;
-use super::read::Fault;
+use super::read::{Fault, one_or_more};
 use super::schema::{RecordKind, Run, Until};
 use super::tree::{Kind, Node, quoted};
 
