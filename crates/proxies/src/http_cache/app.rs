@@ -1,4 +1,7 @@
 //! The proxy as an application of a host: who is called when something happens.
+//!
+//! It is one machine in several files, each with what it does for one kind of partner (`client.rs`, `server.rs`,
+//! `origins.rs`, `tunnel.rs`) and with that partner's state: they name the machine, and it holds their states.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};

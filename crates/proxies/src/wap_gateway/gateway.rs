@@ -1,4 +1,6 @@
 //! The machine and its face.
+//!
+//! `push/` and `pap/` go on with it: they name the machine, whose books of what is under way are theirs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;

@@ -1,4 +1,7 @@
 //! What arrived: TSNs, fragments, and messages in the order of their streams (RFC 9260, 6.2, 6.5, 6.6, 6.9; RFC 8260, 2.2).
+//!
+//! Messages in parts (`partial_delivery.rs`) are the same receiving end, and one more state of it: the two files name each
+//! other.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,10 @@
 //! One connection: its parts, and what its host calls.
 //!
 //! What arrives is handled in `arrival.rs` and `acks.rs`, what leaves is decided in `output.rs`.
+//!
+//! Each part (`frto.rs`, `pace.rs`, `recovery/`, ..) is a file with its state and what the connection does with it, as the
+//! RFCs are parted: it names the connection, and the connection holds its state. That is the reason for this circle of
+//! files.
 
 use std::sync::Arc;
 
