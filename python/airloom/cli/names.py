@@ -115,11 +115,13 @@ def studies(incomplete: str) -> list[str]:
     return _beginning(names(), incomplete) or _beginning(authors(), incomplete)
 
 
+#: What `airloom validate` compares.
+COMPARISONS = ("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "pages", "http-shapes")
+
+
 def comparisons(incomplete: str) -> list[str]:
     """What `airloom validate` compares."""
-    from airloom.cli.validate import KINDS
-
-    return _beginning(KINDS, incomplete)
+    return _beginning(COMPARISONS, incomplete)
 
 
 def _results(*manifests: str) -> Callable[[str], list[str]]:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What is compared.
-KINDS = ("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "pages", "http-shapes")
-
 #: Bars of comparisons of both clocks are made for the median of so many seeds; of fewer nothing is judged by them.
 _SEEDS = 10
 
@@ -81,7 +78,7 @@ def validate(
     What was measured is kept as it comes: the same command goes on with it.
     """
     made_by = (_linux_tcp, _linux_lab, _both_clocks, _wap_both_clocks, _pages, _http_shapes)
-    kinds: dict[str, Callable[[_Asked], list[str]]] = dict(zip(KINDS, made_by, strict=True))
+    kinds: dict[str, Callable[[_Asked], list[str]]] = dict(zip(names.COMPARISONS, made_by, strict=True))
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
     if kinds[what](_Asked(what, folder, only, seeds, jobs, out, force, as_json)):
