@@ -1,12 +1,12 @@
 //! CUBIC and HyStart of our `linux` profile against the window that Linux had: recorded transfers without losses.
 
+mod linux;
+
 use airloom_base::record::Record;
-use airloom_base::units::Rate;
-use airloom_base::{Body, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, LinkConfig, Pair};
-use airloom_transports::tcp::config::InitialWindow;
-use airloom_transports::tcp::{Config, Profile, Tcp};
+use airloom_base::{Duration, Instant, TransportEvent};
 use serde_json::Value;
+
+use linux::{begun, number};
 
 const CASES: &str = include_str!("data/linux_tcp/cubic_cwnd.json");
 const MSS: u64 = 1448;
@@ -15,24 +15,7 @@ const MSS: u64 = 1448;
 type Trace = Vec<(u64, u64, i64)>;
 
 fn ours(case: &Value) -> (Trace, f64) {
-    let number = |key: &str| case[key].as_u64().expect("a number");
-    let config = Config {
-        initial_window: InitialWindow::Segments(number("iw") as u16),
-        sack: number("sack") == 1,
-        ..Profile::Linux.settings()
-    };
-    let rate = Rate::from_bits_per_second(number("rate"));
-    let link = LinkConfig {
-        rate: [rate, rate],
-        delay: Duration::from_micros(number("rtt_ms") * 500),
-        queue: number("queue") as usize,
-        overhead: 20,
-    };
-    let mut pair = Pair::new(Box::new(Tcp::new(config.clone(), 1)), Box::new(Tcp::new(config, 2)), link);
-    pair.outbox.ask_facts(false, true);
-    pair.open(End::Client);
-    pair.write(End::Client, Body::filler(1, number("bytes") as u32));
-    pair.finish(End::Client);
+    let mut pair = begun(case, |pair| pair.outbox.ask_facts(false, true));
     pair.drive_until(Instant::ZERO + Duration::from_secs(400));
     let mut trace = Trace::new();
     for record in &pair.outbox.facts {
@@ -56,7 +39,6 @@ fn cubic_and_hystart_of_linux_are_matched_step_by_step() {
     let cases: Value = serde_json::from_str(CASES).expect("records");
     for case in cases.as_array().expect("a list") {
         let (mine, took) = ours(case);
-        let number = |v: &Value| v.as_u64().expect("a number");
         let end = number(&case["end_us"]);
         let mut area = (0.0, 0.0);
         let theirs = case["cwnd"].as_array().expect("a list");

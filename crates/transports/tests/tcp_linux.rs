@@ -1,12 +1,13 @@
 //! Our `linux` profile against recorded transfers of Linux: the same link, acknowledged octets against time.
 
-use airloom_base::units::Rate;
-use airloom_base::{Body, Duration, Instant};
-use airloom_testkit::{End, LinkConfig, Pair};
-use airloom_transports::tcp::config::InitialWindow;
+mod linux;
+
+use airloom_base::{Duration, Instant};
+use airloom_testkit::End;
 use airloom_transports::tcp::wire::Header;
-use airloom_transports::tcp::{Config, Profile, Tcp};
 use serde_json::Value;
+
+use linux::{begun, delay, number, rate};
 
 const CASES: [(&str, &str); 5] = [
     (
@@ -32,30 +33,12 @@ const CASES: [(&str, &str); 5] = [
 type Trace = Vec<(u64, u64)>;
 
 fn recorded(case: &Value) -> Trace {
-    let number = |v: &Value| v.as_u64().expect("a number");
     case["ack_trace"].as_array().expect("a list").iter().map(|p| (number(&p[0]), number(&p[1]))).collect()
 }
 
 /// The same transfer by our TCP, up to `until`.
 fn ours(case: &Value, until: Instant) -> Trace {
-    let number = |key: &str| case[key].as_u64().expect("a number");
-    let config = Config {
-        initial_window: InitialWindow::Segments(number("iw") as u16),
-        sack: number("sack") == 1,
-        ..Profile::Linux.settings()
-    };
-    let rate = Rate::from_bits_per_second(number("rate"));
-    let link = LinkConfig {
-        rate: [rate, rate],
-        delay: Duration::from_micros(number("rtt_ms") * 500),
-        queue: number("queue") as usize,
-        overhead: 20,
-    };
-    let mut pair = Pair::new(Box::new(Tcp::new(config.clone(), 1)), Box::new(Tcp::new(config, 2)), link);
-    pair.watch = true;
-    pair.open(End::Client);
-    pair.write(End::Client, Body::filler(1, number("bytes") as u32));
-    pair.finish(End::Client);
+    let mut pair = begun(case, |pair| pair.watch = true);
     pair.drive_until(until);
     assert_eq!(pair.link.queue_drops, 0);
     let (syn, _) = Header::parse(&pair.seen[0].head).expect("a SYN");
@@ -64,8 +47,8 @@ fn ours(case: &Value, until: Instant) -> Trace {
     let acks = pair.seen.iter().filter(|s| s.from == End::Server).skip(1);
     acks.map(|s| {
         let (h, _) = Header::parse(&s.head).expect("a header");
-        let serialisation = rate.expect("a rate").time_for(s.head.len() as u64 + 20);
-        let at = s.at + serialisation + Duration::from_micros(number("rtt_ms") * 500);
+        let serialisation = rate(case).expect("a rate").time_for(s.head.len() as u64 + 20);
+        let at = s.at + serialisation + delay(case);
         (at.as_nanos() / 1000, u64::from(h.ack.wrapping_sub(syn.seq).wrapping_sub(1)))
     })
     .collect()
