@@ -1,9 +1,8 @@
 //! An independent dissector reads every EGPRS block of several transfers: tshark, where it is installed.
 
-use std::process::Command;
-
 use airloom_base::{Body, Cx, Direction, Instant, Outbox, Packet, Parts, Station};
 use airloom_bearers::egprs::Egprs;
+use airloom_testkit::tshark;
 use serde_json::{Value, json};
 
 /// GSMTAP messages of a transfer both ways, with the sequence number of the first RLC block (none: a report).
@@ -27,58 +26,24 @@ fn transfer(config: &Value) -> Vec<(Option<u64>, Vec<u8>)> {
     rows.map(|r| (r.facts.seq, records.octets[r.octets.clone()].to_vec())).collect()
 }
 
-/// A capture of raw IP with the messages in UDP.
-fn pcap(messages: &[(Option<u64>, Vec<u8>)]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
-        file.extend_from_slice(&word.to_le_bytes());
-    }
-    for (n, (_, message)) in (0u32..).zip(messages) {
-        let udp = 8 + message.len() as u16;
-        let mut datagram = vec![0x45, 0];
-        datagram.extend_from_slice(&(20 + udp).to_be_bytes());
-        datagram.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        for word in [4729, 4729, udp, 0] {
-            datagram.extend_from_slice(&u16::to_be_bytes(word));
-        }
-        datagram.extend_from_slice(message);
-        let len = datagram.len() as u32;
-        for word in [n / 1000, n % 1000 * 1000, len, len] {
-            file.extend_from_slice(&word.to_le_bytes());
-        }
-        file.extend_from_slice(&datagram);
-    }
-    file
-}
-
-/// One line of `fields` a frame, or `None` where there is no tshark.
-fn dissect(name: &str, messages: &[(Option<u64>, Vec<u8>)], fields: &[&str]) -> Option<Vec<String>> {
-    let path = std::env::temp_dir().join(format!("airloom-egprs-{name}-{}.pcap", std::process::id()));
-    std::fs::write(&path, pcap(messages)).expect("the folder for temporary files can be written");
-    let mut command = Command::new("tshark");
-    command.args(["-T", "fields", "-E", "separator=|", "-r"]).arg(&path);
-    fields.iter().for_each(|field| {
-        command.args(["-e", field]);
-    });
-    let output = command.output();
-    let _ = std::fs::remove_file(&path);
-    let output = output.ok()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+/// One line of `fields` a message.
+fn dissect(name: &str, messages: &[(Option<u64>, Vec<u8>)], fields: &[&str]) -> Vec<String> {
+    let octets: Vec<_> = messages.iter().map(|(_, octets)| octets.clone()).collect();
+    tshark::dissect(&format!("egprs-{name}"), [4729, 4729], &octets, &[], fields)
 }
 
 #[test]
 fn tshark_reads_what_mobiles_have_measured() {
+    if !tshark::are_installed(&["tshark"], "bearers/egprs_tshark") {
+        return;
+    }
     let ci = json!({ "trace": [[0, 30], [0.5, 14]] });
     // Not cut in two: tshark takes the second half of a block for the beginning of one.
     let adaptation = json!({ "resegment": false });
     let messages =
         transfer(&json!({ "ci": ci, "link_adaptation": adaptation, "loss": 0.05, "tbf": "always" }));
     let fields = ["_ws.malformed", "gsm_rlcmac.ul.message_type", "gsm_rlcmac.ul.prr_mean_bep_gmsk"];
-    let Some(lines) = dissect("measured", &messages, &fields) else {
-        eprintln!("tshark is not installed: nothing to ask");
-        return;
-    };
+    let lines = dissect("measured", &messages, &fields);
     assert_eq!(lines.len(), messages.len());
     assert!(lines.iter().all(|line| line.starts_with('|')), "malformed: {lines:?}");
     let reports: Vec<&String> = lines.iter().filter(|line| line.contains("|8|")).collect();
@@ -91,10 +56,13 @@ fn tshark_reads_what_mobiles_have_measured() {
 
 #[test]
 fn tshark_reads_every_block_as_we_wrote_it() {
+    if !tshark::are_installed(&["tshark"], "bearers/egprs_tshark") {
+        return;
+    }
     for mcs in 1..=9 {
         let messages = transfer(&json!({ "mcs": mcs, "loss": 0.15, "tbf": "always" }));
         let name = format!("mcs-{mcs}");
-        let Some(lines) = dissect(
+        let lines = dissect(
             &name,
             &messages,
             &[
@@ -104,10 +72,7 @@ fn tshark_reads_every_block_as_we_wrote_it() {
                 "gsm_rlcmac.dl.message_type",
                 "frame.protocols",
             ],
-        ) else {
-            eprintln!("tshark is not installed: nothing to ask");
-            return;
-        };
+        );
         assert_eq!(lines.len(), messages.len(), "{name}");
         let malformed = lines.iter().filter(|line| !line.starts_with('|')).count();
         assert_eq!(malformed, 0, "{name}: {:?}", lines.iter().find(|line| !line.starts_with('|')));

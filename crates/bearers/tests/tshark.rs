@@ -1,11 +1,9 @@
 //! An independent dissector reads every PDU of several transfers: tshark, where it is installed.
 
-use std::io::Write;
-use std::process::Command;
-
 use airloom_base::{Body, Cx, Direction, Instant, Outbox, Packet, Parts, Station};
 use airloom_bearers::umts::UmtsDch;
 use airloom_bearers::umts::rlc::am::{Sufi, Sufis};
+use airloom_testkit::tshark;
 use serde_json::{Value, json};
 
 /// What we say of a PDU: direction, sequence number, LSN, octets.
@@ -43,67 +41,18 @@ fn transfer(config: &Value, sdus: u32) -> Vec<Seen> {
     .collect()
 }
 
-/// A capture of raw IP with the PDUs in UDP, in the form of Wireshark's `rlc_udp` heuristic.
-fn pcap(pdus: &[Seen]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
-        file.extend_from_slice(&word.to_le_bytes());
-    }
-    for (n, seen) in (0u32..).zip(pdus) {
-        let mut payload = b"umts-rlc".to_vec();
-        // Mode AM, direction, UE id, bearer id, 7-bit length indicators, then the PDU.
-        payload.extend_from_slice(&[
-            0x03,
-            2,
-            0x04,
-            seen.direction as u8,
-            0x05,
-            0,
-            0,
-            0,
-            1,
-            0x06,
-            5,
-            0x07,
-            1,
-            0x01,
-        ]);
-        payload.extend_from_slice(&seen.octets);
-        let udp = 8 + payload.len() as u16;
-        let mut datagram = vec![0x45, 0];
-        datagram.extend_from_slice(&(20 + udp).to_be_bytes());
-        datagram.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        for word in [45_000, 45_001, udp, 0] {
-            datagram.extend_from_slice(&u16::to_be_bytes(word));
-        }
-        datagram.extend_from_slice(&payload);
-        let len = datagram.len() as u32;
-        for word in [n / 1000, n % 1000 * 1000, len, len] {
-            file.extend_from_slice(&word.to_le_bytes());
-        }
-        file.extend_from_slice(&datagram);
-    }
-    file
-}
-
-/// One line of `fields` a frame, or `None` where there is no tshark.
-fn dissect(name: &str, pdus: &[Seen], fields: &[&str]) -> Option<Vec<String>> {
-    let path = std::env::temp_dir().join(format!("airloom-{name}-{}.pcap", std::process::id()));
-    std::fs::write(&path, pcap(pdus)).expect("the folder for temporary files can be written");
-    let mut command = Command::new("tshark");
-    command.args(["--enable-heuristic", "rlc_udp", "-T", "fields", "-E", "separator=|", "-r"]).arg(&path);
-    fields.iter().for_each(|field| {
-        command.args(["-e", field]);
-    });
-    let output = command.output();
-    let _ = std::fs::remove_file(&path);
-    let output = output.ok()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+/// A PDU in the form of Wireshark's `rlc_udp` heuristic.
+fn framed(seen: &Seen) -> Vec<u8> {
+    // Mode AM, direction, UE id, bearer id, 7-bit length indicators, then the PDU.
+    let head = [3, 2, 4, seen.direction as u8, 5, 0, 0, 0, 1, 6, 5, 7, 1, 1];
+    [b"umts-rlc".as_slice(), &head, &seen.octets].concat()
 }
 
 #[test]
 fn tshark_reads_every_pdu_as_we_wrote_it() {
+    if !tshark::are_installed(&["tshark"], "bearers/tshark") {
+        return;
+    }
     let dying = json!({ "model": "on-off", "first": "off", "off": "300ms", "on": "2s", "loss": 1.0 });
     for (name, config, types) in [
         ("list", json!({ "loss": 0.15, "rlc": { "max_dat": 0 } }), &["2", "3"][..]),
@@ -133,15 +82,9 @@ fn tshark_reads_every_pdu_as_we_wrote_it() {
             "rlc.sufi.wsn",
             "rlc.sufi.sn_mrw",
         ];
-        let Some(lines) = dissect(name, &pdus, &fields) else {
-            assert!(std::env::var_os("AIRLOOM_CI").is_none(), "tshark is missing and nothing may be skipped");
-            // Written past the test harness, which would swallow it.
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED bearers/tshark: tshark is not installed (tools/peers test)"
-            );
-            return;
-        };
+        let framed: Vec<_> = pdus.iter().map(framed).collect();
+        let heuristic = ["--enable-heuristic", "rlc_udp"];
+        let lines = tshark::dissect(name, [45_000, 45_001], &framed, &heuristic, &fields);
         assert_eq!(lines.len(), pdus.len());
         let mut all = String::new();
         let mut most_named = 0;

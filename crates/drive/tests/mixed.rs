@@ -5,10 +5,10 @@
 mod support;
 
 use std::fs;
-use std::process::Command;
 
 use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
+use airloom_testkit::tshark::tshark;
 use airloom_world::scenario::Scenario;
 
 use support::{Folder, laboratory, nginx};
@@ -29,12 +29,6 @@ points = ["*"]
 limit = "120s"
 "#;
 
-fn tshark(file: &str, args: &[&str]) -> String {
-    let output = Command::new("tshark").arg("-r").arg(file).args(args).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_is_clean() {
     let Some(_guard) = laboratory("mixed::curl", &["curl", "tshark"]) else { return };
@@ -54,7 +48,7 @@ fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_i
 
     let count = |file: &str, filter: &str| {
         let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-Y", filter];
-        tshark(file, &checks).lines().count()
+        tshark(file.as_ref(), &checks).lines().count()
     };
     let all = count(&trace, "tcp");
     assert!(all > 400, "{all}");
@@ -64,7 +58,7 @@ fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_i
     // Readers keep one state per connection, so each point is judged by itself.
     for point in ["mobile.radio.ip", "gateway.radio.ip", "gateway.internet.ip", "origin.internet.ip"] {
         let one = folder.file(point);
-        tshark(&trace, &["-Y", &format!("frame.interface_name == \"{point}\""), "-w", &one]);
+        tshark(trace.as_ref(), &["-Y", &format!("frame.interface_name == \"{point}\""), "-w", &one]);
         assert!(count(&one, "tcp") > 100, "{point}");
         assert_eq!(count(&one, "_ws.malformed || tcp.analysis.ack_lost_segment"), 0, "{point}");
     }
@@ -81,7 +75,7 @@ fn sent_again(file: &str, sender: &str) -> usize {
     let words = ["-Y", &from, "-T", "fields"].into_iter().chain(fields.iter().flat_map(|f| ["-e", f]));
     let mut highest = 0;
     let mut again = 0;
-    for line in tshark(file, &words.collect::<Vec<_>>()).lines() {
+    for line in tshark(file.as_ref(), &words.collect::<Vec<_>>()).lines() {
         let [seq, len, flags] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
         let (seq, len): (u64, u64) = (seq.parse().unwrap(), len.parse().unwrap());
         let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap();

@@ -1,10 +1,10 @@
 //! A transfer over SCTP in a scenario, and what an independent reader says of its capture.
 
 use std::fs;
-use std::process::Command;
 
 use airloom_drive::run;
 use airloom_drive::virtual_time::Outcome;
+use airloom_testkit::tshark;
 use airloom_world::scenario::Scenario;
 
 fn scenario(sctp: &str) -> Scenario {
@@ -27,10 +27,7 @@ fn scenario(sctp: &str) -> Scenario {
 
 #[test]
 fn every_packet_of_a_transfer_reads_well_and_has_a_good_checksum() {
-    let has_tshark = Command::new("tshark").arg("--version").output().is_ok_and(|o| o.status.success());
-    if !has_tshark {
-        assert!(std::env::var_os("AIRLOOM_CI").is_none(), "tshark is missing and nothing may be skipped");
-        eprintln!("SKIPPED drive/sctp_capture: tshark is not installed (tools/peers test)");
+    if !tshark::are_installed(&["tshark"], "drive/sctp_capture") {
         return;
     }
     for (n, settings) in
@@ -45,14 +42,8 @@ fn every_packet_of_a_transfer_reads_well_and_has_a_good_checksum() {
         assert_eq!(results.outcome, Outcome::Complete);
         assert_eq!(results.summary.values["transfers"], 1.0);
         let count = |filter: &str| {
-            let output = Command::new("tshark")
-                .arg("-r")
-                .arg(&trace)
-                .args(["-o", "sctp.checksum:CRC 32c", "-o", "ip.check_checksum:TRUE", "-Y", filter])
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8_lossy(&output.stdout).lines().count()
+            let checks = ["-o", "sctp.checksum:CRC 32c", "-o", "ip.check_checksum:TRUE", "-Y", filter];
+            tshark::tshark(&trace, &checks).lines().count()
         };
         let all = count("sctp");
         assert!(all > 250, "{all}");

@@ -5,10 +5,10 @@
 mod support;
 
 use std::fs;
-use std::process::Command;
 
 use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
+use airloom_testkit::tshark::tshark;
 use airloom_world::scenario::Scenario;
 
 use support::{Folder, laboratory, nginx};
@@ -44,19 +44,6 @@ fn scenario(command: &[String]) -> Scenario {
     Scenario::parse("umts.toml", &text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn tshark(file: &str, args: &[&str]) -> String {
-    let checks = ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"];
-    let options = checks.iter().flat_map(|check| ["-o", check]);
-    let output = Command::new("tshark")
-        .args(["--enable-heuristic", "rlc_udp", "-r", file])
-        .args(options)
-        .args(args)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn curl_fetches_over_a_lossy_dedicated_channel_and_every_pdu_is_dissected() {
     let Some(_guard) = laboratory("umts::curl", &["curl", "nginx", "tshark"]) else { return };
@@ -76,7 +63,12 @@ fn curl_fetches_over_a_lossy_dedicated_channel_and_every_pdu_is_dissected() {
     assert_eq!(value("lost"), 0.0);
     assert!(value("simulated_s") > SIZE as f64 * 8.0 / 384e3, "{}", value("simulated_s"));
 
-    let count = |filter: &str| tshark(&trace, &["-Y", filter]).lines().count();
+    let checks = ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"];
+    let options =
+        ["--enable-heuristic", "rlc_udp"].into_iter().chain(checks.iter().flat_map(|check| ["-o", check]));
+    let options: Vec<&str> = options.collect();
+    let count =
+        |filter: &str| tshark(trace.as_ref(), &[&options[..], &["-Y", filter]].concat()).lines().count();
     assert_eq!(count("_ws.malformed || _ws.expert.severity >= 8388608"), 0);
     let all = count("frame");
     assert_eq!(

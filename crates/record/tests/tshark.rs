@@ -1,32 +1,18 @@
 //! An independent reader judges what is written: tshark and capinfos.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::{Body, Direction, Instant, Outbox, Packet, Point, Station};
 use airloom_record::{About, CaptureFile};
+use airloom_testkit::tshark;
 use airloom_wire::{edge, ip, udp};
 
-/// Is tshark there? If not, says so once in a form that the test command counts.
+/// Is there somebody to ask?
 fn have_tshark() -> bool {
-    let found = ["tshark", "capinfos"].iter().all(|program| {
-        Command::new(program)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|s| s.success())
-    });
-    if !found {
-        assert!(std::env::var_os("AIRLOOM_CI").is_none(), "tshark is missing and nothing may be skipped");
-        // Written past the test harness, which would swallow it.
-        let _ =
-            writeln!(std::io::stderr(), "SKIPPED record/tshark: tshark is not installed (tools/peers test)");
-    }
-    found
+    tshark::are_installed(&["tshark", "capinfos"], "record/tshark")
 }
 
 struct Capture {
@@ -52,7 +38,7 @@ impl Capture {
     }
 
     fn tshark(&self, args: &[&str]) -> String {
-        run("tshark", &self.path, args)
+        tshark::tshark(&self.path, args)
     }
 
     /// The fields of every frame that `filter` shows, one line each.
@@ -71,16 +57,9 @@ impl Drop for Capture {
     }
 }
 
-fn run(program: &str, file: &Path, args: &[&str]) -> String {
-    let mut command = Command::new(program);
-    if program == "tshark" {
-        command.arg("-r").arg(file).args(args);
-    } else {
-        command.args(args).arg(file);
-    }
-    let output = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{program}: {errors}");
+fn capinfos(file: &Path) -> String {
+    let output = Command::new("capinfos").args(["-M", "-c", "-E", "-I", "-k"]).arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -151,7 +130,7 @@ fn datagrams_are_read_with_names_directions_numbers_comments_and_good_checksums(
     let missed = capture.fields("frame.drop_count == 1", &["frame.packet_id", "frame.interface_name"]);
     assert_eq!(missed, ["4\tgateway.internet.ip"]);
 
-    let about = run("capinfos", &capture.path, &["-M", "-c", "-E", "-I", "-k"]);
+    let about = capinfos(&capture.path);
     assert!(about.contains("Number of packets:   10"), "{about}");
     assert!(about.contains("Encapsulation = Raw IP"), "{about}");
     assert!(about.contains("Speed = 10000000"), "{about}");

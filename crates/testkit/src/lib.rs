@@ -4,6 +4,7 @@ mod cases;
 mod damage;
 pub mod link;
 pub mod pair;
+pub mod tshark;
 
 pub use cases::cases;
 pub use link::{End, Fate, Link, LinkConfig, LossPattern, Sent, lose, lose_data};
