@@ -1,4 +1,4 @@
-//! The congestion window and the rules that move it: one controller a file.
+//! The congestion window and the rules that move it: one controller a file, but for the three of [`reno`].
 //!
 //! | controller | slow start, avoidance | after three duplicates | leaves recovery |
 //! |---|---|---|---|
@@ -20,12 +20,10 @@ pub mod cubic;
 pub mod delivery_rate;
 mod hystart;
 mod hystart_pp;
-mod newreno;
 pub mod pacing;
 mod probing;
 mod reno;
 pub mod slow_start;
-mod tahoe;
 pub(super) mod validation;
 pub mod vegas;
 mod westwood;
@@ -216,9 +214,9 @@ pub trait Controller: Send {
 /// `seed` tells flows apart that draw lots.
 pub(super) fn build(config: &Config, seed: u64) -> Box<dyn Controller> {
     match config.congestion {
-        Congestion::Tahoe => Box::new(tahoe::Tahoe::new(config)),
-        Congestion::Reno => Box::new(reno::Reno::new(config)),
-        Congestion::NewReno => Box::new(newreno::NewReno::new(config)),
+        Congestion::Tahoe => Box::new(reno::Reno::new(Recovery::None, config)),
+        Congestion::Reno => Box::new(reno::Reno::new(Recovery::Reno, config)),
+        Congestion::NewReno => Box::new(reno::Reno::new(Recovery::NewReno, config)),
         Congestion::Cubic => cubic::build(config),
         Congestion::Westwood => Box::new(westwood::Westwood::new(config)),
         Congestion::Vegas => Box::new(vegas::Vegas::new(config)),

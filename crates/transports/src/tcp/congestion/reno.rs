@@ -1,4 +1,10 @@
-//! Reno (RFC 2581): fast recovery halves the window and ends with the first new acknowledgement, so that several losses in one window mean several reductions, or a timeout.
+//! Tahoe, Reno and NewReno: slow start and congestion avoidance of RFC 5681, and three ways to repair a loss without SACK.
+//!
+//! - Tahoe (Jacobson 1988): three duplicate acknowledgements are answered like a timeout, without waiting for it.
+//! - Reno (RFC 2581): fast recovery halves the window and ends with the first new acknowledgement, so that several losses in one
+//!   window mean several reductions, or a timeout.
+//! - NewReno (RFC 6582): fast recovery goes on, a segment per partial acknowledgement, until all that was outstanding when it
+//!   began is acknowledged.
 
 use airloom_base::Instant;
 
@@ -8,21 +14,27 @@ use crate::tcp::config::Config;
 
 /// The controller.
 pub struct Reno {
+    recovery: Recovery,
     slow_start: SlowStart,
 }
 
 impl Reno {
-    pub fn new(config: &Config) -> Self {
-        Reno { slow_start: SlowStart::new(config) }
+    /// The one that repairs losses by `recovery`.
+    pub fn new(recovery: Recovery, config: &Config) -> Self {
+        Reno { recovery, slow_start: SlowStart::new(config) }
     }
 }
 
 impl Controller for Reno {
     fn name(&self) -> &'static str {
-        "reno"
+        match self.recovery {
+            Recovery::None => "tahoe",
+            Recovery::Reno => "reno",
+            Recovery::NewReno => "newreno",
+        }
     }
     fn recovery(&self) -> Recovery {
-        Recovery::Reno
+        self.recovery
     }
     fn watches(&self) -> bool {
         self.slow_start.watches()
