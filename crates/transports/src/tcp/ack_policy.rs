@@ -13,6 +13,8 @@ const FIRST_WINDOW: u64 = 65_535;
 const SMALL: u64 = 536;
 /// Linux: so many acknowledgements at the beginning, and after something unusual, are quick.
 const QUICK: u8 = 16;
+/// Linux: so many segments beyond a hole have an acknowledgement each, the next ones share one (`TCP_FASTRETRANS_THRESH`).
+const APART: u8 = 3;
 
 /// What to do about the acknowledgement of a segment in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(super) struct AckState {
     last: Instant,
     /// Linux: the window it is ready to offer.
     ready: u64,
+    /// Linux: the hole at hand, and how many segments beyond it have come; more than matter count as so many.
+    hole: (u64, u8),
 }
 
 impl AckState {
@@ -51,6 +55,7 @@ impl AckState {
             ato: Duration::ZERO,
             last: Instant::ZERO,
             ready: FIRST_WINDOW,
+            hole: (0, 0),
         }
     }
 
@@ -69,9 +74,18 @@ impl AckState {
         self.last
     }
 
-    /// `len` octets arrived in order; `unacked` are not acknowledged with them.
+    /// `len` octets arrived in order; `unacked` are not acknowledged with them. `window`: the largest that the buffer takes,
+    /// where that follows the path.
     #[inline]
-    pub fn on_data(&mut self, config: &Config, now: Instant, len: u64, unacked: u64, rtt: &Rtt) -> Decision {
+    pub fn on_data(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        len: u64,
+        unacked: u64,
+        rtt: &Rtt,
+        window: Option<u64>,
+    ) -> Decision {
         self.full = self.full.max(len);
         match config.delayed_ack {
             AckPolicy::None => Decision::Now,
@@ -82,7 +96,7 @@ impl AckState {
                 let tick = config.ack_delay.as_nanos().max(1);
                 Decision::Wait(Instant::from_nanos((now.as_nanos() / tick + 1) * tick))
             }
-            AckPolicy::Linux => self.on_data_linux(config, now, unacked, len, rtt),
+            AckPolicy::Linux => self.on_data_linux(config, now, unacked, len, rtt, window),
         }
     }
 
@@ -93,6 +107,7 @@ impl AckState {
         unacked: u64,
         len: u64,
         rtt: &Rtt,
+        window: Option<u64>,
     ) -> Decision {
         let since = now.since(self.last);
         if self.ato.is_zero() {
@@ -106,7 +121,12 @@ impl AckState {
             self.quick = QUICK;
         }
         self.last = now;
-        if self.ready + 2 * len <= config.quick_ack_window.0 && len == self.full && len >= SMALL {
+        // A window that has reached its limit grows no more (`tcp_grow_window`); the setting is reached in whole steps.
+        let grows = match window {
+            Some(limit) => self.ready < limit,
+            None => self.ready + 2 * len <= config.quick_ack_window.0,
+        };
+        if grows && len == self.full && len >= SMALL {
             self.ready += 2 * len;
             self.quick |= 1;
         }
@@ -119,6 +139,23 @@ impl AckState {
             delay = delay.min(longest);
         }
         Decision::Wait(now + delay.min(config.ack_delay))
+    }
+
+    /// A segment beyond the hole at `nxt` arrived: does it part from an acknowledgement that is due and has not left yet?
+    ///
+    /// Linux answers each segment of a batch before it looks at the next: the first three beyond a hole at once, so that the
+    /// sender has its duplicates; those that follow wait for each other (`__tcp_ack_snd_check`), without SACK they do not.
+    pub fn parts_from_the_one_before(&mut self, config: &Config, nxt: u64, sack: bool) -> bool {
+        if config.delayed_ack != AckPolicy::Linux {
+            return false;
+        }
+        if self.hole.0 != nxt {
+            self.hole = (nxt, 0);
+        }
+        // The first of those that share one parts from the last that does not.
+        let apart = self.hole.1 <= APART;
+        self.hole.1 += u8::from(apart);
+        apart || !sack
     }
 
     /// Something unusual arrived (a duplicate): acknowledgements are quick for a while.
@@ -188,19 +225,19 @@ mod tests {
     fn rfc_9293_3_8_6_3_every_second_full_segment_or_after_the_delay() {
         let config = Profile::Rfc.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(0), 1000, 1000, &rtt()), Decision::Wait(at(200)));
-        assert_eq!(s.on_data(&config, at(1), 1000, 2000, &rtt()), Decision::Now);
-        assert_eq!(s.on_data(&config, at(2), 500, 500, &rtt()), Decision::Wait(at(202)));
-        assert_eq!(s.on_data(&config, at(3), 500, 1000, &rtt()), Decision::Wait(at(203)));
+        assert_eq!(s.on_data(&config, at(0), 1000, 1000, &rtt(), None), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 2000, &rtt(), None), Decision::Now);
+        assert_eq!(s.on_data(&config, at(2), 500, 500, &rtt(), None), Decision::Wait(at(202)));
+        assert_eq!(s.on_data(&config, at(3), 500, 1000, &rtt(), None), Decision::Wait(at(203)));
     }
 
     #[test]
     fn the_heartbeat_ticks_for_all_alike() {
         let config = Profile::BsdReno.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(1), 1000, 1000, &rtt()), Decision::Wait(at(200)));
-        assert_eq!(s.on_data(&config, at(399), 1000, 1000, &rtt()), Decision::Wait(at(400)));
-        assert_eq!(s.on_data(&config, at(400), 1000, 1000, &rtt()), Decision::Wait(at(600)));
+        assert_eq!(s.on_data(&config, at(1), 1000, 1000, &rtt(), None), Decision::Wait(at(200)));
+        assert_eq!(s.on_data(&config, at(399), 1000, 1000, &rtt(), None), Decision::Wait(at(400)));
+        assert_eq!(s.on_data(&config, at(400), 1000, 1000, &rtt(), None), Decision::Wait(at(600)));
     }
 
     #[test]
@@ -209,7 +246,7 @@ mod tests {
         let mut s = AckState::new();
         let quick = (0..300)
             .filter(|i| {
-                let now = s.on_data(&config, at(*i), 1448, 1448, &rtt()) == Decision::Now;
+                let now = s.on_data(&config, at(*i), 1448, 1448, &rtt(), None) == Decision::Now;
                 if now {
                     s.on_ack_sent();
                 }
@@ -224,33 +261,33 @@ mod tests {
     fn linux_waits_twice_as_long_after_each_delay_that_was_in_vain() {
         let config = Profile::Linux.settings();
         let mut s = AckState::new();
-        s.on_data(&config, at(0), 300, 300, &rtt());
+        s.on_data(&config, at(0), 300, 300, &rtt(), None);
         (0..16).for_each(|_| s.on_ack_sent());
-        assert_eq!(s.on_data(&config, at(290), 300, 300, &rtt()), Decision::Wait(at(330)));
+        assert_eq!(s.on_data(&config, at(290), 300, 300, &rtt(), None), Decision::Wait(at(330)));
         s.on_timer(Duration::from_millis(300));
-        assert_eq!(s.on_data(&config, at(580), 300, 300, &rtt()), Decision::Wait(at(580 + 80)));
+        assert_eq!(s.on_data(&config, at(580), 300, 300, &rtt(), None), Decision::Wait(at(580 + 80)));
         s.on_timer(Duration::from_millis(300));
         // The round-trip time is the limit.
-        assert_eq!(s.on_data(&config, at(870), 300, 300, &rtt()), Decision::Wait(at(870 + 100)));
+        assert_eq!(s.on_data(&config, at(870), 300, 300, &rtt(), None), Decision::Wait(at(870 + 100)));
     }
 
     #[test]
     fn linux_waits_longer_where_segments_come_slowly_and_not_longer_than_a_round_trip() {
         let config = Config { quick_ack_window: Octets(0), ..Profile::Linux.settings() };
         let mut s = AckState::new();
-        s.on_data(&config, at(0), 1000, 1000, &rtt());
+        s.on_data(&config, at(0), 1000, 1000, &rtt(), None);
         (0..16).for_each(|_| s.on_ack_sent());
-        assert_eq!(s.on_data(&config, at(30), 1000, 1000, &rtt()), Decision::Wait(at(80)));
-        assert_eq!(s.on_data(&config, at(75), 1000, 1000, &rtt()), Decision::Wait(at(75 + 70)));
-        assert_eq!(s.on_data(&config, at(144), 1000, 1000, &rtt()), Decision::Wait(at(144 + 100)));
+        assert_eq!(s.on_data(&config, at(30), 1000, 1000, &rtt(), None), Decision::Wait(at(80)));
+        assert_eq!(s.on_data(&config, at(75), 1000, 1000, &rtt(), None), Decision::Wait(at(75 + 70)));
+        assert_eq!(s.on_data(&config, at(144), 1000, 1000, &rtt(), None), Decision::Wait(at(144 + 100)));
     }
 
     #[test]
     fn linux_lets_acknowledgements_travel_with_answers_in_a_dialogue() {
         let config = Profile::Linux.settings();
         let mut s = AckState::new();
-        assert_eq!(s.on_data(&config, at(0), 300, 300, &rtt()), Decision::Now);
+        assert_eq!(s.on_data(&config, at(0), 300, 300, &rtt(), None), Decision::Now);
         s.on_data_sent(at(1));
-        assert_eq!(s.on_data(&config, at(200), 300, 300, &rtt()), Decision::Wait(at(240)));
+        assert_eq!(s.on_data(&config, at(200), 300, 300, &rtt(), None), Decision::Wait(at(240)));
     }
 }

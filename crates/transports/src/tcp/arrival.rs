@@ -358,6 +358,12 @@ impl Connection {
             body = body.slice(0, fin.saturating_sub(seq) as usize);
         }
         let len = body.len() as u64;
+        if seq > self.rcv.nxt {
+            let parts = self.acks.parts_from_the_one_before(&self.config, self.rcv.nxt, self.sack_ok);
+            if parts && self.pending & pending::ACK != 0 {
+                self.make_ack(now);
+            }
+        }
         let had = self.rcv.readable();
         let arrival = self.rcv.data(seq, body);
         if had == 0 && self.rcv.readable() > 0 {
@@ -368,7 +374,8 @@ impl Connection {
             self.rcv.grow(len);
             self.acks.pushed |= flags.has(Flags::PSH);
             let unacked = self.rcv.nxt - self.rcv.last_ack;
-            match self.acks.on_data(&self.config, now, len, unacked, &self.rtt) {
+            let limit = self.right_size.is_some().then(|| self.rcv.limit());
+            match self.acks.on_data(&self.config, now, len, unacked, &self.rtt, limit) {
                 Decision::Now => self.pending |= pending::ACK,
                 Decision::Wait(at) => {
                     if !self.timers.ack.is_armed() {

@@ -6,6 +6,7 @@
 //! RFCs are parted: it names the connection, and the connection holds its state. That is the reason for this circle of
 //! files.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airloom_base::record::{CongestionRecord, Record};
@@ -66,6 +67,8 @@ pub(super) mod pending {
     pub const REFUSE: u16 = 128;
     /// A probe of a suspended sender, or the answer to one.
     pub const PROBING: u16 = 256;
+    /// Acknowledgements that were made already.
+    pub const MADE: u16 = 512;
     /// Any of the segments that ask the peer for an answer.
     pub const PROBES: u16 = PROBE | KEEPALIVE | PROBING;
 }
@@ -172,6 +175,8 @@ pub(super) struct Connection {
     pub usage: Usage,
     pub rtt: Rtt,
     pub acks: AckState,
+    /// Acknowledgements that later ones did not take the place of.
+    pub made_acks: VecDeque<Outgoing>,
     /// With receive buffer autotuning.
     pub right_size: Option<RightSize>,
     /// When it looks at what was read next; never without it.
@@ -269,6 +274,7 @@ impl Connection {
             usage: Usage::new(now),
             rtt: Rtt::new(&config),
             acks: AckState::new(),
+            made_acks: VecDeque::new(),
             right_size,
             right_size_due: Instant::FAR_FUTURE,
             timers: Timers::default(),

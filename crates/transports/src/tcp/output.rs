@@ -27,6 +27,9 @@ impl Connection {
     /// The next segment, if something is pending.
     #[inline(never)]
     pub fn transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.pending & pending::MADE != 0 {
+            return self.transmit_made();
+        }
         if self.pending & (pending::REFUSE | pending::RESET | pending::SYN) != 0
             && let Some(segment) = self.transmit_control(now)
         {
@@ -55,6 +58,23 @@ impl Connection {
             self.pending &= pending::SYN | pending::REFUSE;
         }
         None
+    }
+
+    /// Makes the acknowledgement that is due, so that a segment at hand has one of its own.
+    #[inline(never)]
+    pub(super) fn make_ack(&mut self, now: Instant) {
+        let made = self.segment(now, self.acceptable_seq(), Flags::ACK, Body::EMPTY);
+        self.made_acks.push_back(made);
+        self.pending |= pending::MADE;
+    }
+
+    #[cold]
+    fn transmit_made(&mut self) -> Option<Outgoing> {
+        let made = self.made_acks.pop_front();
+        if self.made_acks.is_empty() {
+            self.pending &= !pending::MADE;
+        }
+        made.map(|out| Outgoing { last: self.pending == 0, ..out })
     }
 
     /// The sequence number of a segment without data: SND.NXT, unless the peer took its window back below that.

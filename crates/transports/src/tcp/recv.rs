@@ -283,6 +283,12 @@ impl Receive {
         }
     }
 
+    /// The largest window that the buffer takes.
+    #[inline]
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// The buffer takes `limit` octets; the window grows into it with full segments that come in order. It never shrinks, so
     /// nothing that was announced is taken back.
     pub fn raise_limit(&mut self, limit: u64) {

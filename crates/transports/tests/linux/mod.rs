@@ -1,6 +1,6 @@
 //! Recorded transfers of Linux: the same link, with our `linux` profile at both ends.
 
-use airloom_base::units::Rate;
+use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, Duration};
 use airloom_testkit::{End, LinkConfig, Pair};
 use airloom_transports::tcp::config::InitialWindow;
@@ -27,6 +27,9 @@ pub fn begun(case: &Value, watch: impl FnOnce(&mut Pair)) -> Pair {
     let config = Config {
         initial_window: InitialWindow::Segments(number(&case["iw"]) as u16),
         sack: number(&case["sack"]) == 1,
+        // As it was recorded: a buffer that stays as it is and limits nothing.
+        receive_buffer: Octets(4 << 20),
+        receive_autotuning: false,
         ..Profile::Linux.settings()
     };
     let link = LinkConfig {

@@ -10,6 +10,7 @@
 //!
 //! 0    call write 5000     connect, write N [takes M], read N [gives M], finish, reset, mtu N, pause, resume
 //! .    > A 1+1000x4        leaves: flags, number + length, x repetitions. `.`: the same moment, `+0.1`: so much later
+//! 0.1  << A 1 ack 1001     arrives, and the next one right behind it, before anything leaves
 //! 0.1  < A 1 ack 1001      arrives; `ack 1001..4001/1000` are four of them
 //! 0.1  told opened         readable, writable, finished, closed REASON, lingering, gone, nothing
 //! 0.1  expect cwnd 5000    cwnd, ssthresh, flight, rto, srtt, phase, resent, spurious, timeouts, sent, received, timer, gone
@@ -54,7 +55,8 @@ pub struct Event {
 
 #[derive(Clone, Debug)]
 pub enum Kind {
-    Arrives(Segment),
+    /// Arrives; `true`: the next one comes before anything leaves.
+    Arrives(Segment, bool),
     Leaves(Segment),
     Call(Vec<String>),
     Told(Vec<String>),
@@ -298,13 +300,15 @@ impl Script {
                 *last = at.unwrap_or(*last);
                 let owned = || rest.iter().map(|w| (*w).to_owned()).collect::<Vec<String>>();
                 let kinds = match kind {
-                    "<" => segments(rest)?.into_iter().map(Kind::Arrives).collect(),
+                    "<" | "<<" => {
+                        segments(rest)?.into_iter().map(|s| Kind::Arrives(s, kind == "<<")).collect()
+                    }
                     ">" => segments(rest)?.into_iter().map(Kind::Leaves).collect(),
                     "call" => vec![Kind::Call(owned())],
                     "told" => vec![Kind::Told(owned())],
                     "expect" => vec![Kind::Expect(pairs(rest)?)],
                     "quiet" => vec![Kind::Quiet],
-                    _ => return Err(format!("`{kind}` is none of <, >, call, told, expect, quiet")),
+                    _ => return Err(format!("`{kind}` is none of <, <<, >, call, told, expect, quiet")),
                 };
                 if at.is_none() && kind != ">" {
                     return Err("only what leaves can come whenever it does".to_owned());

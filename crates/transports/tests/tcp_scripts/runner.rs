@@ -191,12 +191,12 @@ impl Stage {
         let expected = if active {
             self.connect();
             self.advance(self.now + rtt);
-            self.arrives(&segment(syn_ack, 0, 1))?;
+            self.arrives(&segment(syn_ack, 0, 1), false)?;
             vec![Flags::SYN, Flags::ACK]
         } else {
-            self.arrives(&segment(Flags::SYN, 0, 0))?;
+            self.arrives(&segment(Flags::SYN, 0, 0), false)?;
             self.advance(self.now + rtt);
-            self.arrives(&segment(Flags::ACK, 1, 1))?;
+            self.arrives(&segment(Flags::ACK, 1, 1), false)?;
             vec![syn_ack]
         };
         let left: Vec<u8> =
@@ -224,7 +224,7 @@ impl Stage {
             return Err(format!("before this nothing should leave, but there is\n    {at}  > {segment}"));
         }
         match &event.kind {
-            Kind::Arrives(segment) => self.arrives(segment),
+            Kind::Arrives(segment, more) => self.arrives(segment, *more),
             Kind::Call(words) => self.call(words),
             Kind::Told(words) => self.told(words),
             Kind::Expect(pairs) => pairs.iter().try_for_each(|(key, value)| self.expect(key, value)),
@@ -443,7 +443,8 @@ impl Stage {
         )
     }
 
-    fn arrives(&mut self, s: &Segment) -> Result<()> {
+    /// `more`: the next one is right behind it, so nothing leaves between them.
+    fn arrives(&mut self, s: &Segment, more: bool) -> Result<()> {
         self.log.push(format!("{}  < {s}", seconds(self.micros(self.now))));
         let packet = self.packet(s);
         if self.lingering && self.conn.as_ref().is_some_and(|c| c.yields_to(&packet)) {
@@ -461,7 +462,13 @@ impl Stage {
             return Ok(());
         }
         let ecn = s.ecn.unwrap_or(0);
-        self.with(|t, cx| t.handle_packet(cx, PathId(0), ecn, packet));
+        let mut cx = Cx { now: self.now, records: &mut self.outbox };
+        if let Some(conn) = &mut self.conn {
+            conn.handle_packet(&mut cx, PathId(0), ecn, packet);
+        }
+        if !more {
+            self.drain();
+        }
         Ok(())
     }
 
