@@ -74,8 +74,8 @@ impl AckState {
         self.last
     }
 
-    /// `len` octets arrived in order; `unacked` are not acknowledged with them. `window`: the largest that the buffer takes,
-    /// where that follows the path.
+    /// `len` octets arrived in order; `unacked` are not acknowledged with them. `grew`: did the window grow with them,
+    /// where the buffer follows the path?
     #[inline]
     pub fn on_data(
         &mut self,
@@ -84,7 +84,7 @@ impl AckState {
         len: u64,
         unacked: u64,
         rtt: &Rtt,
-        window: Option<u64>,
+        grew: Option<bool>,
     ) -> Decision {
         self.full = self.full.max(len);
         match config.delayed_ack {
@@ -96,7 +96,7 @@ impl AckState {
                 let tick = config.ack_delay.as_nanos().max(1);
                 Decision::Wait(Instant::from_nanos((now.as_nanos() / tick + 1) * tick))
             }
-            AckPolicy::Linux => self.on_data_linux(config, now, unacked, len, rtt, window),
+            AckPolicy::Linux => self.on_data_linux(config, now, unacked, len, rtt, grew),
         }
     }
 
@@ -107,7 +107,7 @@ impl AckState {
         unacked: u64,
         len: u64,
         rtt: &Rtt,
-        window: Option<u64>,
+        grew: Option<bool>,
     ) -> Decision {
         let since = now.since(self.last);
         if self.ato.is_zero() {
@@ -121,15 +121,13 @@ impl AckState {
             self.quick = QUICK;
         }
         self.last = now;
-        // A window that has reached its limit grows no more (`tcp_grow_window`); the setting is reached in whole steps.
-        let grows = match window {
-            Some(limit) => self.ready < limit,
-            None => self.ready + 2 * len <= config.quick_ack_window.0,
-        };
-        if grows && len == self.full && len >= SMALL {
-            self.ready += 2 * len;
-            self.quick |= 1;
-        }
+        // A window that has reached its limit grows no more (`tcp_grow_window`).
+        let grew = grew.unwrap_or_else(|| {
+            let grows = self.ready + 2 * len <= config.quick_ack_window.0 && len == self.full && len >= SMALL;
+            self.ready += if grows { 2 * len } else { 0 };
+            grows
+        });
+        self.quick |= u8::from(grew);
         if unacked > self.full || (self.quick > 0 && !self.interactive) {
             return Decision::Now;
         }

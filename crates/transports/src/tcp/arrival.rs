@@ -3,6 +3,7 @@
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet};
 
 use super::ack_policy::Decision;
+use super::config::AckPolicy;
 use super::connection::{Connection, Mode, pending, widen};
 use super::recv::Arrival;
 use super::state::{State, Step};
@@ -151,6 +152,10 @@ impl Connection {
                 self.syn_acknowledged(now, h, ack);
                 self.set_window(self.rcv.irs, ack, u64::from(h.window));
                 self.pending |= pending::ACK;
+                if self.config.delayed_ack == AckPolicy::Linux {
+                    // It has left before the application hears that the connection is open.
+                    self.make_ack(now);
+                }
                 self.take_text(now, h, self.rcv.nxt, body);
             }
             None => {
@@ -371,11 +376,17 @@ impl Connection {
             self.tell_readable();
         }
         if arrival == Arrival::InOrder {
-            self.rcv.grow(len);
+            let grew = self.rcv.grow(len);
             self.acks.pushed |= flags.has(Flags::PSH);
             let unacked = self.rcv.nxt - self.rcv.last_ack;
-            let limit = self.right_size.is_some().then(|| self.rcv.limit());
-            match self.acks.on_data(&self.config, now, len, unacked, &self.rtt, limit) {
+            match self.acks.on_data(
+                &self.config,
+                now,
+                len,
+                unacked,
+                &self.rtt,
+                self.right_size.is_some().then_some(grew),
+            ) {
                 Decision::Now => self.pending |= pending::ACK,
                 Decision::Wait(at) => {
                     if !self.timers.ack.is_armed() {
@@ -389,8 +400,12 @@ impl Connection {
         self.pending |= pending::ACK;
         match arrival {
             Arrival::Duplicate => self.acks.hurry(),
-            Arrival::Filling => self.rcv.grow(len),
-            _ => self.make_room_beyond_hole(len),
+            //= RFC 5681 (2): without SACK an acknowledgement is a duplicate only if its window is the same.
+            Arrival::OutOfOrder if !self.sack_ok => {}
+            // The sender goes on while it repairs the loss, so the window goes on growing.
+            _ => {
+                self.rcv.grow(len);
+            }
         }
     }
 }

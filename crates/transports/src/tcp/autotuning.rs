@@ -3,8 +3,8 @@
 //! The receiver measures what the application reads in a round trip. A sender in slow start doubles its window in each, so
 //! twice that is needed in the next one, and more where what is read grows from one to the next. The idea is that of Fisk
 //! and Feng ("Dynamic Right-Sizing in TCP", 2001), the numbers are those of Linux (`tcp_rcv_space_adjust`, up to 6.15).
-//! Linux counts the memory that segments take; here it is the octets they carry, and the limit is a window. What arrives beyond
-//! a hole raises it as well (Linux from 6.16 on).
+//! Linux counts the memory that segments take; here it is the octets they carry, and the limit is a window. Nothing is read while
+//! there is a hole, so the buffer stays as it is then (Linux 6.18: a window that has reached its limit stands still).
 
 use airloom_base::{Duration, Instant};
 
@@ -127,20 +127,6 @@ impl Connection {
         }
         (r.read, r.since) = (read, now);
         self.right_size_next();
-    }
-
-    /// `len` octets beyond a hole arrived. The sender goes on while it repairs the loss, so the window goes on growing, and the
-    /// buffer by as much as is held: the application reads nothing now, and what it read says nothing of this.
-    pub fn make_room_beyond_hole(&mut self, len: u64) {
-        //= RFC 5681 (2): without SACK an acknowledgement is a duplicate only if its window is the same.
-        if !self.sack_ok {
-            return;
-        }
-        if let Some(r) = &self.right_size {
-            let limit = 2 * r.space + self.rcv.reach();
-            self.rcv.raise_limit(limit.min(r.max));
-        }
-        self.rcv.grow(len);
     }
 
     /// The application waits for room and something was acknowledged.

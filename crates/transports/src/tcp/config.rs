@@ -409,7 +409,7 @@ settings! {
     /// profile's autotuning is off unless set too (Linux: `SO_RCVBUF`).
     receive_buffer: Octets,
     /// Does the receive buffer grow with what the application reads in a round trip (dynamic right-sizing, Fisk and Feng 2001;
-    /// as Linux adjusts it with `tcp_moderate_rcvbuf`), and with what is held beyond a hole?
+    /// as Linux adjusts it with `tcp_moderate_rcvbuf`)?
     receive_autotuning: bool,
     /// With `receive_autotuning`: how large it becomes at most (Linux: the window that `tcp_rmem` allows).
     receive_buffer_max: Octets,

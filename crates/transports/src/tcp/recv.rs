@@ -270,23 +270,14 @@ impl Receive {
         Some(body)
     }
 
-    /// How far what is held out of order reaches beyond RCV.NXT.
-    pub fn reach(&self) -> u64 {
-        self.ranges.end().map_or(0, |end| end - self.nxt)
-    }
-
-    /// Full segments come: a window that began small grows.
+    /// Full segments come: a window that began small grows. Says if it did.
     #[inline]
-    pub fn grow(&mut self, len: u64) {
-        if self.window < self.limit && len >= self.mss.min(536) {
+    pub fn grow(&mut self, len: u64) -> bool {
+        let grows = self.window < self.limit && len >= self.mss.min(536);
+        if grows {
             self.window = (self.window + 2 * len).min(self.limit);
         }
-    }
-
-    /// The largest window that the buffer takes.
-    #[inline]
-    pub fn limit(&self) -> u64 {
-        self.limit
+        grows
     }
 
     /// The buffer takes `limit` octets; the window grows into it with full segments that come in order. It never shrinks, so
