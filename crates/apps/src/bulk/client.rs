@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{LEN, MAX_PADDED, Request};
-use super::{PORT, SOURCE, clamp};
+use super::{PORT, Reaction, SOURCE, clamp};
 use crate::net::{Connections, Outgoing};
 use crate::times::Times;
 
@@ -53,6 +53,8 @@ pub struct Config {
     pub start: Duration,
     /// Begin later than `start` by a random time, uniform in 0 to this.
     pub spread: Duration,
+    /// How long after octets have arrived the client reads them, as a program that has to be woken does.
+    pub reaction: Duration,
 }
 
 impl Default for Config {
@@ -68,6 +70,7 @@ impl Default for Config {
             keep: false,
             start: Duration::ZERO,
             spread: Duration::ZERO,
+            reaction: Duration::ZERO,
         }
     }
 }
@@ -88,6 +91,7 @@ pub struct Client {
     repeat: u32,
     parallel: u32,
     begin: Option<Instant>,
+    reaction: Reaction,
     connections: Connections<Transfer>,
     started: u32,
     failed: u32,
@@ -133,6 +137,7 @@ impl Client {
             repeat: config.repeat,
             parallel: config.parallel,
             begin: Some(Instant::ZERO + config.start + delay),
+            reaction: Reaction::new(config.reaction),
             connections: Connections::default(),
             started: 0,
             failed: 0,
@@ -228,6 +233,7 @@ impl App for Client {
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Opened | SocketEvent::Writable => self.write(cx, net, socket),
+            SocketEvent::Readable(_) if self.reaction.waits(cx.now, socket) => {}
             SocketEvent::Readable(octets) => self.read(cx, net, socket, octets),
             SocketEvent::Finished => self.ended(cx, net, socket, true),
             SocketEvent::Closed(_) => self.ended(cx, net, socket, false),
@@ -235,10 +241,13 @@ impl App for Client {
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        self.begin
+        [self.begin, self.reaction.next()].into_iter().flatten().min()
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.begin(cx, net);
+        while let Some(socket) = self.reaction.take(cx.now) {
+            self.read(cx, net, socket, u32::MAX);
+        }
     }
     fn is_done(&self) -> bool {
         self.times.count() + u64::from(self.failed) == u64::from(self.repeat)

@@ -12,8 +12,12 @@
 //! Afterwards the server closes, unless the request asks it to keep the connection for the next transfer.
 //!
 //! Parts: [`request`] is the only octets that mean something, [`client`] and [`server`] the two ends. Bodies are
-//! fillers and received octets are dropped where they are read. There are no timers: how long a silent peer is
-//! waited for is the transport's business.
+//! fillers and received octets are dropped where they are read. How long a silent peer is waited for is the transport's
+//! business; the only time of its own is that of [`Reaction`].
+
+use std::collections::VecDeque;
+
+use airloom_base::{Duration, Instant, SocketId};
 
 pub mod client;
 pub mod request;
@@ -30,4 +34,35 @@ const SOURCE: u32 = 0x6275_6c6b;
 /// A number of octets as `read` takes it.
 fn clamp(octets: u64) -> usize {
     usize::try_from(octets).unwrap_or(usize::MAX)
+}
+
+/// Sockets whose octets are read some time after they arrived, as by a program that has to be woken first.
+struct Reaction {
+    after: Duration,
+    due: VecDeque<(Instant, SocketId)>,
+}
+
+impl Reaction {
+    fn new(after: Duration) -> Self {
+        Reaction { after, due: VecDeque::new() }
+    }
+
+    /// Octets have arrived: are they read later?
+    #[inline]
+    fn waits(&mut self, now: Instant, socket: SocketId) -> bool {
+        if !self.after.is_zero() {
+            self.due.push_back((now + self.after, socket));
+        }
+        !self.after.is_zero()
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.due.front().map(|(at, _)| *at)
+    }
+
+    /// A socket that is to be read now.
+    fn take(&mut self, now: Instant) -> Option<SocketId> {
+        self.next().filter(|at| *at <= now)?;
+        self.due.pop_front().map(|(_, socket)| socket)
+    }
 }

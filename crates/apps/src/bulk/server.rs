@@ -1,13 +1,15 @@
 //! The answering end of bulk transfers.
 
-use airloom_base::{App, AppParts, Body, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{
+    App, AppParts, Body, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary,
+};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{LEN, Request};
-use super::{PORT, SOURCE, clamp};
+use super::{PORT, Reaction, SOURCE, clamp};
 use crate::net::{Connections, Outgoing};
 
 /// Answers bulk transfers: sends as many octets as a client asks for, or takes as many as it announces.
@@ -16,11 +18,13 @@ use crate::net::{Connections, Outgoing};
 pub struct Config {
     /// Port to listen on.
     pub port: u16,
+    /// How long after octets have arrived the server reads them, as a program that has to be woken does.
+    pub reaction: Duration,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { port: PORT }
+        Config { port: PORT, reaction: Duration::ZERO }
     }
 }
 
@@ -45,6 +49,7 @@ impl State {
 /// The server.
 pub struct Server {
     port: u16,
+    reaction: Reaction,
     connections: Connections<State>,
     accepted: u64,
     served: u64,
@@ -64,6 +69,7 @@ impl Server {
     pub fn new(config: Config) -> Self {
         Server {
             port: config.port,
+            reaction: Reaction::new(config.reaction),
             connections: Connections::default(),
             accepted: 0,
             served: 0,
@@ -174,6 +180,7 @@ impl App for Server {
                 self.connections.insert(socket, State::START);
                 self.serve(cx, net, socket);
             }
+            SocketEvent::Readable(_) if self.reaction.waits(cx.now, socket) => {}
             SocketEvent::Readable(_) | SocketEvent::Writable => self.serve(cx, net, socket),
             SocketEvent::Finished => {
                 self.serve(cx, net, socket);
@@ -187,9 +194,13 @@ impl App for Server {
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.reaction.next()
     }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        while let Some(socket) = self.reaction.take(cx.now) {
+            self.serve(cx, net, socket);
+        }
+    }
     fn is_done(&self) -> bool {
         true
     }
