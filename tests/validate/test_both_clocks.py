@@ -28,8 +28,9 @@ def needs_rights() -> None:
 
 
 def test_the_table_has_every_link_and_size() -> None:
-    assert len(CELLS) == len({cell.name for cell in CELLS}) == 12
-    assert {cell.bar for cell in CELLS if "loss" in cell.name} == {0.02}
+    assert len(CELLS) == len({cell.name for cell in CELLS}) == 13
+    assert {cell.bar for cell in CELLS if "loss/" in cell.name} == {0.02}
+    assert {cell.bar for cell in CELLS if "loss3" in cell.name} == {0.03}
     bundles = [cell for cell in CELLS if cell.link["bearer"] == "mlppp"]
     assert {cell.bar for cell in bundles} == {0.03}
     assert [len(cell.timeline) for cell in bundles] == [0, 1], "whole, and with a circuit released"

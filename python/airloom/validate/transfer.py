@@ -101,8 +101,12 @@ def scenario(
     begin_ns: int = 0,
     downlink: bool = False,
     timeline: Sequence[Mapping[str, Any]] = (),
+    reaction: str = "0s",
 ) -> Scenario:
-    """`size` octets from `source` over `link` to `sink`; the source is the near end unless the data goes down."""
+    """`size` octets from `source` over `link` to `sink`; the source is the near end unless the data goes down.
+
+    `reaction`: how long after octets have arrived the simulated sink reads them; a program takes what it takes.
+    """
     bulk = {
         "mode": "put",
         "server": "sink",
@@ -118,7 +122,11 @@ def scenario(
         "path": [near, "link", far],
         "hosts": {
             "source": {"app": {"bulk": bulk}, "transport": {"tcp": dict(tcp)}, "real": True},
-            "sink": {"app": {"bulk-server": {"port": _PORT}}, "transport": {"tcp": dict(tcp)}, "real": True},
+            "sink": {
+                "app": {"bulk-server": {"port": _PORT, "reaction": reaction}},
+                "transport": {"tcp": dict(tcp)},
+                "real": True,
+            },
         },
         "links": {"link": dict(link)},
         "timeline": [dict(event) for event in timeline],
