@@ -5,7 +5,7 @@
 use airloom_base::{CloseReason, Duration, Instant};
 
 use super::config::{LossWindow, PartialAck, RttSampling, SackAfterRto};
-use super::congestion::{Ack, Event, Recovery, Suspicion};
+use super::congestion::{Ack, Event, Hears, Recovery, Suspicion};
 use super::connection::{Connection, Mode, hold, pending, widen};
 use super::frto::Frto;
 use super::recovery::{Arrived, TimerKind};
@@ -65,7 +65,7 @@ impl Connection {
             self.new_ack(now, h.options.timestamps.map(|(_, echo)| echo), ack, news, reported);
         } else if ack == self.snd.una && self.snd.nxt > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
-            if news > 0 && self.watched {
+            if news > 0 && self.about.hears == Hears::News {
                 let brought = Ack { delivered: news, ..self.brought(now) };
                 self.controller.observe(&mut self.window, &brought);
             }
@@ -169,7 +169,7 @@ impl Connection {
             nxt: self.snd.nxt,
             in_flight: self.in_flight(),
             srtt: self.rtt.srtt(),
-            after_timeout: self.mode == Mode::Loss,
+            phase: self.mode.phase(),
             ..Ack::default()
         }
     }
@@ -199,7 +199,7 @@ impl Connection {
         }
         let delivered = octets + sacked - arrived_before;
         let brought = Ack { octets, segments, delivered, rtt, ece, ..self.brought(now) };
-        if self.watched {
+        if self.about.hears == Hears::News {
             self.controller.observe(&mut self.window, &brought);
         }
         let mut restart = true;
@@ -211,7 +211,7 @@ impl Connection {
                 self.limited_octets = 0;
                 //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
                 if !ece && (!self.config.cwnd_validation || self.usage.is_limited(&self.window)) {
-                    self.controller.on_ack(&mut self.window, &brought, &self.config);
+                    self.controller.on_ack(&mut self.window, &brought);
                 }
             }
             Mode::Loss => {
@@ -253,7 +253,7 @@ impl Connection {
         //= RFC 5681 (3.1): slow start repairs what a timeout declared lost.
         //= RFC 3168 (6.1.2): but does not grow on an acknowledgement that reports congestion.
         if !brought.ece {
-            self.controller.on_ack(&mut self.window, brought, &self.config);
+            self.controller.on_ack(&mut self.window, brought);
         }
         if ack >= self.recover {
             self.frto = Frto::Off;

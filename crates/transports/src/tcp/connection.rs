@@ -20,7 +20,7 @@ use super::autotuning::RightSize;
 use super::config::{Config, LossDetection};
 use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
-use super::congestion::{self, Controller, Recovery, Window};
+use super::congestion::{self, About, Controller, Hears, Phase, Recovery, Window};
 use super::dsack_undo::DsackUndo;
 use super::ecn::{self, Ecn};
 use super::eifel::Eifel;
@@ -110,6 +110,16 @@ pub(super) enum Mode {
 }
 
 impl Mode {
+    /// As a controller hears of it.
+    #[inline]
+    pub const fn phase(self) -> Phase {
+        match self {
+            Mode::Open | Mode::Disorder | Mode::Cwr => Phase::Open,
+            Mode::Recovery => Phase::Recovery,
+            Mode::Loss => Phase::Loss,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Mode::Open => "open",
@@ -155,8 +165,8 @@ pub(super) struct Connection {
     pub repair: Repair,
     pub window: Window,
     pub controller: Box<dyn Controller>,
-    /// Does the controller want to see every acknowledgement?
-    pub watched: bool,
+    /// What the controller is.
+    pub about: About,
     /// Does the controller decide everything itself? Then it gets samples of the delivery rate.
     pub rate: Option<Box<Sampler>>,
     /// Segments whose delivery the controller has heard of.
@@ -230,11 +240,12 @@ impl Connection {
         let iss = ORIGIN + u64::from(iss);
         let default_mss = u64::from(local_mss);
         let controller = congestion::build(&config, iss);
-        let controls = controller.controls();
+        let about = controller.about();
+        let controls = about.hears == Hears::Everything;
         // Tahoe and the Reno of 1990 have a recovery of their own.
         let by_segments = config.loss_detection == LossDetection::Rack
-            && controller.recovery() == Recovery::NewReno
-            && !controller.probes();
+            && about.recovery == Recovery::NewReno
+            && !about.probes;
         Connection {
             state: State::Listen,
             pending: 0,
@@ -258,7 +269,7 @@ impl Connection {
             board: Scoreboard::default(),
             repair: Repair::new(by_segments, iss, now),
             window: Window::new(&config, default_mss),
-            watched: controller.watches(),
+            about,
             rate: controls.then(|| Box::new(Sampler::new(now))),
             told_delivered: 0,
             offload: Offload::new(config.segmentation_offload && by_segments && !controls),
@@ -317,7 +328,7 @@ impl Connection {
     /// The recovery that is in use.
     #[inline]
     pub fn recovery(&self) -> Recovery {
-        self.controller.recovery()
+        self.about.recovery
     }
 
     /// Does recovery follow RFC 6675?

@@ -3,8 +3,8 @@
 use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
 
 use super::config::{AckPolicy, IdleRestart, Nagle, WindowProbe};
-use super::congestion::Event;
 use super::congestion::validation::remembered;
+use super::congestion::{Departure, Hears};
 use super::connection::{Connection, Mode, hold, pending};
 use super::send::{Sent, corked};
 use super::state::State;
@@ -373,9 +373,8 @@ impl Connection {
     #[inline(always)]
     pub(super) fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
         let seq = self.snd.nxt;
-        if self.watched && seq == self.snd.una && self.facts.app_sent > 0 {
-            let idle = now.since(self.last_sent);
-            self.controller.on_event(&mut self.window, now, Event::Restart { idle });
+        if self.about.hears != Hears::Growth {
+            self.tell_controller_of_departure(now, len);
         }
         let end = seq + len;
         //= RFC 9293 (3.4): the FIN takes a sequence number, and leaves only if the peer's window has room for that.
@@ -415,6 +414,15 @@ impl Connection {
         //= RFC 3168 (6.1.4, 6.1.5): new data may be marked; acknowledgements and retransmissions may not.
         out.ecn = self.ecn.codepoint;
         out
+    }
+
+    #[inline]
+    fn tell_controller_of_departure(&mut self, now: Instant, octets: u64) {
+        let nothing_outstanding = self.snd.nxt == self.snd.una && self.facts.app_sent > 0;
+        if nothing_outstanding || self.about.hears == Hears::Everything {
+            let idle = nothing_outstanding.then(|| now.since(self.last_sent));
+            self.controller.on_sent(&mut self.window, &Departure { now, octets, idle });
+        }
     }
 
     /// As [`Connection::send_new`], off the common path.

@@ -48,13 +48,13 @@ struct Cycle {
 impl Connection {
     /// Does our SYN (or SYN-ACK) say that the option is known?
     pub fn offers_probing(&self, answer: bool) -> bool {
-        if answer { self.probing.agreed } else { self.controller.probes() }
+        if answer { self.probing.agreed } else { self.about.probes }
     }
 
     /// What the peer's SYN (or SYN-ACK) says of it. Whoever was asked answers probes, whatever its own controller.
     pub fn negotiate_probing(&mut self, h: &Header) {
         let knows = h.options.probe.is_some_and(|p| p.step == ProbeStep::Permitted);
-        self.probing.agreed = knows && (!h.flags.has(Flags::ACK) || self.controller.probes());
+        self.probing.agreed = knows && (!h.flags.has(Flags::ACK) || self.about.probes);
     }
 
     /// A loss was found. Does the controller want to probe first? Then nothing else is done about it now.

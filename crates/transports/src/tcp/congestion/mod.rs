@@ -56,15 +56,53 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Is the loss that a timeout declared being repaired?
-    pub after_timeout: bool,
+    /// What the sender is doing.
+    pub phase: Phase,
     /// Does the sender pace?
     pub paced: bool,
     /// Does it report congestion (ECN)?
     pub ece: bool,
+    /// How the path delivered; for who hears [`Hears::Everything`].
+    pub delivery: Delivery,
 }
 
-/// What happens to a connection beside acknowledgements.
+/// What a sender is doing about losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is being repaired.
+    #[default]
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// What a timeout declared lost is being repaired.
+    Loss,
+}
+
+/// How the path delivered up to an acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivery {
+    /// How fast.
+    pub sample: Option<RateSample>,
+    /// Octets delivered in all, as in the sample.
+    pub total: u64,
+    /// Octets in flight before this acknowledgement.
+    pub in_flight_before: u64,
+    /// Octets marked lost since this acknowledgement.
+    pub lost: u64,
+}
+
+/// Data that leaves for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// The moment.
+    pub now: Instant,
+    /// Its octets.
+    pub octets: u64,
+    /// With nothing outstanding: the time since data was sent last.
+    pub idle: Option<Duration>,
+}
+
+/// What happens to a connection beside departures and acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Fast recovery begins; the threshold was asked for before.
@@ -75,30 +113,6 @@ pub enum Event {
     CongestionReported,
     /// Recovery is over.
     Open,
-    /// Data is sent with nothing outstanding, `idle` after the last was sent.
-    Restart {
-        /// Time since the last data was sent.
-        idle: Duration,
-    },
-}
-
-/// What a controller that decides everything itself is told beside the acknowledgement.
-#[derive(Clone, Copy, Debug)]
-pub struct Flow {
-    /// How fast the path delivered.
-    pub sample: Option<RateSample>,
-    /// Octets delivered in all, as in the sample.
-    pub delivered: u64,
-    /// Octets in flight before this acknowledgement.
-    pub in_flight_before: u64,
-    /// Octets held for lost since this acknowledgement.
-    pub lost: u64,
-    /// Is it fast recovery?
-    pub in_recovery: bool,
-    /// Is it the loss state after a timeout?
-    pub in_loss: bool,
-    /// Set by the controller: samples of what is in flight now count as limited by the application.
-    pub limit: bool,
 }
 
 /// Why a sender believes that something is lost.
@@ -144,33 +158,60 @@ pub enum Recovery {
     NewReno,
 }
 
+/// Which calls a controller gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// [`on_ack`](Controller::on_ack) for new data, outside fast recovery, if it was the window that limited the sender.
+    Growth,
+    /// The same, and before it, before round-trip time and window move, [`observe`](Controller::observe) in any state; and
+    /// [`on_sent`](Controller::on_sent) for data that leaves with nothing outstanding.
+    News,
+    /// [`on_sent`](Controller::on_sent) for all data and [`on_ack`](Controller::on_ack) for every acknowledgement that brings
+    /// news, in any state and with the [`Delivery`]. It sets window and rate itself: nothing else reduces them.
+    Everything,
+}
+
+/// What a controller is: asked once, when a connection is made.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// How losses are repaired without SACK.
+    pub recovery: Recovery,
+    /// Which calls it gets.
+    pub hears: Hears,
+    /// Does it probe the path before it lets losses be repaired? Then the SYN offers the peer to.
+    pub probes: bool,
+}
+
+impl About {
+    /// One that repairs as NewReno does and hears what `hears` says.
+    pub const fn new(hears: Hears) -> Self {
+        About { recovery: Recovery::NewReno, hears, probes: false }
+    }
+}
+
 /// The rules for the window.
 ///
-/// On an acknowledgement: [`observe`](Controller::observe), then, outside fast recovery and if it was the window that
-/// limited the sender, [`on_ack`](Controller::on_ack). On a loss: [`ssthresh`](Controller::ssthresh), then
-/// [`on_event`](Controller::on_event). When that turns out to have been a mistake: [`undo`](Controller::undo).
+/// The order of calls: [`about`](Controller::about) once; [`on_sent`](Controller::on_sent) as data leaves; on an
+/// acknowledgement [`observe`](Controller::observe), then [`on_ack`](Controller::on_ack); on a loss or a mark
+/// [`ssthresh`](Controller::ssthresh) or [`ssthresh_on_ecn`](Controller::ssthresh_on_ecn), then
+/// [`on_event`](Controller::on_event). When a reduction turns out to have been a mistake: [`undo`](Controller::undo). All but
+/// `about` do what most controllers do unless told otherwise; [`Hears`] says which are called.
 pub trait Controller: Send {
-    /// Name, as in the configuration.
-    fn name(&self) -> &'static str;
-    /// How losses are repaired without SACK.
-    fn recovery(&self) -> Recovery;
-    /// Does [`observe`](Controller::observe) do anything? Asked once.
-    fn watches(&self) -> bool {
-        false
-    }
-    /// An acknowledgement that brings news, in any state, before the window moves.
+    /// What it is.
+    fn about(&self) -> About;
+    /// Data leaves for the first time.
+    fn on_sent(&mut self, _window: &mut Window, _departure: &Departure) {}
+    /// An acknowledgement that brings news, before anything moves.
     fn observe(&mut self, _window: &mut Window, _ack: &Ack) {}
-    /// New data was acknowledged outside fast recovery, and the window had limited the sender.
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
-        window.grow(ack, config);
+    /// An acknowledgement by which the window may move.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        window.grow(ack);
     }
     /// The slow start threshold after a loss, when `base` octets count as the window.
     fn ssthresh(&mut self, window: &Window, base: u64) -> u64 {
         //= RFC 5681 (3.1, equation 4): half of what is in flight, at least two segments.
         (base / 2).max(2 * window.mss)
     }
-    /// Something else happened.
-    fn on_event(&mut self, _window: &mut Window, _now: Instant, _event: Event) {}
     /// The threshold after a report of congestion (ECN); `abe`: after such a report the window shrinks less (RFC 8511).
     fn ssthresh_on_ecn(&mut self, window: &Window, base: u64, abe: bool) -> u64 {
         //= RFC 8511 (3, 4): 0.8 of what is in flight, at least two segments; in congestion avoidance only.
@@ -180,32 +221,28 @@ pub trait Controller: Send {
             self.ssthresh(window, base)
         }
     }
-    /// Does it probe the path before it lets losses be repaired? Asked once; then the SYN offers the peer to.
-    fn probes(&self) -> bool {
+    /// Something else happened.
+    fn on_event(&mut self, _window: &mut Window, _now: Instant, _event: Event) {}
+    /// The last reduction was a mistake: nothing was lost. `prior` is the window before it.
+    fn undo(&mut self, window: &mut Window, prior: Prior) {
+        window.restore(prior);
+    }
+    /// Octets per second at which data leaves, if the controller has an opinion.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+    /// Does it hold the rate down itself, so that what is in flight now says as little of the path as where the application
+    /// sends no more? For who hears [`Hears::Everything`].
+    fn limits_itself(&self) -> bool {
         false
     }
-    /// Something seems to be lost and nothing was done about it yet. Only asked if the peer answers probes.
+    /// Something seems to be lost and nothing was done about it yet. Only asked if it probes and the peer answers probes.
     fn on_suspicion(&mut self, _window: &Window, _suspicion: Suspicion, _estimate: Estimate) -> Reaction {
         Reaction::Repair
     }
     /// While sending is suspended: the last probe was answered after `rtt`, or (none) not in time.
     fn on_probe(&mut self, _window: &Window, _rtt: Option<Duration>, _estimate: Estimate) -> Reaction {
         Reaction::Repair
-    }
-    /// Does it set window and rate itself, on every acknowledgement and in every state? Asked once. Then
-    /// [`control`](Controller::control) takes the place of `observe`, `on_ack` and the reduction during recovery.
-    fn controls(&self) -> bool {
-        false
-    }
-    /// An acknowledgement, for a controller that controls.
-    fn control(&mut self, _window: &mut Window, _ack: &Ack, _flow: &mut Flow) {}
-    /// Octets per second at which data leaves, if the controller has an opinion.
-    fn pacing_rate(&self) -> Option<u64> {
-        None
-    }
-    /// The last reduction was a mistake: nothing was lost. `prior` is the window before it.
-    fn undo(&mut self, window: &mut Window, prior: Prior) {
-        window.restore(prior);
     }
 }
 
@@ -235,16 +272,15 @@ pub(super) mod tests {
     pub struct TestWindow {
         pub window: Window,
         pub now: Instant,
-        config: Config,
         una: u64,
     }
 
     impl TestWindow {
         /// In avoidance, with `segments`.
-        pub fn new(config: Config, segments: u64) -> Self {
-            let mut window = Window::new(&config, MSS);
+        pub fn new(config: &Config, segments: u64) -> Self {
+            let mut window = Window::new(config, MSS);
             window.cut(segments * MSS, segments * MSS);
-            TestWindow { window, now: Instant::ZERO, config, una: 0 }
+            TestWindow { window, now: Instant::ZERO, una: 0 }
         }
 
         /// The window in segments.
@@ -272,7 +308,7 @@ pub(super) mod tests {
                     ..Ack::default()
                 };
                 controller.observe(&mut self.window, &ack);
-                controller.on_ack(&mut self.window, &ack, &self.config);
+                controller.on_ack(&mut self.window, &ack);
             }
         }
     }

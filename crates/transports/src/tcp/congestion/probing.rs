@@ -10,7 +10,7 @@ use airloom_base::{Duration, Instant};
 
 use super::slow_start::SlowStart;
 use super::window::Prior;
-use super::{Ack, Controller, Estimate, Event, Reaction, Recovery, Suspicion, Window};
+use super::{About, Ack, Controller, Estimate, Event, Reaction, Suspicion, Window};
 use crate::tcp::config::Config;
 
 /// No probe is waited for longer than that (the ceiling of RFC 6298 2.5).
@@ -41,24 +41,15 @@ impl Probing {
 }
 
 impl Controller for Probing {
-    fn name(&self) -> &'static str {
-        "probing"
-    }
-    fn recovery(&self) -> Recovery {
-        Recovery::NewReno
-    }
-    fn watches(&self) -> bool {
-        self.slow_start.watches()
-    }
-    fn probes(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About { probes: true, ..About::new(self.slow_start.hears()) }
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         self.slow_start.observe(window, ack);
     }
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if !self.suspended {
-            self.slow_start.grow(window, ack, config);
+            self.slow_start.grow(window, ack);
         }
     }
     fn on_suspicion(&mut self, _window: &Window, _suspicion: Suspicion, estimate: Estimate) -> Reaction {

@@ -9,7 +9,7 @@
 use airloom_base::Instant;
 
 use super::slow_start::SlowStart;
-use super::{Ack, Controller, Event, Recovery, Window};
+use super::{About, Ack, Controller, Event, Recovery, Window};
 use crate::tcp::config::Config;
 
 /// The controller.
@@ -26,24 +26,14 @@ impl Reno {
 }
 
 impl Controller for Reno {
-    fn name(&self) -> &'static str {
-        match self.recovery {
-            Recovery::None => "tahoe",
-            Recovery::Reno => "reno",
-            Recovery::NewReno => "newreno",
-        }
-    }
-    fn recovery(&self) -> Recovery {
-        self.recovery
-    }
-    fn watches(&self) -> bool {
-        self.slow_start.watches()
+    fn about(&self) -> About {
+        About { recovery: self.recovery, ..About::new(self.slow_start.hears()) }
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         self.slow_start.observe(window, ack);
     }
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
-        self.slow_start.grow(window, ack, config);
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.slow_start.grow(window, ack);
     }
     fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
         self.slow_start.on_event(now, event);

@@ -5,7 +5,7 @@ use airloom_base::Instant;
 use super::super::config::{Config, SlowStartExit};
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPp;
-use super::{Ack, Event, Window};
+use super::{Ack, Event, Hears, Window};
 
 /// The exit in use, with its state.
 #[derive(Clone, Debug)]
@@ -28,9 +28,9 @@ impl SlowStart {
         }
     }
 
-    /// Has it to see the acknowledgements?
-    pub fn watches(&self) -> bool {
-        !matches!(self, SlowStart::Standard)
+    /// What it has to hear.
+    pub fn hears(&self) -> Hears {
+        if matches!(self, SlowStart::Standard) { Hears::Growth } else { Hears::News }
     }
 
     /// An acknowledgement, before the window moves: may set the threshold to the window.
@@ -45,10 +45,10 @@ impl SlowStart {
 
     /// The window grows: slow start as this exit wants it, avoidance by RFC 5681.
     #[inline]
-    pub fn grow(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+    pub fn grow(&mut self, window: &mut Window, ack: &Ack) {
         match self {
             SlowStart::PlusPlus(h) if window.in_slow_start() => h.grow(window, ack),
-            _ => window.grow(ack, config),
+            _ => window.grow(ack),
         }
     }
 

@@ -7,7 +7,7 @@ use airloom_base::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ack, Controller, Event, Prior, Recovery, Window};
+use super::{About, Ack, Controller, Departure, Event, Hears, Prior, Window};
 use crate::tcp::config::Config;
 
 /// Vegas.
@@ -105,14 +105,14 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
-    fn name(&self) -> &'static str {
-        "vegas"
+    fn about(&self) -> About {
+        About::new(Hears::News)
     }
-    fn recovery(&self) -> Recovery {
-        Recovery::NewReno
-    }
-    fn watches(&self) -> bool {
-        true
+    fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
+        // The path may be another one after so long.
+        if departure.idle.is_some_and(|idle| idle > Duration::from_secs(1)) {
+            self.base_rtt = None;
+        }
     }
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
@@ -120,7 +120,7 @@ impl Controller for Vegas {
         self.round_min = Some(self.round_min.map_or(rtt, |m| m.min(rtt)));
         self.samples += 1;
     }
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if ack.una > self.round_end {
             self.judge(window);
             self.round_end = ack.nxt;
@@ -129,16 +129,14 @@ impl Controller for Vegas {
         }
         if window.in_slow_start() {
             if self.rounds.is_multiple_of(self.settings.doubling_rounds) || !self.delay_based {
-                window.grow(ack, config);
+                window.grow(ack);
             }
         } else if !self.delay_based {
-            window.grow(ack, config);
+            window.grow(ack);
         }
     }
     fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
         match event {
-            // The path may be another one after so long.
-            Event::Restart { idle } if idle > Duration::from_secs(1) => self.base_rtt = None,
             Event::Timeout | Event::Open => {
                 self.round_min = None;
                 self.samples = 0;
@@ -164,7 +162,7 @@ mod tests {
 
     fn flow(segments: u64) -> (Vegas, TestWindow) {
         let config = Config { congestion: Congestion::Vegas, ..Profile::Rfc.settings() };
-        (Vegas::new(&config), TestWindow::new(config, segments))
+        (Vegas::new(&config), TestWindow::new(&config, segments))
     }
 
     /// How the window of 20 segments moves in a round when `queued` of them wait.

@@ -4,7 +4,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::slow_start::SlowStart;
-use super::{Ack, Controller, Event, Recovery, Window};
+use super::{About, Ack, Controller, Event, Hears, Window};
 use crate::tcp::config::Config;
 
 /// The rate is sampled once per round-trip time, but not more often than this (Linux; the paper samples each round trip).
@@ -43,14 +43,8 @@ impl Westwood {
 }
 
 impl Controller for Westwood {
-    fn name(&self) -> &'static str {
-        "westwood"
-    }
-    fn recovery(&self) -> Recovery {
-        Recovery::NewReno
-    }
-    fn watches(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About::new(Hears::News)
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         self.slow_start.observe(window, ack);
@@ -66,8 +60,8 @@ impl Controller for Westwood {
         }
         self.octets += ack.delivered;
     }
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
-        self.slow_start.grow(window, ack, config);
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.slow_start.grow(window, ack);
     }
     fn ssthresh(&mut self, window: &Window, base: u64) -> u64 {
         let Some(rtt_min) = self.rtt_min.filter(|_| self.bandwidth > 0) else {
@@ -95,7 +89,7 @@ mod tests {
 
     fn flow(segments: u64) -> (Westwood, TestWindow) {
         let config = Config { congestion: Congestion::Westwood, ..Profile::Rfc.settings() };
-        (Westwood::new(&config), TestWindow::new(config, segments))
+        (Westwood::new(&config), TestWindow::new(&config, segments))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The congestion window that all controllers share, and the growth of RFC 5681 with its three ways of counting.
 
 use super::super::config::{AckCounting, Config};
-use super::Ack;
+use super::{Ack, Phase};
 
 /// The congestion window, in octets.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,9 @@ pub struct Window {
     pub mss: u64,
     /// What was acknowledged towards the next step of congestion avoidance: octets, or segments.
     credit: u64,
+    counting: AckCounting,
+    /// L of RFC 3465.
+    abc_limit: u8,
 }
 
 /// A window as it was, for the day when a reduction turns out to have been a mistake.
@@ -28,7 +31,14 @@ pub struct Prior {
 impl Window {
     /// The window at the beginning.
     pub fn new(config: &Config, mss: u64) -> Self {
-        Window { cwnd: config.initial_window.octets(mss), ssthresh: u64::MAX, mss, credit: 0 }
+        Window {
+            cwnd: config.initial_window.octets(mss),
+            ssthresh: u64::MAX,
+            mss,
+            credit: 0,
+            counting: config.ack_counting,
+            abc_limit: config.abc_limit,
+        }
     }
 
     /// Is this slow start? (At equality the standard allows either.)
@@ -46,14 +56,14 @@ impl Window {
 
     /// Slow start and congestion avoidance of RFC 5681, counted as the configuration says.
     #[inline]
-    pub fn grow(&mut self, ack: &Ack, config: &Config) {
-        match config.ack_counting {
+    pub fn grow(&mut self, ack: &Ack) {
+        match self.counting {
             AckCounting::PerAck if self.in_slow_start() => self.cwnd += self.mss,
             //= RFC 5681 (3.1, equation 3): one segment per round trip, a part of it with each acknowledgement.
             AckCounting::PerAck => self.cwnd += (self.mss * self.mss / self.cwnd).max(1),
             AckCounting::Octets if self.in_slow_start() => {
                 //= RFC 3465 (2.2, 2.3): at most L segments per acknowledgement, one after a timeout.
-                let limit = if ack.after_timeout { 1 } else { u64::from(config.abc_limit) };
+                let limit = if ack.phase == Phase::Loss { 1 } else { u64::from(self.abc_limit) };
                 self.cwnd += ack.octets.min(limit * self.mss);
             }
             AckCounting::Octets => {
@@ -128,16 +138,13 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn window(cwnd: u64, ssthresh: u64) -> Window {
-        Window { cwnd, ssthresh, mss: MSS, credit: 0 }
+    fn window(cwnd: u64, ssthresh: u64, ack_counting: AckCounting, abc_limit: u8) -> Window {
+        let config = Config { ack_counting, abc_limit, ..Profile::Rfc.settings() };
+        Window { cwnd, ssthresh, ..Window::new(&config, MSS) }
     }
 
     fn acked(octets: u64) -> Ack {
         Ack { octets, segments: octets.div_ceil(MSS), ..Ack::default() }
-    }
-
-    fn config(ack_counting: AckCounting, abc_limit: u8) -> Config {
-        Config { ack_counting, abc_limit, ..Profile::Rfc.settings() }
     }
 
     #[test]
@@ -148,37 +155,37 @@ mod tests {
             (AckCounting::Octets, 2, 6000),
             (AckCounting::Segments, 1, 7000),
         ] {
-            let mut w = window(4000, u64::MAX);
-            w.grow(&acked(3000), &config(counting, limit));
+            let mut w = window(4000, u64::MAX, counting, limit);
+            w.grow(&acked(3000));
             assert_eq!(w.cwnd, expected, "{counting:?} L={limit}");
         }
     }
 
     #[test]
     fn rfc_3465_2_3_l_is_one_after_a_timeout() {
-        let mut w = window(1000, 8000);
-        w.grow(&Ack { after_timeout: true, ..acked(2000) }, &config(AckCounting::Octets, 2));
+        let mut w = window(1000, 8000, AckCounting::Octets, 2);
+        w.grow(&Ack { phase: Phase::Loss, ..acked(2000) });
         assert_eq!(w.cwnd, 2000);
     }
 
     #[test]
     fn avoidance_adds_about_a_segment_per_window() {
-        let mut w = window(10_000, 10_000);
-        (0..10).for_each(|_| w.grow(&acked(1000), &config(AckCounting::PerAck, 1)));
+        let mut w = window(10_000, 10_000, AckCounting::PerAck, 1);
+        (0..10).for_each(|_| w.grow(&acked(1000)));
         assert!((10_900..=11_000).contains(&w.cwnd), "{}", w.cwnd);
-        let mut w = window(10_000, 10_000);
-        (0..5).for_each(|_| w.grow(&acked(2000), &config(AckCounting::Octets, 1)));
+        let mut w = window(10_000, 10_000, AckCounting::Octets, 1);
+        (0..5).for_each(|_| w.grow(&acked(2000)));
         assert_eq!(w.cwnd, 11_000);
         // One acknowledgement of two segments each: by the acknowledgement it is half as fast.
-        let mut w = window(10_000, 10_000);
-        (0..5).for_each(|_| w.grow(&acked(2000), &config(AckCounting::PerAck, 1)));
+        let mut w = window(10_000, 10_000, AckCounting::PerAck, 1);
+        (0..5).for_each(|_| w.grow(&acked(2000)));
         assert!((10_400..10_500).contains(&w.cwnd), "{}", w.cwnd);
     }
 
     #[test]
     fn linux_counting_stops_slow_start_at_the_threshold_and_goes_on_in_avoidance() {
-        let mut w = window(4000, 6000);
-        w.grow(&acked(10_000), &config(AckCounting::Segments, 1));
+        let mut w = window(4000, 6000, AckCounting::Segments, 1);
+        w.grow(&acked(10_000));
         // Two segments in slow start, the other eight are one window of six and two towards the next.
         assert_eq!((w.cwnd, w.credit), (7000, 2));
     }

@@ -3,7 +3,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::config::RttSampling;
-use super::super::congestion::{Ack, Flow};
+use super::super::congestion::{Ack, Delivery, Hears};
 use super::super::connection::{Connection, Mode, hold, pending};
 use super::super::send::mark;
 use super::super::state::{State, Step};
@@ -110,7 +110,7 @@ impl Connection {
         let mss = self.snd.mss;
         let delivered = (self.repair.delivered - self.told_delivered) * mss;
         let mut brought = Ack { rtt: latest, segments, delivered, ..self.brought(now) };
-        if self.watched {
+        if self.about.hears == Hears::News {
             self.told_delivered = self.repair.delivered;
             self.controller.observe(&mut self.window, &brought);
         }
@@ -139,7 +139,7 @@ impl Connection {
                 brought.rtt = None;
                 brought.octets = octets;
                 brought.delivered = octets;
-                self.controller.on_ack(&mut self.window, &brought, &self.config);
+                self.controller.on_ack(&mut self.window, &brought);
             }
         }
         if self.snd.wants_room() {
@@ -332,7 +332,7 @@ impl Connection {
             self.rtt.note_min(latest);
             news.latest_rtt = Some(latest);
         }
-        if self.watched {
+        if self.about.hears == Hears::News {
             let delivered = (self.repair.delivered - self.told_delivered) * self.snd.mss;
             self.told_delivered = self.repair.delivered;
             let (rtt, segments) = (news.latest_rtt, news.acked);
@@ -383,7 +383,7 @@ impl Connection {
         }
         let octets = delivered * self.snd.mss;
         let brought = Ack { octets, segments: delivered, delivered: octets, ..self.brought(now) };
-        self.controller.on_ack(&mut self.window, &brought, &self.config);
+        self.controller.on_ack(&mut self.window, &brought);
     }
 
     /// A controller that decides everything itself gets a sample of the delivery rate, in every state.
@@ -394,18 +394,11 @@ impl Connection {
         let delivered = (self.repair.delivered - self.told_delivered) * mss;
         self.told_delivered = self.repair.delivered;
         let sample = rate.sample(now, delivered, self.rtt.min());
-        let mut flow = Flow {
-            sample,
-            delivered: rate.delivered(),
-            in_flight_before,
-            lost: lost * mss,
-            in_recovery: self.mode == Mode::Recovery,
-            in_loss: self.mode == Mode::Loss,
-            limit: false,
-        };
-        let brought = Ack { rtt: news.latest_rtt, delivered, segments: news.acked, ..self.brought(now) };
-        self.controller.control(&mut self.window, &brought, &mut flow);
-        if flow.limit {
+        let delivery = Delivery { sample, total: rate.delivered(), in_flight_before, lost: lost * mss };
+        let (rtt, segments) = (news.latest_rtt, news.acked);
+        let brought = Ack { rtt, delivered, segments, ece: news.ece, delivery, ..self.brought(now) };
+        self.controller.on_ack(&mut self.window, &brought);
+        if self.controller.limits_itself() {
             rate.limited_by_application(self.in_flight());
         }
         self.rate = Some(rate);

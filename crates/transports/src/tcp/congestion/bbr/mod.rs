@@ -16,7 +16,7 @@ mod filter;
 use airloom_base::{Duration, Instant};
 
 use self::filter::WindowedMax;
-use super::{Ack, Controller, Event, Flow, Prior, Recovery, Window};
+use super::{About, Ack, Controller, Delivery, Departure, Event, Hears, Phase, Prior, Window};
 use crate::tcp::config::Config;
 
 /// 2 / ln 2: the smallest gain that lets the rate double each round. In thousandths, as all gains.
@@ -82,6 +82,8 @@ pub struct Bbr {
     in_recovery: bool,
     conserve_packets: bool,
     idle_restart: bool,
+    /// The window is held down to see the path without a queue.
+    limits_itself: bool,
     /// Octets per second.
     pacing_rate: u64,
     has_rtt: bool,
@@ -113,6 +115,7 @@ impl Bbr {
             in_recovery: false,
             conserve_packets: false,
             idle_restart: false,
+            limits_itself: false,
             pacing_rate: 0,
             has_rtt: false,
             extra: [0; 2],
@@ -181,11 +184,11 @@ impl Bbr {
 
     // The model
 
-    fn update_bandwidth(&mut self, flow: &Flow) {
+    fn update_bandwidth(&mut self, flow: &Delivery) {
         self.round_start = false;
         let Some(sample) = flow.sample else { return };
         if sample.prior_delivered >= self.next_round {
-            self.next_round = flow.delivered;
+            self.next_round = flow.total;
             self.round += 1;
             self.round_start = true;
             self.conserve_packets = false;
@@ -230,7 +233,8 @@ impl Bbr {
         self.extra[0].max(self.extra[1]).min(u64::try_from(most).unwrap_or(u64::MAX))
     }
 
-    fn update_cycle(&mut self, ack: &Ack, flow: &Flow, mss: u64) {
+    fn update_cycle(&mut self, ack: &Ack, mss: u64) {
+        let flow = &ack.delivery;
         if self.state != State::ProbeBw {
             return;
         }
@@ -252,7 +256,7 @@ impl Bbr {
         self.cycle_at = now;
     }
 
-    fn check_full_pipe(&mut self, flow: &Flow) {
+    fn check_full_pipe(&mut self, flow: &Delivery) {
         if self.full_pipe || !self.round_start || flow.sample.is_some_and(|s| s.is_app_limited) {
             return;
         }
@@ -283,7 +287,7 @@ impl Bbr {
         self.next_phase(now);
     }
 
-    fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack, flow: &mut Flow) {
+    fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack) {
         let expired = self.min_rtt.is_some() && ack.now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = ack.rtt
             && (expired || self.min_rtt.is_none_or(|m| rtt <= m))
@@ -296,22 +300,22 @@ impl Bbr {
             self.save_cwnd(window);
             self.probe_rtt_until = None;
         }
-        if self.state == State::ProbeRtt {
-            self.probe_rtt(window, ack, flow);
+        // The rate of so small a window says nothing of the path.
+        self.limits_itself = self.state == State::ProbeRtt;
+        if self.limits_itself {
+            self.probe_rtt(window, ack);
         }
-        if flow.sample.is_some_and(|s| s.delivered > 0) {
+        if ack.delivery.sample.is_some_and(|s| s.delivered > 0) {
             self.idle_restart = false;
         }
     }
 
-    fn probe_rtt(&mut self, window: &mut Window, ack: &Ack, flow: &mut Flow) {
-        // The rate of so small a window says nothing of the path.
-        flow.limit = true;
+    fn probe_rtt(&mut self, window: &mut Window, ack: &Ack) {
         match self.probe_rtt_until {
             None if ack.in_flight <= MIN_SEGMENTS * window.mss => {
                 self.probe_rtt_until = Some(ack.now + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
-                self.next_round = flow.delivered;
+                self.next_round = ack.delivery.total;
             }
             None => {}
             Some(until) => {
@@ -336,14 +340,14 @@ impl Bbr {
         self.prior_cwnd = window.cwnd.max(keep);
     }
 
-    fn set_cwnd(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+    fn set_cwnd(&mut self, window: &mut Window, ack: &Ack) {
         let mss = window.mss;
-        if ack.delivered > 0 && !self.follow_recovery(window, ack, flow) {
+        if ack.delivered > 0 && !self.follow_recovery(window, ack) {
             let mut target = self.bdp(self.cwnd_gain(), mss) + self.aggregation();
             target += self.inflight(self.cwnd_gain(), mss) - self.bdp(self.cwnd_gain(), mss);
             if self.full_pipe {
                 window.cwnd = (window.cwnd + ack.delivered).min(target);
-            } else if window.cwnd < target || flow.delivered < INITIAL_SEGMENTS * mss {
+            } else if window.cwnd < target || ack.delivery.total < INITIAL_SEGMENTS * mss {
                 window.cwnd += ack.delivered;
             }
             window.cwnd = window.cwnd.max(MIN_SEGMENTS * mss);
@@ -355,20 +359,20 @@ impl Bbr {
 
     /// Recovery: a round that lets out what has arrived, then growth again, and the old window at the end. Says whether
     /// the window is settled.
-    fn follow_recovery(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) -> bool {
-        let mss = window.mss;
+    fn follow_recovery(&mut self, window: &mut Window, ack: &Ack) -> bool {
+        let (mss, flow) = (window.mss, &ack.delivery);
         if flow.lost > 0 {
             window.cwnd = window.cwnd.saturating_sub(flow.lost).max(mss);
         }
-        if flow.in_recovery && !self.in_recovery {
+        if ack.phase == Phase::Recovery && !self.in_recovery {
             self.conserve_packets = true;
-            self.next_round = flow.delivered;
+            self.next_round = flow.total;
             window.cwnd = ack.in_flight + ack.delivered;
-        } else if !flow.in_recovery && !flow.in_loss && self.in_recovery {
+        } else if ack.phase == Phase::Open && self.in_recovery {
             window.cwnd = window.cwnd.max(self.prior_cwnd);
             self.conserve_packets = false;
         }
-        self.in_recovery = flow.in_recovery || flow.in_loss;
+        self.in_recovery = ack.phase != Phase::Open;
         if self.conserve_packets {
             window.cwnd = window.cwnd.max(ack.in_flight + ack.delivered);
         }
@@ -383,24 +387,21 @@ fn paced(rate: u64, gain: u64) -> u64 {
 }
 
 impl Controller for Bbr {
-    fn name(&self) -> &'static str {
-        "bbr"
+    fn about(&self) -> About {
+        About::new(Hears::Everything)
     }
-    fn recovery(&self) -> Recovery {
-        Recovery::NewReno
-    }
-    fn controls(&self) -> bool {
-        true
-    }
-    fn control(&mut self, window: &mut Window, ack: &Ack, flow: &mut Flow) {
-        self.update_bandwidth(flow);
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.update_bandwidth(&ack.delivery);
         self.update_aggregation(window, ack);
-        self.update_cycle(ack, flow, window.mss);
-        self.check_full_pipe(flow);
+        self.update_cycle(ack, window.mss);
+        self.check_full_pipe(&ack.delivery);
         self.check_drain(window, ack);
-        self.update_min_rtt(window, ack, flow);
+        self.update_min_rtt(window, ack);
         self.set_pacing_rate(window, ack.srtt);
-        self.set_cwnd(window, ack, flow);
+        self.set_cwnd(window, ack);
+    }
+    fn limits_itself(&self) -> bool {
+        self.limits_itself
     }
     fn pacing_rate(&self) -> Option<u64> {
         (self.pacing_rate > 0).then_some(self.pacing_rate)
@@ -414,28 +415,28 @@ impl Controller for Bbr {
         // Version 1 does not answer reports of congestion.
         self.ssthresh(window, base)
     }
-    fn on_event(&mut self, window: &mut Window, now: Instant, event: Event) {
-        match event {
-            Event::Timeout => {
-                self.in_recovery = true;
-                self.full_bw = 0;
-                self.round_start = true;
-            }
-            Event::Restart { .. } => {
-                self.idle_restart = true;
-                self.extra_at = now;
-                self.extra_octets = 0;
-                if self.state == State::ProbeBw {
-                    // The queue is empty: no need to drain, no reason to push.
-                    let rate = paced(self.bw.get(), 1000);
-                    self.pacing_rate = rate;
-                } else if self.state == State::ProbeRtt && self.probe_rtt_until.is_some_and(|t| now > t) {
-                    self.min_rtt_at = now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    self.enter_probe_bw(now);
-                }
-            }
-            _ => {}
+    fn on_sent(&mut self, window: &mut Window, departure: &Departure) {
+        if departure.idle.is_none() {
+            return;
+        }
+        let now = departure.now;
+        self.idle_restart = true;
+        self.extra_at = now;
+        self.extra_octets = 0;
+        if self.state == State::ProbeBw {
+            // The queue is empty: no need to drain, no reason to push.
+            self.pacing_rate = paced(self.bw.get(), 1000);
+        } else if self.state == State::ProbeRtt && self.probe_rtt_until.is_some_and(|t| now > t) {
+            self.min_rtt_at = now;
+            window.cwnd = window.cwnd.max(self.prior_cwnd);
+            self.enter_probe_bw(now);
+        }
+    }
+    fn on_event(&mut self, _window: &mut Window, _now: Instant, event: Event) {
+        if event == Event::Timeout {
+            self.in_recovery = true;
+            self.full_bw = 0;
+            self.round_start = true;
         }
     }
     fn undo(&mut self, _window: &mut Window, _prior: Prior) {

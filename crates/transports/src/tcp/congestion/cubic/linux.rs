@@ -6,7 +6,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::slow_start::SlowStart;
-use super::super::{Ack, Controller, Event, Recovery, Window};
+use super::super::{About, Ack, Controller, Departure, Event, Hears, Window};
 use super::ABE_BETA;
 use crate::tcp::config::Config;
 
@@ -147,14 +147,8 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-    fn recovery(&self) -> Recovery {
-        Recovery::NewReno
-    }
-    fn watches(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About::new(Hears::News)
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
@@ -171,11 +165,11 @@ impl Controller for Cubic {
         }
         self.slow_start.observe(window, ack);
     }
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let mut left = ack.segments;
         if window.in_slow_start() {
             if matches!(self.slow_start, SlowStart::PlusPlus(_)) {
-                return self.slow_start.grow(window, ack, config);
+                return self.slow_start.grow(window, ack);
             }
             left = window.slow_start_by_segments(left);
             if left == 0 {
@@ -203,24 +197,22 @@ impl Controller for Cubic {
         self.beta = beta;
         ssthresh
     }
+    fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
+        let Some(idle) = departure.idle else { return };
+        // The curve stands still while the application is silent.
+        let (tick, ticks) = (self.ticks(departure.now), idle.as_nanos() / self.tick.as_nanos());
+        self.epoch_start = self.epoch_start.map(|start| (start + ticks).min(tick));
+    }
     fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
         self.slow_start.on_event(now, event);
-        match event {
-            Event::Timeout => {
-                self.delay_min = None;
-                self.delay_ticks = 0;
-                self.epoch_start = None;
-                self.last_max = 0;
-                self.last_window = 0;
-                self.last_tick = 0;
-                self.cnt = 0;
-            }
-            Event::Restart { idle } => {
-                // The curve stands still while the application is silent.
-                let (tick, ticks) = (self.ticks(now), idle.as_nanos() / self.tick.as_nanos());
-                self.epoch_start = self.epoch_start.map(|start| (start + ticks).min(tick));
-            }
-            _ => {}
+        if event == Event::Timeout {
+            self.delay_min = None;
+            self.delay_ticks = 0;
+            self.epoch_start = None;
+            self.last_max = 0;
+            self.last_window = 0;
+            self.last_tick = 0;
+            self.cnt = 0;
         }
     }
 }
@@ -250,7 +242,7 @@ mod tests {
     fn after_loss(cwnd: u64) -> (Cubic, TestWindow) {
         let config = Profile::Linux.settings();
         let mut cubic = Cubic::new(&config);
-        let mut w = TestWindow::new(config, cwnd);
+        let mut w = TestWindow::new(&config, cwnd);
         let ssthresh = cubic.ssthresh(&w.window, 0);
         w.window.cut(ssthresh, ssthresh);
         (cubic, w)
@@ -281,7 +273,7 @@ mod tests {
     fn before_the_first_loss_the_window_grows_by_five_per_cent_at_least() {
         let config = Profile::Linux.settings();
         let mut cubic = Cubic::new(&config);
-        let mut w = TestWindow::new(config, 100);
+        let mut w = TestWindow::new(&config, 100);
         (0..10).for_each(|_| w.round_trip(&mut cubic, RTT));
         assert!((150..170).contains(&w.segments()), "{}", w.segments());
     }
@@ -310,7 +302,8 @@ mod tests {
         w.round_trip(&mut cubic, RTT);
         let start = cubic.epoch_start.expect("an epoch");
         w.now += Duration::from_secs(10);
-        cubic.on_event(&mut w.window, w.now, Event::Restart { idle: Duration::from_secs(10) });
+        let departure = Departure { now: w.now, octets: MSS, idle: Some(Duration::from_secs(10)) };
+        cubic.on_sent(&mut w.window, &departure);
         assert_eq!(cubic.epoch_start, Some(start + 2500));
         assert_eq!(w.window.mss, MSS);
     }

@@ -5,7 +5,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::slow_start::SlowStart;
-use super::super::{Ack, Controller, Event, Prior, Recovery, Window};
+use super::super::{About, Ack, Controller, Departure, Event, Hears, Prior, Window};
 use super::{ABE_BETA, Variant};
 use crate::tcp::config::{AckCounting, Config};
 
@@ -28,6 +28,8 @@ pub struct Cubic {
     beta: f64,
     fast_convergence: bool,
     friendliness: bool,
+    /// An acknowledgement counts, whatever it covers.
+    per_ack: bool,
     curve: Curve,
     /// As it was before the last congestion event.
     undo: Curve,
@@ -52,6 +54,7 @@ impl Cubic {
             beta: settings.beta,
             fast_convergence: settings.fast_convergence,
             friendliness: settings.friendliness,
+            per_ack: config.ack_counting == AckCounting::PerAck,
             curve: Curve::default(),
             undo: Curve::default(),
             w_last_max: 0.0,
@@ -95,7 +98,7 @@ impl Cubic {
     }
 
     /// Congestion avoidance: the window after the acknowledgement of `segments`.
-    fn avoid(&mut self, ack: &Ack, cwnd: f64, segments: f64, per_ack: bool) -> f64 {
+    fn avoid(&mut self, ack: &Ack, cwnd: f64, segments: f64) -> f64 {
         if self.curve.t_epoch.is_none() {
             self.begin(ack.now, cwnd);
         }
@@ -113,7 +116,7 @@ impl Cubic {
         //= RFC 9438 (4.2): the target is not below the window and not above one and a half times.
         let target = self.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
         //= RFC 9438 (4.4, 4.5): (target - cwnd) / cwnd with each acknowledgement; counted in octets, with each segment of it.
-        cwnd + (target - cwnd) / cwnd * if per_ack { 1.0 } else { segments }
+        cwnd + (target - cwnd) / cwnd * if self.per_ack { 1.0 } else { segments }
     }
 
     fn avoid_8312(&self, cwnd: f64, t: f64, rtt: f64) -> f64 {
@@ -128,14 +131,13 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
+    fn about(&self) -> About {
+        About::new(Hears::News)
     }
-    fn recovery(&self) -> Recovery {
-        Recovery::NewReno
-    }
-    fn watches(&self) -> bool {
-        true
+    fn on_sent(&mut self, _window: &mut Window, departure: &Departure) {
+        if let Some(idle) = departure.idle {
+            self.shift(idle);
+        }
     }
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         self.slow_start.observe(window, ack);
@@ -147,15 +149,14 @@ impl Controller for Cubic {
         self.seen = ack.now;
         self.idle = true;
     }
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack, config: &Config) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.idle = false;
         if window.in_slow_start() {
-            return self.slow_start.grow(window, ack, config);
+            return self.slow_start.grow(window, ack);
         }
         let mss = window.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
-        let per_ack = config.ack_counting == AckCounting::PerAck;
-        let octets = self.avoid(ack, cwnd, ack.octets as f64 / mss, per_ack) * mss + self.rest;
+        let octets = self.avoid(ack, cwnd, ack.octets as f64 / mss) * mss + self.rest;
         window.cwnd = octets as u64;
         self.rest = octets - window.cwnd as f64;
     }
@@ -187,13 +188,9 @@ impl Controller for Cubic {
     }
     fn on_event(&mut self, _window: &mut Window, now: Instant, event: Event) {
         self.slow_start.on_event(now, event);
-        match event {
-            Event::Timeout => {
-                self.fresh = true;
-                self.curve.t_epoch = None;
-            }
-            Event::Restart { idle } => self.shift(idle),
-            _ => {}
+        if event == Event::Timeout {
+            self.fresh = true;
+            self.curve.t_epoch = None;
         }
     }
     fn undo(&mut self, window: &mut Window, prior: Prior) {
@@ -247,7 +244,7 @@ mod tests {
     fn after_loss(variant: Variant, cwnd: u64) -> (Cubic, TestWindow) {
         let config = config(variant);
         let mut cubic = Cubic::new(&config);
-        let mut w = TestWindow::new(config, cwnd);
+        let mut w = TestWindow::new(&config, cwnd);
         let ssthresh = cubic.ssthresh(&w.window, cwnd * MSS);
         w.window.cut(ssthresh, ssthresh);
         cubic.on_event(&mut w.window, w.now, Event::Recovery);
@@ -257,7 +254,7 @@ mod tests {
     #[test]
     fn rfc_9438_4_6_beta_of_what_is_in_flight_and_at_least_two_segments() {
         let mut cubic = Cubic::new(&config(Variant::Rfc9438));
-        let w = TestWindow::new(config(Variant::Rfc9438), 100);
+        let w = TestWindow::new(&config(Variant::Rfc9438), 100);
         assert_eq!(cubic.ssthresh(&w.window, 50 * MSS), 35 * MSS);
         assert_eq!(cubic.ssthresh(&w.window, 2 * MSS), 2 * MSS);
         // RFC 8312 (4.5) takes the window.
@@ -287,10 +284,10 @@ mod tests {
         cubic.curve = Curve { w_max: 1000.0, t_epoch: Some(Instant::ZERO), ..Curve::default() };
         cubic.fresh = false;
         let ack = Ack { now: Instant::ZERO + Duration::from_secs(20), srtt: Some(RTT), ..Ack::default() };
-        assert!((cubic.avoid(&ack, 100.0, 1.0, false) - 100.5).abs() < 1e-9);
+        assert!((cubic.avoid(&ack, 100.0, 1.0) - 100.5).abs() < 1e-9);
         // RFC 8312 (4.3) has no such bound.
         cubic.variant = Variant::Rfc8312;
-        assert!(cubic.avoid(&ack, 100.0, 1.0, false) > 110.0);
+        assert!(cubic.avoid(&ack, 100.0, 1.0) > 110.0);
     }
 
     #[test]
@@ -350,7 +347,8 @@ mod tests {
         w.round_trip(&mut cubic, RTT);
         let grown = w.segments();
         w.now += Duration::from_secs(60);
-        cubic.on_event(&mut w.window, w.now, Event::Restart { idle: Duration::from_secs(60) });
+        let departure = Departure { now: w.now, octets: MSS, idle: Some(Duration::from_secs(60)) };
+        cubic.on_sent(&mut w.window, &departure);
         w.round_trip(&mut cubic, RTT);
         assert!(w.segments() < grown + 20, "{grown} {}", w.segments());
         // Acknowledgements that do not count because something else limited the sender.
