@@ -358,7 +358,7 @@ impl Client {
         self.last_end = end;
         self.done += 1;
         self.transfer = Transfer::default();
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
 
     /// This file will not come.
@@ -367,10 +367,10 @@ impl Client {
         if let Some(socket) = std::mem::take(&mut self.transfer).socket {
             net.reset(cx, socket);
         }
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
 
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         if self.done + self.failed >= self.config.repeat {
             self.say(cx, net, Step::Quit, "QUIT");
         } else if self.config.pause.is_zero() {

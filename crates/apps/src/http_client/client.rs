@@ -128,7 +128,7 @@ impl Client {
     /// Goes on now or, if it takes a time to react, when that is over.
     fn react(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         if self.config.reaction.is_zero() {
-            return self.go_on(cx, net);
+            return self.advance(cx, net);
         }
         if !std::mem::take(&mut self.news) {
             return;
@@ -146,14 +146,14 @@ impl Client {
         let Some(place) = self.place(socket) else { return };
         let connection = &mut self.connections[place];
         connection.deadline = cx.now + self.config.timeout;
-        let missing = connection.go_on(cx, net);
+        let missing = connection.write(cx, net);
         self.results.streams = self.results.streams.max(connection.streams());
         let pool = &mut self.servers.pools[connection.pool];
         missing.into_iter().rev().for_each(|job| pool.waiting.push_front(job));
     }
 
     /// Begins pages, gives objects to connections and computes the next deadline, until nothing more can be done.
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         loop {
             if self.page.as_ref().is_some_and(Page::is_done) {
                 self.end_page(cx, net);
@@ -162,7 +162,7 @@ impl Client {
                 self.page = Some(self.plan.begin(cx.now));
             }
             if let Some(page) = &mut self.page {
-                page.go_on(cx.now);
+                page.discover(cx.now);
             }
             self.dispatch(cx, net);
             // A page may consist of nothing.
@@ -201,8 +201,8 @@ impl Client {
     /// Gives waiting objects to connections.
     fn dispatch(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         loop {
-            self.sort_out(cx);
-            let Some((pool, place, lane)) = self.chance(cx, net) else { return };
+            self.enqueue_wanted(cx);
+            let Some((pool, place, lane)) = self.next_assignment(cx, net) else { return };
             let Some(job) = self.servers.pools[pool].waiting.pop_front() else { return };
             let Some(page) = &self.page else { return };
             let asked = self.request(page, job);
@@ -217,7 +217,7 @@ impl Client {
     }
 
     /// What the page wants now comes out of the cache, or waits for a connection of its pool.
-    fn sort_out(&mut self, cx: &mut Cx) {
+    fn enqueue_wanted(&mut self, cx: &mut Cx) {
         let Some(page) = &mut self.page else { return };
         while let Some(job) = page.take() {
             let object = &self.plan.objects(page)[job.object as usize];
@@ -237,7 +237,7 @@ impl Client {
 
     /// A pool in which something waits, and the connection and stream of it that takes the first: of all pools with room that
     /// whose object is the first on the page.
-    fn chance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Option<(usize, usize, usize)> {
+    fn next_assignment(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Option<(usize, usize, usize)> {
         let first = |(pool, p): (usize, &Pool)| Some((p.waiting.front()?.object, pool));
         let mut pools: Vec<(u32, usize)> = self.servers.pools.iter().enumerate().filter_map(first).collect();
         pools.sort_unstable();
@@ -348,8 +348,8 @@ impl Client {
                 Progress::Complete(exchange) => self.complete(cx, net, place, exchange),
                 Progress::Lost(exchange, blame) => {
                     let from = (connection.pool, connection.flow);
-                    self.again(cx, from, exchange, blame);
-                    self.let_go(cx, net, place);
+                    self.retry_or_fail(cx, from, exchange, blame);
+                    self.close_if_ended(cx, net, place);
                 }
                 Progress::Broken => {
                     net.reset(cx, socket);
@@ -385,11 +385,11 @@ impl Client {
         let seen = Seen { source, job: exchange.job, exchange: Some(&exchange), flow };
         self.log.object(cx, page, &self.plan, &self.servers, &seen);
         page.settle(exchange.job.object, arrived, cx.now);
-        self.let_go(cx, net, place);
+        self.close_if_ended(cx, net, place);
     }
 
     /// Ends a connection on which nothing more will come.
-    fn let_go(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {
+    fn close_if_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {
         let connection = &self.connections[place];
         if connection.has_ended() {
             net.finish(cx, connection.socket);
@@ -402,13 +402,13 @@ impl Client {
         let connection = self.connections.swap_remove(place);
         let (pool, flow) = (connection.pool, connection.flow);
         for (exchange, blame) in connection.unanswered().into_iter().rev() {
-            self.again(cx, (pool, flow), exchange, blame);
+            self.retry_or_fail(cx, (pool, flow), exchange, blame);
         }
     }
 
     /// An exchange of a connection of this pool and flow that was not answered is asked for again, or has failed; `blame` if it may
     /// be the reason.
-    fn again(&mut self, cx: &mut Cx, (pool, flow): (usize, u32), exchange: Exchange, blame: bool) {
+    fn retry_or_fail(&mut self, cx: &mut Cx, (pool, flow): (usize, u32), exchange: Exchange, blame: bool) {
         let Some(page) = &mut self.page else { return };
         self.news = true;
         self.results.wasted += exchange.got;
@@ -464,7 +464,7 @@ fn address(authority: &str, target: &str) -> String {
 
 impl App for Client {
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
@@ -500,7 +500,7 @@ impl App for Client {
             }
             self.lost(cx, place);
         }
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn is_done(&self) -> bool {
         self.plan.is_over() && self.page.is_none()

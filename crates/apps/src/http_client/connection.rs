@@ -158,7 +158,7 @@ impl Connection {
     }
 
     /// It is open now, or has room again. What was asked for on streams that the peer does not have is given back.
-    pub(super) fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Vec<Job> {
+    pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) -> Vec<Job> {
         self.is_open = true;
         if let Some(multiplexed) = &mut self.multiplexed {
             multiplexed.write(cx, net, self.socket);

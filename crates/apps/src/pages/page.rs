@@ -89,7 +89,7 @@ impl Page {
     }
 
     /// Its connection did not answer: it is asked for again before all others.
-    pub(crate) fn again(&mut self, job: Job) {
+    pub(crate) fn retry(&mut self, job: Job) {
         self.waiting.push_front(job);
     }
 
@@ -102,7 +102,7 @@ impl Page {
         }
         if let Some(held) = self.held.get(&object) {
             self.parsed.insert((now + held.parsing, object));
-            self.go_on(now);
+            self.discover(now);
         }
     }
 
@@ -112,7 +112,7 @@ impl Page {
     }
 
     /// The objects that are known by now wait to be asked for.
-    pub(crate) fn go_on(&mut self, now: Instant) {
+    pub(crate) fn discover(&mut self, now: Instant) {
         while self.next().is_some_and(|at| at <= now) {
             let Some((known, by)) = self.parsed.pop_first() else { return };
             let objects = self.held.remove(&by).map(|held| held.objects).unwrap_or_default();
@@ -145,14 +145,14 @@ mod tests {
         let mut page = page(&[(None, 130), (Some(0), 0), (Some(0), 0)]);
         let first = page.take().unwrap();
         assert!(page.waiting.is_empty());
-        page.again(first);
+        page.retry(first);
         assert_eq!(page.take(), Some(first));
         page.settle(0, true, at(1000));
         assert!(page.waiting.is_empty());
         assert_eq!(page.next(), Some(at(1130)));
-        page.go_on(at(1129));
+        page.discover(at(1129));
         assert!(page.waiting.is_empty());
-        page.go_on(at(1130));
+        page.discover(at(1130));
         assert_eq!(page.next(), None);
         assert_eq!((page.take().unwrap().object, page.take().unwrap().object), (1, 2));
         page.settle(1, false, at(1500));
@@ -183,9 +183,9 @@ mod tests {
         assert_eq!(known(&mut page), [1, 2]);
         // What names something and fails holds nothing up.
         page.settle(1, false, at(20));
-        page.go_on(at(69));
+        page.discover(at(69));
         assert!(page.waiting.is_empty());
-        page.go_on(at(70));
+        page.discover(at(70));
         assert_eq!(known(&mut page), [3]);
         page.settle(2, true, at(80));
         page.settle(3, true, at(90));

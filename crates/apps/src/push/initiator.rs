@@ -99,7 +99,7 @@ impl Initiator {
     }
 
     /// Does what is due, takes what came, until nothing is left to do now.
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while self.next.is_some_and(|at| at <= cx.now) {
             self.submit(cx, net);
         }
@@ -222,11 +222,11 @@ fn name(push: u32) -> String {
 
 impl App for Initiator {
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         self.fetcher.handle_event(cx, net, socket, event);
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn poll_timeout(&self) -> Option<Instant> {
         let asks = self.open.values().filter_map(|open| open.ask).min();
@@ -235,7 +235,7 @@ impl App for Initiator {
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.fetcher.handle_timeout(cx, net);
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn is_done(&self) -> bool {
         self.next.is_none() && self.open.is_empty()

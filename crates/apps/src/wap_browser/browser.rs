@@ -173,7 +173,7 @@ impl Browser {
     }
 
     /// Takes what was heard, begins pages and requests, and computes the next deadline, until nothing more can be done.
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         loop {
             self.listen(cx);
             if self.page.as_ref().is_some_and(Page::is_done) {
@@ -189,7 +189,7 @@ impl Browser {
                 self.open(cx);
             }
             if let Some(page) = &mut self.page {
-                page.go_on(cx.now);
+                page.discover(cx.now);
             }
             self.dispatch(cx);
             // What could not even be sent is heard of at once, and a page may consist of nothing.
@@ -261,7 +261,7 @@ impl Browser {
             Heard::Reply(request, status, octets) => self.reply(cx, request, status, octets),
             Heard::Aborted(request) => {
                 if let Some(asked) = self.asked.remove(&request) {
-                    self.again(cx.now, asked.job);
+                    self.retry_or_fail(cx.now, asked.job);
                 }
             }
             Heard::Gone(reason) => self.lost(cx, reason),
@@ -310,7 +310,7 @@ impl Browser {
     }
 
     /// A request failed: its object is asked for again, or has failed. What was sent is not sent twice.
-    fn again(&mut self, now: Instant, mut job: Job) {
+    fn retry_or_fail(&mut self, now: Instant, mut job: Job) {
         let Some(page) = &mut self.page else { return };
         job.failures += 1;
         let posts = self.plan.objects(page)[job.object as usize].posts().is_some();
@@ -319,7 +319,7 @@ impl Browser {
             page.settle(job.object, false, now);
         } else {
             self.results.asked_again += 1;
-            page.again(job);
+            page.retry(job);
         }
     }
 
@@ -451,7 +451,7 @@ impl Browser {
                     page.settle(job.object, false, cx.now);
                     continue;
                 }
-                page.again(job);
+                page.retry(job);
                 return;
             };
             if self.flow.is_none() {
@@ -474,7 +474,7 @@ impl Browser {
             self.results.timeouts += 1;
             self.line.give_up(now, request);
             if let Some(asked) = self.asked.remove(&request) {
-                self.again(cx.now, asked.job);
+                self.retry_or_fail(cx.now, asked.job);
             }
         }
         for (request, asked) in &mut self.asked {
@@ -546,7 +546,7 @@ impl App for Browser {
         [self.config.local_port].into_iter().chain(push).collect()
     }
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
@@ -555,13 +555,13 @@ impl App for Browser {
         self.results.datagrams_received += 1;
         if local_port == PUSH_PORT {
             self.pushed(cx.now, &octets);
-            return self.go_on(cx, net);
+            return self.advance(cx, net);
         }
         if let Some(flow) = &mut self.flow {
             flow.facts.wire_received += (octets.len() + UDP_HEADER) as u64;
         }
         self.line.handle_datagram(cx.now, remote, &octets);
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.wake
@@ -570,7 +570,7 @@ impl App for Browser {
         self.line.handle_timeout(cx.now);
         self.listen(cx);
         self.look_at_clock(cx);
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn is_done(&self) -> bool {
         self.plan.is_over() && self.page.is_none()

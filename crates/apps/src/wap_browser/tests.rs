@@ -47,7 +47,7 @@ impl Gateway {
         size.map_or((0x44, Bytes::new()), |n| (0x20, vec![b'x'; n].into()))
     }
 
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(event) = self.wsp.poll_event() {
             match event {
                 server::Event::Connect { session, .. } if self.refuses > 0 => {
@@ -87,7 +87,7 @@ impl App for Gateway {
         let Datagram::Udp { local_port, remote, body } = datagram else { return };
         if local_port == 9201 {
             self.wsp.handle_datagram(cx.now, remote, &body.to_bytes());
-            return self.go_on(cx, net);
+            return self.advance(cx, net);
         }
         let (tid, uri, headers) = match connectionless::parse(&body.to_bytes()) {
             Ok((tid, Pdu::Get { uri, headers, .. })) => (tid, uri, headers),
@@ -112,7 +112,7 @@ impl App for Gateway {
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.wsp.handle_timeout(cx.now);
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn is_done(&self) -> bool {
         true

@@ -21,7 +21,7 @@ struct Talker {
 }
 
 impl Talker {
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         let Some((remote, list)) = &mut self.to else { return };
         while list.first().is_some_and(|(at, _)| Instant::ZERO + *at <= cx.now) {
             let (_, len) = list.remove(0);
@@ -36,7 +36,7 @@ impl App for Talker {
         vec![self.port]
     }
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
@@ -50,7 +50,7 @@ impl App for Talker {
         self.to.as_ref()?.1.first().map(|(at, _)| Instant::ZERO + *at)
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.go_on(cx, net);
+        self.advance(cx, net);
     }
     fn is_done(&self) -> bool {
         true

@@ -520,7 +520,7 @@ impl Connection {
         }
     }
 
-    /// All that is outstanding is held for lost.
+    /// All that is outstanding is marked lost.
     pub(super) fn time_out(&mut self, now: Instant) {
         let (una, nxt, mss) = (self.snd.una, self.snd.nxt, self.snd.mss);
         self.eifel_begins(true);

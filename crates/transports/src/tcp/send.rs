@@ -11,7 +11,7 @@ use super::pieces::join;
 pub(super) mod mark {
     /// The peer reported it.
     pub const SACKED: u8 = 1;
-    /// It is held for lost.
+    /// It is marked lost.
     pub const LOST: u8 = 2;
     /// It was sent again, and that copy is under way.
     pub const RESENT: u8 = 4;

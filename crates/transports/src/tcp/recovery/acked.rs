@@ -361,7 +361,7 @@ impl Connection {
         self.rtt.sample_at(&self.config, sample, per_round_trip, progress);
     }
 
-    /// Congestion control: `delivered` segments arrived, `lost` more are held for lost.
+    /// Congestion control: `delivered` segments arrived, `lost` more are marked lost.
     #[inline]
     fn control(&mut self, now: Instant, delivered: u64, lost: u64, news: &News) {
         //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.

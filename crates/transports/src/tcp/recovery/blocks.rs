@@ -113,7 +113,7 @@ impl Connection {
         let Some(segment) = self.snd.sent.get_mut(index) else { return };
         let repair = &mut self.repair;
         if segment.has(mark::RESENT) {
-            // A probe that was not held for lost stays under way.
+            // A probe that was not marked lost stays under way.
             if segment.has(mark::LOST) {
                 segment.clear(mark::LOST | mark::RESENT);
                 repair.lost_out -= 1;

@@ -81,7 +81,7 @@ pub(super) struct Repair {
     pub sacked: Ranges,
     /// Segments reported, or (without SACK) duplicates counted.
     pub sacked_out: u64,
-    /// Segments held for lost.
+    /// Segments marked lost.
     pub lost_out: u64,
     /// Segments sent again and still under way.
     pub resent_out: u64,

@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement in a reduction: `delivered` segments arrived, `lost` more are held for lost.
+    /// An acknowledgement in a reduction: `delivered` segments arrived, `lost` more are marked lost.
     pub(super) fn reduce(&mut self, delivered: u64, lost: u64, advanced: bool) {
         let rule = self.config.prr;
         let controlled = self.rate.is_some();

@@ -25,7 +25,7 @@ impl Connection {
         }
     }
 
-    /// The segment at `index` is held for lost; says whether that is news.
+    /// The segment at `index` is marked lost; says whether that is news.
     pub(super) fn mark_lost(&mut self, index: usize) {
         let start = self.start_of(index);
         let repair = &mut self.repair;
@@ -48,7 +48,7 @@ impl Connection {
         repair.resend_from = repair.resend_from.min(start);
     }
 
-    /// Nothing is held for lost any more.
+    /// Nothing is marked lost any more.
     pub(super) fn unmark_losses(&mut self) {
         if self.repair.lost_out > 0 {
             for segment in &mut self.snd.sent {

@@ -59,7 +59,7 @@ impl Rack {
         self.xmit_ts > at || (self.xmit_ts == at && self.end_seq > end)
     }
 
-    /// What was held for lost is not: all from `una` on is looked at again.
+    /// What was marked lost is not any more: all from `una` on is looked at again.
     pub fn look_again(&mut self, una: u64) {
         self.originals_from = una;
         self.advanced = true;
