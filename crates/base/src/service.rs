@@ -72,11 +72,11 @@ pub enum TransportEvent {
     Opened,
     /// `read` of that stream gives so many octets, where it gave none before. More may arrive while they wait, and no
     /// other event tells of it: the next one comes when everything was read and something is there again.
-    Readable(u16, u32),
+    Readable(u32, u32),
     /// `write` of that stream takes something again, after it took less than offered.
-    Writable(u16),
+    Writable(u32),
     /// The peer finished that stream and everything was read.
-    Finished(u16),
+    Finished(u32),
     /// It is over for the application. The connection may live on for the peer's sake (TIME-WAIT).
     Closed(CloseReason),
     /// The connection needs no more than a few words of state now: `into_lingering` may be called.
@@ -122,22 +122,22 @@ pub trait Transport: Send {
     ///
     /// # Errors
     /// Why it is none.
-    fn write(&mut self, cx: &mut Cx, stream: u16, body: Body) -> Result<usize, WriteError>;
+    fn write(&mut self, cx: &mut Cx, stream: u32, body: Body) -> Result<usize, WriteError>;
     /// Gives at most `max` octets that have arrived in order; `None` if there are none.
-    fn read(&mut self, cx: &mut Cx, stream: u16, max: usize) -> Option<Body>;
+    fn read(&mut self, cx: &mut Cx, stream: u32, max: usize) -> Option<Body>;
     /// No more data from our side on this stream (half close).
-    fn finish(&mut self, cx: &mut Cx, stream: u16);
+    fn finish(&mut self, cx: &mut Cx, stream: u32);
     /// Ends it at once and tells the peer.
     fn reset(&mut self, cx: &mut Cx);
     /// The path can carry datagrams of at most `mtu` octets (ICMP fragmentation needed, packet too big).
     fn path_mtu(&mut self, cx: &mut Cx, path: PathId, mtu: u16);
     /// Octets written to `stream` that the peer has not acknowledged yet, sent or not.
-    fn unacknowledged(&self, _stream: u16) -> u64 {
+    fn unacknowledged(&self, _stream: u32) -> u64 {
         0
     }
     /// How many streams both ends can write and read, where the streams of a connection have no end of their own (SCTP); what
     /// it asks for until that is agreed on. `None`: one stream, which each side finishes.
-    fn streams(&self) -> Option<u16> {
+    fn streams(&self) -> Option<u32> {
         None
     }
     /// All addresses that the peer has told, known once the connection is open; `None`: one path is all it takes.
@@ -222,12 +222,12 @@ pub struct SocketId {
     /// How often that place was used before.
     pub generation: u32,
     /// Stream of the connection; TCP has stream 0 only.
-    pub stream: u16,
+    pub stream: u32,
 }
 
 impl SocketId {
     /// Another stream of the same connection.
-    pub const fn with_stream(self, stream: u16) -> SocketId {
+    pub const fn with_stream(self, stream: u32) -> SocketId {
         SocketId { stream, ..self }
     }
 }
@@ -306,7 +306,7 @@ pub trait Sockets {
     /// How many streams the association of this socket has ([`SocketId::with_stream`] names them); `None` if it is a connection
     /// of one stream. Until `Opened` it is what is asked for. An association takes data before that, and `finish` ends all of
     /// it.
-    fn streams(&self, _socket: SocketId) -> Option<u16> {
+    fn streams(&self, _socket: SocketId) -> Option<u32> {
         None
     }
     /// Lets a peer in that has [`Asked`](SocketEvent::Asked).

@@ -146,7 +146,7 @@ fn serve(at: SocketAddr, port: u16, echo: bool) -> std::io::Result<bool> {
                 while let Some(arrived) = endpoint.receive(id, stream) {
                     let octets = tally.judge(&arrived);
                     if echo {
-                        back.waiting.push_back((stream, octets));
+                        back.waiting.push_back((arrived.stream, octets));
                     }
                 }
                 back.pump(&mut endpoint, id);

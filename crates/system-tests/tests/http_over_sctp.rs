@@ -242,7 +242,7 @@ fn rude(seed: u64) -> Say {
         }
         left -= 1;
         let stream = random.below(12) as u16;
-        net.write(cx, socket.with_stream(stream), Body::Real(octets(&mut random).into()));
+        net.write(cx, socket.with_stream(stream.into()), Body::Real(octets(&mut random).into()));
         match (left, random.below(10)) {
             (0, 0..5) | (_, 0) => net.finish(cx, socket),
             (0, _) | (_, 1) => net.reset(cx, socket),

@@ -274,7 +274,7 @@ impl Client {
                 socket,
                 (pool, flow),
                 streams,
-                self.config.streams,
+                self.config.streams.into(),
                 self.config.persists(),
                 cx.now + self.config.timeout,
             ));

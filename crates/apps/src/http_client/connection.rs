@@ -71,8 +71,8 @@ impl Connection {
     pub(super) fn new(
         socket: SocketId,
         (pool, flow): (usize, u32),
-        streams: Option<u16>,
-        most: u16,
+        streams: Option<u32>,
+        most: u32,
         persists: bool,
         deadline: Instant,
     ) -> Self {
@@ -164,14 +164,14 @@ impl Connection {
             multiplexed.write(cx, net, self.socket);
             return Vec::new();
         }
-        let there = net.streams(self.socket).map_or(1, usize::from).max(1);
+        let there = net.streams(self.socket).map_or(1, |there| there as usize).max(1);
         let missing = self.lanes.split_off(there.min(self.lanes.len()));
         self.lanes.iter_mut().for_each(|lane| lane.write(cx, net));
         missing.into_iter().flat_map(Lane::unanswered).map(|exchange| exchange.job).collect()
     }
 
     /// Reads up to the end of the next response on a stream.
-    pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, stream: u16) -> Progress {
+    pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, stream: u32) -> Progress {
         if let Some(multiplexed) = &mut self.multiplexed {
             let progress = multiplexed.read(cx, net, self.socket);
             self.persists &= multiplexed.persists();

@@ -100,7 +100,7 @@ impl Lane {
     }
 
     /// The number of the stream.
-    pub(super) fn stream(&self) -> u16 {
+    pub(super) fn stream(&self) -> u32 {
         self.socket.stream
     }
 

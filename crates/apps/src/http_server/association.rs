@@ -12,9 +12,9 @@ use crate::net::Alarm;
 
 /// An association, with the streams that something arrived on.
 pub(super) struct Association {
-    streams: BTreeMap<u16, Box<Connection>>,
+    streams: BTreeMap<u32, Box<Connection>>,
     /// The stream that was the first to use new room: next time it is the last.
-    wrote: u16,
+    wrote: u32,
     /// One of both sides is finished; what still arrives is dropped.
     is_finished: bool,
     /// Octets that the peer had not acknowledged when the deadline came last.
@@ -72,7 +72,7 @@ impl Association {
         counters: &mut Counters,
     ) {
         let writing = self.streams.iter().filter(|(_, stream)| stream.is_writing());
-        let mut numbers: Vec<u16> = writing.map(|(number, _)| *number).collect();
+        let mut numbers: Vec<u32> = writing.map(|(number, _)| *number).collect();
         let behind = numbers.partition_point(|number| *number <= self.wrote);
         let turn = behind % numbers.len().max(1);
         numbers.rotate_left(turn);

@@ -299,7 +299,7 @@ impl Sockets for Inside<'_> {
     fn local(&self, socket: SocketId) -> Option<SocketAddr> {
         self.net.local(socket)
     }
-    fn streams(&self, socket: SocketId) -> Option<u16> {
+    fn streams(&self, socket: SocketId) -> Option<u32> {
         self.net.streams(socket)
     }
     fn admit(&mut self, cx: &mut Cx, socket: SocketId) {

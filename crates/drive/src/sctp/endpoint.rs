@@ -146,7 +146,8 @@ impl Endpoint {
     }
 
     /// The next whole message of a stream.
-    pub fn receive(&mut self, id: Id, stream: u16) -> Option<Message> {
+    pub fn receive(&mut self, id: Id, stream: u32) -> Option<Message> {
+        let stream = u16::try_from(stream).ok()?;
         self.with(id, |association, cx| association.receive(cx, stream)).flatten()
     }
 

@@ -289,7 +289,7 @@ impl Association {
             self.told_finished = true;
             self.event(TransportEvent::Finished(0));
             let others: Vec<u16> = self.inbound.used().filter(|id| *id != 0).collect();
-            self.events.extend(others.into_iter().map(TransportEvent::Finished));
+            self.events.extend(others.into_iter().map(|stream| TransportEvent::Finished(stream.into())));
         }
         if let Some(reason) = self.closing
             && !self.told_closed
@@ -399,7 +399,7 @@ impl Transport for Association {
         if let Some(stream) = self.inbound.fresh.pop_front() {
             let octets = self.inbound.readable(stream).min(u64::from(u32::MAX)) as u32;
             if octets > 0 {
-                return Some(TransportEvent::Readable(stream, octets));
+                return Some(TransportEvent::Readable(stream.into(), octets));
             }
             return self.poll_event();
         }
@@ -423,7 +423,8 @@ impl Transport for Association {
         self.follow_up(cx);
     }
 
-    fn write(&mut self, cx: &mut Cx, stream: u16, mut body: Body) -> Result<usize, WriteError> {
+    fn write(&mut self, cx: &mut Cx, stream: u32, mut body: Body) -> Result<usize, WriteError> {
+        let stream = u16::try_from(stream).map_err(|_| WriteError::Closed)?;
         self.refill_burst();
         let config = &self.shared.config;
         let interleaved = self.abilities.interleaving;
@@ -458,15 +459,15 @@ impl Transport for Association {
         WriteError::or_taken(taken, whole)
     }
 
-    fn read(&mut self, _cx: &mut Cx, stream: u16, max: usize) -> Option<Body> {
-        let body = self.inbound.read(stream, max);
+    fn read(&mut self, _cx: &mut Cx, stream: u32, max: usize) -> Option<Body> {
+        let body = self.inbound.read(u16::try_from(stream).ok()?, max);
         if body.is_some() {
             self.after_read();
         }
         body
     }
 
-    fn finish(&mut self, cx: &mut Cx, _stream: u16) {
+    fn finish(&mut self, cx: &mut Cx, _stream: u32) {
         self.shut_down(cx);
     }
 
@@ -492,12 +493,12 @@ impl Transport for Association {
         }
     }
 
-    fn unacknowledged(&self, _stream: u16) -> u64 {
+    fn unacknowledged(&self, _stream: u32) -> u64 {
         self.unacknowledged
     }
 
-    fn streams(&self) -> Option<u16> {
-        Some(self.out.streams().min(self.inbound.streams()))
+    fn streams(&self) -> Option<u32> {
+        Some(u32::from(self.out.streams().min(self.inbound.streams())))
     }
 
     fn peer_addresses(&self) -> Option<&[IpAddr]> {

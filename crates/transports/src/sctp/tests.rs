@@ -305,6 +305,7 @@ impl Duo {
             let mut cx = Cx { now: self.now, records: &mut self.outbox };
             while let Some(event) = self.ends[end].poll_event() {
                 if let TransportEvent::Readable(stream, _) = event {
+                    let stream = u16::try_from(stream).expect("a stream of an association");
                     while let Some(message) = self.ends[end].receive(&mut cx, stream) {
                         self.got[end].push(message);
                     }

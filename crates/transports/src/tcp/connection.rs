@@ -675,7 +675,7 @@ impl Transport for Connection {
         self.record(cx);
     }
 
-    fn write(&mut self, _cx: &mut Cx, _stream: u16, body: Body) -> Result<usize, WriteError> {
+    fn write(&mut self, _cx: &mut Cx, _stream: u32, body: Body) -> Result<usize, WriteError> {
         let open = self.state <= State::Established || self.state == State::CloseWait;
         if self.snd.finished || self.finish_wanted || !open {
             return Err(WriteError::Closed);
@@ -691,7 +691,7 @@ impl Transport for Connection {
         WriteError::or_taken(taken, offered)
     }
 
-    fn read(&mut self, cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {
+    fn read(&mut self, cx: &mut Cx, _stream: u32, max: usize) -> Option<Body> {
         let body = self.rcv.read(max)?;
         self.facts.app_received += body.len() as u64;
         if cx.now >= self.right_size_due {
@@ -704,7 +704,7 @@ impl Transport for Connection {
         Some(body)
     }
 
-    fn finish(&mut self, cx: &mut Cx, _stream: u16) {
+    fn finish(&mut self, cx: &mut Cx, _stream: u32) {
         match self.state {
             //= RFC 9293 (3.10.4): CLOSE before the handshake is over waits for it.
             State::Listen | State::SynSent | State::SynReceived => self.finish_wanted = true,
@@ -735,7 +735,7 @@ impl Transport for Connection {
         }
     }
 
-    fn unacknowledged(&self, _stream: u16) -> u64 {
+    fn unacknowledged(&self, _stream: u32) -> u64 {
         self.snd.unacknowledged()
     }
 

@@ -113,15 +113,15 @@ impl Transport for TimeWait {
         }
     }
 
-    fn write(&mut self, _cx: &mut Cx, _stream: u16, _body: Body) -> Result<usize, WriteError> {
+    fn write(&mut self, _cx: &mut Cx, _stream: u32, _body: Body) -> Result<usize, WriteError> {
         Err(WriteError::Closed)
     }
 
-    fn read(&mut self, _cx: &mut Cx, _stream: u16, _max: usize) -> Option<Body> {
+    fn read(&mut self, _cx: &mut Cx, _stream: u32, _max: usize) -> Option<Body> {
         None
     }
 
-    fn finish(&mut self, _cx: &mut Cx, _stream: u16) {}
+    fn finish(&mut self, _cx: &mut Cx, _stream: u32) {}
 
     fn reset(&mut self, _cx: &mut Cx) {
         self.end();

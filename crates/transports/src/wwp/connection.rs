@@ -370,7 +370,7 @@ impl Transport for Connection {
         self.follow_up(cx);
     }
 
-    fn write(&mut self, cx: &mut Cx, _stream: u16, mut body: Body) -> Result<usize, WriteError> {
+    fn write(&mut self, cx: &mut Cx, _stream: u32, mut body: Body) -> Result<usize, WriteError> {
         if self.finished || self.state == State::Over {
             return Err(WriteError::Closed);
         }
@@ -384,7 +384,7 @@ impl Transport for Connection {
         WriteError::or_taken(len, whole)
     }
 
-    fn read(&mut self, _cx: &mut Cx, _stream: u16, max: usize) -> Option<Body> {
+    fn read(&mut self, _cx: &mut Cx, _stream: u32, max: usize) -> Option<Body> {
         let body = self.rx.read(max);
         self.had_readable = self.rx.readable();
         if body.is_some() {
@@ -393,7 +393,7 @@ impl Transport for Connection {
         body
     }
 
-    fn finish(&mut self, cx: &mut Cx, _stream: u16) {
+    fn finish(&mut self, cx: &mut Cx, _stream: u32) {
         self.finished = true;
         self.follow_up(cx);
     }
@@ -422,7 +422,7 @@ impl Transport for Connection {
         self.tx.payload = self.tx.payload.min(room.max(1));
     }
 
-    fn unacknowledged(&self, _stream: u16) -> u64 {
+    fn unacknowledged(&self, _stream: u32) -> u64 {
         self.tx.unacknowledged() as u64
     }
 

@@ -241,7 +241,7 @@ impl Net {
         if place.generation == generation { place.connection.as_deref_mut() } else { None }
     }
 
-    pub(crate) fn socket(&self, slot: u32, stream: u16) -> SocketId {
+    pub(crate) fn socket(&self, slot: u32, stream: u32) -> SocketId {
         SocketId { slot, generation: self.slots[slot as usize].generation, stream }
     }
 
@@ -473,7 +473,7 @@ impl Sockets for Call<'_> {
         Some(SocketAddr::new(connection.path.local, connection.ports.0))
     }
 
-    fn streams(&self, socket: SocketId) -> Option<u16> {
+    fn streams(&self, socket: SocketId) -> Option<u32> {
         let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
         place.and_then(|s| s.connection.as_deref()).and_then(|c| c.transport.streams())
     }

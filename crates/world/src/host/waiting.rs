@@ -42,13 +42,13 @@ impl Transport for Waiting {
         None
     }
     fn handle_timeout(&mut self, _: &mut Cx) {}
-    fn write(&mut self, _: &mut Cx, _: u16, _: Body) -> Result<usize, WriteError> {
+    fn write(&mut self, _: &mut Cx, _: u32, _: Body) -> Result<usize, WriteError> {
         Err(WriteError::Closed)
     }
-    fn read(&mut self, _: &mut Cx, _: u16, _: usize) -> Option<Body> {
+    fn read(&mut self, _: &mut Cx, _: u32, _: usize) -> Option<Body> {
         None
     }
-    fn finish(&mut self, _: &mut Cx, _: u16) {}
+    fn finish(&mut self, _: &mut Cx, _: u32) {}
     fn reset(&mut self, _: &mut Cx) {
         self.refused = true;
     }
