@@ -197,7 +197,13 @@ def test_the_figure_shows_what_was_sent_again(lossy: al.Run) -> None:
     figure = plot.sequence_trace(found.trace, *found.busiest())
     (axes,) = figure.axes
     labels = [text.get_text() for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert f"sent again after duplicate acknowledgements ({lossy.flows['resent'].sum()})" in labels
+    server = found.connections[0]["sides"][1]
+    causes = {
+        "sent again after duplicate acknowledgements": server["fast_retransmissions"],
+        "sent again by a timer": server["timer_retransmissions"],
+    }
+    assert {f"{cause} ({times})" for cause, times in causes.items() if times} <= set(labels)
+    assert sum(causes.values()) == lossy.flows["resent"].sum()
     with pytest.raises(UsageError, match="nothing to draw"):
         plot.sequence_trace(found.trace, 9)
 

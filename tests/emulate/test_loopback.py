@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import os
 import socket
 import subprocess
 import threading
@@ -112,16 +113,27 @@ def test_a_port_that_nobody_serves_is_noted_and_reset() -> None:
     assert "reset by peer" in done.err
 
 
-def listening() -> set[str]:
-    """Addresses and ports on which somebody of this machine listens."""
+def listening(family: int) -> set[str]:
+    """Addresses and ports of this machine on which a process or one of its descendants listens."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rsplit(") ", 1)[1].split()[1])
+    pids = {family}
+    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    held = set()
+    for link in (link for pid in pids for link in Path(f"/proc/{pid}/fd").glob("*")):
+        with contextlib.suppress(OSError):
+            held.add(os.readlink(link))
     lines = [line for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
-    return {line.split()[1] for line in lines if line.split()[3] == "0A"}
+    sockets = [line.split() for line in lines]
+    return {s[1] for s in sockets if s[3] == "0A" and f"socket:[{s[9]}]" in held}
 
 
 def test_nothing_listens_on_the_machine_for_it(user: User) -> None:
     needs_laboratory()
     with served() as port:
-        before = listening()
         words = ["-m", "airloom", "emulate", "wireline", "--loopback", str(port), "--", "sh", "-c", "echo up; cat"]
         with subprocess.Popen(
             [*user.prefix, *words],
@@ -133,9 +145,10 @@ def test_nothing_listens_on_the_machine_for_it(user: User) -> None:
         ) as process:
             assert process.stdout
             assert process.stdout.readline() == b"up\n"
-            during = listening()
+            theirs, ours = listening(process.pid), listening(os.getpid())
             process.communicate(timeout=60)
-    assert during <= before
+    assert theirs == set()
+    assert ours, "but somebody does who is looked for"
 
 
 def test_without_the_option_the_machine_has_no_name() -> None:
