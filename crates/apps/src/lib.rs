@@ -1,4 +1,8 @@
-//! Applications, one folder each, and their registry.
+//! Applications, one folder each, and their registry: bulk transfers, FTP, HTTP clients and servers, pages and browsers (HTTP and
+//! WAP), pushes, pings, and the layers of TLS and WTLS between an application and its sockets.
+//!
+//! Not here: the messages themselves (`content`), gateways and caches, which are applications of a host in the middle (`proxies`),
+//! and real programs (`drive`).
 
 use airloom_base::{App, AppParts, ConfigError, Entry};
 use serde_json::Value;

@@ -1,4 +1,7 @@
-//! Links, one folder each, and their registry.
+//! Links, one folder each, and their registry: wires, traces, the radio link layers of UMTS, HSDPA, EGPRS and PHS, and bundles of
+//! them (PPP Multilink).
+//!
+//! Not here: which hosts a link joins and how packets find it (`world`), and addresses: a bearer carries datagrams between points.
 //!
 //! A new bearer is a folder with a `Config` (serde; its doc comments are its reference) and a type that
 //! implements [`Bearer`], a `pub mod` line and a line in [`REGISTRY`]. Of a cell that type is `Cell` (`cell.rs`) around

@@ -1,6 +1,9 @@
 //! The two clocks: virtual time and real time, two loops around the same [`World`](airloom_world::World).
 //!
 //! This is the only crate that waits, reads a clock or opens a device.
+//!
+//! In it: the loops, runs and sweeps of simulations; laboratories (namespaces, devices, real programs); daemons and clients on
+//! real sockets. Not here: any protocol's rules, which are those of the crates below in both clocks, and files (`record`).
 
 pub mod batch;
 pub mod daemon;

@@ -1,6 +1,8 @@
 //! Performance enhancing proxies and gateways, one folder each, and their registry.
 //!
 //! A proxy that ends its clients' connections is, to its host, an application: it has ports and opens connections.
+//!
+//! Not here: WAP's and HTTP's formats (`content`, `transports`), and the daemons that put the same machines on real sockets (`drive`).
 
 pub use airloom_apps::{Build, fetch};
 use airloom_base::Entry;

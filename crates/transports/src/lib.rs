@@ -1,4 +1,7 @@
-//! End-to-end protocols, one folder each, and their registry.
+//! End-to-end protocols, one folder each, and their registry: TCP, SCTP, WWP, and WTP with WSP above it.
+//!
+//! A protocol makes connections (`Transport`), or is a library that applications speak over datagrams (WTP, WSP). Not here: UDP
+//! and ICMP, which a host does itself (`world`), and headers that no protocol owns (`wire`).
 
 pub mod sctp;
 pub mod shares;
