@@ -11,7 +11,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_uint, c_ulong, c_void};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libc::{iovec, msghdr, nfds_t, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 
@@ -68,8 +68,12 @@ pub struct Interface {
 /// The virtual clock begins at this second, so that no moment is zero.
 const EPOCH: u64 = 1_000_000_000;
 
-/// The stack that answers `getsockopt` of this process.
-static INSTALLED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+/// The stacks that answer `getsockopt` of this process, each for its own descriptors.
+static INSTALLED: Mutex<Vec<Arc<Shared>>> = Mutex::new(Vec::new());
+
+fn installed() -> MutexGuard<'static, Vec<Arc<Shared>>> {
+    INSTALLED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Fills the table in. `flags` is what `--so_flags` says; wrong flags are told on the error stream and end the program,
 /// as the interface has no other way to refuse.
@@ -83,10 +87,10 @@ pub unsafe extern "C" fn packetdrill_interface_init(flags: *const c_char, interf
         eprintln!("airloom: so_flags: {why}");
         std::process::exit(2);
     });
-    let shared = Box::into_raw(Box::new(Shared::new(stack)));
-    INSTALLED.store(shared, Ordering::Release);
+    let shared = Arc::new(Shared::new(stack));
+    installed().push(shared.clone());
     let table = Interface {
-        userdata: shared.cast(),
+        userdata: Arc::into_raw(shared).cast_mut().cast(),
         free: Some(free),
         socket: Some(socket),
         bind: Some(bind),
@@ -190,8 +194,8 @@ unsafe fn give<T>(value: &T, to: *mut u8, room: usize) {
 }
 
 unsafe extern "C" fn free(me: Me) {
-    let _ = INSTALLED.compare_exchange(me.cast(), std::ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
-    drop(unsafe { Box::from_raw(me.cast::<Shared>()) });
+    let shared = unsafe { Arc::from_raw(me.cast::<Shared>()) };
+    installed().retain(|other| !Arc::ptr_eq(other, &shared));
 }
 
 unsafe extern "C" fn socket(me: Me, domain: c_int, kind: c_int, _protocol: c_int) -> c_int {
@@ -456,9 +460,9 @@ pub unsafe extern "C" fn getsockopt_of_process(
     to: *mut c_void,
     len: *mut socklen_t,
 ) -> c_int {
-    let me = INSTALLED.load(Ordering::Acquire);
-    if !me.is_null() && unsafe { &*me }.now(|s| s.socket(fd).map(|_| ())).is_ok() {
-        return unsafe { getsockopt(me.cast(), fd, level, name, to, len) };
+    let owner = installed().iter().find(|stack| stack.now(|s| s.socket(fd).map(|_| ())).is_ok()).cloned();
+    if let Some(stack) = owner {
+        return unsafe { getsockopt(Arc::as_ptr(&stack).cast_mut().cast(), fd, level, name, to, len) };
     }
     unsafe { libc::syscall(libc::SYS_getsockopt, fd, level, name, to, len) as c_int }
 }
