@@ -12,6 +12,7 @@ use super::recovery::{Arrived, TimerKind};
 use super::rtt;
 use super::sack::DUP_THRESH;
 use super::state::{State, Step};
+use super::timers::Alarm;
 use super::wire::{Flags, Header};
 
 impl Connection {
@@ -97,7 +98,7 @@ impl Connection {
         if self.snd.wnd > old_window {
             self.pending |= pending::DATA;
         }
-        if self.timers.persist.is_armed() && ack >= self.snd.una {
+        if self.timers.is_armed(Alarm::Persist) && ack >= self.snd.una {
             self.probe_answered(old_window);
         }
         if self.config.send_autotuning && self.snd.wants_room() {
@@ -114,7 +115,7 @@ impl Connection {
         //= RFC 9293 (3.8.6.1): a connection whose probes are answered is not given up (MUST-37).
         if self.snd.wnd > old_window {
             self.probes = 0;
-            self.timers.persist.stop();
+            self.timers.stop(Alarm::Persist);
             self.pending |= pending::DATA;
         }
     }
@@ -233,12 +234,12 @@ impl Connection {
         }
         if self.snd.una == self.snd.nxt && self.hold & hold::ECN == 0 {
             //= RFC 6298 (5.2): all is acknowledged: off.
-            self.timers.retransmission.stop();
+            self.timers.stop(Alarm::Retransmission);
             self.timers.settle();
         } else if restart {
             //= RFC 6298 (5.3): new data is acknowledged: once more from now.
             let at = self.rtt.deadline(&self.config, now);
-            self.timers.arm_retransmission(at);
+            self.timers.arm(Alarm::Retransmission, at);
         }
         if self.snd.wants_room() {
             self.room_for_more();
@@ -319,7 +320,7 @@ impl Connection {
         // Data from before the head was sent last still arrives, so the head cannot be answered yet.
         if self.config.rto_restart_on_sack && sent.at < head {
             let at = self.rtt.deadline(&self.config, now);
-            self.timers.arm_retransmission(at);
+            self.timers.arm(Alarm::Retransmission, at);
         }
     }
 
@@ -467,7 +468,7 @@ impl Connection {
         }
         self.controller.on_event(&mut self.window, now, Event::Recovery);
         let at = self.rtt.deadline(&self.config, now);
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
     }
 
     /// The retransmission timer expired.
@@ -504,7 +505,7 @@ impl Connection {
         //= RFC 6298 (5.5, 5.6): back off and start again.
         self.rtt.back_off();
         let at = self.rtt.deadline(&self.config, now);
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
         if handshake {
             self.syns_lost = self.syns_lost.saturating_add(1);
             self.pending |= pending::SYN;
@@ -583,7 +584,7 @@ impl Connection {
         }
         self.keepalives += 1;
         self.pending |= pending::KEEPALIVE;
-        self.timers.arm_keepalive(now + self.config.keepalive_interval);
+        self.timers.arm(Alarm::Keepalive, now + self.config.keepalive_interval);
     }
 
     /// The path takes smaller datagrams only.

@@ -7,6 +7,7 @@ use super::config::AckPolicy;
 use super::connection::{Connection, Mode, pending, widen};
 use super::recv::Arrival;
 use super::state::{State, Step};
+use super::timers::Alarm;
 use super::wire::{Flags, Header, Plain};
 
 /// After so long a silence a timestamp says nothing about age (RFC 7323 5.5).
@@ -39,7 +40,7 @@ impl Connection {
         let octets = packet.body().len() as u64;
         let wnd = u64::from(h.window) << self.snd.shift;
         if octets == 0 {
-            if ack <= self.snd.una || ack > self.snd.nxt || self.timers.persist.is_armed() {
+            if ack <= self.snd.una || ack > self.snd.nxt || self.timers.is_armed(Alarm::Persist) {
                 return false;
             }
         } else if ack != self.snd.una || wnd != self.snd.wnd || octets > self.rcv.wnd() {
@@ -300,7 +301,7 @@ impl Connection {
         self.pending |= pending::ACK;
         if self.state == State::TimeWait && h.flags.has(Flags::FIN) {
             //= RFC 9293 (3.10.7.4): the peer's FIN again: acknowledge it and wait twice the MSL from now.
-            self.timers.arm_time_wait(now + self.config.time_wait);
+            self.timers.arm(Alarm::TimeWait, now + self.config.time_wait);
         }
     }
 
@@ -389,8 +390,8 @@ impl Connection {
             ) {
                 Decision::Now => self.pending |= pending::ACK,
                 Decision::Wait(at) => {
-                    if !self.timers.ack.is_armed() {
-                        self.timers.arm_ack(at);
+                    if !self.timers.is_armed(Alarm::Ack) {
+                        self.timers.arm(Alarm::Ack, at);
                     }
                 }
             }

@@ -35,7 +35,7 @@ use super::sack::Scoreboard;
 use super::send::Send;
 use super::state::{State, Step};
 use super::time_wait::TimeWait;
-use super::timers::Timers;
+use super::timers::{Alarm, Timers};
 use super::wire::{Header, TIMESTAMPS_LEN};
 
 /// Sequence numbers are 64 bits wide inside; they start high enough for nothing to become negative.
@@ -357,7 +357,7 @@ impl Connection {
             State::TimeWait => {
                 self.facts.end = Some(CloseReason::Finished);
                 self.timers.stop_all();
-                self.timers.arm_time_wait(now + self.config.time_wait);
+                self.timers.arm(Alarm::TimeWait, now + self.config.time_wait);
                 self.events |= event::CLOSED | event::LINGERING;
             }
             State::Closed => self.closed(),
@@ -368,7 +368,7 @@ impl Connection {
     /// In FIN-WAIT-2 something happened: the wait begins anew, if it has an end.
     pub fn wait_for_fin(&mut self, now: Instant) {
         if self.config.fin_wait_2 > Duration::ZERO {
-            self.timers.arm_time_wait(now + self.config.fin_wait_2);
+            self.timers.arm(Alarm::TimeWait, now + self.config.fin_wait_2);
         }
     }
 
@@ -401,7 +401,7 @@ impl Connection {
             //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
             self.rtt.restart_at_least(&self.config, self.config.rto_after_lost_syn);
         }
-        self.timers.retransmission.stop();
+        self.timers.stop(Alarm::Retransmission);
         self.snd.resent_below = self.snd.una;
         self.snd.sample_above = self.snd.una;
         self.repair.resend_from = self.snd.una;
@@ -423,7 +423,7 @@ impl Connection {
     pub fn arm_keepalive(&mut self, now: Instant) {
         if self.config.keepalive {
             self.keepalives = 0;
-            self.timers.arm_keepalive(now + self.config.keepalive_idle);
+            self.timers.arm(Alarm::Keepalive, now + self.config.keepalive_idle);
         }
     }
 
@@ -552,6 +552,27 @@ impl Connection {
         self.settle_if_idle();
     }
 
+    /// The moment of `alarm` has come.
+    fn expires(&mut self, now: Instant, alarm: Alarm) {
+        match alarm {
+            Alarm::Ack => {
+                self.pending |= pending::ACK;
+                self.acks.on_timer(self.rtt.rto(&self.config));
+            }
+            Alarm::Retransmission => match self.repair.timer {
+                TimerKind::Rto => self.retransmission_timeout(now),
+                TimerKind::Probe => self.probe_timeout(now),
+                TimerKind::Reorder => self.reorder_timeout(now),
+            },
+            Alarm::Pacing => self.pending |= pending::DATA,
+            Alarm::Probe => self.probe_expires(now),
+            Alarm::Persist => self.persist_timeout(now),
+            Alarm::Keepalive => self.keepalive_timeout(now),
+            Alarm::TimeWait if self.state == State::FinWait2 => self.fail(CloseReason::TimedOut),
+            Alarm::TimeWait => self.step(now, Step::Expired),
+        }
+    }
+
     /// Pushes a record if the congestion state changed.
     #[inline]
     fn record(&mut self, cx: &mut Cx) {
@@ -642,33 +663,9 @@ impl Transport for Connection {
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
         let now = cx.now;
-        if self.timers.ack.take_due(now) {
-            self.pending |= pending::ACK;
-            self.acks.on_timer(self.rtt.rto(&self.config));
-        }
-        if self.timers.retransmission.take_due(now) {
-            match self.repair.timer {
-                TimerKind::Rto => self.retransmission_timeout(now),
-                TimerKind::Probe => self.probe_timeout(now),
-                TimerKind::Reorder => self.reorder_timeout(now),
-            }
-        }
-        if self.timers.pacing.take_due(now) {
-            self.pending |= pending::DATA;
-        }
-        if self.timers.probe.take_due(now) {
-            self.probe_expires(now);
-        }
-        if self.timers.persist.take_due(now) {
-            self.persist_timeout(now);
-        }
-        if self.timers.keepalive.take_due(now) {
-            self.keepalive_timeout(now);
-        }
-        if self.timers.time_wait.take_due(now) {
-            match self.state {
-                State::FinWait2 => self.fail(CloseReason::TimedOut),
-                _ => self.step(now, Step::Expired),
+        for alarm in Alarm::ALL {
+            if self.timers.take_due(alarm, now) {
+                self.expires(now, alarm);
             }
         }
         self.timers.settle();

@@ -6,6 +6,7 @@ use airloom_base::Instant;
 use super::config::EcnUse;
 use super::congestion::Event;
 use super::connection::{Connection, Mode, hold};
+use super::timers::Alarm;
 use super::wire::{Flags, Header};
 
 /// ECT(0): the codepoint of packets that may be marked.
@@ -101,7 +102,7 @@ impl Connection {
         if self.must_wait_for_timer() {
             self.hold |= hold::ECN;
             let at = self.rtt.deadline(&self.config, now);
-            self.timers.arm_retransmission(at);
+            self.timers.arm(Alarm::Retransmission, at);
         }
         let ssthresh = self.threshold_after_report();
         self.window.cut(ssthresh.min(self.window.cwnd), ssthresh);

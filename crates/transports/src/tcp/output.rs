@@ -8,6 +8,7 @@ use super::congestion::{Departure, Hears};
 use super::connection::{Connection, Mode, hold, pending};
 use super::send::{Sent, corked};
 use super::state::State;
+use super::timers::Alarm;
 use super::wire::{Flags, Header, Options, Plain, ProbeOption, ProbeStep, SackBlocks};
 
 /// Why nothing more is sent.
@@ -155,9 +156,9 @@ impl Connection {
         self.snd.max = self.snd.max.max(self.snd.nxt);
         self.rcv.last_ack = self.rcv.nxt;
         self.last_sent = now;
-        if !self.timers.retransmission.is_armed() {
+        if !self.timers.is_armed(Alarm::Retransmission) {
             let at = self.rtt.deadline(&self.config, now);
-            self.timers.arm_retransmission(at);
+            self.timers.arm(Alarm::Retransmission, at);
         }
         self.emit(&header, Body::EMPTY)
     }
@@ -470,12 +471,12 @@ impl Connection {
             self.ecn.cwr_now = false;
         }
         self.last_sent = now;
-        self.timers.persist.stop();
+        self.timers.stop(Alarm::Persist);
         self.probes = 0;
-        if !self.timers.retransmission.is_armed() {
+        if !self.timers.is_armed(Alarm::Retransmission) {
             //= RFC 6298 (5.1): data is sent and the timer is off: on.
             let at = self.rtt.deadline(&self.config, now);
-            self.timers.arm_retransmission(at);
+            self.timers.arm(Alarm::Retransmission, at);
         }
         let body = self.snd.body(seq, len as usize);
         self.segment(now, seq, flags, body)
@@ -490,9 +491,9 @@ impl Connection {
         self.snd.corked &= !corked::PUSH;
         // Linux: what is corked leaves when that timer expires.
         let held_for_long = held == Held::Window || held == Held::Short && self.snd.corked != 0;
-        if held_for_long && self.snd.una == self.snd.nxt && !self.timers.persist.is_armed() {
+        if held_for_long && self.snd.una == self.snd.nxt && !self.timers.is_armed(Alarm::Persist) {
             let at = now + self.probe_interval();
-            self.timers.arm_persist(at);
+            self.timers.arm(Alarm::Persist, at);
         }
         if self.rate.is_some() {
             self.note_application_limit(held);
@@ -588,7 +589,7 @@ impl Connection {
             return Some(self.send_more(now, len));
         }
         let at = now + self.probe_interval();
-        self.timers.arm_persist(at);
+        self.timers.arm(Alarm::Persist, at);
         self.last_sent = now;
         if self.config.window_probe == WindowProbe::Empty {
             return Some(self.bare(now, self.snd.una - 1));
@@ -616,7 +617,7 @@ impl Connection {
     fn segment(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
         let flags = flags.with(self.ecn.echo_flags());
         self.pending &= !pending::ACK;
-        if self.timers.ack.is_armed() {
+        if self.timers.is_armed(Alarm::Ack) {
             self.timers.stop_ack(self.config.delayed_ack == AckPolicy::Linux);
         }
         if self.rcv.last_ack != self.rcv.nxt {

@@ -5,6 +5,7 @@ use airloom_base::{Duration, Instant};
 use super::config::Pacing;
 use super::congestion::pacing;
 use super::connection::Connection;
+use super::timers::Alarm;
 
 /// So many segments leave unpaced at the beginning (Linux).
 const UNPACED: u64 = 10;
@@ -33,7 +34,7 @@ impl Connection {
             return false;
         }
         let at = self.pace.next;
-        self.timers.arm_pacing(at);
+        self.timers.arm(Alarm::Pacing, at);
         true
     }
 

@@ -20,6 +20,7 @@ use airloom_base::{CloseReason, Duration, Instant, Outgoing};
 
 use super::congestion::{Estimate, Reaction, Suspicion};
 use super::connection::{Connection, hold, pending};
+use super::timers::Alarm;
 use super::wire::{Flags, Header, Options, ProbeOption, ProbeStep};
 
 /// State of one connection.
@@ -67,7 +68,7 @@ impl Connection {
             return false;
         };
         self.hold |= hold::PROBING;
-        self.timers.retransmission.stop();
+        self.timers.stop(Alarm::Retransmission);
         self.probing.cycle = Some(Cycle { suspicion, since: now, step: ProbeStep::Probe1, sent: now });
         self.probe(now, ProbeStep::Probe1, wait);
         true
@@ -88,7 +89,7 @@ impl Connection {
         self.probing.due = Some(ProbeOption { step, cycle: self.probing.number });
         self.pending |= pending::PROBING;
         // However short a time the controller names, the agenda must not spin.
-        self.timers.arm_probe(now + wait.max(Duration::from_millis(1)));
+        self.timers.arm(Alarm::Probe, now + wait.max(Duration::from_millis(1)));
     }
 
     /// The segment at hand is a probe, or the answer to one.
@@ -143,7 +144,7 @@ impl Connection {
     fn resume(&mut self, now: Instant) {
         let Some(cycle) = self.probing.cycle.take() else { return };
         self.hold &= !hold::PROBING;
-        self.timers.probe.stop();
+        self.timers.stop(Alarm::Probe);
         self.pending = (self.pending & !pending::PROBING) | pending::DATA;
         if self.snd.una == self.snd.nxt {
             // All has arrived meanwhile.
@@ -151,7 +152,7 @@ impl Connection {
             return;
         }
         let at = self.rtt.deadline(&self.config, now);
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
         match cycle.suspicion {
             Suspicion::Duplicates => self.begin_recovery(now),
             Suspicion::Timeout => self.time_out(now),
@@ -165,7 +166,7 @@ impl Connection {
         if !self.state.is_synchronized() {
             return None;
         }
-        self.timers.ack.stop();
+        self.timers.stop(Alarm::Ack);
         self.rcv.last_ack = self.rcv.nxt;
         // Beyond the right edge (a FIN, a window that shrank) it would not be taken, and an answer never come.
         let seq = self.snd.nxt.min(self.snd.window_edge()).max(self.snd.una);

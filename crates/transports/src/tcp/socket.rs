@@ -12,6 +12,7 @@ use super::connection::{Connection, Mode, pending};
 use super::protocol::Tcp;
 use super::send::corked;
 use super::state::State;
+use super::timers::Alarm;
 
 /// A connection, held by its owner.
 pub struct Socket(Box<Connection>);
@@ -128,7 +129,7 @@ impl Socket {
         }
         let keepalive = |k: &Config| (k.keepalive, k.keepalive_idle, k.keepalive_interval);
         if keepalive(&c.config) != keepalive(&before) && c.state.is_synchronized() {
-            c.timers.keepalive.stop();
+            c.timers.stop(Alarm::Keepalive);
             c.arm_keepalive(now);
         }
         c.pending |= pending::DATA;

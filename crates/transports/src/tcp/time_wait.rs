@@ -11,6 +11,7 @@ use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Tra
 
 use super::config::Config;
 use super::connection::{Connection, pending};
+use super::timers::Alarm;
 use super::wire::{Flags, Header, Options};
 
 /// A connection that is over.
@@ -32,7 +33,7 @@ impl TimeWait {
     /// What is left of `c`.
     pub fn of(mut c: Connection) -> Self {
         TimeWait {
-            expiry: c.timers.time_wait,
+            expiry: c.timers.get(Alarm::TimeWait),
             snd_nxt: c.snd.nxt as u32,
             rcv_nxt: c.rcv.nxt as u32,
             ts_recent: c.rcv.ts_recent,
@@ -41,7 +42,7 @@ impl TimeWait {
             window: c.rcv.announce(c.rcv.shift),
             timestamps_ok: c.timestamps_ok,
             ack: c.pending & pending::ACK != 0,
-            gone: !c.timers.time_wait.is_armed(),
+            gone: !c.timers.is_armed(Alarm::TimeWait),
             config: c.config,
         }
     }

@@ -3,23 +3,43 @@
 use airloom_base::Instant;
 use airloom_base::timer::Timer;
 
-/// All timers of a connection. Names are the standard's where it has one.
+/// What a timer is for. Names are the standard's where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// Delayed acknowledgement.
+    Ack,
+    /// Retransmission (RFC 6298).
+    Retransmission,
+    /// The next paced segment.
+    Pacing,
+    /// The answer to a probe of a suspended sender.
+    Probe,
+    /// Closed or silly window (persist timer and override timer of RFC 9293 3.8.6).
+    Persist,
+    /// Keep-alive.
+    Keepalive,
+    /// TIME-WAIT, and the wait for a FIN in FIN-WAIT-2.
+    TimeWait,
+}
+
+impl Alarm {
+    /// All of them, in the order in which those that are due at one moment expire.
+    pub const ALL: [Alarm; 7] = [
+        Alarm::Ack,
+        Alarm::Retransmission,
+        Alarm::Pacing,
+        Alarm::Probe,
+        Alarm::Persist,
+        Alarm::Keepalive,
+        Alarm::TimeWait,
+    ];
+}
+
+/// All timers of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
-    /// Retransmission (RFC 6298).
-    pub retransmission: Timer,
-    /// Delayed acknowledgement.
-    pub ack: Timer,
-    /// Closed or silly window (persist timer and override timer of RFC 9293 3.8.6).
-    pub persist: Timer,
-    /// Keep-alive.
-    pub keepalive: Timer,
-    /// TIME-WAIT.
-    pub time_wait: Timer,
-    /// The next paced segment.
-    pub pacing: Timer,
-    /// The answer to a probe of a suspended sender.
-    pub probe: Timer,
+    /// By [`Alarm`].
+    table: [Timer; Alarm::ALL.len()],
     /// Never later than the earliest timer. It may be earlier: a timer that was put off does not move it, so that
     /// one wake-up per timeout is enough where a timer moves with every packet.
     deadline: Instant,
@@ -27,86 +47,53 @@ pub(super) struct Timers {
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers {
-            retransmission: Timer::default(),
-            ack: Timer::default(),
-            persist: Timer::default(),
-            keepalive: Timer::default(),
-            time_wait: Timer::default(),
-            pacing: Timer::default(),
-            probe: Timer::default(),
-            deadline: Instant::FAR_FUTURE,
-        }
+        Timers { table: [Timer::default(); Alarm::ALL.len()], deadline: Instant::FAR_FUTURE }
     }
 }
 
 impl Timers {
-    /// Some timer was armed for `at`.
     #[inline]
-    pub fn armed(&mut self, at: Instant) {
+    pub fn arm(&mut self, alarm: Alarm, at: Instant) {
+        self.table[alarm as usize].arm(at);
         self.deadline = self.deadline.min(at);
     }
 
     #[inline]
-    pub fn arm_retransmission(&mut self, at: Instant) {
-        self.retransmission.arm(at);
-        self.armed(at);
-    }
-
-    #[inline]
-    pub fn arm_ack(&mut self, at: Instant) {
-        self.ack.arm(at);
-        self.armed(at);
+    pub fn stop(&mut self, alarm: Alarm) {
+        self.table[alarm as usize].stop();
     }
 
     /// The acknowledgement has left. `short`: so short is its delay that it ends before the next one begins; then a
     /// deadline that was there for its sake alone is taken back. Longer ones come up once for many.
     #[inline]
     pub fn stop_ack(&mut self, short: bool) {
-        let at = self.ack.raw();
-        self.ack.stop();
+        let at = self.get(Alarm::Ack).raw();
+        self.stop(Alarm::Ack);
         if short && self.deadline == at {
             self.settle();
         }
     }
 
-    pub fn arm_persist(&mut self, at: Instant) {
-        self.persist.arm(at);
-        self.armed(at);
+    #[inline]
+    pub fn get(&self, alarm: Alarm) -> Timer {
+        self.table[alarm as usize]
     }
 
-    pub fn arm_keepalive(&mut self, at: Instant) {
-        self.keepalive.arm(at);
-        self.armed(at);
+    #[inline]
+    pub fn is_armed(&self, alarm: Alarm) -> bool {
+        self.get(alarm).is_armed()
     }
 
-    pub fn arm_time_wait(&mut self, at: Instant) {
-        self.time_wait.arm(at);
-        self.armed(at);
-    }
-
-    pub fn arm_pacing(&mut self, at: Instant) {
-        self.pacing.arm(at);
-        self.armed(at);
-    }
-
-    pub fn arm_probe(&mut self, at: Instant) {
-        self.probe.arm(at);
-        self.armed(at);
+    /// If it is due: stops it and says yes.
+    #[inline]
+    pub fn take_due(&mut self, alarm: Alarm, now: Instant) -> bool {
+        self.table[alarm as usize].take_due(now)
     }
 
     /// Makes the deadline exact.
     #[inline(never)]
     pub fn settle(&mut self) {
-        self.deadline = self
-            .retransmission
-            .raw()
-            .min(self.ack.raw())
-            .min(self.persist.raw())
-            .min(self.keepalive.raw())
-            .min(self.time_wait.raw())
-            .min(self.pacing.raw())
-            .min(self.probe.raw());
+        self.deadline = self.table.iter().fold(Instant::FAR_FUTURE, |first, timer| first.min(timer.raw()));
     }
 
     #[inline]

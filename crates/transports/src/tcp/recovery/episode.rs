@@ -10,6 +10,7 @@ use super::super::congestion::Event;
 use super::super::connection::{Connection, Mode, hold, pending};
 use super::TimerKind;
 use super::acked::News;
+use crate::tcp::timers::Alarm;
 
 impl Connection {
     /// An acknowledgement that is a duplicate, reports something, or comes while something is repaired.
@@ -213,7 +214,7 @@ impl Connection {
         let wait = self.rtt.srtt().unwrap_or(Duration::ZERO) / 2;
         let at = self.on_tick_after(now, wait.max(Duration::from_millis(10)));
         self.repair.timer = TimerKind::Rto;
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
         news.restart_timer = false;
     }
 }

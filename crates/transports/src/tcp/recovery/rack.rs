@@ -7,6 +7,7 @@ use airloom_base::{Duration, Instant};
 use super::super::connection::{Connection, Mode};
 use super::super::send::mark;
 use super::TimerKind;
+use crate::tcp::timers::Alarm;
 
 /// Linux adds two ticks of its finest timer to the reordering timeout and to the probe timeout.
 pub(super) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
@@ -193,7 +194,7 @@ impl Connection {
         let Some(wait) = self.rack_detect(now) else { return false };
         self.repair.timer = TimerKind::Reorder;
         let at = self.on_tick_after(now, wait + TIMEOUT_MIN);
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
         true
     }
 

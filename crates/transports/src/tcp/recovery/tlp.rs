@@ -7,6 +7,7 @@ use super::super::connection::{Connection, Mode, hold, pending};
 use super::TimerKind;
 use super::acked::News;
 use super::rack::TIMEOUT_MIN;
+use crate::tcp::timers::Alarm;
 
 /// A probe that was not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Connection {
         }
         self.repair.timer = TimerKind::Probe;
         let at = self.on_tick_after(now, wait);
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
         true
     }
 
@@ -63,9 +64,9 @@ impl Connection {
             if self.hold & hold::ECN != 0 {
                 self.repair.timer = TimerKind::Rto;
                 let at = self.on_tick_after(now, self.rtt.rto(&self.config));
-                return self.timers.arm_retransmission(at);
+                return self.timers.arm(Alarm::Retransmission, at);
             }
-            self.timers.retransmission.stop();
+            self.timers.stop(Alarm::Retransmission);
             self.timers.settle();
             return;
         };
@@ -76,7 +77,7 @@ impl Connection {
         };
         self.repair.timer = TimerKind::Rto;
         let at = self.on_tick_after(now, wait);
-        self.timers.arm_retransmission(at);
+        self.timers.arm(Alarm::Retransmission, at);
     }
 
     /// The probe timer expired (RFC 8985 7.3).
