@@ -24,9 +24,9 @@ impl Connection {
         if self.state != State::Established
             || seq != self.rcv.nxt
             || packet.head().len() != len
-            || h.timestamps.is_some() != self.timestamps_ok
+            || h.timestamps.is_some() != self.agreed.timestamps
             || self.mode != Mode::Open
-            || self.dupacks != 0
+            || self.octets.has_duplicates()
         {
             return false;
         }
@@ -53,13 +53,13 @@ impl Connection {
             self.rcv.ts_recent_at = now;
         }
         self.facts.wire_received += len as u64 + octets;
-        self.last_received = now;
+        self.liveness.last_received = now;
         if self.config.keepalive {
             self.arm_keepalive(now);
         }
         if octets == 0 {
             self.set_window(seq, ack, wnd);
-            self.new_ack(now, echo, ack, 0, false);
+            self.new_ack(now, echo, ack);
         } else {
             self.snd.wl1 = seq;
             if self.right_size.is_some() {
@@ -82,15 +82,15 @@ impl Connection {
             State::SynSent => self.arrives_in_syn_sent(now, h, body),
             _ => self.arrives(now, h, body),
         }
-        self.last_received = now;
+        self.liveness.last_received = now;
     }
 
     fn arrives_in_listen(&mut self, now: Instant, h: &Header, body: Body) {
         //= RFC 9293 (3.10.7.2): RST and ACK were sorted out by the protocol; a SYN is answered.
         if h.flags.has(Flags::SYN) && h.flags.0 & (Flags::RST.0 | Flags::ACK.0) == 0 {
             self.take_syn(now, h);
-            self.stalled_since = now;
-            self.syn_sent_at = now;
+            self.liveness.stalled_since = now;
+            self.liveness.syn_sent_at = now;
             if !body.is_empty() {
                 //= RFC 9293 (3.10.7.2): text on the SYN is kept. The application hears of it when the handshake is over;
                 //= a FIN comes again.
@@ -107,11 +107,11 @@ impl Connection {
         self.rcv.synchronise((1 << 32) + u64::from(h.seq));
         let (config, options) = (&self.config, &h.options);
         //= RFC 7323 (2.2, 3.2), RFC 2018 (2): an option counts if both SYNs carry it.
-        self.timestamps_ok = config.timestamps && options.timestamps.is_some();
-        self.sack_ok = config.sack && options.sack_permitted;
+        self.agreed.timestamps = config.timestamps && options.timestamps.is_some();
+        self.agreed.sack = config.sack && options.sack_permitted;
         match options.window_scale.filter(|_| config.window_scaling) {
             Some(shift) => {
-                self.scaling_ok = true;
+                self.agreed.scaling = true;
                 self.snd.shift = shift;
                 self.rcv.shift = config.window_shift();
             }
@@ -171,9 +171,9 @@ impl Connection {
     fn syn_acknowledged(&mut self, now: Instant, h: &Header, ack: u64) {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
-        if self.syns_lost == 0 {
-            self.rtt.sample_at(&self.config, now.since(self.syn_sent_at), 1, (ack, ack));
-        } else if let Some((_, echo)) = h.options.timestamps.filter(|_| self.timestamps_ok) {
+        if self.liveness.syns_lost == 0 {
+            self.rtt.sample_at(&self.config, now.since(self.liveness.syn_sent_at), 1, (ack, ack));
+        } else if let Some((_, echo)) = h.options.timestamps.filter(|_| self.agreed.timestamps) {
             //= RFC 6298 (3): with timestamps the sample is good although the SYN was sent twice.
             self.sample_timestamp(now, echo);
         }
@@ -200,7 +200,7 @@ impl Connection {
             syn = false;
             seq += 1;
         }
-        if self.timestamps_ok && !reset {
+        if self.agreed.timestamps && !reset {
             //= RFC 7323 (3.2): a segment without the agreed option should be dropped.
             if h.options.timestamps.is_none() && self.config.timestamps_required {
                 return;
@@ -280,7 +280,7 @@ impl Connection {
     /// Remembers the timestamp of a segment that is acceptable in every way.
     fn take_timestamp(&mut self, now: Instant, h: &Header, seq: u64) {
         //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
-        if let Some((value, _)) = h.options.timestamps.filter(|_| self.timestamps_ok)
+        if let Some((value, _)) = h.options.timestamps.filter(|_| self.agreed.timestamps)
             && seq <= self.rcv.last_ack
         {
             self.rcv.ts_recent = value;
@@ -365,7 +365,7 @@ impl Connection {
         }
         let len = body.len() as u64;
         if seq > self.rcv.nxt {
-            let parts = self.acks.parts_from_the_one_before(&self.config, self.rcv.nxt, self.sack_ok);
+            let parts = self.acks.parts_from_the_one_before(&self.config, self.rcv.nxt, self.agreed.sack);
             if parts && self.pending & pending::ACK != 0 {
                 self.make_ack(now);
             }
@@ -402,7 +402,7 @@ impl Connection {
         match arrival {
             Arrival::Duplicate => self.acks.hurry(),
             //= RFC 5681 (2): without SACK an acknowledgement is a duplicate only if its window is the same.
-            Arrival::OutOfOrder if !self.sack_ok => {}
+            Arrival::OutOfOrder if !self.agreed.sack => {}
             // The sender goes on while it repairs the loss, so the window goes on growing.
             _ => {
                 self.rcv.grow(len);

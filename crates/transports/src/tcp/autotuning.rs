@@ -80,7 +80,7 @@ impl Connection {
     #[inline(never)]
     pub fn right_size_by_arrival(&mut self, now: Instant, echo: Option<u32>, len: u64) {
         let Some(r) = &mut self.right_size else { return };
-        if self.timestamps_ok {
+        if self.agreed.timestamps {
             // Nearly all segments echo what the one before did.
             if r.echo == echo || len < self.rcv.mss.min(536) {
                 return;
@@ -148,7 +148,7 @@ impl Connection {
             return;
         }
         let mss = self.snd.mss;
-        let segments = (self.window.cwnd / mss).max(FIRST_SEGMENTS).max(self.repair.reordering + 1);
+        let segments = (self.window.cwnd / mss).max(FIRST_SEGMENTS).max(self.segments.reordering + 1);
         let octets = (2 * segments * memory_of(mss)).min(self.config.send_buffer_max.0);
         self.snd.raise_limit(octets - octets % mss);
     }

@@ -1,7 +1,7 @@
 //! Settings that need each other: what a profile brings gives way, what somebody asked for is refused with the reason.
 
 use super::config::{Config, Congestion, LossDetection, Pacing, ProportionalReduction};
-use super::sack::DUP_THRESH;
+use super::octets::DUP_THRESH;
 
 /// Which of the settings that depend on others were given, and not taken over from the profile.
 #[derive(Clone, Copy, Debug, Default)]

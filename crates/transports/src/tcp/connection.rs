@@ -2,7 +2,7 @@
 //!
 //! What arrives is handled in `arrival.rs` and `acks.rs`, what leaves is decided in `output.rs`.
 //!
-//! Each part (`frto.rs`, `pace.rs`, `recovery/`, ..) is a file with its state and what the connection does with it, as the
+//! Each part (`octets/`, `segments/`, `pace.rs`, ..) is a file with its state and what the connection does with it, as the
 //! RFCs are parted: it names the connection, and the connection holds its state. That is the reason for this circle of
 //! files.
 
@@ -21,17 +21,16 @@ use super::config::{Config, LossDetection};
 use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
 use super::congestion::{self, About, Controller, Hears, Phase, Recovery, Window};
-use super::dsack_undo::DsackUndo;
 use super::ecn::{self, Ecn};
-use super::eifel::Eifel;
-use super::frto::Frto;
+use super::events::{Events, event};
+use super::liveness::{Challenges, Liveness};
+use super::octets::Octets;
 use super::offload::Offload;
 use super::pace::Pace;
 use super::probing::Probing;
-use super::recovery::{Repair, TimerKind};
 use super::recv::Receive;
 use super::rtt::Rtt;
-use super::sack::Scoreboard;
+use super::segments::{Segments, TimerKind};
 use super::send::Send;
 use super::state::{State, Step};
 use super::time_wait::TimeWait;
@@ -83,15 +82,15 @@ pub(super) mod hold {
     pub const PROBING: u8 = 4;
 }
 
-/// What waits to be told: bits of `events`.
-mod event {
-    pub const OPENED: u8 = 1;
-    pub const READABLE: u8 = 2;
-    pub const WRITABLE: u8 = 4;
-    pub const FINISHED: u8 = 8;
-    pub const CLOSED: u8 = 16;
-    pub const LINGERING: u8 = 32;
-    pub const GONE: u8 = 64;
+/// What both sides have agreed on in the handshake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Agreed {
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Window scaling (RFC 7323 2).
+    pub scaling: bool,
+    /// Timestamps (RFC 7323 3).
+    pub timestamps: bool,
 }
 
 /// How the sender is repairing losses.
@@ -131,38 +130,37 @@ impl Mode {
     }
 }
 
+/// What the sender keeps its books of losses by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Books {
+    /// The octet, as the RFCs do: `octets/`.
+    Octets,
+    /// The segment, as Linux does: `segments/`.
+    Segments,
+}
+
 /// One TCP connection.
 pub(super) struct Connection {
     pub config: Arc<Config>,
     pub state: State,
     pub pending: u16,
-    events: u8,
-    /// Events that were told and are not told again.
-    told: u8,
+    events: Events,
     pub mode: Mode,
-    /// What was negotiated.
-    pub sack_ok: bool,
-    pub scaling_ok: bool,
-    pub timestamps_ok: bool,
+    pub agreed: Agreed,
     pub opener: bool,
     /// The application has called `finish`; the FIN waits for the handshake.
     finish_wanted: bool,
-    pub dupacks: u32,
-    /// Duplicates let so many new octets out (limited transmit); the flight size does not count them.
-    pub limited_octets: u64,
     /// One past the highest number sent when the last recovery or loss state began.
     pub recover: u64,
-    /// SND.UNA at the last timeout, which counts once per segment.
-    pub timed_out_at: u64,
     /// Something was sent since nothing more could be.
     pub sent_something: bool,
     /// Why data waits, beside the windows.
     pub hold: u8,
-    pub partial_acks: u32,
     pub snd: Send,
     pub rcv: Receive,
-    pub board: Scoreboard,
-    pub repair: Repair,
+    pub books: Books,
+    pub octets: Octets,
+    pub segments: Segments,
     pub window: Window,
     pub controller: Box<dyn Controller>,
     /// What the controller is.
@@ -174,14 +172,7 @@ pub(super) struct Connection {
     pub pace: Pace,
     pub offload: Offload,
     pub ecn: Ecn,
-    pub eifel: Eifel,
-    pub frto: Frto,
     pub probing: Probing,
-    pub dsack_undo: DsackUndo,
-    /// With PRR and without SACK: octets that duplicates stand for.
-    pub duplicate_octets: u64,
-    /// SACK blocks have shown more to be lost than before.
-    pub further_loss: bool,
     pub usage: Usage,
     pub rtt: Rtt,
     pub acks: AckState,
@@ -192,19 +183,8 @@ pub(super) struct Connection {
     /// When it looks at what was read next; never without it.
     pub right_size_due: Instant,
     pub timers: Timers,
-    /// When data (or a probe) was sent last, and when something was received last.
-    pub last_sent: Instant,
-    pub last_resent: Instant,
-    pub last_received: Instant,
-    /// Since when there is no progress; meaningful while timeouts follow each other.
-    pub stalled_since: Instant,
-    pub syn_sent_at: Instant,
-    pub syns_lost: u8,
-    pub probes: u8,
-    pub keepalives: u8,
-    /// Challenge acknowledgements sent since `challenge_from`.
-    challenges: u16,
-    challenge_from: Instant,
+    pub liveness: Liveness,
+    challenges: Challenges,
     /// Sequence number, and acknowledgement number if there is one, of the RST that answers.
     pub refusal: (u32, Option<u32>),
     pub ports: (u16, u16),
@@ -243,44 +223,34 @@ impl Connection {
         let about = controller.about();
         let controls = about.hears == Hears::Everything;
         // Tahoe and the Reno of 1990 have a recovery of their own.
-        let by_segments = config.loss_detection == LossDetection::Rack
-            && about.recovery == Recovery::NewReno
-            && !about.probes;
+        let books = match config.loss_detection {
+            LossDetection::Rack if about.recovery == Recovery::NewReno && !about.probes => Books::Segments,
+            _ => Books::Octets,
+        };
         Connection {
             state: State::Listen,
             pending: 0,
-            events: 0,
-            told: 0,
+            events: Events::default(),
             mode: Mode::Open,
-            sack_ok: false,
-            scaling_ok: false,
-            timestamps_ok: false,
+            agreed: Agreed::default(),
             opener: false,
             finish_wanted: false,
-            dupacks: 0,
-            limited_octets: 0,
             recover: iss,
-            timed_out_at: 0,
             sent_something: false,
             hold: 0,
-            partial_acks: 0,
             snd: Send::new(iss, default_mss, config.send_buffer.0),
             rcv,
-            board: Scoreboard::default(),
-            repair: Repair::new(by_segments, iss, now),
+            books,
+            octets: Octets::default(),
+            segments: Segments::new(iss, now),
             window: Window::new(&config, default_mss),
             about,
             rate: controls.then(|| Box::new(Sampler::new(now))),
             told_delivered: 0,
-            offload: Offload::new(config.segmentation_offload && by_segments && !controls),
+            offload: Offload::new(config.segmentation_offload && books == Books::Segments && !controls),
             pace: Pace::new(config.pacing, controls),
             ecn: Ecn::default(),
-            eifel: Eifel::default(),
-            frto: Frto::default(),
             probing: Probing::default(),
-            dsack_undo: DsackUndo::default(),
-            duplicate_octets: 0,
-            further_loss: false,
             controller,
             usage: Usage::new(now),
             rtt: Rtt::new(&config),
@@ -289,16 +259,8 @@ impl Connection {
             right_size,
             right_size_due: Instant::FAR_FUTURE,
             timers: Timers::default(),
-            last_sent: now,
-            last_resent: now,
-            last_received: now,
-            stalled_since: now,
-            syn_sent_at: now,
-            syns_lost: 0,
-            probes: 0,
-            keepalives: 0,
-            challenges: 0,
-            challenge_from: now,
+            liveness: Liveness::new(now),
+            challenges: Challenges::new(now),
             refusal: (0, None),
             ports,
             path,
@@ -322,7 +284,7 @@ impl Connection {
         let room = self.path.mtu.saturating_sub(self.path.ip_header() + 20);
         let mss = usize::from(peer.unwrap_or(default).min(room));
         //= RFC 6691 (2): the sender takes the octets of its options off.
-        mss.saturating_sub(if self.timestamps_ok { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
+        mss.saturating_sub(if self.agreed.timestamps { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
     }
 
     /// The recovery that is in use.
@@ -334,7 +296,7 @@ impl Connection {
     /// Does recovery follow RFC 6675?
     #[inline]
     pub fn recovers_by_sack(&self) -> bool {
-        self.sack_ok && self.recovery() != Recovery::None
+        self.agreed.sack && self.recovery() != Recovery::None
     }
 
     /// The timestamp clock.
@@ -358,7 +320,7 @@ impl Connection {
                 self.facts.end = Some(CloseReason::Finished);
                 self.timers.stop_all();
                 self.timers.arm(Alarm::TimeWait, now + self.config.time_wait);
-                self.events |= event::CLOSED | event::LINGERING;
+                self.events.raise(event::CLOSED | event::LINGERING);
             }
             State::Closed => self.closed(),
             _ => {}
@@ -378,18 +340,15 @@ impl Connection {
         self.facts.end.get_or_insert(CloseReason::Finished);
         self.pending = 0;
         self.timers.stop_all();
-        self.events = (self.events & !event::LINGERING) | event::GONE;
-        if self.told & event::CLOSED == 0 {
-            self.events |= event::CLOSED;
-        }
+        self.events.close();
     }
 
     fn established(&mut self, now: Instant) {
         self.facts.established = Some(now);
-        self.events |= event::OPENED;
+        self.events.raise(event::OPENED);
         self.window.mss = self.snd.mss;
         //= RFC 5681 (3.1): one segment after a lost SYN; RFC 6928 (2) forgives one.
-        let initial = if self.syns_lost > self.config.lost_syns_forgiven {
+        let initial = if self.liveness.syns_lost > self.config.lost_syns_forgiven {
             self.snd.mss
         } else {
             self.config.initial_window.octets(self.snd.mss)
@@ -397,15 +356,15 @@ impl Connection {
         self.window.cwnd = initial;
         self.expand_send_buffer();
         self.right_size_begins(now);
-        if self.syns_lost > 0 {
+        if self.liveness.syns_lost > 0 {
             //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
             self.rtt.restart_at_least(&self.config, self.config.rto_after_lost_syn);
         }
         self.timers.stop(Alarm::Retransmission);
         self.snd.resent_below = self.snd.una;
         self.snd.sample_above = self.snd.una;
-        self.repair.resend_from = self.snd.una;
-        self.repair.timer = TimerKind::Rto;
+        self.segments.resend_from = self.snd.una;
+        self.segments.timer = TimerKind::Rto;
         self.arm_keepalive(now);
         self.pending |= pending::DATA;
         if self.rcv.readable() > 0 {
@@ -418,15 +377,6 @@ impl Connection {
         }
     }
 
-    /// Keep-alive begins anew, if it is on.
-    #[inline]
-    pub fn arm_keepalive(&mut self, now: Instant) {
-        if self.config.keepalive {
-            self.keepalives = 0;
-            self.timers.arm(Alarm::Keepalive, now + self.config.keepalive_idle);
-        }
-    }
-
     /// It is over, with an error for the application.
     pub fn fail(&mut self, reason: CloseReason) {
         if self.state == State::Closed {
@@ -436,8 +386,7 @@ impl Connection {
         self.facts.end.get_or_insert(reason);
         self.timers.stop_all();
         self.pending &= pending::RESET | pending::REFUSE;
-        self.events = (self.events & event::OPENED) | event::CLOSED | event::GONE;
-        self.told |= event::FINISHED;
+        self.events.fail();
         self.snd.clear();
         self.rcv.clear();
     }
@@ -456,7 +405,7 @@ impl Connection {
     pub fn tell_readable(&mut self) {
         // Text on a SYN waits for the handshake.
         if self.state != State::Listen && self.state != State::SynReceived {
-            self.events |= event::READABLE;
+            self.events.raise(event::READABLE);
         }
     }
 
@@ -466,72 +415,41 @@ impl Connection {
         TransportEvent::Readable(0, u32::try_from(self.rcv.readable()).unwrap_or(u32::MAX))
     }
 
-    /// There is room for what the application could not write.
-    #[inline]
-    pub fn tell_writable(&mut self) {
-        self.events |= event::WRITABLE;
-    }
-
     /// The peer has finished: told when all was read.
     #[inline]
     pub fn tell_finished_if_read(&mut self) {
-        if self.rcv.is_complete() && self.rcv.readable() == 0 && self.told & event::FINISHED == 0 {
-            self.events |= event::FINISHED;
+        if self.rcv.is_complete() && self.rcv.readable() == 0 && !self.events.was_told(event::FINISHED) {
+            self.events.raise(event::FINISHED);
         }
+    }
+
+    /// There is room for what the application could not write.
+    #[inline]
+    pub fn tell_writable(&mut self) {
+        self.events.raise(event::WRITABLE);
     }
 
     /// An acknowledgement that an attacker could ask for again and again.
     pub fn challenge(&mut self, now: Instant) {
-        //= RFC 5961 (7): challenge acknowledgements are limited, here per connection.
-        if now.since(self.challenge_from) >= self.config.challenge_interval {
-            self.challenge_from = now;
-            self.challenges = 0;
-        }
-        if self.challenges < self.config.challenge_acks {
-            self.challenges += 1;
+        if self.challenges.allow(now, &self.config) {
             self.pending |= pending::ACK;
         }
     }
 
     /// The next event, in the order in which an application wants to hear of them.
     fn next_event(&mut self) -> Option<TransportEvent> {
-        let mut take = |bit: u8| {
-            let there = self.events & bit;
-            self.events &= !bit;
-            self.told |= there & (event::FINISHED | event::CLOSED);
-            there != 0
-        };
-        if take(event::OPENED) {
-            return Some(TransportEvent::Opened);
-        }
-        if take(event::READABLE) {
-            return Some(self.readable_now());
-        }
-        if take(event::WRITABLE) {
-            return Some(TransportEvent::Writable(0));
-        }
-        if take(event::FINISHED) {
-            return Some(TransportEvent::Finished(0));
-        }
-        // The application reads to the end before it hears that all is over.
-        let read = self.told & event::FINISHED != 0 || !self.rcv.is_complete();
-        if read && self.events & event::CLOSED != 0 {
-            self.events &= !event::CLOSED;
-            self.told |= event::CLOSED;
-            return Some(TransportEvent::Closed(self.facts.end.unwrap_or(CloseReason::Finished)));
-        }
-        if self.told & event::CLOSED != 0 {
-            if self.events & event::LINGERING != 0 {
-                self.events &= !event::LINGERING;
-                return Some(TransportEvent::Lingering);
-            }
-            // A last segment (RST) leaves before the host may drop us.
-            if self.events & event::GONE != 0 && self.pending == 0 {
-                self.events &= !event::GONE;
-                return Some(TransportEvent::Gone);
-            }
-        }
-        None
+        // The application reads to the end before it hears that all is over, and a last segment (RST) leaves before the host
+        // may drop us.
+        let read = self.events.was_told(event::FINISHED) || !self.rcv.is_complete();
+        Some(match self.events.take(read, self.pending == 0)? {
+            event::OPENED => TransportEvent::Opened,
+            event::READABLE => self.readable_now(),
+            event::WRITABLE => TransportEvent::Writable(0),
+            event::FINISHED => TransportEvent::Finished(0),
+            event::CLOSED => TransportEvent::Closed(self.facts.end.unwrap_or(CloseReason::Finished)),
+            event::LINGERING => TransportEvent::Lingering,
+            _ => TransportEvent::Gone,
+        })
     }
 
     /// Any packet arrives.
@@ -559,7 +477,7 @@ impl Connection {
                 self.pending |= pending::ACK;
                 self.acks.on_timer(self.rtt.rto(&self.config));
             }
-            Alarm::Retransmission => match self.repair.timer {
+            Alarm::Retransmission => match self.segments.timer {
                 TimerKind::Rto => self.retransmission_timeout(now),
                 TimerKind::Probe => self.probe_timeout(now),
                 TimerKind::Reorder => self.reorder_timeout(now),
@@ -624,8 +542,8 @@ impl Transport for Connection {
     fn connect(&mut self, cx: &mut Cx) {
         if self.state == State::Listen {
             self.opener = true;
-            self.syn_sent_at = cx.now;
-            self.stalled_since = cx.now;
+            self.liveness.syn_sent_at = cx.now;
+            self.liveness.stalled_since = cx.now;
             self.step(cx.now, Step::Connect);
             self.pending |= pending::SYN;
         }
@@ -646,13 +564,12 @@ impl Transport for Connection {
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent> {
-        match self.events {
-            0 => None,
-            event::READABLE => {
-                self.events = 0;
-                Some(self.readable_now())
-            }
-            _ => self.next_event(),
+        if self.events.is_empty() {
+            None
+        } else if self.events.take_readable_alone() {
+            Some(self.readable_now())
+        } else {
+            self.next_event()
         }
     }
 

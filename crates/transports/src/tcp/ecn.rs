@@ -56,7 +56,7 @@ impl Connection {
             return if self.ecn.is_on() { Flags::ECE } else { Flags(0) };
         }
         //= RFC 3168 (6.1.1.1): a SYN that is not answered is sent again without.
-        self.ecn.asked = self.config.ecn == EcnUse::On && self.syns_lost == 0;
+        self.ecn.asked = self.config.ecn == EcnUse::On && self.liveness.syns_lost == 0;
         if self.ecn.asked { Flags::ECE.with(Flags::CWR) } else { Flags(0) }
     }
 

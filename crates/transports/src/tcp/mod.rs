@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!      write ─► send.rs ──► output.rs ──► wire.rs ──► poll_transmit
-//!                 ▲            ▲ window: congestion/, in flight: sack.rs, timers.rs
+//!                 ▲            ▲ window: congestion/, in flight: octets/, segments/
 //!               acks.rs ───────┘ rtt.rs
 //!                 ▲
 //!   handle_packet ─► wire.rs ─► arrival.rs ──► recv.rs ──► read
@@ -17,12 +17,13 @@
 //! | in which groups | `offload.rs` | Linux |
 //! | acknowledging | `recv.rs`, `ack_policy.rs` | RFC 5681 4.2; 2018; 2883 |
 //! | buffers that grow | `autotuning.rs` | Linux |
-//! | loss and recovery by the octet | `acks.rs`, `sack.rs`, `prr.rs` | RFC 5681, 6582, 6675, 6937, 9937 |
-//! | was it a loss? | `eifel.rs`, `frto.rs`, `dsack_undo.rs` | RFC 3522, 4015, 5682, 3708 |
-//! | the same by the segment | `recovery/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
+//! | acknowledgements | `acks.rs` | RFC 9293 3.8, 3.10.7.4 |
+//! | loss and recovery by the octet | `octets/` | RFC 5681, 6582, 6675, 6937, 9937; 3522, 4015, 5682, 3708 |
+//! | the same by the segment | `segments/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
 //! | probes before anything is repaired | `probing.rs` | TCP-Probing |
 //! | timeouts | `rtt.rs`, `timers.rs` | RFC 6298, 7323 |
+//! | is the peer there? | `liveness.rs` | RFC 9293 3.8, 5961 |
 //! | after the end | `time_wait.rs` | RFC 9293 3.6 |
 //! | options and questions of a socket | `socket.rs` | Linux |
 //! | settings | `config.rs`, `profile.rs` | |
@@ -32,7 +33,7 @@
 //! host sees may be early, never late, so that a timer which moves with every packet costs one wake-up per timeout.
 //!
 //! Left out: the urgent mechanism (read over, not delivered: no application here uses it) and TCP Fast Open. The response of
-//! RFC 4015 to spurious timeouts (`eifel.rs`) goes with RFC 6675; where recovery counts segments it is Linux's undo.
+//! RFC 4015 to spurious timeouts (`octets/eifel.rs`) goes with RFC 6675; where recovery counts segments it is Linux's undo.
 //! Which settings go together is in `combine.rs`.
 
 mod ack_policy;
@@ -43,10 +44,10 @@ mod combine;
 pub mod config;
 pub mod congestion;
 mod connection;
-mod dsack_undo;
 mod ecn;
-mod eifel;
-mod frto;
+mod events;
+mod liveness;
+mod octets;
 mod offload;
 mod output;
 mod pace;
@@ -54,12 +55,10 @@ mod pieces;
 mod probing;
 pub mod profile;
 mod protocol;
-mod prr;
 pub mod ranges;
-mod recovery;
 mod recv;
 mod rtt;
-mod sack;
+mod segments;
 mod send;
 pub mod socket;
 pub mod state;

@@ -129,7 +129,7 @@ impl Connection {
         let there = edge.max(nxt + full).min(end).saturating_sub(nxt);
         let window = self.snd.window_edge().saturating_sub(nxt);
         if there > mss
-            && now.since(self.last_sent) <= RECENT
+            && now.since(self.liveness.last_sent) <= RECENT
             && let Some(held) = self.group_waits(now, quota, there)
         {
             return Err(held);

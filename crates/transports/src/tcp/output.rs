@@ -5,7 +5,7 @@ use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
 use super::config::{AckPolicy, IdleRestart, Nagle, WindowProbe};
 use super::congestion::validation::remembered;
 use super::congestion::{Departure, Hears};
-use super::connection::{Connection, Mode, hold, pending};
+use super::connection::{Books, Connection, pending};
 use super::send::{Sent, corked};
 use super::state::State;
 use super::timers::Alarm;
@@ -105,7 +105,7 @@ impl Connection {
         if self.pending & pending::RESET != 0 {
             self.pending = 0;
             //= RFC 7323 (3.2): once agreed on, timestamps are in every segment; a RST should carry them.
-            let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
+            let timestamps = self.agreed.timestamps.then(|| (self.timestamp(now), self.rcv.ts_recent));
             let (seq, ack) = (self.acceptable_seq() as u32, self.rcv.nxt as u32);
             return Some(self.bare_reset(seq, Some(ack), timestamps));
         }
@@ -126,8 +126,8 @@ impl Connection {
         let config = self.config.clone();
         let shift = config.window_shift();
         //= RFC 7323 (2.2, 3.2): a SYN-ACK carries what the SYN carried.
-        let scaled = if answer { self.scaling_ok } else { config.window_scaling };
-        let timestamps = if answer { self.timestamps_ok } else { config.timestamps };
+        let scaled = if answer { self.agreed.scaling } else { config.window_scaling };
+        let timestamps = if answer { self.agreed.timestamps } else { config.timestamps };
         let flags = flags.with(self.ecn_syn_flags(answer));
         let header = Header {
             source: self.ports.0,
@@ -140,7 +140,7 @@ impl Connection {
             options: Options {
                 mss: Some(self.local_mss()),
                 window_scale: scaled.then_some(shift),
-                sack_permitted: if answer { self.sack_ok } else { config.sack },
+                sack_permitted: if answer { self.agreed.sack } else { config.sack },
                 timestamps: timestamps
                     .then(|| (self.timestamp(now), if answer { self.rcv.ts_recent } else { 0 })),
                 sack: SackBlocks::default(),
@@ -155,7 +155,7 @@ impl Connection {
         self.snd.nxt = self.snd.una + 1;
         self.snd.max = self.snd.max.max(self.snd.nxt);
         self.rcv.last_ack = self.rcv.nxt;
-        self.last_sent = now;
+        self.liveness.last_sent = now;
         if !self.timers.is_armed(Alarm::Retransmission) {
             let at = self.rtt.deadline(&self.config, now);
             self.timers.arm(Alarm::Retransmission, at);
@@ -184,108 +184,21 @@ impl Connection {
         if self.must_wait(now) {
             return None;
         }
-        if self.repair.on {
-            return self.transmit_by_segments(now);
+        match self.books {
+            Books::Segments => self.transmit_by_segments(now),
+            Books::Octets => self.transmit_by_octets(now),
         }
-        if self.pending & pending::HEAD != 0 {
-            self.pending &= !pending::HEAD;
-            if self.snd.una < self.snd.nxt && self.hold & hold::PROBING == 0 {
-                return Some(self.resend_head(now));
-            }
-        }
-        let held = match self.mode {
-            Mode::Open | Mode::Disorder | Mode::Cwr => None,
-            Mode::Recovery if self.recovers_by_sack() => return self.transmit_in_sack_recovery(now),
-            Mode::Recovery => None,
-            Mode::Loss => match self.frto_next(now) {
-                Some(Ok(len)) => return Some(self.send_more(now, len)),
-                Some(Err(held)) => Some(held),
-                None => match self.next_lost() {
-                    Ok(Some((start, end))) => {
-                        self.board.resend(start, end);
-                        return Some(self.resend(now, start, end));
-                    }
-                    Ok(None) => None,
-                    Err(held) => Some(held),
-                },
-            },
-        };
-        match held.map_or_else(|| self.next_new(now), Err) {
-            Ok(len) => Some(self.send_new(now, len)),
-            Err(held) => self.nothing_more(now, held),
-        }
-    }
-
-    /// What a timeout declared lost, from the bottom, as far as the congestion window allows.
-    #[inline(never)]
-    fn next_lost(&self) -> Result<Option<(u64, u64)>, Held> {
-        let pipe = self.in_flight();
-        let Some((start, end)) = self.board.next_hole(self.snd.una, self.board.timeout_mark()) else {
-            return Ok(None);
-        };
-        let end = end.min(start + self.room());
-        //= RFC 7323 (2.4): beyond a window that shrank a segment is sent again once; afterwards the head alone asks whether
-        //= the window has opened.
-        if start > self.snd.una && start >= self.snd.window_edge() && start < self.snd.resent_below {
-            return Err(Held::Window);
-        }
-        let suspended = self.hold & hold::PROBING != 0;
-        let held = suspended || pipe > 0 && (self.hold != 0 || pipe + (end - start) > self.window.cwnd);
-        if held { Err(Held::Congestion) } else { Ok(Some((start, end))) }
-    }
-
-    /// One pass of the loop of RFC 6675 (5, step C).
-    #[inline(never)]
-    fn transmit_in_sack_recovery(&mut self, now: Instant) -> Option<Outgoing> {
-        let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
-        if self.hold & hold::PROBING != 0 || self.window.cwnd < self.in_flight() + self.snd.mss {
-            return self.nothing_more(now, Held::Congestion);
-        }
-        //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
-        let mut hole = self.board.next_lost(una);
-        if hole.is_none() {
-            let held = match self.next_new(now) {
-                Ok(len) => return Some(self.send_more(now, len)),
-                Err(held) => held,
-            };
-            hole = self.board.next_unsacked(una);
-            if hole.is_none() {
-                return match self.board.next_rescue(una, nxt, self.recover, room) {
-                    // The rescue does not move HighRxt: it goes beside the scoreboard.
-                    Some((start, end)) => Some(self.resend(now, start, end)),
-                    None => self.nothing_more(now, held),
-                };
-            }
-        }
-        let (start, end) = hole?;
-        let end = end.min(start + room);
-        self.board.resend(start, end);
-        Some(self.resend(now, start, end))
     }
 
     /// Payload that fits beside the options of a segment sent now.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        if self.rcv.wants_sack() && self.sack_ok {
+        if self.rcv.wants_sack() && self.agreed.sack {
             //= RFC 9293 (3.7.1): the sender takes the octets of its options off, also those that come and go.
-            self.snd.mss.saturating_sub(if self.timestamps_ok { 28 } else { 36 }).max(8)
+            self.snd.mss.saturating_sub(if self.agreed.timestamps { 28 } else { 36 }).max(8)
         } else {
             self.snd.mss
         }
-    }
-
-    /// Fast retransmit: the first segment not acknowledged, whatever the windows say.
-    #[inline(never)]
-    fn resend_head(&mut self, now: Instant) -> Outgoing {
-        let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
-        if self.recovers_by_sack() {
-            let (start, end) = self.board.next_hole(una, nxt).unwrap_or((una, nxt));
-            let end = end.min(start + room);
-            self.board.resend(start, end);
-            self.board.resent_first(end);
-            return self.resend(now, start, end);
-        }
-        self.resend(now, una, nxt.min(una + room))
     }
 
     /// How many octets of new data (zero: a bare FIN) may be sent now.
@@ -334,7 +247,7 @@ impl Connection {
                 }
             }
         }
-        if self.repair.on {
+        if self.books == Books::Segments {
             let (in_flight, cwnd) = (self.segments_in_flight(), self.cwnd_segments());
             if len > 0 && in_flight >= cwnd {
                 return Err(Held::Congestion);
@@ -344,31 +257,7 @@ impl Connection {
             }
             return Ok(len);
         }
-        let (in_flight, allowance) = match self.dupacks {
-            0 => (self.in_flight(), 0),
-            _ => (self.flight_for_new_data(), self.limited_allowance()),
-        };
-        if len > 0 && in_flight + len > self.window.cwnd + allowance && in_flight > 0 {
-            return Err(Held::Congestion);
-        }
-        Ok(len)
-    }
-
-    fn flight_for_new_data(&self) -> u64 {
-        if self.mode == Mode::Open && self.dupacks > 0 && !self.config.limited_transmit {
-            // SACKed segments would let new ones out, which is limited transmit.
-            self.snd.outstanding()
-        } else {
-            self.in_flight()
-        }
-    }
-
-    /// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
-    fn limited_allowance(&self) -> u64 {
-        if self.dupacks == 0 || self.mode != Mode::Open || !self.config.limited_transmit || self.sack_ok {
-            return 0;
-        }
-        u64::from(self.dupacks.min(2)) * self.snd.mss
+        if len > 0 && !self.window_lets_out(len) { Err(Held::Congestion) } else { Ok(len) }
     }
 
     #[inline(always)]
@@ -384,12 +273,6 @@ impl Connection {
         if len < self.room() && len > 0 {
             self.snd.short_end = end;
         }
-        if self.dupacks > 0 {
-            if self.mode == Mode::Open {
-                self.limited_octets += len;
-            }
-            self.prr_sent(len);
-        }
         let marks = self.offload.leaves();
         self.snd.sent.push_back(Sent { end: next, at: now, marks });
         self.snd.nxt = next;
@@ -397,8 +280,9 @@ impl Connection {
         self.facts.app_sent += len;
         self.sent_something = true;
         self.acks.on_data_sent(now);
-        if self.repair.on {
-            self.sent_new_by_segments(now);
+        match self.books {
+            Books::Segments => self.sent_new_by_segments(now),
+            Books::Octets => self.sent_new_by_octets(len),
         }
         if self.pace.on {
             self.paced_out(now, len);
@@ -421,14 +305,14 @@ impl Connection {
     fn tell_controller_of_departure(&mut self, now: Instant, octets: u64) {
         let nothing_outstanding = self.snd.nxt == self.snd.una && self.facts.app_sent > 0;
         if nothing_outstanding || self.about.hears == Hears::Everything {
-            let idle = nothing_outstanding.then(|| now.since(self.last_sent));
+            let idle = nothing_outstanding.then(|| now.since(self.liveness.last_sent));
             self.controller.on_sent(&mut self.window, &Departure { now, octets, idle });
         }
     }
 
     /// As [`Connection::send_new`], off the common path.
     #[inline(never)]
-    fn send_more(&mut self, now: Instant, len: u64) -> Outgoing {
+    pub(super) fn send_more(&mut self, now: Instant, len: u64) -> Outgoing {
         self.send_new(now, len)
     }
 
@@ -439,11 +323,11 @@ impl Connection {
         let fin = end > self.snd.end();
         self.snd.resent_below = self.snd.resent_below.max(end);
         self.facts.resent += 1;
-        self.last_resent = now;
+        self.liveness.last_resent = now;
         self.sent_something = true;
-        self.eifel_resends(now);
-        self.prr_sent(end - start);
-        self.dsack_undo.resent(start, end);
+        if self.books == Books::Octets {
+            self.resent_by_octets(now, start, end);
+        }
         if self.pace.on {
             self.paced_out(now, end - start);
             if let Some(rate) = &mut self.rate {
@@ -470,9 +354,9 @@ impl Connection {
             flags = flags.with(Flags::CWR);
             self.ecn.cwr_now = false;
         }
-        self.last_sent = now;
+        self.liveness.last_sent = now;
         self.timers.stop(Alarm::Persist);
-        self.probes = 0;
+        self.liveness.probes = 0;
         if !self.timers.is_armed(Alarm::Retransmission) {
             //= RFC 6298 (5.1): data is sent and the timer is off: on.
             let at = self.rtt.deadline(&self.config, now);
@@ -498,7 +382,7 @@ impl Connection {
         if self.rate.is_some() {
             self.note_application_limit(held);
         }
-        let news = self.sent_something || (self.repair.on && held == Held::Congestion);
+        let news = self.sent_something || (self.books == Books::Segments && held == Held::Congestion);
         if !news {
             return None;
         }
@@ -507,7 +391,8 @@ impl Connection {
             // Linux compares what is in flight with the window, and remembers what was outstanding.
             let in_flight = self.in_flight();
             let limited = held == Held::Congestion || in_flight >= self.window.cwnd;
-            let in_flight = if self.repair.on { self.segments_out() * self.snd.mss } else { in_flight };
+            let in_flight =
+                if self.books == Books::Segments { self.segments_out() * self.snd.mss } else { in_flight };
             let flight = (self.snd.una, self.snd.nxt);
             let unused = self
                 .usage
@@ -527,10 +412,10 @@ impl Connection {
     fn note_application_limit(&mut self, held: Held) {
         if let Some(rate) = &mut self.rate
             && matches!(held, Held::Nothing | Held::Short)
-            && self.repair.lost_out <= self.repair.resent_out
+            && self.segments.lost_out <= self.segments.resent_out
         {
-            let in_flight = (self.snd.sent.len() as u64 + self.repair.resent_out)
-                .saturating_sub(self.repair.left())
+            let in_flight = (self.snd.sent.len() as u64 + self.segments.resent_out)
+                .saturating_sub(self.segments.left())
                 * self.snd.mss;
             if in_flight < self.window.cwnd {
                 rate.limited_by_application(in_flight);
@@ -542,7 +427,7 @@ impl Connection {
     #[inline(never)]
     fn restart_if_idle(&mut self, now: Instant) {
         let rto = self.rtt.rto(&self.config);
-        let idle = now.since(self.last_sent);
+        let idle = now.since(self.liveness.last_sent);
         if idle <= rto || self.sent_something {
             return;
         }
@@ -563,7 +448,7 @@ impl Connection {
                 self.window.cwnd = self.window.cwnd.max(floor);
             }
         }
-        self.last_sent = now;
+        self.liveness.last_sent = now;
         self.usage.restart(now);
     }
 
@@ -590,7 +475,7 @@ impl Connection {
         }
         let at = now + self.probe_interval();
         self.timers.arm(Alarm::Persist, at);
-        self.last_sent = now;
+        self.liveness.last_sent = now;
         if self.config.window_probe == WindowProbe::Empty {
             return Some(self.bare(now, self.snd.una - 1));
         }
@@ -630,11 +515,11 @@ impl Connection {
     /// Header and options around `body`.
     #[inline(always)]
     fn dress(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
-        let timestamps = self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent));
+        let timestamps = self.agreed.timestamps.then(|| (self.timestamp(now), self.rcv.ts_recent));
         let window = self.rcv.announce(self.rcv.shift);
         let ack = self.rcv.nxt;
         let plain = Plain { seq: seq as u32, ack: ack as u32, flags, window, timestamps };
-        if self.rcv.wants_sack() && self.sack_ok {
+        if self.rcv.wants_sack() && self.agreed.sack {
             return self.segment_with_sack(&plain, body);
         }
         let mut packet = Packet::build(|_| 0, body);

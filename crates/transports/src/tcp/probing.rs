@@ -179,7 +179,7 @@ impl Connection {
             window: self.rcv.announce(self.rcv.shift),
             urgent: 0,
             options: Options {
-                timestamps: self.timestamps_ok.then(|| (self.timestamp(now), self.rcv.ts_recent)),
+                timestamps: self.agreed.timestamps.then(|| (self.timestamp(now), self.rcv.ts_recent)),
                 probe: Some(due),
                 ..Options::default()
             },

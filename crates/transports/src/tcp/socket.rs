@@ -8,7 +8,7 @@ use airloom_base::service::{Identity, Path};
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, Transport};
 
 use super::config::Config;
-use super::connection::{Connection, Mode, pending};
+use super::connection::{Books, Connection, Mode, pending};
 use super::protocol::Tcp;
 use super::send::corked;
 use super::state::State;
@@ -192,9 +192,10 @@ impl Socket {
     /// What the connection says of itself.
     pub fn info(&self, now: Instant) -> Info {
         let c = &*self.0;
-        let (repair, snd, facts) = (&c.repair, &c.snd, &c.facts);
+        let (books, snd, facts) = (&c.segments, &c.snd, &c.facts);
         let (rtt, rttvar) = c.rtt.estimate();
-        let in_flight = if repair.on { c.segments_out() } else { snd.outstanding().div_ceil(snd.mss) };
+        let in_flight =
+            if c.books == Books::Segments { c.segments_out() } else { snd.outstanding().div_ceil(snd.mss) };
         Info {
             state: c.state,
             ca_state: match c.mode {
@@ -205,11 +206,11 @@ impl Socket {
                 Mode::Loss => 4,
             },
             retransmits: c.rtt.backoff(),
-            probes: c.probes.max(c.keepalives),
-            backoff: c.rtt.backoff().max(c.probes),
-            timestamps: c.timestamps_ok,
-            sack: c.sack_ok,
-            window_scaling: c.scaling_ok,
+            probes: c.liveness.probes.max(c.liveness.keepalives),
+            backoff: c.rtt.backoff().max(c.liveness.probes),
+            timestamps: c.agreed.timestamps,
+            sack: c.agreed.sack,
+            window_scaling: c.agreed.scaling,
             ecn: c.ecn.is_on(),
             snd_wscale: snd.shift,
             rcv_wscale: c.rcv.shift,
@@ -218,23 +219,23 @@ impl Socket {
             snd_mss: snd.mss,
             rcv_mss: c.acks.full(u64::from(c.local_mss())),
             unacked: in_flight,
-            sacked: repair.sacked_out,
-            lost: repair.lost_out,
-            retrans: repair.resent_out,
-            last_data_sent: now.since(c.last_sent),
+            sacked: books.sacked_out,
+            lost: books.lost_out,
+            retrans: books.resent_out,
+            last_data_sent: now.since(c.liveness.last_sent),
             last_data_recv: now.since(c.acks.last_data().max(facts.established.unwrap_or(now))),
-            last_ack_recv: now.since(c.last_received),
+            last_ack_recv: now.since(c.liveness.last_received),
             pmtu: c.path.mtu,
             rtt,
             rttvar,
             snd_ssthresh: (c.window.ssthresh < u64::MAX).then(|| c.window.ssthresh / snd.mss),
             snd_cwnd: c.cwnd_segments(),
             advmss: c.local_mss(),
-            reordering: repair.reordering,
-            reord_seen: repair.reordered,
+            reordering: books.reordering,
+            reord_seen: books.reordered,
             total_retrans: facts.resent,
             min_rtt: c.rtt.min(),
-            delivered: repair.delivered,
+            delivered: books.delivered,
             bytes_acked: facts.app_sent.saturating_sub(snd.outstanding()),
             bytes_received: facts.app_received + c.rcv.readable(),
             bytes_sent: facts.app_sent,
@@ -245,12 +246,12 @@ impl Socket {
             queued: snd.unacknowledged(),
             send_buffer: snd.limit(),
             rcv_wnd: c.rcv.wnd(),
-            dsack_dups: repair.undo.duplicates,
+            dsack_dups: books.undo.duplicates,
             total_rto: facts.rto_count,
             // Linux looks at the congestion window first.
             window_limited: snd.unsent() > 0
                 && snd.window_edge() < snd.nxt + snd.unsent().min(snd.mss)
-                && !(repair.on && c.segments_in_flight() >= c.cwnd_segments()),
+                && !(c.books == Books::Segments && c.segments_in_flight() >= c.cwnd_segments()),
         }
     }
 }

@@ -40,7 +40,7 @@ impl TimeWait {
             timestamp_offset: c.timestamp_offset,
             ports: c.ports,
             window: c.rcv.announce(c.rcv.shift),
-            timestamps_ok: c.timestamps_ok,
+            timestamps_ok: c.agreed.timestamps,
             ack: c.pending & pending::ACK != 0,
             gone: !c.timers.is_armed(Alarm::TimeWait),
             config: c.config,

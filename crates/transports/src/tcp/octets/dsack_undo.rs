@@ -1,13 +1,13 @@
 //! Undo by D-SACK where recovery counts octets (RFC 3708): when everything that was sent again since the window was reduced
 //! is reported as a duplicate, nothing had been lost, and the window is what it was.
 //!
-//! `recovery/undo.rs` is the same where recovery counts segments.
+//! `segments/undo.rs` is the same where recovery counts segments.
 
 use airloom_base::Instant;
 
-use super::congestion::Prior;
-use super::connection::Connection;
-use super::ranges::Ranges;
+use super::super::congestion::Prior;
+use super::super::connection::Connection;
+use super::super::ranges::Ranges;
 
 /// What undoing needs.
 #[derive(Debug, Default)]
@@ -63,8 +63,8 @@ impl DsackUndo {
 impl Connection {
     /// The window is about to be reduced.
     pub fn dsack_undo_begins(&mut self) {
-        if self.config.undo_by_dsack && self.sack_ok {
-            self.dsack_undo.begin(self.window.prior());
+        if self.config.undo_by_dsack && self.agreed.sack {
+            self.octets.dsack_undo.begin(self.window.prior());
         }
     }
 
@@ -75,12 +75,12 @@ impl Connection {
         }
         if right > self.snd.resent_below {
             //= RFC 3708 (3, A.4): it was not sent again: the network repeats packets.
-            self.dsack_undo.off = true;
-            self.dsack_undo.give_up();
-        } else if left == self.snd.una && self.board.high_sacked().is_none() {
+            self.octets.dsack_undo.off = true;
+            self.octets.dsack_undo.give_up();
+        } else if left == self.snd.una && self.octets.board.high_sacked().is_none() {
             //= RFC 3708 (3, A.1): a whole window of acknowledgements was lost: the way back is congested.
-            self.dsack_undo.give_up();
-        } else if let Some(prior) = self.dsack_undo.duplicated(left, right) {
+            self.octets.dsack_undo.give_up();
+        } else if let Some(prior) = self.octets.dsack_undo.duplicated(left, right) {
             self.resume_after_spurious(now);
             self.controller.undo(&mut self.window, prior);
         }

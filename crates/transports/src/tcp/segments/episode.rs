@@ -18,24 +18,24 @@ impl Connection {
     pub(super) fn on_news(&mut self, now: Instant, news: &mut News, prior_una: u64, duplicate: bool) {
         if news.ece {
             // A reduction that the path asked for is not undone.
-            self.repair.undo.ssthresh = None;
+            self.segments.undo.ssthresh = None;
         }
-        if self.snd.sent.is_empty() && !self.sack_ok {
-            self.repair.sacked_out = 0;
+        if self.snd.sent.is_empty() && !self.agreed.sack {
+            self.segments.sacked_out = 0;
         }
         if news.reneging && news.advanced {
             self.suspect_reneging(now, news);
             return;
         }
         if self.mode == Mode::Open {
-            self.repair.undo.resent_at = None;
+            self.segments.undo.resent_at = None;
         } else if self.snd.una >= self.recover && self.leave_at_end() {
             return;
         }
         match self.mode {
             Mode::Recovery => {
                 if !news.advanced {
-                    if !self.sack_ok && duplicate {
+                    if !self.agreed.sack && duplicate {
                         self.count_duplicate();
                     }
                 } else if self.undo_partially(prior_una) {
@@ -46,7 +46,7 @@ impl Connection {
                 }
                 self.find_losses(now, news);
                 if self.mode != Mode::Recovery {
-                    if self.repair.lost_out == 0 {
+                    if self.segments.lost_out == 0 {
                         return;
                     }
                     self.enter_recovery_by_segments(now);
@@ -66,9 +66,9 @@ impl Connection {
     }
 
     fn on_news_in_order(&mut self, now: Instant, news: &mut News, duplicate: bool) {
-        if !self.sack_ok {
+        if !self.agreed.sack {
             if news.advanced {
-                self.repair.sacked_out = 0;
+                self.segments.sacked_out = 0;
             }
             if duplicate {
                 self.count_duplicate();
@@ -78,7 +78,7 @@ impl Connection {
             self.undo_by_dsack();
         }
         self.find_losses(now, news);
-        if self.repair.lost_out == 0 {
+        if self.segments.lost_out == 0 {
             self.try_to_open(now, news);
             return;
         }
@@ -111,20 +111,20 @@ impl Connection {
         if self.snd.sent.is_empty() {
             return;
         }
-        if !self.sack_ok {
+        if !self.agreed.sack {
             self.mark_head_lost(news.advanced);
             return;
         }
-        let resent = self.repair.resent_out;
+        let resent = self.segments.resent_out;
         if self.rack_mark_lost(now) {
             news.restart_timer = false;
         }
-        news.resent_lost |= self.repair.resent_out < resent;
+        news.resent_lost |= self.segments.resent_out < resent;
     }
 
     fn try_to_open(&mut self, now: Instant, news: &News) {
         if !self.any_resent() {
-            self.repair.undo.resent_at = None;
+            self.segments.undo.resent_at = None;
         }
         if news.ece {
             self.enter_reduction(now, Event::CongestionReported);
@@ -136,7 +136,7 @@ impl Connection {
 
     /// Open, or Disorder as long as something is odd.
     pub(super) fn keep_open(&mut self) {
-        let odd = self.repair.left() > 0 || self.any_resent();
+        let odd = self.segments.left() > 0 || self.any_resent();
         let mode = if odd { Mode::Disorder } else { Mode::Open };
         if self.mode != mode {
             self.mode = mode;
@@ -146,10 +146,10 @@ impl Connection {
 
     /// Fast recovery begins.
     pub(super) fn enter_recovery_by_segments(&mut self, now: Instant) {
-        self.repair.undo.ssthresh = None;
+        self.segments.undo.ssthresh = None;
         self.prepare_undo();
         if !self.reduces() {
-            self.repair.undo.ssthresh = Some(self.current_ssthresh());
+            self.segments.undo.ssthresh = Some(self.current_ssthresh());
             self.begin_reduction(now, Event::Recovery);
         }
         if self.config.prr == ProportionalReduction::Off {
@@ -161,14 +161,14 @@ impl Connection {
 
     /// The window shrinks for another reason than a loss.
     pub(super) fn enter_reduction(&mut self, now: Instant, event: Event) {
-        self.repair.undo.ssthresh = None;
+        self.segments.undo.ssthresh = None;
         if matches!(self.mode, Mode::Open | Mode::Disorder) {
             if event == Event::CongestionReported && self.must_wait_for_timer() {
                 self.wait_for_timer(now);
                 return;
             }
-            self.repair.undo.marker = None;
-            self.repair.undo.cwnd = self.window.cwnd;
+            self.segments.undo.marker = None;
+            self.segments.undo.cwnd = self.window.cwnd;
             self.begin_reduction(now, event);
             self.mode = Mode::Cwr;
         }
@@ -178,7 +178,7 @@ impl Connection {
     fn wait_for_timer(&mut self, now: Instant) {
         self.hold |= hold::ECN;
         self.ecn.cwr_due = true;
-        self.repair.probe = None;
+        self.segments.probe = None;
         let ssthresh = self.whole_segments_of(Self::threshold_after_report);
         self.window.cut(self.window.cwnd, ssthresh);
         self.controller.on_event(&mut self.window, now, Event::CongestionReported);
@@ -198,11 +198,11 @@ impl Connection {
             self.undo_at_end();
             return;
         }
-        if !self.sack_ok {
+        if !self.agreed.sack {
             if self.snd.nxt > self.recover && duplicate {
                 self.count_duplicate();
             } else if news.advanced {
-                self.repair.sacked_out = 0;
+                self.segments.sacked_out = 0;
             }
         }
         self.resend_lost();
@@ -213,7 +213,7 @@ impl Connection {
     fn suspect_reneging(&mut self, now: Instant, news: &mut News) {
         let wait = self.rtt.srtt().unwrap_or(Duration::ZERO) / 2;
         let at = self.on_tick_after(now, wait.max(Duration::from_millis(10)));
-        self.repair.timer = TimerKind::Rto;
+        self.segments.timer = TimerKind::Rto;
         self.timers.arm(Alarm::Retransmission, at);
         news.restart_timer = false;
     }

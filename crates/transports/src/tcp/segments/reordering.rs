@@ -14,25 +14,25 @@ impl Connection {
             return;
         }
         let segments = (fack - from).div_ceil(self.snd.mss);
-        if segments > self.repair.reordering {
-            self.repair.reordering = segments.min(MAX_REORDERING);
+        if segments > self.segments.reordering {
+            self.segments.reordering = segments.min(MAX_REORDERING);
         }
-        self.repair.reordered = self.repair.reordered.saturating_add(1);
+        self.segments.reordered = self.segments.reordered.saturating_add(1);
     }
 
     /// Without SACK: more duplicates than segments that could have arrived mean reordering.
     pub(super) fn note_reordering_without_sack(&mut self, segments: u64) {
-        self.repair.reordering = self.repair.reordering.max(segments.min(MAX_REORDERING));
-        self.repair.reordered = self.repair.reordered.saturating_add(1);
+        self.segments.reordering = self.segments.reordering.max(segments.min(MAX_REORDERING));
+        self.segments.reordered = self.segments.reordered.saturating_add(1);
     }
 
     /// A hole below what was reported was filled by a first transmission. `fack`: what had been reported before.
     pub(super) fn check_late_cumulative(&mut self, fack: u64, news: &News) {
-        if let Some(from) = news.late_from.filter(|from| self.sack_ok && *from < fack) {
+        if let Some(from) = news.late_from.filter(|from| self.agreed.sack && *from < fack) {
             // The reports that prove it may be acknowledged by now.
             let segments = (fack - from).div_ceil(self.snd.mss);
-            self.repair.reordering = self.repair.reordering.max(segments.min(MAX_REORDERING));
-            self.repair.reordered = self.repair.reordered.saturating_add(1);
+            self.segments.reordering = self.segments.reordering.max(segments.min(MAX_REORDERING));
+            self.segments.reordered = self.segments.reordered.saturating_add(1);
         }
     }
 }

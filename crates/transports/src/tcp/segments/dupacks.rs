@@ -10,18 +10,18 @@ use super::acked::News;
 impl Connection {
     /// A duplicate acknowledgement: one more segment has left the network.
     pub(super) fn count_duplicate(&mut self) {
-        let before = self.repair.sacked_out;
-        self.repair.sacked_out += 1;
+        let before = self.segments.sacked_out;
+        self.segments.sacked_out += 1;
         self.limit_duplicates();
-        self.repair.delivered += self.repair.sacked_out.saturating_sub(before);
+        self.segments.delivered += self.segments.sacked_out.saturating_sub(before);
     }
 
     /// New data was acknowledged: the duplicates counted for it are gone.
     pub(super) fn duplicates_acked(&mut self, news: &mut News) {
-        let repair = &mut self.repair;
+        let books = &mut self.segments;
         // One segment filled the hole, the others had been counted.
-        repair.delivered += news.acked.saturating_sub(repair.sacked_out).max(1);
-        repair.sacked_out = repair.sacked_out.saturating_sub(news.acked - 1);
+        books.delivered += news.acked.saturating_sub(books.sacked_out).max(1);
+        books.sacked_out = books.sacked_out.saturating_sub(news.acked - 1);
         self.limit_duplicates();
         if news.resent_acked {
             // Without SACK nobody knows which copy it was.
@@ -32,16 +32,16 @@ impl Connection {
     /// No more segments can have arrived than are outstanding beside what is lost.
     fn limit_duplicates(&mut self) {
         let out = self.segments_out();
-        let holes = self.repair.lost_out.max(1).min(out);
-        if self.repair.sacked_out + holes > out {
-            self.repair.sacked_out = out - holes;
+        let holes = self.segments.lost_out.max(1).min(out);
+        if self.segments.sacked_out + holes > out {
+            self.segments.sacked_out = out - holes;
             self.note_reordering_without_sack(out);
         }
     }
 
     pub(super) fn forget_duplicates(&mut self) {
-        if !self.sack_ok {
-            self.repair.sacked_out = 0;
+        if !self.agreed.sack {
+            self.segments.sacked_out = 0;
         }
     }
 
@@ -50,7 +50,7 @@ impl Connection {
         let found = match self.mode {
             Mode::Recovery => advanced,
             Mode::Loss => false,
-            _ => self.repair.sacked_out >= self.repair.reordering,
+            _ => self.segments.sacked_out >= self.segments.reordering,
         };
         if found && self.snd.sent.front().is_some_and(|s| !s.has(mark::LOST)) {
             self.split_head();

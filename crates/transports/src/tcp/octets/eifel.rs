@@ -1,12 +1,12 @@
 //! Eifel: was a retransmission spurious (RFC 3522), and how to go on after a spurious timeout (RFC 4015)?
 //!
-//! In use where recovery does not count segments; where it does, `recovery/undo.rs` tells by the same sign and answers as
+//! In use where recovery does not count segments; where it does, `segments/undo.rs` tells by the same sign and answers as
 //! Linux does.
 
 use airloom_base::{Duration, Instant};
 
-use super::congestion::Event;
-use super::connection::{Connection, Mode, pending};
+use super::super::congestion::Event;
+use super::super::connection::{Connection, Mode, pending};
 use super::frto::Frto;
 
 /// State of one connection. Names are the standards'.
@@ -41,44 +41,44 @@ impl Connection {
         if !self.config.eifel || self.mode != Mode::Open {
             return;
         }
-        self.eifel.waiting = self.timestamps_ok;
-        self.eifel.retransmit_ts = None;
+        self.octets.eifel.waiting = self.agreed.timestamps;
+        self.octets.eifel.retransmit_ts = None;
         //= RFC 4015 (3.1, step 0): what was in flight, or the threshold if that is more.
         let pipe = self.snd.outstanding().max(self.window.ssthresh);
-        self.eifel.pipe_prev = by_timeout.then_some(pipe);
+        self.octets.eifel.pipe_prev = by_timeout.then_some(pipe);
         if by_timeout {
             //= RFC 4015 (3.1, step 0): SRTT_prev = SRTT + 2 * G.
             let (srtt, rttvar) = self.rtt.estimate();
-            self.eifel.rtt_prev = (srtt + self.rtt.granularity(&self.config) * 2, rttvar);
+            self.octets.eifel.rtt_prev = (srtt + self.rtt.granularity(&self.config) * 2, rttvar);
         }
     }
 
     /// Something is sent again.
     #[inline]
     pub fn eifel_resends(&mut self, now: Instant) {
-        if self.eifel.waiting {
-            self.eifel.waiting = false;
+        if self.octets.eifel.waiting {
+            self.octets.eifel.waiting = false;
             //= RFC 3522 (3.2, step 2): the timestamp of the retransmission.
-            self.eifel.retransmit_ts = Some(self.timestamp(now));
+            self.octets.eifel.retransmit_ts = Some(self.timestamp(now));
         }
     }
 
     /// The first acceptable acknowledgement since, echoing `echo`; all is settled but the window. Says whether it was a
     /// timeout and spurious, and the window is set.
     pub fn eifel_ends(&mut self, now: Instant, echo: Option<u32>, octets: u64, ece: bool) -> bool {
-        let dsack = std::mem::take(&mut self.eifel.dsack);
-        let Some(sent) = self.eifel.retransmit_ts.take() else { return false };
+        let dsack = std::mem::take(&mut self.octets.eifel.dsack);
+        let Some(sent) = self.octets.eifel.retransmit_ts.take() else { return false };
         //= RFC 3522 (3.2, step 4): an echo from before the retransmission: the original was acknowledged.
         if echo.is_none_or(|e| e.wrapping_sub(sent).cast_signed() >= 0) {
             return false;
         }
         //= RFC 3522 (3.2, step 5): a duplicate reported at once was real; and if everything is acknowledged all
         //= acknowledgements may have been lost, unless the peer is known to report duplicates.
-        if dsack || (!self.eifel.dsack_seen && self.snd.una == self.snd.nxt) {
+        if dsack || (!self.octets.eifel.dsack_seen && self.snd.una == self.snd.nxt) {
             return false;
         }
         self.facts.spurious += 1;
-        if self.eifel.pipe_prev.is_none() {
+        if self.octets.eifel.pipe_prev.is_none() {
             return false;
         }
         self.resume_after_spurious(now);
@@ -89,11 +89,11 @@ impl Connection {
     /// What was declared lost is on its way: nothing is repaired any more, new data goes on.
     pub fn resume_after_spurious(&mut self, now: Instant) {
         //= RFC 4015 (3.1, step 5): new data goes on from SND.MAX.
-        self.board.forgive(self.snd.una, self.snd.mss);
+        self.octets.board.forgive(self.snd.una, self.snd.mss);
         self.mode = Mode::Open;
-        self.frto = Frto::Off;
-        self.dupacks = 0;
-        self.limited_octets = 0;
+        self.octets.frto = Frto::Off;
+        self.octets.dupacks = 0;
+        self.octets.limited = 0;
         self.pending = (self.pending & !pending::HEAD) | pending::DATA;
         //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
         self.recover = self.snd.una.saturating_sub(1);
@@ -102,9 +102,9 @@ impl Connection {
 
     /// The response to a spurious timeout (RFC 4015), if there is one to answer to; `octets` were acknowledged just now.
     pub fn eifel_responds(&mut self, octets: u64, ece: bool) {
-        let Some(pipe_prev) = self.eifel.pipe_prev.take() else { return };
-        self.eifel.retransmit_ts = None;
-        self.eifel.adapt_above = Some(self.snd.nxt);
+        let Some(pipe_prev) = self.octets.eifel.pipe_prev.take() else { return };
+        self.octets.eifel.retransmit_ts = None;
+        self.octets.eifel.adapt_above = Some(self.snd.nxt);
         if !ece {
             //= RFC 4015 (3.1, step 6): the flight and what was acknowledged, at most an initial window of it.
             let initial = self.config.initial_window.octets(self.snd.mss);
@@ -116,12 +116,12 @@ impl Connection {
     /// A round-trip time of an acknowledgement of `ack`.
     #[inline]
     pub fn eifel_adapts(&mut self, ack: u64, rtt: Option<Duration>) {
-        if let (Some(above), Some(r)) = (self.eifel.adapt_above, rtt)
+        if let (Some(above), Some(r)) = (self.octets.eifel.adapt_above, rtt)
             && ack > above
         {
-            self.eifel.adapt_above = None;
+            self.octets.eifel.adapt_above = None;
             //= RFC 4015 (3.1, step 8): SRTT = max(SRTT_prev, R), RTTVAR = max(RTTVAR_prev, R/2).
-            let (srtt, rttvar) = self.eifel.rtt_prev;
+            let (srtt, rttvar) = self.octets.eifel.rtt_prev;
             self.rtt.adopt(&self.config, srtt.max(r), rttvar.max(r / 2));
         }
     }

@@ -28,7 +28,7 @@ impl Connection {
     /// The segment at `index` is marked lost; says whether that is news.
     pub(super) fn mark_lost(&mut self, index: usize) {
         let start = self.start_of(index);
-        let repair = &mut self.repair;
+        let books = &mut self.segments;
         let Some(segment) = self.snd.sent.get_mut(index) else { return };
         if segment.has(mark::SACKED) {
             return;
@@ -37,25 +37,25 @@ impl Connection {
             if segment.has(mark::RESENT) {
                 // A retransmission is lost.
                 segment.clear(mark::RESENT);
-                repair.resent_out -= 1;
-                repair.marked += 1;
+                books.resent_out -= 1;
+                books.marked += 1;
             }
         } else {
             segment.set(mark::LOST);
-            repair.lost_out += 1;
-            repair.marked += 1;
+            books.lost_out += 1;
+            books.marked += 1;
         }
-        repair.resend_from = repair.resend_from.min(start);
+        books.resend_from = books.resend_from.min(start);
     }
 
     /// Nothing is marked lost any more.
     pub(super) fn unmark_losses(&mut self) {
-        if self.repair.lost_out > 0 {
+        if self.segments.lost_out > 0 {
             for segment in &mut self.snd.sent {
                 segment.clear(mark::LOST);
             }
-            self.repair.lost_out = 0;
-            self.repair.rack.look_again(self.snd.una);
+            self.segments.lost_out = 0;
+            self.segments.rack.look_again(self.snd.una);
         }
     }
 
@@ -64,30 +64,30 @@ impl Connection {
         for segment in &mut self.snd.sent {
             segment.clear(mark::SACKED);
         }
-        self.repair.sacked.clear();
-        self.repair.sacked_out = 0;
+        self.segments.sacked.clear();
+        self.segments.sacked_out = 0;
     }
 
     /// The next segment to send again: lost, not reported, not under way again.
     pub(super) fn next_to_resend(&mut self) -> Option<usize> {
-        if self.repair.resent_out >= self.repair.lost_out {
+        if self.segments.resent_out >= self.segments.lost_out {
             return None;
         }
-        let mut index = self.index_above(self.repair.resend_from);
+        let mut index = self.index_above(self.segments.resend_from);
         while let Some(segment) = self.snd.sent.get(index) {
             if segment.has(mark::LOST) && !segment.has(mark::SACKED | mark::RESENT) {
-                self.repair.resend_from = self.start_of(index);
+                self.segments.resend_from = self.start_of(index);
                 return Some(index);
             }
             index += 1;
         }
-        self.repair.resend_from = self.snd.nxt;
+        self.segments.resend_from = self.snd.nxt;
         None
     }
 
     /// Has anything outstanding been sent again?
     pub(super) fn any_resent(&self) -> bool {
-        self.repair.resent_out > 0 || self.snd.sent.front().is_some_and(|s| s.has(mark::EVER))
+        self.segments.resent_out > 0 || self.snd.sent.front().is_some_and(|s| s.has(mark::EVER))
     }
 
     /// Makes two segments of the one at `index`; the first ends at `at`.
@@ -101,24 +101,24 @@ impl Connection {
             second.clear(mark::JOINED);
         }
         // Both halves carry the marks, and both are counted.
-        let repair = &mut self.repair;
-        repair.sacked_out += u64::from(segment.has(mark::SACKED));
-        repair.lost_out += u64::from(segment.has(mark::LOST));
-        repair.resent_out += u64::from(segment.has(mark::RESENT));
+        let books = &mut self.segments;
+        books.sacked_out += u64::from(segment.has(mark::SACKED));
+        books.lost_out += u64::from(segment.has(mark::LOST));
+        books.resent_out += u64::from(segment.has(mark::RESENT));
     }
 
     /// What was lost leaves first, as soon as it may.
     pub(super) fn resend_lost(&mut self) {
-        self.repair.next = Next::Lost;
+        self.segments.next = Next::Lost;
     }
 
     /// The counters as they follow from the segments; for assertions.
     #[cfg(debug_assertions)]
     pub(super) fn counters_hold(&self) -> bool {
         let count = |m| self.snd.sent.iter().filter(|s| s.has(m)).count() as u64;
-        let by_report = !self.sack_ok || self.repair.sacked_out == count(mark::SACKED);
+        let by_report = !self.agreed.sack || self.segments.sacked_out == count(mark::SACKED);
         by_report
-            && self.repair.lost_out == count(mark::LOST)
-            && self.repair.resent_out == count(mark::RESENT)
+            && self.segments.lost_out == count(mark::LOST)
+            && self.segments.resent_out == count(mark::RESENT)
     }
 }

@@ -71,9 +71,9 @@ impl Connection {
     /// A reduction begins: the threshold falls, the window follows it (RFC 6937 3).
     pub(super) fn begin_reduction(&mut self, now: Instant, event: Event) {
         self.recover = self.snd.nxt;
-        self.repair.probe = None;
+        self.segments.probe = None;
         let cwnd = self.window.cwnd;
-        self.repair.prr = Prr::begin(self.cwnd_segments());
+        self.segments.prr = Prr::begin(self.cwnd_segments());
         let ssthresh = match event {
             Event::CongestionReported => self.whole_segments_of(Self::threshold_after_report),
             _ => self.new_ssthresh(),
@@ -108,14 +108,14 @@ impl Connection {
         let controlled = self.rate.is_some();
         if controlled
             || delivered == 0
-            || self.repair.prr.recover_fs == 0
+            || self.segments.prr.recover_fs == 0
             || rule == ProportionalReduction::Off
         {
             return;
         }
         let in_flight = self.segments_in_flight();
         let ssthresh = self.ssthresh_segments();
-        let allowed = self.repair.prr.on_ack(
+        let allowed = self.segments.prr.on_ack(
             rule,
             Delivery { delivered, in_flight, ssthresh, safe: advanced && lost == 0 },
             1,
@@ -127,7 +127,7 @@ impl Connection {
     pub(super) fn end_reduction(&mut self) {
         if self.rate.is_none()
             && self.window.ssthresh < u64::MAX
-            && (self.mode == Mode::Cwr || self.repair.undo.marker.is_some())
+            && (self.mode == Mode::Cwr || self.segments.undo.marker.is_some())
         {
             self.window.cwnd = self.window.ssthresh;
         }

@@ -1,9 +1,9 @@
 //! Proportional rate reduction where recovery counts octets (RFC 6937, 9937), with SACK and without. The arithmetic is
-//! that of `recovery/prr.rs`.
+//! that of `segments/prr.rs`.
 
-use super::config::ProportionalReduction;
-use super::connection::{Connection, Mode, pending};
-use super::recovery::{Delivery, Prr};
+use super::super::config::ProportionalReduction;
+use super::super::connection::{Connection, Mode, pending};
+use super::super::segments::{Delivery, Prr};
 
 impl Connection {
     /// Is it proportional rate reduction that says what leaves now?
@@ -18,14 +18,14 @@ impl Connection {
         let flight = match self.config.prr {
             ProportionalReduction::Off => return,
             //= RFC 9937: RecoverFS is the flight less what had been reported before this acknowledgement.
-            ProportionalReduction::Safe => outstanding - (self.board.sacked() - news).min(outstanding),
+            ProportionalReduction::Safe => outstanding - (self.octets.board.sacked() - news).min(outstanding),
             //= RFC 6937 (3): RecoverFS = snd.nxt - snd.una.
             _ => outstanding,
         };
-        self.repair.prr = Prr::begin(flight);
-        self.further_loss = false;
+        self.octets.prr = Prr::begin(flight);
+        self.octets.further_loss = false;
         //= RFC 6937 (2): without SACK each duplicate stands for a segment; the last of them is news.
-        self.duplicate_octets = (u64::from(self.dupacks) - 1) * self.snd.mss;
+        self.octets.duplicates_stand_for = (u64::from(self.octets.dupacks) - 1) * self.snd.mss;
     }
 
     /// An acknowledgement in fast recovery, `delivered` octets of which are news; `safe`: SND.UNA moved, and it shows no
@@ -38,11 +38,14 @@ impl Connection {
         let by_sack = self.recovers_by_sack();
         // Without SACK the head is lost when it is about to be sent again.
         let head = if by_sack || self.pending & pending::HEAD == 0 { 0 } else { mss };
-        let in_flight =
-            if by_sack { self.in_flight() } else { outstanding.saturating_sub(self.duplicate_octets + head) };
-        self.further_loss = false;
+        let in_flight = if by_sack {
+            self.in_flight()
+        } else {
+            outstanding.saturating_sub(self.octets.duplicates_stand_for + head)
+        };
+        self.octets.further_loss = false;
         let news = Delivery { delivered, in_flight, ssthresh, safe };
-        let allowed = self.repair.prr.on_ack(self.config.prr, news, mss);
+        let allowed = self.octets.prr.on_ack(self.config.prr, news, mss);
         // The rest of the sender compares with *pipe*, or without SACK with all that is outstanding.
         self.window.cwnd =
             if by_sack { in_flight + allowed } else { outstanding + allowed.saturating_sub(head) }.max(1);
@@ -57,7 +60,7 @@ impl Connection {
             self.prr_ack(news, false);
         } else {
             //= RFC 6937 (2): a duplicate delivers a segment.
-            self.duplicate_octets += self.snd.mss;
+            self.octets.duplicates_stand_for += self.snd.mss;
             self.prr_ack(self.snd.mss, false);
         }
     }
@@ -65,16 +68,16 @@ impl Connection {
     /// Without SACK: how much of `octets` acknowledged in fast recovery was not known to have arrived.
     pub fn news_without_sack(&mut self, octets: u64) -> u64 {
         //= RFC 6937 (2): what SND.UNA moved by, less a segment for each duplicate before; one was sent again.
-        let known = octets.saturating_sub(self.snd.mss).min(self.duplicate_octets);
-        self.duplicate_octets -= known;
+        let known = octets.saturating_sub(self.snd.mss).min(self.octets.duplicates_stand_for);
+        self.octets.duplicates_stand_for -= known;
         octets - known
     }
 
     /// `octets` of data leave.
     #[inline]
     pub fn prr_sent(&mut self, octets: u64) {
-        if self.mode == Mode::Recovery && !self.repair.on {
-            self.repair.prr.out += octets;
+        if self.mode == Mode::Recovery {
+            self.octets.prr.out += octets;
         }
     }
 }

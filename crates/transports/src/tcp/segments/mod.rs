@@ -20,8 +20,8 @@
 //! | window during recovery | `prr.rs` | RFC 6937, 9937 |
 //! | order of it all | `acked.rs`, `episode.rs`, `timeout.rs`, `resend.rs` | Linux |
 //!
-//! This half of the sender is in use with `loss_detection = "rack"`; with `"dup-acks"` it is `acks.rs` and `sack.rs`,
-//! which follow RFC 5681, 6582 and 6675 by the octet. It counts segments, as Linux does: window, flight and losses.
+//! This half of the sender is in use with `loss_detection = "rack"`; with `"dup-acks"` it is `octets/`,
+//! which follows RFC 5681, 6582 and 6675 by the octet. It counts segments, as Linux does: window, flight and losses.
 //! Without SACK every duplicate acknowledgement counts as a segment that has arrived, so that one set of rules serves
 //! both. Where Linux departs from a standard the place says so.
 
@@ -42,8 +42,8 @@ mod undo;
 use airloom_base::Instant;
 
 use super::connection::Connection;
+use super::octets::DUP_THRESH;
 use super::ranges::Ranges;
-use super::sack::DUP_THRESH;
 pub(super) use acked::Arrived;
 pub(super) use prr::{Delivery, Prr};
 use rack::Rack;
@@ -74,9 +74,7 @@ pub(super) enum Next {
 
 /// The books of one connection.
 #[derive(Debug)]
-pub(super) struct Repair {
-    /// Is this half of the sender in use?
-    pub on: bool,
+pub(super) struct Segments {
     /// What the peer reported beyond the cumulative acknowledgement, by the octet.
     pub sacked: Ranges,
     /// Segments reported, or (without SACK) duplicates counted.
@@ -115,10 +113,9 @@ pub(super) struct Repair {
     pub reneged: bool,
 }
 
-impl Repair {
-    pub fn new(on: bool, iss: u64, now: Instant) -> Self {
-        Repair {
-            on,
+impl Segments {
+    pub fn new(iss: u64, now: Instant) -> Self {
+        Segments {
             sacked: Ranges::default(),
             sacked_out: 0,
             lost_out: 0,
@@ -166,7 +163,7 @@ impl Connection {
     /// Segments in flight.
     #[inline]
     pub fn segments_in_flight(&self) -> u64 {
-        (self.segments_out() + self.repair.resent_out).saturating_sub(self.repair.left())
+        (self.segments_out() + self.segments.resent_out).saturating_sub(self.segments.left())
     }
 
     /// The congestion window in segments.
@@ -186,6 +183,6 @@ impl Connection {
     /// One past the highest octet reported; SND.UNA if there is none.
     #[inline]
     pub(super) fn fack(&self) -> u64 {
-        self.repair.sacked.end().unwrap_or(self.snd.una)
+        self.segments.sacked.end().unwrap_or(self.snd.una)
     }
 }

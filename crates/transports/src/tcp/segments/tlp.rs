@@ -32,7 +32,7 @@ impl Connection {
     pub(super) fn wants_probe(&self) -> bool {
         //= RFC 8985 (7.2): with SACK, not while losses are repaired nor while anything is SACKed.
         self.config.tlp
-            && self.sack_ok
+            && self.agreed.sack
             && matches!(self.mode, Mode::Open | Mode::Cwr)
             && self.hold & hold::ECN == 0
     }
@@ -52,7 +52,7 @@ impl Connection {
         if !until.is_zero() {
             wait = wait.min(until);
         }
-        self.repair.timer = TimerKind::Probe;
+        self.segments.timer = TimerKind::Probe;
         let at = self.on_tick_after(now, wait);
         self.timers.arm(Alarm::Retransmission, at);
         true
@@ -62,7 +62,7 @@ impl Connection {
     pub fn rearm_rto(&mut self, now: Instant) {
         let Some(head) = self.snd.sent.front() else {
             if self.hold & hold::ECN != 0 {
-                self.repair.timer = TimerKind::Rto;
+                self.segments.timer = TimerKind::Rto;
                 let at = self.on_tick_after(now, self.rtt.rto(&self.config));
                 return self.timers.arm(Alarm::Retransmission, at);
             }
@@ -71,11 +71,11 @@ impl Connection {
             return;
         };
         let rto = self.rtt.rto(&self.config);
-        let wait = match self.repair.timer {
+        let wait = match self.segments.timer {
             TimerKind::Rto => rto,
             TimerKind::Probe | TimerKind::Reorder => (head.at + rto).since(now).max(Duration::from_millis(1)),
         };
-        self.repair.timer = TimerKind::Rto;
+        self.segments.timer = TimerKind::Rto;
         let at = self.on_tick_after(now, wait);
         self.timers.arm(Alarm::Retransmission, at);
     }
@@ -83,11 +83,11 @@ impl Connection {
     /// The probe timer expired (RFC 8985 7.3).
     pub fn probe_timeout(&mut self, now: Instant) {
         //= RFC 8985 (7.3): one probe at a time.
-        if self.repair.probe.is_some() || self.snd.sent.is_empty() {
+        if self.segments.probe.is_some() || self.snd.sent.is_empty() {
             self.rearm_rto(now);
             return;
         }
-        self.repair.probe_due = true;
+        self.segments.probe_due = true;
         self.pending |= pending::DATA;
         // Should nothing leave, the timeout is still there.
         self.rearm_rto(now);
@@ -95,29 +95,29 @@ impl Connection {
 
     /// The probe left, with new data or (`resent`) with the last segment.
     pub(super) fn probe_sent(&mut self, now: Instant, resent: bool) {
-        self.repair.fresh_sent = false;
-        self.repair.probe = Some(Probe { end: self.snd.nxt, resent });
+        self.segments.fresh_sent = false;
+        self.segments.probe = Some(Probe { end: self.snd.nxt, resent });
         //= RFC 8985 (7.3): the timeout starts again from the probe.
-        self.repair.timer = TimerKind::Rto;
+        self.segments.timer = TimerKind::Rto;
         self.rearm_rto(now);
     }
 
     /// Was the probe answered, and was anything lost (RFC 8985 7.4.2)?
     pub(super) fn probe_answered_by(&mut self, now: Instant, ack: u64, news: &News) {
-        let Some(probe) = self.repair.probe.filter(|p| ack >= p.end) else { return };
+        let Some(probe) = self.segments.probe.filter(|p| ack >= p.end) else { return };
         if !probe.resent || news.dsack_of_probe {
             // New data, or both copies arrived: nothing was lost.
-            self.repair.probe = None;
+            self.segments.probe = None;
         } else if ack > probe.end {
             //= RFC 8985 (7.4.2): the probe has repaired a loss: that is congestion.
-            self.repair.undo.cwnd = self.window.cwnd;
+            self.segments.undo.cwnd = self.window.cwnd;
             self.begin_reduction(now, Event::Recovery);
             self.mode = Mode::Cwr;
             self.end_reduction();
             self.keep_open();
         } else if !news.advanced && !news.not_duplicate && !news.sacked {
             // A duplicate without a report: the peer had it already.
-            self.repair.probe = None;
+            self.segments.probe = None;
         }
     }
 }

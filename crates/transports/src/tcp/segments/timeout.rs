@@ -4,8 +4,8 @@ use airloom_base::{Duration, Instant};
 
 use super::super::congestion::Event;
 use super::super::connection::{Connection, Mode, pending};
+use super::super::octets::DUP_THRESH;
 use super::super::send::mark;
-use super::DUP_THRESH;
 
 /// How fine the timer wheel of Linux is for a timer `delay` ticks ahead, as a power of two ticks: it has levels of 64 places,
 /// each eight times coarser than the one before.
@@ -50,8 +50,8 @@ impl Connection {
     /// Everything that cannot be on its way any more is lost, the window is one segment.
     pub(in crate::tcp) fn enter_loss(&mut self, now: Instant) {
         let fresh = !matches!(self.mode, Mode::Recovery | Mode::Loss);
-        let again = self.repair.timeouts > 0;
-        self.repair.timeouts += 1;
+        let again = self.segments.timeouts > 0;
+        self.segments.timeouts += 1;
         self.mark_timed_out(now);
         //= RFC 5681 (3.1): the threshold falls once for a window; Linux: and again for another timeout in the same loss
         //= state only if data was acknowledged in between.
@@ -59,15 +59,15 @@ impl Connection {
             || self.recover <= self.snd.una
             || (self.mode == Mode::Loss && !again)
         {
-            self.repair.undo.ssthresh = Some(self.current_ssthresh());
+            self.segments.undo.ssthresh = Some(self.current_ssthresh());
             let ssthresh = self.new_ssthresh();
             self.prepare_undo();
             self.window.ssthresh = ssthresh;
         }
         let disordered = matches!(self.mode, Mode::Open | Mode::Disorder);
-        if disordered && self.repair.sacked_out >= u64::from(DUP_THRESH) {
+        if disordered && self.segments.sacked_out >= u64::from(DUP_THRESH) {
             // Many arrived and still nothing was found: reordering was overestimated.
-            self.repair.reordering = self.repair.reordering.min(u64::from(DUP_THRESH));
+            self.segments.reordering = self.segments.reordering.min(u64::from(DUP_THRESH));
         }
         let ssthresh = self.window.ssthresh;
         let cwnd = (self.segments_in_flight() + 1) * self.snd.mss;
@@ -76,10 +76,10 @@ impl Connection {
         self.controller.on_event(&mut self.window, now, Event::Timeout);
         self.mode = Mode::Loss;
         self.recover = self.snd.nxt;
-        self.repair.probe = None;
-        self.repair.probe_due = false;
+        self.segments.probe = None;
+        self.segments.probe_due = false;
         //= RFC 5682 (2.1, step 1): not for a timeout of data that was already being repaired, unless it has just failed again.
-        self.repair.frto = self.config.frto && (fresh || again);
+        self.segments.frto = self.config.frto && (fresh || again);
         self.pending |= pending::HEAD | pending::DATA;
     }
 
@@ -88,7 +88,7 @@ impl Connection {
         if reneged {
             //= RFC 2018 (8): what was reported is not there any more.
             self.forget_reports();
-            self.repair.reneged = true;
+            self.segments.reneged = true;
         } else {
             self.forget_duplicates();
         }
@@ -96,13 +96,13 @@ impl Connection {
             //= RFC 8985 (6.3): beside the head only what is overdue; what left lately may still arrive.
             let recent = index > 0
                 && !reneged
-                && self.sack_ok
+                && self.agreed.sack
                 && !self.rack_remaining(now, self.snd.sent[index].at, Duration::ZERO).is_zero();
             if !recent {
                 self.mark_lost(index);
             }
         }
-        self.repair.resend_from = self.snd.una;
+        self.segments.resend_from = self.snd.una;
     }
 
     /// The path takes smaller segments only: what is too large is sent again, and this is no congestion (RFC 1191 6.4).
@@ -112,16 +112,16 @@ impl Connection {
                 self.mark_lost(index);
             }
         }
-        if self.repair.lost_out == 0 {
+        if self.segments.lost_out == 0 {
             return;
         }
         if self.mode != Mode::Loss {
             self.recover = self.snd.nxt;
-            self.repair.undo.ssthresh = None;
-            self.repair.undo.marker = None;
+            self.segments.undo.ssthresh = None;
+            self.segments.undo.marker = None;
             self.mode = Mode::Loss;
         }
-        self.repair.frto = false;
+        self.segments.frto = false;
         self.resend_lost();
         self.pending |= pending::DATA;
     }

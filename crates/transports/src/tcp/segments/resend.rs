@@ -12,7 +12,7 @@ impl Connection {
     /// The next segment with data or FIN.
     #[inline(always)]
     pub fn transmit_by_segments(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.pending & pending::HEAD != 0 || self.repair.probe_due || self.repair.next != Next::Any {
+        if self.pending & pending::HEAD != 0 || self.segments.probe_due || self.segments.next != Next::Any {
             match self.transmit_repair(now) {
                 Ok(out) => return Some(out),
                 Err(true) => return self.all_sent(now, Held::Congestion),
@@ -35,25 +35,25 @@ impl Connection {
                 return Ok(self.resend_segment(now, 0, true, true));
             }
         }
-        if self.repair.probe_due {
-            self.repair.probe_due = false;
+        if self.segments.probe_due {
+            self.segments.probe_due = false;
             if let Some(out) = self.send_probe(now) {
                 return Ok(out);
             }
         }
-        if self.repair.next == Next::New {
+        if self.segments.next == Next::New {
             if let Ok(len) = self.next_new(now) {
                 return Ok(self.send_new(now, len));
             }
             if self.snd.nxt > self.recover {
-                self.repair.next = Next::Any;
+                self.segments.next = Next::Any;
                 return Err(true);
             }
             //= RFC 5682 (2.1, step 2): no new data can be sent: conventional recovery.
-            self.repair.frto = false;
-            self.repair.next = Next::Lost;
+            self.segments.frto = false;
+            self.segments.next = Next::Lost;
         }
-        if self.repair.next == Next::Lost {
+        if self.segments.next == Next::Lost {
             if self.segments_in_flight() < self.cwnd_segments()
                 && !(self.hold != 0 && self.segments_in_flight() > 0)
                 && let Some(index) = self.next_to_resend()
@@ -63,7 +63,7 @@ impl Connection {
                     return Ok(self.resend_segment(now, index, true, false));
                 }
             }
-            self.repair.next = Next::Any;
+            self.segments.next = Next::Any;
         }
         Err(false)
     }
@@ -115,9 +115,9 @@ impl Connection {
                 if counted {
                     if !segment.has(mark::RESENT) {
                         segment.set(mark::RESENT);
-                        self.repair.resent_out += 1;
+                        self.segments.resent_out += 1;
                     }
-                    let undo = &mut self.repair.undo;
+                    let undo = &mut self.segments.undo;
                     undo.resent_at = undo.resent_at.or(Some(stamp));
                     undo.unanswered = Some(undo.unanswered.unwrap_or(0) + 1);
                 }
@@ -125,16 +125,16 @@ impl Connection {
             }
             None => self.snd.nxt,
         };
-        if self.sack_ok {
+        if self.agreed.sack {
             self.rack_resent(end, now);
         }
         if counted && self.reduces() {
-            self.repair.prr.out += 1;
+            self.segments.prr.out += 1;
         }
         let out = self.resend(now, start, end);
         //= RFC 6675 (6): the timer starts again when the head is sent again.
-        if counted && index == 0 && self.repair.timer != TimerKind::Reorder {
-            self.repair.timer = TimerKind::Rto;
+        if counted && index == 0 && self.segments.timer != TimerKind::Reorder {
+            self.segments.timer = TimerKind::Rto;
             self.rearm_rto(now);
         }
         out
@@ -144,12 +144,12 @@ impl Connection {
     #[inline]
     pub(in crate::tcp) fn sent_new_by_segments(&mut self, now: Instant) {
         if self.reduces() {
-            self.repair.prr.out += 1;
+            self.segments.prr.out += 1;
         }
-        self.repair.fresh_sent = true;
+        self.segments.fresh_sent = true;
         if self.snd.sent.len() == 1 {
             self.rearm_rto(now);
-        } else if self.repair.timer == TimerKind::Probe && (self.pace.on || !self.wants_probe()) {
+        } else if self.segments.timer == TimerKind::Probe && (self.pace.on || !self.wants_probe()) {
             // Otherwise the probe's time is set anew as soon as nothing more leaves, at this same moment.
             self.rearm_rto(now);
         }
@@ -158,10 +158,10 @@ impl Connection {
     /// Nothing more leaves now.
     #[inline]
     fn all_sent(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
-        if self.repair.fresh_sent | self.repair.restart {
-            let (fresh, restart) = (self.repair.fresh_sent, self.repair.restart);
-            self.repair.fresh_sent = false;
-            self.repair.restart = false;
+        if self.segments.fresh_sent | self.segments.restart {
+            let (fresh, restart) = (self.segments.fresh_sent, self.segments.restart);
+            self.segments.fresh_sent = false;
+            self.segments.restart = false;
             // After new data a probe's time counts from that; what the acknowledgement asked for stands otherwise.
             if !self.schedule_probe(now, !fresh) && restart {
                 self.rearm_rto(now);

@@ -23,11 +23,11 @@ impl Connection {
             }
             let left = left.max(prior_una);
             // An honest peer has at most one range for each segment; see `Scoreboard::has_room`.
-            if left < right && self.repair.sacked.count() <= self.snd.sent.len() {
+            if left < right && self.segments.sacked.count() <= self.snd.sent.len() {
                 self.take_block(now, left, right, news);
             }
         }
-        if (self.mode != Mode::Loss || self.repair.undo.marker.is_some())
+        if (self.mode != Mode::Loss || self.segments.undo.marker.is_some())
             && let Some(from) = news.late_from.take()
         {
             self.note_reordering(from);
@@ -41,32 +41,32 @@ impl Connection {
 
     fn take_duplicate_report(&mut self, left: u64, right: u64, prior_una: u64, news: &mut News) {
         let segments = (right - left).div_ceil(self.snd.mss).max(1);
-        let repair = &mut self.repair;
-        repair.undo.duplicates += segments;
+        let books = &mut self.segments;
+        books.undo.duplicates += segments;
         //= RFC 3708 (3): more duplicates than were sent again come from the network; they say nothing.
-        if repair.undo.duplicates > self.facts.resent {
+        if books.undo.duplicates > self.facts.resent {
             return;
         }
         self.facts.spurious += segments;
         news.dsack = true;
-        let of_probe = segments == 1 && repair.probe.is_some_and(|p| p.resent && p.end == right);
+        let of_probe = segments == 1 && books.probe.is_some_and(|p| p.resent && p.end == right);
         news.dsack_of_probe |= of_probe;
-        if repair.reordered > 0 && !of_probe {
-            repair.rack.dsack = true;
+        if books.reordered > 0 && !of_probe {
+            books.rack.dsack = true;
         }
-        let Some(marker) = repair.undo.marker.filter(|m| right > *m) else { return };
+        let Some(marker) = books.undo.marker.filter(|m| right > *m) else { return };
         let _ = marker;
         if right <= prior_una {
-            repair.undo.answered(segments);
+            books.undo.answered(segments);
         } else {
             // A segment that is still outstanding arrived twice.
             let index = self.index_above(left.max(prior_una));
             if let Some(segment) = self.snd.sent.get_mut(index).filter(|s| s.has(mark::EVER)) {
                 if segment.has(mark::RESENT) {
                     segment.clear(mark::RESENT);
-                    self.repair.resent_out -= 1;
+                    self.segments.resent_out -= 1;
                 }
-                self.repair.undo.answered(1);
+                self.segments.undo.answered(1);
             }
         }
     }
@@ -75,13 +75,13 @@ impl Connection {
     fn take_block(&mut self, now: Instant, left: u64, right: u64, news: &mut News) {
         let mut at = left;
         loop {
-            let (start, end) = self.repair.sacked.next_gap(at);
+            let (start, end) = self.segments.sacked.next_gap(at);
             if start >= right {
                 return;
             }
             let end = end.min(right);
             let fack = self.fack();
-            self.repair.sacked.insert(start, end);
+            self.segments.sacked.insert(start, end);
             self.report_segments(now, start, end, fack, news);
             if let Some(rate) = &mut self.rate {
                 rate.sacked(start, end);
@@ -99,7 +99,7 @@ impl Connection {
         {
             // What lies not within the news may lie within that and what was reported before.
             let whole = (from <= start && segment.end <= to)
-                || self.repair.sacked.containing(start).is_some_and(|r| r.end >= segment.end);
+                || self.segments.sacked.containing(start).is_some_and(|r| r.end >= segment.end);
             if whole && !segment.has(mark::SACKED) {
                 self.rack_arrived(now, segment.at, segment.end, segment.has(mark::EVER));
                 self.report_segment(index, start, fack, news);
@@ -111,13 +111,13 @@ impl Connection {
 
     fn report_segment(&mut self, index: usize, start: u64, fack: u64, news: &mut News) {
         let Some(segment) = self.snd.sent.get_mut(index) else { return };
-        let repair = &mut self.repair;
+        let books = &mut self.segments;
         if segment.has(mark::RESENT) {
             // A probe that was not marked lost stays under way.
             if segment.has(mark::LOST) {
                 segment.clear(mark::LOST | mark::RESENT);
-                repair.lost_out -= 1;
-                repair.resent_out -= 1;
+                books.lost_out -= 1;
+                books.resent_out -= 1;
             }
         } else {
             if !segment.has(mark::EVER) {
@@ -129,12 +129,12 @@ impl Connection {
             }
             if segment.has(mark::LOST) {
                 segment.clear(mark::LOST);
-                repair.lost_out -= 1;
+                books.lost_out -= 1;
             }
         }
         segment.set(mark::SACKED);
-        repair.sacked_out += 1;
-        repair.delivered += 1;
+        books.sacked_out += 1;
+        books.delivered += 1;
         news.sacked = true;
     }
 }
@@ -147,6 +147,7 @@ mod tests {
     use airloom_base::{Body, Cx, Duration, Outbox, Transport};
 
     use super::super::super::config::{Config, InitialWindow, LossDetection};
+    use super::super::super::connection::Books;
     use super::super::super::profile::Profile;
     use super::super::super::wire::{Flags, Header, Options, SackBlocks};
     use super::*;
@@ -205,7 +206,8 @@ mod tests {
                 let mut cx = Cx { now: Instant::ZERO + Duration::from_millis(1), records: &mut outbox };
                 c.segment_arrives(cx.now, &ack, 0, Body::EMPTY);
                 while c.poll_transmit(&mut cx).is_some() {}
-                let count = if c.repair.on { c.repair.sacked.count() } else { c.board.ranges() };
+                let count =
+                    if c.books == Books::Segments { c.segments.sacked.count() } else { c.octets.ranges() };
                 assert!(count <= c.snd.sent.len() + 1, "{count} ranges of {} segments", c.snd.sent.len());
                 ranges = ranges.max(count);
             }

@@ -4,10 +4,10 @@
 //! defines *pipe* octet by octet; here it is kept as counters:
 //! `pipe = (nxt - una) - sacked - lost + resent`.
 
-use super::ranges::Ranges;
+use super::super::ranges::Ranges;
 
 /// DupThresh: so many duplicates mean a loss.
-pub(super) const DUP_THRESH: u32 = 3;
+pub(in crate::tcp) const DUP_THRESH: u32 = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {

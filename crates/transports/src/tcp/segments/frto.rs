@@ -9,7 +9,7 @@ impl Connection {
     ///
     /// One form for both variants of the standard, as in Linux: without SACK a duplicate takes the place of a report.
     pub(super) fn detect_spurious_timeout(&mut self, news: &News, duplicate: bool, recovered: bool) -> bool {
-        if !self.repair.frto {
+        if !self.segments.frto {
             return false;
         }
         //= RFC 5682 (3.1, step 3b): data that was not sent again has arrived: the timeout was spurious.
@@ -19,16 +19,16 @@ impl Connection {
         if self.snd.nxt > self.recover {
             //= RFC 5682 (2.1, step 3a): a duplicate, or a report of the new data: the loss was real.
             if news.sacked || duplicate {
-                self.repair.frto = false;
+                self.segments.frto = false;
             }
         } else if news.advanced && !recovered {
             //= RFC 5682 (2.1, step 2b): the window moved: new data, if there is any, will tell.
             self.recover = self.snd.nxt;
             if self.snd.has_unsent() && self.snd.window_edge() > self.snd.nxt {
-                self.repair.next = Next::New;
+                self.segments.next = Next::New;
                 return true;
             }
-            self.repair.frto = false;
+            self.segments.frto = false;
         }
         false
     }

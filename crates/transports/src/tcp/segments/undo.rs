@@ -40,10 +40,10 @@ impl Undo {
 impl Connection {
     /// Before the window is reduced: remember.
     pub(super) fn prepare_undo(&mut self) {
-        let under_way = self.repair.resent_out + u64::from(self.repair.probe.is_some_and(|p| p.resent));
-        self.repair.undo.marker = Some(self.snd.una);
-        self.repair.undo.unanswered = (under_way > 0).then_some(under_way);
-        self.repair.undo.cwnd = self.window.cwnd;
+        let under_way = self.segments.resent_out + u64::from(self.segments.probe.is_some_and(|p| p.resent));
+        self.segments.undo.marker = Some(self.snd.una);
+        self.segments.undo.unanswered = (under_way > 0).then_some(under_way);
+        self.segments.undo.cwnd = self.window.cwnd;
     }
 
     /// The threshold as it is, or three quarters of the window if that is more (RFC 2861).
@@ -58,20 +58,21 @@ impl Connection {
 
     /// Does the acknowledgement at hand echo a timestamp from before `when`?
     pub(super) fn echoes_before(&self, when: u32) -> bool {
-        self.timestamps_ok && self.repair.undo.echo.is_some_and(|e| e.wrapping_sub(when).cast_signed() < 0)
+        self.agreed.timestamps
+            && self.segments.undo.echo.is_some_and(|e| e.wrapping_sub(when).cast_signed() < 0)
     }
 
     //= RFC 3522 (3.2): the echo is older than the first retransmission: the original was acknowledged.
     pub(super) fn original_arrived(&self) -> bool {
-        match self.repair.undo.resent_at {
+        match self.segments.undo.resent_at {
             Some(at) => self.config.undo_by_timestamps && self.echoes_before(at),
             // Nothing was sent again, so nothing else can have been answered; unless that was forgotten (`must_stay`).
-            None => self.sack_ok || self.snd.una < self.recover,
+            None => self.agreed.sack || self.snd.una < self.recover,
         }
     }
 
     fn may_undo(&self) -> bool {
-        let undo = &self.repair.undo;
+        let undo = &self.segments.undo;
         undo.marker.is_some()
             && ((self.config.undo_by_dsack && undo.unanswered == Some(0)) || self.original_arrived())
     }
@@ -81,21 +82,21 @@ impl Connection {
         if unmark {
             self.unmark_losses();
         }
-        if let Some(ssthresh) = self.repair.undo.ssthresh {
-            let prior = Prior { cwnd: self.repair.undo.cwnd, ssthresh };
+        if let Some(ssthresh) = self.segments.undo.ssthresh {
+            let prior = Prior { cwnd: self.segments.undo.cwnd, ssthresh };
             self.controller.undo(&mut self.window, prior);
         }
-        self.repair.undo.marker = None;
-        self.repair.rack.advanced = true;
+        self.segments.undo.marker = None;
+        self.segments.rack.advanced = true;
     }
 
     //= RFC 3708 (3): everything that was sent again has been reported as a duplicate.
     pub(super) fn undo_by_dsack(&mut self) -> bool {
-        let undo = &self.repair.undo;
+        let undo = &self.segments.undo;
         if !self.config.undo_by_dsack || undo.marker.is_none() || undo.unanswered != Some(0) {
             return false;
         }
-        self.repair.rack.reo_wnd_persist = self.repair.rack.reo_wnd_persist.saturating_add(1).min(16);
+        self.segments.rack.reo_wnd_persist = self.segments.rack.reo_wnd_persist.saturating_add(1).min(16);
         self.undo_reduction(false);
         true
     }
@@ -105,39 +106,39 @@ impl Connection {
         if self.may_undo() {
             self.undo_reduction(false);
         } else {
-            let persist = &mut self.repair.rack.reo_wnd_persist;
+            let persist = &mut self.segments.rack.reo_wnd_persist;
             *persist = persist.saturating_sub(1);
         }
         if self.must_stay() {
             return true;
         }
         self.mode = Mode::Open;
-        self.repair.reneged = false;
+        self.segments.reneged = false;
         false
     }
 
     //= RFC 6582 (3.2, step 2): without SACK duplicates of the old window would look like a new loss: stay until
     //= something above it is acknowledged.
     fn must_stay(&mut self) -> bool {
-        let stay = self.snd.una == self.recover && !self.sack_ok;
+        let stay = self.snd.una == self.recover && !self.agreed.sack;
         if stay && !self.any_resent() {
-            self.repair.undo.resent_at = None;
+            self.segments.undo.resent_at = None;
         }
         stay
     }
 
     /// A part of the window was acknowledged in recovery by the original. Says whether that is all there is to do.
     pub(super) fn undo_partially(&mut self, prior_una: u64) -> bool {
-        if self.repair.undo.marker.is_none() || !self.original_arrived() {
+        if self.segments.undo.marker.is_none() || !self.original_arrived() {
             return false;
         }
         self.note_reordering(prior_una);
         //= Linux: while a retransmission is under way nothing more is marked or sent again.
-        if self.repair.resent_out > 0 {
+        if self.segments.resent_out > 0 {
             return true;
         }
         if !self.any_resent() {
-            self.repair.undo.resent_at = None;
+            self.segments.undo.resent_at = None;
         }
         self.undo_reduction(true);
         self.keep_open();
@@ -154,9 +155,9 @@ impl Connection {
         if self.must_stay() {
             return true;
         }
-        if proved || self.sack_ok {
+        if proved || self.agreed.sack {
             self.mode = Mode::Open;
-            self.repair.reneged = false;
+            self.segments.reneged = false;
         }
         true
     }

@@ -90,25 +90,25 @@ impl Connection {
             return;
         }
         let min = self.rtt.min();
-        self.repair.rack.arrived(now, at, end, ever_resent, min);
+        self.segments.rack.arrived(now, at, end, ever_resent, min);
     }
 
     /// The reordering window (RFC 8985 6.2, step 4).
     fn reo_wnd(&self) -> Duration {
-        let repair = &self.repair;
-        if repair.reordered == 0
-            && (matches!(self.mode, Mode::Recovery | Mode::Loss) || repair.sacked_out >= repair.reordering)
+        let books = &self.segments;
+        if books.reordered == 0
+            && (matches!(self.mode, Mode::Recovery | Mode::Loss) || books.sacked_out >= books.reordering)
         {
             return Duration::ZERO;
         }
         let quarter = self.rtt.min().unwrap_or(Duration::ZERO) / 4;
-        (quarter * u64::from(repair.rack.reo_wnd_mult)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
+        (quarter * u64::from(books.rack.reo_wnd_mult)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
     }
 
     /// Adapts the reordering window to D-SACKs (RFC 8985 6.2, step 4). Linux counts rounds by what was delivered.
     pub(super) fn adapt_reo_wnd(&mut self, prior_delivered: u64) {
-        let delivered = self.repair.delivered;
-        let rack = &mut self.repair.rack;
+        let delivered = self.segments.delivered;
+        let rack = &mut self.segments.rack;
         if prior_delivered < rack.adapted_at {
             rack.dsack = false;
         }
@@ -124,7 +124,7 @@ impl Connection {
 
     /// How long until the segment counts as lost; zero if it does.
     pub(super) fn rack_remaining(&self, now: Instant, sent: Instant, reo_wnd: Duration) -> Duration {
-        (sent + self.repair.rack.rtt + reo_wnd).since(now)
+        (sent + self.segments.rack.rtt + reo_wnd).since(now)
     }
 
     /// Marks what is lost (RFC 8985 6.2, step 5); returns the time after which to look again.
@@ -133,11 +133,11 @@ impl Connection {
         let mut longest: Option<Duration> = None;
         let mut wait = |remaining: Duration| longest = Some(longest.map_or(remaining, |l| l.max(remaining)));
         // First transmissions left in the order of the numbers: walk up until one that was sent too late.
-        let mut index = self.index_above(self.repair.rack.originals_from);
+        let mut index = self.index_above(self.segments.rack.originals_from);
         let mut settled = true;
         while let Some(segment) = self.snd.sent.get(index).copied() {
             if !segment.has(mark::EVER | mark::SACKED | mark::LOST) {
-                if !self.repair.rack.is_after(segment.at, segment.end) {
+                if !self.segments.rack.is_after(segment.at, segment.end) {
                     break;
                 }
                 let remaining = self.rack_remaining(now, segment.at, reo_wnd);
@@ -149,13 +149,13 @@ impl Connection {
                 }
             }
             if settled {
-                self.repair.rack.originals_from = segment.end;
+                self.segments.rack.originals_from = segment.end;
             }
             index += 1;
         }
         // Retransmissions, in the order in which they left.
         let mut looked = 0;
-        while let Some((end, at)) = self.repair.rack.resent.get(looked).copied() {
+        while let Some((end, at)) = self.segments.rack.resent.get(looked).copied() {
             let index = self.index_above(end - 1);
             let under_way = self.snd.sent.get(index).is_some_and(|s| {
                 s.end == end
@@ -165,7 +165,7 @@ impl Connection {
                     && (s.has(mark::RESENT) || !s.has(mark::LOST))
             });
             if under_way {
-                if !self.repair.rack.is_after(at, end) {
+                if !self.segments.rack.is_after(at, end) {
                     break;
                 }
                 let remaining = self.rack_remaining(now, at, reo_wnd);
@@ -177,7 +177,7 @@ impl Connection {
                 self.mark_lost(index);
             }
             if looked == 0 {
-                self.repair.rack.resent.pop_front();
+                self.segments.rack.resent.pop_front();
             } else {
                 looked += 1;
             }
@@ -187,12 +187,12 @@ impl Connection {
 
     /// After an acknowledgement: marks what is lost and, where it is too early to say, sets the timer. Says whether it did.
     pub(super) fn rack_mark_lost(&mut self, now: Instant) -> bool {
-        if !self.repair.rack.advanced {
+        if !self.segments.rack.advanced {
             return false;
         }
-        self.repair.rack.advanced = false;
+        self.segments.rack.advanced = false;
         let Some(wait) = self.rack_detect(now) else { return false };
-        self.repair.timer = TimerKind::Reorder;
+        self.segments.timer = TimerKind::Reorder;
         let at = self.on_tick_after(now, wait + TIMEOUT_MIN);
         self.timers.arm(Alarm::Retransmission, at);
         true
@@ -201,7 +201,7 @@ impl Connection {
     /// A segment was sent again at `at`.
     pub(super) fn rack_resent(&mut self, end: u64, at: Instant) {
         let (una, room) = (self.snd.una, 4 * self.snd.sent.len() + 64);
-        let resent = &mut self.repair.rack.resent;
+        let resent = &mut self.segments.rack.resent;
         if resent.len() >= room.min(resent.capacity()) {
             // Those of segments that have gone are dropped.
             resent.retain(|(end, _)| *end > una);
@@ -212,13 +212,13 @@ impl Connection {
     /// The reordering timer expired (RFC 8985 6.3).
     pub fn reorder_timeout(&mut self, now: Instant) {
         let before = self.segments_in_flight();
-        let marked = self.repair.marked;
+        let marked = self.segments.marked;
         // What is not lost yet is looked at with the next acknowledgement.
         let _ = self.rack_detect(now);
         if self.segments_in_flight() != before {
             if self.mode != Mode::Recovery {
                 self.enter_recovery_by_segments(now);
-                let lost = self.repair.marked - marked;
+                let lost = self.segments.marked - marked;
                 self.reduce(1, lost, false);
             }
             self.resend_lost();

@@ -2,13 +2,13 @@
 //! spurious? Two acknowledgements tell: the first one lets two new segments out instead of what the timeout declared lost,
 //! the second one is for them, or for the originals.
 //!
-//! `recovery/frto.rs` is the same where recovery counts segments. The answer to a spurious timeout is that of RFC 4015 if
+//! `segments/frto.rs` is the same where recovery counts segments. The answer to a spurious timeout is that of RFC 4015 if
 //! `eifel` is on (`eifel.rs`); else the window stays reduced, and only what is not needed is not sent again (RFC 5682 4).
 
 use airloom_base::Instant;
 
-use super::connection::{Connection, Mode, pending};
-use super::output::Held;
+use super::super::connection::{Connection, Mode, pending};
+use super::super::output::Held;
 
 /// Where the algorithm stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,24 +27,24 @@ impl Connection {
     pub fn frto_begins(&mut self) {
         let fits = match self.mode {
             //= RFC 5682 (2.1, 3.1): a timeout in loss recovery is no question, unless the same segment timed out again.
-            Mode::Loss => self.frto == Frto::First,
+            Mode::Loss => self.octets.frto == Frto::First,
             //= RFC 5682 (2.1): nor in fast recovery, unless it is Reno's or NewReno's.
             Mode::Recovery => !self.recovers_by_sack(),
             _ => true,
         };
-        self.frto = if self.config.frto && fits { Frto::First } else { Frto::Off };
+        self.octets.frto = if self.config.frto && fits { Frto::First } else { Frto::Off };
     }
 
     /// In the loss state SND.UNA has moved to `ack`, by `octets`. Says whether the timeout was spurious and is answered.
     pub fn frto_advances(&mut self, now: Instant, ack: u64, octets: u64, ece: bool) -> bool {
-        match self.frto {
+        match self.octets.frto {
             Frto::Off => false,
             Frto::First => {
                 //= RFC 5682 (2.1, 3.1, step 2): not if it covers everything, or less than what was sent again; and not if
                 //= nothing new can be sent.
-                let part = ack < self.board.resent_up_to();
+                let part = ack < self.octets.board.resent_up_to();
                 let new = self.snd.has_unsent() && self.snd.window_edge() > self.snd.nxt;
-                self.frto = if ack >= self.recover || part || !new {
+                self.octets.frto = if ack >= self.recover || part || !new {
                     Frto::Off
                 } else {
                     self.recover = self.snd.nxt;
@@ -67,9 +67,9 @@ impl Connection {
     /// In the loss state an acknowledgement came that does not move SND.UNA; it reports `news` octets for the first time,
     /// and is otherwise a duplicate or not.
     pub fn frto_hears(&mut self, now: Instant, news: u64, duplicate: bool, ece: bool) {
-        match self.frto {
+        match self.octets.frto {
             //= RFC 5682 (2.1, step 2a): a duplicate: conventional. (3.1, step 2): with SACK it is only noted.
-            Frto::First if duplicate && !self.recovers_by_sack() => self.frto = Frto::Off,
+            Frto::First if duplicate && !self.recovers_by_sack() => self.octets.frto = Frto::Off,
             Frto::Second { .. } if self.recovers_by_sack() => {
                 if news > 0 && !self.frto_heard_of_new(self.snd.una) {
                     self.frto_tells(now, 0, ece);
@@ -84,12 +84,12 @@ impl Connection {
 
     /// Does the peer have some of what was sent since the timeout?
     fn frto_heard_of_new(&self, ack: u64) -> bool {
-        ack.max(self.board.high_sacked().unwrap_or(0)) > self.recover
+        ack.max(self.octets.board.high_sacked().unwrap_or(0)) > self.recover
     }
 
     //= RFC 5682 (2.1, 3.1, step 3a): the loss was real; two round trips have passed, so three segments may be in flight.
     fn frto_fails(&mut self) {
-        self.frto = Frto::Off;
+        self.octets.frto = Frto::Off;
         self.window.cwnd = 3 * self.snd.mss;
         self.pending |= pending::DATA;
     }
@@ -104,13 +104,13 @@ impl Connection {
     /// Step 2: what leaves instead of what the timeout declared lost, if it is so.
     #[inline]
     pub fn frto_next(&mut self, now: Instant) -> Option<Result<u64, Held>> {
-        let Frto::Second { sent } = self.frto else { return None };
+        let Frto::Second { sent } = self.octets.frto else { return None };
         //= RFC 5682 (2.1, step 2b): up to two new segments.
         let next = if sent < 2 { self.next_new(now) } else { Err(Held::Congestion) };
         if next.is_ok() {
-            self.frto = Frto::Second { sent: sent + 1 };
+            self.octets.frto = Frto::Second { sent: sent + 1 };
         } else if sent == 0 {
-            self.frto = Frto::Off;
+            self.octets.frto = Frto::Off;
             return None;
         }
         Some(next)

@@ -73,8 +73,8 @@ impl Connection {
     /// An acknowledgement of what was sent and nothing else, in the open state.
     #[inline]
     pub fn new_ack_by_segments(&mut self, now: Instant, echo: Option<u32>, ack: u64) {
-        let nothing_odd = self.repair.is_quiet() && self.snd.una >= self.snd.resent_below;
-        if nothing_odd && self.sack_ok && self.rate.is_none() {
+        let nothing_odd = self.segments.is_quiet() && self.snd.una >= self.snd.resent_below;
+        if nothing_odd && self.agreed.sack && self.rate.is_none() {
             self.expected_by_segments(now, echo, ack);
         } else {
             self.ack_by_segments(now, Arrived { ack, echo, blocks: &[], not_duplicate: true, ece: false });
@@ -94,24 +94,24 @@ impl Connection {
             end = sent.end;
             self.snd.sent.pop_front();
         }
-        let before = self.repair.delivered;
-        self.repair.delivered += segments;
-        self.repair.undo.echo = echo;
+        let before = self.segments.delivered;
+        self.segments.delivered += segments;
+        self.segments.undo.echo = echo;
         self.snd.una = ack;
         self.snd.release();
-        self.stalled_since = now;
-        self.repair.timeouts = 0;
+        self.liveness.stalled_since = now;
+        self.segments.timeouts = 0;
         self.hold &= !hold::MTU;
         let latest = span.map(|(_, last)| now.since(last));
         if let (Some((_, last)), Some(latest)) = (span, latest) {
-            self.repair.rack.arrived(now, last, end, false, None);
+            self.segments.rack.arrived(now, last, end, false, None);
             self.rtt.note_min(latest);
         }
         let mss = self.snd.mss;
-        let delivered = (self.repair.delivered - self.told_delivered) * mss;
+        let delivered = (self.segments.delivered - self.told_delivered) * mss;
         let mut brought = Ack { rtt: latest, segments, delivered, ..self.brought(now) };
         if self.about.hears == Hears::News {
-            self.told_delivered = self.repair.delivered;
+            self.told_delivered = self.segments.delivered;
             self.controller.observe(&mut self.window, &brought);
         }
         let sample = match span {
@@ -132,7 +132,7 @@ impl Connection {
             if self.pace.on || self.snd.sent.is_empty() || !self.state.can_send() {
                 self.set_transmit_timer(now);
             } else {
-                self.repair.restart = true;
+                self.segments.restart = true;
             }
             if !self.config.cwnd_validation || self.usage.is_limited(&self.window) {
                 let octets = segments * mss;
@@ -153,8 +153,8 @@ impl Connection {
     /// Sets the retransmission timer if that was put off.
     #[inline]
     pub(super) fn set_timer_put_off(&mut self, now: Instant) {
-        if self.repair.restart {
-            self.repair.restart = false;
+        if self.segments.restart {
+            self.segments.restart = false;
             self.set_transmit_timer(now);
         }
     }
@@ -166,13 +166,13 @@ impl Connection {
             return;
         }
         self.set_timer_put_off(now);
-        let (delivered, marked) = (self.repair.delivered, self.repair.marked);
+        let (delivered, marked) = (self.segments.delivered, self.segments.marked);
         let had = self.segments_out();
-        let fack = if self.sack_ok { self.fack() } else { una };
+        let fack = if self.agreed.sack { self.fack() } else { una };
         let in_flight_before = if self.rate.is_some() { self.in_flight() } else { 0 };
-        self.repair.undo.echo = a.echo;
+        self.segments.undo.echo = a.echo;
         let mut news = News { not_duplicate: a.not_duplicate, ece: a.ece, ..News::default() };
-        if !a.blocks.is_empty() && self.sack_ok {
+        if !a.blocks.is_empty() && self.agreed.sack {
             self.take_blocks(now, a.ack, a.blocks, &mut news);
         }
         if a.ack < una {
@@ -196,7 +196,7 @@ impl Connection {
         } else {
             self.follow_up(now, a.ack, una, (delivered, marked), &mut news);
             if self.rate.is_some() {
-                self.sample_and_control(now, self.repair.marked - marked, in_flight_before, &news);
+                self.sample_and_control(now, self.segments.marked - marked, in_flight_before, &news);
             }
         }
         self.pending |= pending::DATA;
@@ -217,10 +217,10 @@ impl Connection {
             && !self.snd.has_unsent()
             && !self.sent_something
             && self.state == State::Established
-            && self.repair.probe.is_none()
+            && self.segments.probe.is_none()
             && self.rate.is_none();
         if nothing {
-            self.repair.undo.echo = echo;
+            self.segments.undo.echo = echo;
         }
         nothing
     }
@@ -230,10 +230,10 @@ impl Connection {
     fn follow_up(&mut self, now: Instant, ack: u64, una: u64, before: (u64, u64), news: &mut News) {
         let (delivered, marked) = before;
         self.take_rtt(now, news);
-        if self.sack_ok {
+        if self.agreed.sack {
             self.adapt_reo_wnd(delivered);
         }
-        if self.repair.probe.is_some() {
+        if self.segments.probe.is_some() {
             self.probe_answered_by(now, ack, news);
         }
         let plain = (news.not_duplicate || news.acked > 0) && !news.sacked && !news.dsack && !news.ece;
@@ -244,8 +244,8 @@ impl Connection {
         if news.restart_timer {
             self.set_transmit_timer(now);
         }
-        let delivered = self.repair.delivered - delivered;
-        let lost = self.repair.marked - marked;
+        let delivered = self.segments.delivered - delivered;
+        let lost = self.segments.marked - marked;
         self.control(now, delivered, lost, news);
         #[cfg(debug_assertions)]
         debug_assert!(self.counters_hold(), "the counters follow the segments");
@@ -271,15 +271,15 @@ impl Connection {
         if let Some(rate) = &mut self.rate {
             rate.acknowledged(ack);
         }
-        if !self.repair.sacked.is_empty() {
-            self.repair.sacked.remove_below(ack);
+        if !self.segments.sacked.is_empty() {
+            self.segments.sacked.remove_below(ack);
         }
-        self.stalled_since = now;
-        self.repair.timeouts = 0;
+        self.liveness.stalled_since = now;
+        self.segments.timeouts = 0;
         self.hold &= !hold::MTU;
         if news.acked > 0 {
             news.restart_timer = true;
-            if !self.sack_ok {
+            if !self.agreed.sack {
                 self.duplicates_acked(news);
             }
         }
@@ -289,28 +289,28 @@ impl Connection {
 
     #[inline]
     fn segment_acked(&mut self, now: Instant, s: super::super::send::Sent, start: u64, news: &mut News) {
-        let repair = &mut self.repair;
+        let books = &mut self.segments;
         if s.marks & !mark::JOINED == 0 {
             widen_span(&mut news.acked_sent, s.at);
             news.late(start);
             news.original |= s.end <= self.recover;
         } else {
             if s.has(mark::EVER) {
-                repair.resent_out -= u64::from(s.has(mark::RESENT));
+                books.resent_out -= u64::from(s.has(mark::RESENT));
                 news.resent_acked = true;
             } else if !s.has(mark::SACKED) {
                 widen_span(&mut news.acked_sent, s.at);
                 news.late(start);
                 news.original |= s.end <= self.recover;
             }
-            repair.lost_out -= u64::from(s.has(mark::LOST));
+            books.lost_out -= u64::from(s.has(mark::LOST));
             if s.has(mark::SACKED) {
-                repair.sacked_out = repair.sacked_out.saturating_sub(1);
+                books.sacked_out = books.sacked_out.saturating_sub(1);
                 return;
             }
         }
-        if self.sack_ok {
-            repair.delivered += 1;
+        if self.agreed.sack {
+            books.delivered += 1;
             self.rack_arrived(now, s.at, s.end, s.has(mark::EVER));
         }
     }
@@ -333,8 +333,8 @@ impl Connection {
             news.latest_rtt = Some(latest);
         }
         if self.about.hears == Hears::News {
-            let delivered = (self.repair.delivered - self.told_delivered) * self.snd.mss;
-            self.told_delivered = self.repair.delivered;
+            let delivered = (self.segments.delivered - self.told_delivered) * self.snd.mss;
+            self.told_delivered = self.segments.delivered;
             let (rtt, segments) = (news.latest_rtt, news.acked);
             let brought = Ack { rtt, segments, delivered, ece: news.ece, ..self.brought(now) };
             self.controller.observe(&mut self.window, &brought);
@@ -373,7 +373,7 @@ impl Connection {
             return;
         }
         // Where the path reorders, SACKed data counts as it comes.
-        let raise = if self.repair.reordering > u64::from(super::DUP_THRESH) {
+        let raise = if self.segments.reordering > u64::from(super::DUP_THRESH) {
             news.acked > 0 || news.sacked
         } else {
             news.acked > 0
@@ -391,8 +391,8 @@ impl Connection {
     fn sample_and_control(&mut self, now: Instant, lost: u64, in_flight_before: u64, news: &News) {
         let Some(mut rate) = self.rate.take() else { return };
         let mss = self.snd.mss;
-        let delivered = (self.repair.delivered - self.told_delivered) * mss;
-        self.told_delivered = self.repair.delivered;
+        let delivered = (self.segments.delivered - self.told_delivered) * mss;
+        self.told_delivered = self.segments.delivered;
         let sample = rate.sample(now, delivered, self.rtt.min());
         let delivery = Delivery { sample, total: rate.delivered(), in_flight_before, lost: lost * mss };
         let (rtt, segments) = (news.latest_rtt, news.acked);
