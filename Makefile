@@ -49,7 +49,7 @@ fmt: $(VENV)/stamp-tests ## format Rust and Python
 
 bench: $(VENV)/stamp-tests ## measure (release): criterion, instruction counts, whole processes; writes bench.json
 	cargo bench --quiet -p airloom-drive --bench worlds
-	cargo bench --quiet -p airloom-transports --bench wsp_headers
+	cargo bench --quiet -p airloom-wap --bench wsp_headers
 	cargo bench --quiet -p airloom-content --bench wml
 	@$(BIN)/maturin develop --quiet --release
 	@PYTHON=$(BIN)/python tools/bench/run

@@ -1,15 +1,12 @@
-//! End-to-end protocols, one folder each, and their registry: TCP, SCTP, WWP, and WTP with WSP above it.
+//! End-to-end protocols, one crate each, and their registry: TCP, SCTP, WWP, and WTP with WSP above it.
 //!
 //! A protocol makes connections (`Transport`), or is a library that applications speak over datagrams (WTP, WSP). Not here: UDP
 //! and ICMP, which a host does itself (`world`), and headers that no protocol owns (`wire`).
 
-pub mod sctp;
-pub mod shares;
-pub mod tcp;
-pub mod unpredictable;
-pub mod wsp;
-pub mod wtp;
-pub mod wwp;
+pub use airloom_sctp as sctp;
+pub use airloom_tcp as tcp;
+pub use airloom_wap::{shares, unpredictable, wsp, wtp};
+pub use airloom_wwp as wwp;
 
 use airloom_base::{ConfigError, Entry, Protocol, ProtocolParts};
 use serde_json::Value;

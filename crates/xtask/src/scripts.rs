@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Where the scripts are, below the root of the project.
-const FOLDER: &str = "crates/transports/tests/tcp_scripts";
+const FOLDER: &str = "crates/tcp/tests/tcp_scripts";
 
 /// A standard or a section in an order that people expect: numbers by value.
 type Key = Vec<(u32, String)>;
@@ -55,7 +55,7 @@ pub(crate) fn page() -> io::Result<String> {
     }
     let mut page = format!(
         "# What the scripts of TCP show\n\nGenerated from the first lines of the {count} scripts in `{FOLDER}` by \
-         `cargo run -p airloom-xtask -- docs`.\nEach is a test of its own: `cargo test -p airloom-transports --test \
+         `cargo run -p airloom-xtask -- docs`.\nEach is a test of its own: `cargo test -p airloom-tcp --test \
          tcp_scripts NAME`.\nWhat is done of each standard and what is not: `tcp.toml`.\n"
     );
     for sections in rules.into_values() {
