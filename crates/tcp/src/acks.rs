@@ -12,7 +12,7 @@ use super::wire::{Flags, Header};
 
 impl Connection {
     /// Octets in flight as the window counts them.
-    #[inline]
+    #[inline(always)]
     pub fn in_flight(&self) -> u64 {
         if self.books == Books::Segments {
             return (self.segments_in_flight() * self.snd.mss).min(self.snd.outstanding());
@@ -75,7 +75,7 @@ impl Connection {
     }
 
     /// SND.UNA moves to `ack`, and nothing else is told; `echo` is the echoed timestamp.
-    #[inline]
+    #[inline(always)]
     pub fn new_ack(&mut self, now: Instant, echo: Option<u32>, ack: u64) {
         match self.books {
             Books::Segments => self.new_ack_by_segments(now, echo, ack),
