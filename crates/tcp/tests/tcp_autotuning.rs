@@ -2,8 +2,8 @@
 
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, LinkConfig, Pair, lose_data};
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, LinkConfig, Pair, lose_data};
 
 const SIZE: u32 = 10_000_000;
 

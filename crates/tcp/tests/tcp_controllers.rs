@@ -3,9 +3,9 @@
 use airloom_base::record::Record;
 use airloom_base::units::Rate;
 use airloom_base::{Body, Duration, Instant};
-use airloom_testkit::{End, Fate, LinkConfig, Pair};
 use airloom_tcp::config::{Congestion, EcnUse, IdleRestart, Pacing, SlowStartExit};
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, Fate, LinkConfig, Pair};
 
 const MSS: u64 = 1448;
 

@@ -13,10 +13,10 @@ use airloom_base::units::{Octets, Rate};
 use airloom_base::{
     Body, CloseReason, Cx, Duration, Instant, Outbox, Packet, PathId, Protocol, TransportEvent,
 };
-use airloom_testkit::{End, Fate, LinkConfig, LossPattern, Pair, hash_of};
 use airloom_tcp::config::InitialWindow;
 use airloom_tcp::wire::{Flags, Header, MAX_HEADER, Options};
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, Fate, LinkConfig, LossPattern, Pair, hash_of};
 use serde_json::Value;
 
 const ENDS: [End; 2] = [End::Client, End::Server];

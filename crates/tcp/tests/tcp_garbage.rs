@@ -2,9 +2,9 @@
 
 use airloom_base::random::Stream;
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet};
-use airloom_testkit::{End, LinkConfig, Pair, cases, hash_of};
 use airloom_tcp::wire::Flags;
 use airloom_tcp::{Profile, Tcp};
+use airloom_testkit::{End, LinkConfig, Pair, cases, hash_of};
 use proptest::prelude::*;
 
 /// Octets of options in each episode.

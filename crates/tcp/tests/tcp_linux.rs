@@ -3,8 +3,8 @@
 mod linux;
 
 use airloom_base::{Duration, Instant};
-use airloom_testkit::End;
 use airloom_tcp::wire::Header;
+use airloom_testkit::End;
 use serde_json::Value;
 
 use linux::{begun, delay, number, rate};

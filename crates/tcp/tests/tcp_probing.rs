@@ -3,10 +3,10 @@
 use airloom_base::record::Record;
 use airloom_base::units::Rate;
 use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, Sent};
 use airloom_tcp::config::Congestion;
 use airloom_tcp::wire::{Header, ProbeStep};
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, Sent};
 
 const SIZE: u32 = 3_000_000;
 

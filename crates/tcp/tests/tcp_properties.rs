@@ -3,9 +3,9 @@
 use airloom_base::random::Stream;
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, cases, hash_of};
 use airloom_tcp::config::{AckPolicy, Congestion, Nagle, SackAfterRto};
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, Fate, LinkConfig, Pair, cases, hash_of};
 use proptest::prelude::*;
 
 fn pair(config: &Config, link: LinkConfig) -> Pair {

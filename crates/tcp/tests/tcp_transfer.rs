@@ -2,8 +2,8 @@
 
 use airloom_base::units::Rate;
 use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, hash_of};
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, Fate, LinkConfig, Pair, hash_of};
 
 fn tcp(config: &Config, secret: u64) -> Box<Tcp> {
     Box::new(Tcp::new(config.clone(), secret))

@@ -2,9 +2,9 @@
 
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, Duration};
-use airloom_testkit::{End, LinkConfig, Pair};
 use airloom_tcp::config::InitialWindow;
 use airloom_tcp::{Config, Profile, Tcp};
+use airloom_testkit::{End, LinkConfig, Pair};
 use serde_json::Value;
 
 /// A number of a record.
