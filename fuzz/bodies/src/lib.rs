@@ -7,6 +7,7 @@ mod files;
 mod ftp;
 mod http1;
 mod http2;
+mod http3;
 mod link;
 mod octets;
 mod ppp;
@@ -34,6 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("ftp", ftp::ftp),
     ("http1", http1::http1),
     ("http2", http2::http2),
+    ("http3", http3::http3),
     ("http_cache", apps::http_cache),
     ("http_client", apps::http_client),
     ("http_server", apps::http_server),

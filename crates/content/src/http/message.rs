@@ -14,6 +14,8 @@ pub enum Version {
     Http11,
     /// HTTP/2, whose messages do not state it.
     Http2,
+    /// HTTP/3, whose messages do not state it either.
+    Http3,
 }
 
 impl fmt::Display for Version {
@@ -22,6 +24,7 @@ impl fmt::Display for Version {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
             Version::Http2 => "HTTP/2",
+            Version::Http3 => "HTTP/3",
         })
     }
 }

@@ -4,11 +4,22 @@
 //! |---|---|
 //! | [`message`] | heads of requests and responses, whatever the version: methods, status codes, fields |
 //! | [`v1`] | HTTP/1.0 and 1.1: message syntax, lengths of bodies, chunks, persistence |
-//! | [`v2`] | HTTP/2: frames, header blocks, streams, windows, priorities |
+//! | [`v2`] | HTTP/2: frames, header blocks, streams, windows |
+//! | [`v3`] | HTTP/3: frames, field sections and their table, streams of roles |
+//! | `fields.rs`, `priority.rs`, `huffman.rs`, `budget.rs`, `pieces.rs`, `filler.rs` | what HTTP/2 and 3 share: heads as lines, priorities, codes, bounds, octets cut anywhere, long bodies |
 //!
-//! Standards: RFC 9110 (semantics), RFC 9112 (HTTP/1.1), RFC 1945 (HTTP/1.0), RFC 9113 (HTTP/2), RFC 2616 where it differs. Left out:
+//! Standards: RFC 9110 (semantics), RFC 9112 (HTTP/1.1), RFC 1945 (HTTP/1.0), RFC 9113 (HTTP/2), RFC 9114 (HTTP/3), RFC 2616 where it differs. Left out:
 //! content coding, ranges and conditional requests; nothing here opens a connection or waits.
 
+mod budget;
+mod fields;
+mod filler;
+mod huffman;
 pub mod message;
+mod pieces;
+mod priority;
 pub mod v1;
 pub mod v2;
+pub mod v3;
+
+pub use priority::Priority;

@@ -19,7 +19,7 @@ pub(super) fn connection(exchange: &Exchange) -> &'static str {
     match (exchange.closes, exchange.head.version) {
         (true, _) => "Connection: close\r\n",
         (false, Version::Http10) => "Connection: keep-alive\r\n",
-        (false, Version::Http11 | Version::Http2) => "",
+        (false, Version::Http11 | Version::Http2 | Version::Http3) => "",
     }
 }
 

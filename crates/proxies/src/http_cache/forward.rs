@@ -41,6 +41,7 @@ pub(super) fn via(version: Version, name: &str) -> String {
         Version::Http10 => "1.0",
         Version::Http11 => "1.1",
         Version::Http2 => "2",
+        Version::Http3 => "3",
     };
     format!("{version} {name}")
 }

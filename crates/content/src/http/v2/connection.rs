@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, VecDeque};
 use airloom_base::Body;
 use bytes::Bytes;
 
-use super::budget::Budget;
 use super::flow::{ReceiveWindow, SendWindow};
 use super::frame::{HEADER, Header, LEAST_MAX_FRAME, PREFACE, flag, kind};
-use super::hpack::{BlockReader, BlockWriter, Line};
+use super::hpack::{BlockReader, BlockWriter};
 use super::input::Input;
-use super::stream::{LongFiller, Stream};
-use super::{Error, ErrorCode, Priority, Settings, fields};
+use super::stream::Stream;
+use super::{Error, ErrorCode, Priority, Settings};
+use crate::http::budget::Budget;
+use crate::http::fields::{self, Line};
+use crate::http::filler::LongFiller;
 use crate::http::message::{Fields, Method, RequestHead, ResponseHead};
 
 /// What one end keeps to.
@@ -310,7 +312,7 @@ impl Connection {
         let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.speaks() && !entry.ends) else {
             return false;
         };
-        entry.filler = LongFiller { source, offset: 0, left: size };
+        entry.filler = LongFiller::new(source, size);
         entry.refill();
         entry.ends = true;
         true

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::http::budget::Excess;
+
 /// Why a stream was reset or a connection is given up (RFC 9113, 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ErrorCode(pub u32);
@@ -77,6 +79,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Excess> for Error {
+    fn from(Excess(why): Excess) -> Error {
+        Error::Connection(ErrorCode::ENHANCE_YOUR_CALM, why)
+    }
+}
 
 /// A PROTOCOL_ERROR of the connection.
 pub(super) const fn protocol(why: &'static str) -> Error {

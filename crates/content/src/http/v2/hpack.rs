@@ -7,12 +7,8 @@
 use httlib_hpack::Encoder;
 use loona_hpack::Decoder;
 
-/// A field: name and value.
-pub type Line = (Vec<u8>, Vec<u8>);
-
-/// What the table of a decoder costs for each entry beyond its octets; the same of a header list.
-//= RFC 7541 (4.1), RFC 9113 (6.5.2): an entry counts 32 octets more than its name and value have.
-const ENTRY: usize = 32;
+use crate::http::fields::{ENTRY, Line, is_worth_keeping};
+use crate::http::huffman;
 
 /// Octets of the table that we write blocks for, if the peer allows for as many.
 const TABLE: u32 = 4096;
@@ -54,37 +50,14 @@ impl BlockWriter {
             }
         }
         for (name, value) in lines {
-            let index = if is_worth_keeping(name, value) { Encoder::WITH_INDEXING } else { 0 };
-            let huffman = if is_shorter_coded(value) { Encoder::HUFFMAN_VALUE } else { 0 };
+            let index =
+                if is_worth_keeping(name, value, TABLE as usize) { Encoder::WITH_INDEXING } else { 0 };
+            let huffman = if huffman::shortens(value) { Encoder::HUFFMAN_VALUE } else { 0 };
             let how = Encoder::BEST_FORMAT | Encoder::HUFFMAN_NAME | huffman | index;
             let _ = self.encoder.encode((name.to_vec(), value.to_vec(), how), &mut block);
         }
         block
     }
-}
-
-/// Is it likely that the same line comes again? What differs from message to message only drives others out.
-fn is_worth_keeping(name: &[u8], value: &[u8]) -> bool {
-    !matches!(name, b":path" | b"content-length" | b"date" | b"etag" | b"age" | b"if-none-match")
-        // A line that is larger than the table empties it (RFC 7541, 4.4).
-        && name.len() + value.len() + ENTRY <= TABLE as usize / 2
-}
-
-/// Do Huffman codes make this value shorter?
-fn is_shorter_coded(value: &[u8]) -> bool {
-    // Letters, digits and these have codes of at most eight bits.
-    let is_short = |b: &u8| b.is_ascii_alphanumeric() || b" %-./:=&*,_;".contains(b);
-    if value.iter().all(is_short) {
-        return true;
-    }
-    let (plain, mut coded) = (value.len(), Vec::new());
-    let scratch = Encoder::with_dynamic_size(0).encode_literal(
-        Vec::new(),
-        value.to_vec(),
-        Encoder::HUFFMAN_VALUE,
-        &mut coded,
-    );
-    scratch.is_ok() && coded.len() < plain
 }
 
 /// What became of a block.

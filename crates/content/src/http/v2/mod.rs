@@ -16,23 +16,21 @@
 //! |---|---|
 //! | `frame.rs`, `settings.rs` | frame header, payloads, settings |
 //! | `input.rs` | octets to frames |
-//! | `hpack.rs`, `fields.rs` | header blocks to lines (through libraries), lines to heads |
+//! | `hpack.rs` | header blocks to lines (through libraries) |
 //! | `flow.rs`, `stream.rs` | windows, states of a stream |
-//! | `priority.rs` | RFC 9218: `u` and `i` |
-//! | `budget.rs` | bounds on what leads nowhere: floods of pings, settings, empty frames, CONTINUATION, rapid resets |
+//!
+//! What HTTP/3 has as well is beside this folder: `fields.rs` (lines to heads), `priority.rs` (RFC 9218: `u` and `i`), and
+//! `budget.rs` (bounds on what leads nowhere: floods of pings, settings, empty frames, CONTINUATION, rapid resets).
 //!
 //! Standards: RFC 9113, RFC 7541, RFC 9218. Left out: pushes (forbidden to the peer, never made), the priorities of RFC 7540 (read
 //! over), and the upgrade from HTTP/1.1 that RFC 9113 retired.
 
-mod budget;
 mod connection;
 mod error;
-mod fields;
 mod flow;
 mod frame;
 mod hpack;
 mod input;
-mod priority;
 mod receiving;
 mod settings;
 mod stream;
@@ -42,5 +40,6 @@ mod tests;
 pub use connection::{Connection, Event, Options};
 pub use error::{Error, ErrorCode};
 pub use frame::PREFACE;
-pub use priority::Priority;
 pub use settings::Settings;
+
+pub use super::priority::Priority;

@@ -2,17 +2,17 @@
 
 use airloom_base::Body;
 
-use super::budget::Budget;
 use super::connection::{Collecting, Connection, Event};
 use super::error::protocol;
-use super::fields;
 use super::flow::ReceiveWindow;
 use super::frame::{Frame, HEADER, Header, flag, kind};
-use super::hpack::{Block, Line};
+use super::hpack::Block;
 use super::input::Piece;
 use super::stream::Stream;
 use super::{Error, ErrorCode, Priority};
-use crate::http::message::{Fields, Method};
+use crate::http::budget::Budget;
+use crate::http::fields::{self, Line, content_length};
+use crate::http::message::{Fields, Method, Version};
 
 /// Streams that we have reset and remember: what was on its way to them is no error.
 const REMEMBERED: usize = 64;
@@ -74,7 +74,7 @@ impl Connection {
             Some(stream) if stream.hears() => Err(Error::Stream(number, ErrorCode::PROTOCOL_ERROR)),
             Some(_) => Err(Error::Stream(number, ErrorCode::STREAM_CLOSED)),
             None if is_idle => Err(protocol("DATA on an idle stream")),
-            None if self.given_up.contains(&number) => self.budget.useless(HEADER),
+            None if self.given_up.contains(&number) => Ok(self.budget.useless(HEADER)?),
             None => Err(Error::Stream(number, ErrorCode::STREAM_CLOSED)),
         }
     }
@@ -106,7 +106,7 @@ impl Connection {
                 self.control(kind::WINDOW_UPDATE, 0, number, &more.to_be_bytes(), true);
             }
         }
-        Budget::owes(self.owed())
+        Ok(Budget::owes(self.owed())?)
     }
 
     fn frame(&mut self, header: &Header, payload: &[u8]) -> Result<(), Error> {
@@ -134,7 +134,7 @@ impl Connection {
             }
             Frame::Ping(octets) => {
                 self.control(kind::PING, flag::ACK, 0, &octets, true);
-                Budget::owes(self.owed())
+                Ok(Budget::owes(self.owed())?)
             }
             Frame::GoAway { last, code } => {
                 self.going(last, code);
@@ -188,7 +188,7 @@ impl Connection {
             None if self.is_idle(number) => {
                 Err(protocol("HEADERS on a stream that is not the peer's to open"))
             }
-            None if self.given_up.contains(&number) => self.budget.useless(HEADER),
+            None if self.given_up.contains(&number) => Ok(self.budget.useless(HEADER)?),
             //= RFC 9113 (5.1): HEADERS on a closed stream is an error of the connection.
             None => Err(Error::Connection(ErrorCode::STREAM_CLOSED, "HEADERS on a closed stream")),
         }
@@ -223,10 +223,10 @@ impl Connection {
             if !ends {
                 self.say_reset(number, ErrorCode::NO_ERROR);
             }
-            return self.budget.abandoned();
+            return Ok(self.budget.abandoned()?);
         };
         let malformed = Error::Stream(number, ErrorCode::PROTOCOL_ERROR);
-        let head = fields::to_request(lines).ok_or(malformed)?;
+        let head = fields::to_request(lines, Version::Http2).ok_or(malformed)?;
         stream.has_head = true;
         stream.is_head = head.method == Method::Head;
         stream.expected = content_length(&head.fields).ok_or(malformed)?;
@@ -239,14 +239,14 @@ impl Connection {
 
     fn response(&mut self, number: u32, lines: Option<Vec<Line>>, ends: bool) -> Result<(), Error> {
         let malformed = Error::Stream(number, ErrorCode::PROTOCOL_ERROR);
-        let head = lines.and_then(fields::to_response).ok_or(malformed)?;
+        let head = lines.and_then(|lines| fields::to_response(lines, Version::Http2)).ok_or(malformed)?;
         if head.status < 200 {
             //= RFC 9113 (8.1): an interim response does not end the stream.
             if ends {
                 return Err(malformed);
             }
             self.events.push_back(Event::Interim(number, head));
-            return self.budget.useless(HEADER);
+            return Ok(self.budget.useless(HEADER)?);
         }
         let length = content_length(&head.fields).ok_or(malformed)?;
         if let Some(stream) = self.streams.get_mut(&number) {
@@ -286,7 +286,7 @@ impl Connection {
         let Some(stream) = self.streams.remove(&number) else { return Ok(()) };
         self.events.push_back(Event::Reset(number, code));
         // A request that is taken back has cost us its work. A server that refuses has done less than we have.
-        if self.is_server && !stream.is_answered { self.budget.abandoned() } else { Ok(()) }
+        if self.is_server && !stream.is_answered { Ok(self.budget.abandoned()?) } else { Ok(()) }
     }
 
     fn settings(&mut self, values: &[(u16, u32)]) -> Result<(), Error> {
@@ -307,7 +307,7 @@ impl Connection {
             self.writer.allow(self.peer.header_table_size);
         }
         self.control(kind::SETTINGS, flag::ACK, 0, &[], true);
-        Budget::owes(self.owed())
+        Ok(Budget::owes(self.owed())?)
     }
 
     fn settled(&mut self) {
@@ -365,7 +365,7 @@ impl Connection {
         if self.is_server {
             self.budget.abandoned()?;
         }
-        Budget::owes(self.owed())
+        Ok(Budget::owes(self.owed())?)
     }
 
     /// Tells the peer that a stream is over, and remembers it.
@@ -383,18 +383,4 @@ impl Connection {
         //= RFC 9113 (6.8): streams that came behind our GOAWAY are ignored, with all that follows on them.
         if is_ours { number > self.opened() } else { number > self.highest && !self.is_going }
     }
-}
-
-/// The Content-Length of a message: `Some(None)` if there is none, `None` if it is not one number.
-fn content_length(fields: &Fields) -> Option<Option<u64>> {
-    let mut found = None;
-    for value in fields.all("content-length") {
-        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-        let length = std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()?;
-        if found.is_some_and(|before| before != length) {
-            return None;
-        }
-        found = Some(length);
-    }
-    Some(found)
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use airloom_base::{Body, Filler};
+use airloom_base::Body;
 
+use super::Priority;
 use super::flow::{ReceiveWindow, SendWindow};
-use super::priority::Priority;
+use crate::http::filler::LongFiller;
 
 /// States of a stream that exists (RFC 9113, 5.1). Idle and closed ones are known by their numbers alone; reserved ones
 /// come from pushes, which there are none of.
@@ -17,17 +18,6 @@ pub(super) enum State {
     HalfClosedLocal,
     /// The peer has ended its side.
     HalfClosedRemote,
-}
-
-/// Most octets of a filler that wait as one piece.
-const PIECE: u64 = 1 << 30;
-
-/// What follows of a filler that may be longer than a body can say.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LongFiller {
-    pub(super) source: u32,
-    pub(super) offset: u64,
-    pub(super) left: u64,
 }
 
 /// One stream.
@@ -97,12 +87,8 @@ impl Stream {
 
     /// Takes the next piece of the filler when the octets before it are gone.
     pub(super) fn refill(&mut self) {
-        let LongFiller { source, offset, left } = &mut self.filler;
-        if self.outgoing.is_empty() && *left > 0 {
-            let len = (*left).min(PIECE) as u32;
-            self.outgoing.push_back(Body::Filler(Filler { source: *source, offset: *offset, len }));
-            *offset += u64::from(len);
-            *left -= u64::from(len);
+        if self.outgoing.is_empty() {
+            self.outgoing.extend(self.filler.next());
         }
     }
 

@@ -7,6 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::http::filler::LongFiller;
 use crate::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 fn get(path: &str) -> RequestHead {
@@ -500,7 +501,7 @@ fn a_filler_of_any_length_waits_as_one_piece() {
 
     // Across the edge of a piece nothing is lost, and the end is the end.
     let mut entry = stream::Stream::new(0, 0);
-    entry.filler = stream::LongFiller { source: 7, offset: 0, left: (1 << 30) + 5 };
+    entry.filler = LongFiller::new(7, (1 << 30) + 5);
     entry.refill();
     entry.refill();
     assert_eq!((entry.outgoing.len(), entry.outgoing.pop_front().map(|body| body.len())), (1, Some(1 << 30)));

@@ -1,10 +1,8 @@
 //! How much a peer may do that leads nowhere.
 //!
-//! Attacks on HTTP/2 have one form: frames that cost the sender little and us work or memory (pings, settings, empty DATA,
-//! CONTINUATION without an end, streams that are reset before they are answered). The bounds here are proportions, since this
-//! machine has no clock: what is of no use may be a part of what is.
-
-use super::{Error, ErrorCode};
+//! Attacks on HTTP/2 and 3 have one form: frames that cost the sender little and us work or memory (pings, settings, empty DATA,
+//! CONTINUATION without an end, streams that are reset before they are answered). The bounds here are proportions, since these
+//! machines have no clock: what is of no use may be a part of what is.
 
 /// Octets of frames of no use that are always allowed.
 const FREE: u64 = 65_536;
@@ -19,58 +17,58 @@ const ABANDONED: u32 = 100;
 const OWED: usize = 8_192;
 
 /// The most octets of a header block in all its frames.
-pub(super) const BLOCK: usize = 32_768;
+pub const BLOCK: usize = 32_768;
 
 /// The most frames of a header block.
-pub(super) const BLOCK_FRAMES: u32 = 32;
+pub const BLOCK_FRAMES: u32 = 32;
 
 /// What the peer has done so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Budget {
+pub struct Budget {
     useful: u64,
     useless: u64,
     abandoned: u32,
 }
 
-const fn calm(why: &'static str) -> Error {
-    Error::Connection(ErrorCode::ENHANCE_YOUR_CALM, why)
-}
+/// A bound was passed; in words, which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excess(pub &'static str);
 
 impl Budget {
     /// So many octets of bodies or heads went either way.
-    pub(super) fn useful(&mut self, octets: usize) {
+    pub fn useful(&mut self, octets: usize) {
         self.useful += octets as u64;
     }
 
     /// A frame of so many octets came that carries nothing of a message.
-    pub(super) fn useless(&mut self, octets: usize) -> Result<(), Error> {
+    pub fn useless(&mut self, octets: usize) -> Result<(), Excess> {
         self.useless += octets as u64;
         if self.useless > FREE + self.useful / SHARE {
-            return Err(calm("frames that lead nowhere"));
+            return Err(Excess("frames that lead nowhere"));
         }
         Ok(())
     }
 
     /// A stream ended before it was answered, by the peer's doing.
-    pub(super) fn abandoned(&mut self) -> Result<(), Error> {
+    pub fn abandoned(&mut self) -> Result<(), Excess> {
         self.abandoned += 1;
-        if self.abandoned > ABANDONED { Err(calm("streams that are given up")) } else { Ok(()) }
+        if self.abandoned > ABANDONED { Err(Excess("streams that are given up")) } else { Ok(()) }
     }
 
     /// A stream came to its end.
-    pub(super) fn completed(&mut self) {
+    pub fn completed(&mut self) {
         self.abandoned = self.abandoned.saturating_sub(1);
     }
 
     /// So many octets of answers wait for the peer.
-    pub(super) fn owes(owed: usize) -> Result<(), Error> {
-        if owed > OWED { Err(calm("answers that are not read")) } else { Ok(()) }
+    pub fn owes(owed: usize) -> Result<(), Excess> {
+        if owed > OWED { Err(Excess("answers that are not read")) } else { Ok(()) }
     }
 
     /// A header block has so many octets in so many frames so far.
-    pub(super) fn block(octets: usize, frames: u32) -> Result<(), Error> {
+    pub fn block(octets: usize, frames: u32) -> Result<(), Excess> {
         if octets > BLOCK || frames > BLOCK_FRAMES {
-            Err(calm("a header block without an end"))
+            Err(Excess("a header block without an end"))
         } else {
             Ok(())
         }

@@ -1,11 +1,18 @@
-//! Heads as lists of lines: pseudo-fields in front, names in lower case.
+//! Heads as lists of lines, as HTTP/2 and 3 have them: pseudo-fields in front, names in lower case.
+//! RFC 9114 (4.2, 4.3) has the rules of RFC 9113 that are named here.
 
 use bytes::Bytes;
 
-use super::hpack::Line;
-use crate::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
+use super::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
-/// Fields that speak about a connection of HTTP/1.1 and may not come in HTTP/2.
+/// A field: name and value.
+pub type Line = (Vec<u8>, Vec<u8>);
+
+/// What a header list counts for each line beyond its octets.
+//= RFC 7541 (4.1), RFC 9113 (6.5.2), RFC 9204 (3.2.1): an entry counts 32 octets more than its name and value have.
+pub const ENTRY: usize = 32;
+
+/// Fields that speak about a connection of HTTP/1.1 and may not come in later versions.
 //= RFC 9113 (8.2.2): a message with fields of the connection is malformed; TE may only say trailers.
 const OF_A_CONNECTION: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
@@ -61,7 +68,7 @@ fn pseudo<const N: usize>(lines: &mut Vec<Line>, names: [&[u8]; N]) -> Option<[O
 }
 
 /// The request that these lines are; `None` if it is malformed.
-pub fn to_request(mut lines: Vec<Line>) -> Option<RequestHead> {
+pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead> {
     let [method, scheme, authority, path] =
         pseudo(&mut lines, [b":method", b":scheme", b":authority", b":path"])?;
     let method = Method::from_name(std::str::from_utf8(&method?).ok()?);
@@ -102,7 +109,7 @@ pub fn to_request(mut lines: Vec<Line>) -> Option<RequestHead> {
     if fields.all("host").count() > 1 {
         return None;
     }
-    Some(RequestHead { method, target, version: Version::Http2, fields })
+    Some(RequestHead { method, target, version, fields })
 }
 
 fn is_visible(octets: &[u8]) -> bool {
@@ -110,7 +117,7 @@ fn is_visible(octets: &[u8]) -> bool {
 }
 
 /// The response that these lines are; `None` if it is malformed.
-pub fn to_response(mut lines: Vec<Line>) -> Option<ResponseHead> {
+pub fn to_response(mut lines: Vec<Line>, version: Version) -> Option<ResponseHead> {
     let [status] = pseudo(&mut lines, [b":status"])?;
     let status = match status?[..] {
         [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
@@ -118,13 +125,13 @@ pub fn to_response(mut lines: Vec<Line>) -> Option<ResponseHead> {
         }
         _ => return None,
     };
-    //= RFC 9113 (8.6): there is no 101 in HTTP/2.
+    //= RFC 9113 (8.6), RFC 9114 (4.5): there is no 101.
     if status == 101 {
         return None;
     }
     let mut fields = Fields::default();
     ordinary(lines, &mut fields)?;
-    Some(ResponseHead { version: Version::Http2, status, reason: Bytes::new(), fields })
+    Some(ResponseHead { version, status, reason: Bytes::new(), fields })
 }
 
 /// Trailers; `None` if they are malformed.
@@ -135,7 +142,7 @@ pub fn to_trailers(lines: Vec<Line>) -> Option<Fields> {
     Some(fields)
 }
 
-/// The ordinary lines of a head, as HTTP/2 has them.
+/// The ordinary lines of a head.
 fn lines(fields: &Fields, out: &mut Vec<Line>) {
     for field in fields.iter() {
         let name = field.name.to_ascii_lowercase();
@@ -146,7 +153,7 @@ fn lines(fields: &Fields, out: &mut Vec<Line>) {
 }
 
 /// The lines of a request to a server that is spoken to by `scheme`. The authority comes from the target or the Host field;
-/// lines that HTTP/2 has no place for are left out.
+/// lines that there is no place for are left out.
 pub fn of_request(head: &RequestHead, scheme: &str) -> Vec<Line> {
     let mut out = vec![(b":method".to_vec(), head.method.name().as_bytes().to_vec())];
     if head.method == Method::Connect {
@@ -169,12 +176,35 @@ pub fn of_response(head: &ResponseHead) -> Vec<Line> {
     out
 }
 
+/// Is it likely that the same line comes again, so that a header table of `table` octets should have it? What differs from
+/// message to message only drives others out.
+pub fn is_worth_keeping(name: &[u8], value: &[u8], table: usize) -> bool {
+    !matches!(name, b":path" | b"content-length" | b"date" | b"etag" | b"age" | b"if-none-match")
+        // A line that is larger than the table empties it (RFC 7541, 4.4).
+        && name.len() + value.len() + ENTRY <= table / 2
+}
+
+/// The Content-Length of a message: `Some(None)` if there is none, `None` if it is not one number.
+pub fn content_length(fields: &Fields) -> Option<Option<u64>> {
+    let mut found = None;
+    for value in fields.all("content-length") {
+        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        let length = std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()?;
+        if found.is_some_and(|before| before != length) {
+            return None;
+        }
+        found = Some(length);
+    }
+    Some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn request(lines: &[(&str, &str)]) -> Option<RequestHead> {
-        to_request(lines.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect())
+        let line = |(n, v): &(&str, &str)| (n.as_bytes().to_vec(), v.as_bytes().to_vec());
+        to_request(lines.iter().map(line).collect(), Version::Http2)
     }
 
     fn get(more: &[(&'static str, &'static str)]) -> Option<RequestHead> {
@@ -191,7 +221,7 @@ mod tests {
         fields.push("Connection", "keep-alive");
         let head =
             RequestHead { method: Method::Get, target: "/x?y".into(), version: Version::Http11, fields };
-        let back = to_request(of_request(&head, "https")).unwrap();
+        let back = to_request(of_request(&head, "https"), Version::Http2).unwrap();
         assert_eq!(
             (back.version, &back.method, &back.target[..]),
             (Version::Http2, &Method::Get, &b"/x?y"[..])
@@ -199,7 +229,7 @@ mod tests {
         assert_eq!(back.authority(), Some(&b"a.example:81"[..]));
         assert_eq!((back.fields.first("accept"), back.fields.len()), (Some(&b"*/*"[..]), 2));
         let connect = RequestHead { method: Method::Connect, target: "a:443".into(), ..head };
-        assert_eq!(to_request(of_request(&connect, "http")).unwrap().target, "a:443");
+        assert_eq!(to_request(of_request(&connect, "http"), Version::Http3).unwrap().target, "a:443");
     }
 
     #[test]
@@ -235,10 +265,10 @@ mod tests {
         let lines = |list: &[(&str, &str)]| -> Vec<Line> {
             list.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect()
         };
-        let head = to_response(lines(&[(":status", "404"), ("server", "x")])).unwrap();
+        let head = to_response(lines(&[(":status", "404"), ("server", "x")]), Version::Http2).unwrap();
         assert_eq!((head.status, of_response(&head).len()), (404, 2));
         for status in ["", "20", "2000", "abc", "101", "099"] {
-            assert_eq!(to_response(lines(&[(":status", status)])), None, "{status}");
+            assert_eq!(to_response(lines(&[(":status", status)]), Version::Http2), None, "{status}");
         }
         assert_eq!(to_trailers(lines(&[("a", "b")])).unwrap().len(), 1);
         assert_eq!(to_trailers(lines(&[(":status", "200")])), None);

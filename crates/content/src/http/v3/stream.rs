@@ -1,0 +1,147 @@
+//! One request and its answer: what is still to be sent of our side, and what has come of the other.
+
+use std::collections::VecDeque;
+
+use airloom_base::Body;
+
+use super::Priority;
+use super::frame::{self, kind};
+use super::input::Input;
+use crate::http::filler::LongFiller;
+use crate::http::message::Fields;
+
+/// Octets that are offered at a time: which stream is served is decided anew behind them.
+const OFFER: usize = 16_384;
+
+/// What waits to be written to a stream.
+#[derive(Default)]
+pub(super) struct Sending {
+    /// Octets that are framed.
+    framed: VecDeque<Body>,
+    /// How many pieces in front of them are heads.
+    heads: usize,
+    /// Octets that become DATA.
+    pub(super) bodies: VecDeque<Body>,
+    /// What comes behind them.
+    pub(super) filler: LongFiller,
+    /// Does the stream end behind it all?
+    pub(super) ends: bool,
+    /// Octets of the offer that the transport has not answered, and whether the stream ends behind them.
+    offered: Option<(usize, bool)>,
+    /// Does the transport take nothing at the moment?
+    pub(super) is_blocked: bool,
+}
+
+impl Sending {
+    /// Whole frames, or what has none.
+    pub(super) fn push(&mut self, octets: Vec<u8>) {
+        if !octets.is_empty() {
+            self.framed.push_back(Body::Real(octets.into()));
+        }
+    }
+
+    /// A frame with a head, which goes before all bodies.
+    pub(super) fn push_head(&mut self, octets: Vec<u8>) {
+        self.heads += 1;
+        self.push(octets);
+    }
+
+    /// Is a head next, or nothing but the end?
+    pub(super) fn is_short(&self) -> bool {
+        self.heads > 0 || (self.framed.is_empty() && self.bodies.is_empty())
+    }
+
+    /// Is there anything, now or later?
+    pub(super) fn waits(&self) -> bool {
+        !self.framed.is_empty() || !self.bodies.is_empty() || self.ends
+    }
+
+    /// Is there something for which the transport may have room?
+    pub(super) fn can_send(&self) -> bool {
+        !self.is_blocked && self.waits()
+    }
+
+    /// What goes next, and whether the stream ends behind it. It stays until [`written`](Self::written) is told.
+    pub(super) fn offer(&mut self) -> (Body, bool) {
+        if self.framed.is_empty()
+            && let Some(body) = self.bodies.pop_front()
+        {
+            self.push(frame::header(kind::DATA, body.len() as u64));
+            self.framed.push_back(body);
+            self.refill();
+        }
+        let piece = self.framed.front().map_or(Body::EMPTY, |first| first.slice(0, OFFER));
+        let whole = self.framed.front().is_none_or(|first| first.len() == piece.len());
+        let ends = self.ends && whole && self.framed.len() <= 1 && self.bodies.is_empty();
+        self.offered = Some((piece.len(), ends));
+        (piece, ends)
+    }
+
+    /// Takes the next piece of the filler when the octets before it are gone.
+    pub(super) fn refill(&mut self) {
+        if self.bodies.is_empty() {
+            self.bodies.extend(self.filler.next());
+        }
+    }
+
+    /// The transport took so many octets of the offer. Was that the end?
+    pub(super) fn written(&mut self, taken: usize) -> bool {
+        let Some((offered, ends)) = self.offered.take() else { return false };
+        self.is_blocked = taken < offered;
+        if let Some(first) = self.framed.front_mut() {
+            drop(first.split_to(taken.min(offered)));
+            if first.is_empty() {
+                self.framed.pop_front();
+                self.heads = self.heads.saturating_sub(1);
+            }
+        }
+        ends && !self.is_blocked
+    }
+}
+
+/// One request and its answer.
+pub(super) struct Stream {
+    pub(super) input: Input,
+    pub(super) sending: Sending,
+    /// May the peer send on it?
+    pub(super) hears: bool,
+    /// May we?
+    pub(super) speaks: bool,
+    /// The peer has ended its side; what came before may still wait.
+    pub(super) has_ended: bool,
+    /// A field section whose entries have not come.
+    pub(super) blocked: Option<Vec<u8>>,
+    pub(super) priority: Priority,
+    /// Did an update say so, which counts more than the head?
+    pub(super) is_said: bool,
+    /// Has the head of the message come that is not an interim response?
+    pub(super) has_head: bool,
+    /// Trailers, which end a message.
+    pub(super) trailers: Option<Fields>,
+    /// Octets of the body that are still to come by the head's Content-Length.
+    pub(super) expected: Option<u64>,
+    /// The answer has no body whatever its head says: HEAD was asked for.
+    pub(super) is_head: bool,
+    /// Was anything of an answer sent?
+    pub(super) is_answered: bool,
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Stream {
+            input: Input::default(),
+            sending: Sending::default(),
+            hears: true,
+            speaks: true,
+            has_ended: false,
+            blocked: None,
+            priority: Priority::default(),
+            is_said: false,
+            has_head: false,
+            trailers: None,
+            expected: None,
+            is_head: false,
+            is_answered: false,
+        }
+    }
+}
