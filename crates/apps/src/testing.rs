@@ -564,7 +564,7 @@ impl App for Answerer {
             SocketEvent::Closed(_) => {
                 self.connections.remove(&socket);
             }
-            SocketEvent::Asked { .. } | SocketEvent::Opened => {}
+            SocketEvent::Asked { .. } | SocketEvent::Opened | SocketEvent::Stream(_) => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

@@ -17,6 +17,8 @@ pub enum CloseReason {
     Aborted,
     /// No route to the peer.
     Unreachable,
+    /// The peer's application closed it, with this code.
+    Application(u64),
 }
 
 impl CloseReason {
@@ -29,6 +31,7 @@ impl CloseReason {
             CloseReason::TimedOut => "timeout",
             CloseReason::Aborted => "aborted",
             CloseReason::Unreachable => "unreachable",
+            CloseReason::Application(_) => "application",
         }
     }
 }

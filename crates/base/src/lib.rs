@@ -14,6 +14,7 @@ pub mod packet;
 pub mod random;
 pub mod record;
 pub mod service;
+pub mod streams;
 pub mod summary;
 pub mod time;
 pub mod timer;
@@ -32,4 +33,5 @@ pub use record::{Outbox, Point, Summary};
 pub use service::{
     App, Outgoing, PathId, Protocol, SocketEvent, SocketId, Sockets, Transport, TransportEvent,
 };
+pub use streams::{StreamEvent, StreamKind};
 pub use time::{Duration, Instant};

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 pub use crate::flow::{CloseReason, FlowFacts};
 use crate::machine::Cx;
 use crate::packet::{Body, Packet};
+pub use crate::streams::{StreamEvent, StreamKind};
 use crate::summary::Summary;
 use crate::time::Instant;
 
@@ -77,6 +78,8 @@ pub enum TransportEvent {
     Writable(u32),
     /// The peer finished that stream and everything was read.
     Finished(u32),
+    /// What else happened on that stream, where streams open and end one by one.
+    Stream(u32, StreamEvent),
     /// It is over for the application. The connection may live on for the peer's sake (TIME-WAIT).
     Closed(CloseReason),
     /// The connection needs no more than a few words of state now: `into_lingering` may be called.
@@ -92,6 +95,8 @@ pub enum WriteError {
     Blocked,
     /// It is not open, or our side has finished it: it will take nothing any more.
     Closed,
+    /// The peer reads no more of it, for this reason of its application ([`StreamEvent::Stopped`]).
+    Stopped(u64),
 }
 
 impl WriteError {
@@ -129,6 +134,36 @@ pub trait Transport: Send {
     fn finish(&mut self, cx: &mut Cx, stream: u32);
     /// Ends it at once and tells the peer.
     fn reset(&mut self, cx: &mut Cx);
+    /// As `reset`, with a code for the peer's application where the protocol carries one.
+    fn close(&mut self, cx: &mut Cx, _code: u64) {
+        self.reset(cx);
+    }
+    /// The application speaks this protocol (a name of TLS's ALPN, RFC 7301) and knows of streams. Comes before `connect`, or never:
+    /// then it reads and writes stream 0, as with TCP.
+    fn speak(&mut self, _protocol: &'static str) {}
+    /// Opens a stream. `None`: the peer allows no more of them now ([`StreamEvent::More`] follows), or streams do not open
+    /// one by one.
+    fn open_stream(&mut self, _cx: &mut Cx, _kind: StreamKind) -> Option<u32> {
+        None
+    }
+    /// Ends our side of a stream at once: what has not arrived is given up, and the peer's application is told the code.
+    fn reset_stream(&mut self, _cx: &mut Cx, _stream: u32, _code: u64) {}
+    /// Reads no more of a stream, and tells the peer's application why.
+    fn stop(&mut self, _cx: &mut Cx, _stream: u32, _code: u64) {}
+    /// Streams with a larger number are served first, equals in turn; 0 until said.
+    fn set_priority(&mut self, _stream: u32, _priority: i32) {}
+    /// Sends octets that are not sent again if they are lost (RFC 9221). False: it takes none, or not so many.
+    fn send_unreliable(&mut self, _cx: &mut Cx, _body: Body) -> bool {
+        false
+    }
+    /// The next of those that the peer sent.
+    fn read_unreliable(&mut self, _cx: &mut Cx) -> Option<Body> {
+        None
+    }
+    /// How many octets `send_unreliable` takes at a time at the moment; `None`: the peer takes none.
+    fn unreliable_limit(&self) -> Option<usize> {
+        None
+    }
     /// The path can carry datagrams of at most `mtu` octets (ICMP fragmentation needed, packet too big).
     fn path_mtu(&mut self, cx: &mut Cx, path: PathId, mtu: u16);
     /// Octets written to `stream` that the peer has not acknowledged yet, sent or not.
@@ -151,6 +186,12 @@ pub trait Transport: Send {
     /// The link that datagrams of this path leave by came into service for this host, or left it. What is sent meanwhile is
     /// lost; a transport without a use for the news finds that out by itself.
     fn handle_path(&mut self, _cx: &mut Cx, _path: PathId, _is_up: bool) {}
+    /// A unit of this connection is about to be fed that comes over addresses and ports which are none of its paths': its peer has
+    /// moved, or somebody between has given it another address. The path it is from now on: the next one, or one that is given
+    /// up for it; `None`: there is no such thing, the unit is dropped. `ports` are ours and the peer's.
+    fn handle_move(&mut self, _cx: &mut Cx, _path: Path, _ports: (u16, u16)) -> Option<PathId> {
+        None
+    }
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
@@ -187,12 +228,26 @@ pub trait Protocol: Send {
     }
     /// The host has these addresses: for protocols that tell their peers.
     fn own(&mut self, _addresses: &[IpAddr]) {}
+    /// The application that accepts connections on this port speaks this protocol (a name of TLS's ALPN) and knows of streams.
+    fn serve(&mut self, _port: u16, _protocol: &'static str) {}
     /// Are the ports the first four octets, the source first, as in TCP, UDP, DCCP and SCTP?
     fn has_leading_ports(&self) -> bool {
         true
     }
     /// A connection that will open actively when `connect` is called.
     fn open(&mut self, cx: &mut Cx, path: Path, ports: (u16, u16), who: Identity) -> Box<dyn Transport>;
+    /// The flow of a connection that this unit belongs to although none has its addresses and ports, as the unit itself says (QUIC:
+    /// its connection id). Asked of protocols over UDP, before anything else is made of such a unit.
+    fn whose(
+        &mut self,
+        _cx: &mut Cx,
+        _path: &Path,
+        _ports: (u16, u16),
+        _ecn: u8,
+        _unit: &Packet,
+    ) -> Option<u32> {
+        None
+    }
     /// A connection for a unit that may open one (TCP: SYN); the unit is fed to it afterwards. `None` if it does
     /// not. `ports` are ours and the peer's.
     fn accept(
@@ -259,6 +314,8 @@ pub enum SocketEvent {
     Writable,
     /// The peer sends no more; everything it sent was read.
     Finished,
+    /// What else happened, where streams open and end one by one.
+    Stream(StreamEvent),
     /// It is over. The socket is gone after this call.
     Closed(CloseReason),
 }
@@ -292,6 +349,11 @@ pub enum Datagram {
 pub trait Sockets {
     /// Opens a connection. Failure is reported as [`SocketEvent::Closed`], never here.
     fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId;
+    /// As `connect`, for an application that speaks this protocol (a name of TLS's ALPN) and knows of streams. Its socket is that
+    /// of stream 0, on which the connection's own events come; nothing is opened until [`Sockets::open_stream`].
+    fn connect_for(&mut self, cx: &mut Cx, to: SocketAddr, _protocol: &'static str) -> SocketId {
+        self.connect(cx, to)
+    }
     /// Writes as much of `body` as there is room for and returns how many octets; [`SocketEvent::Writable`]
     /// follows when there is room again, [`SocketEvent::Closed`] if there never will be.
     fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
@@ -315,6 +377,33 @@ pub trait Sockets {
     fn finish(&mut self, cx: &mut Cx, socket: SocketId);
     /// Ends it at once; no further event comes.
     fn reset(&mut self, cx: &mut Cx, socket: SocketId);
+    /// As `reset`, with a code for the peer's application.
+    fn close(&mut self, cx: &mut Cx, socket: SocketId, _code: u64) {
+        self.reset(cx, socket);
+    }
+    /// Opens a stream of the connection of this socket. `None`: not now ([`StreamEvent::More`] follows), or its streams do not
+    /// open one by one.
+    fn open_stream(&mut self, _cx: &mut Cx, _socket: SocketId, _kind: StreamKind) -> Option<SocketId> {
+        None
+    }
+    /// Ends our side of this stream at once, with a code for the peer's application.
+    fn reset_stream(&mut self, _cx: &mut Cx, _socket: SocketId, _code: u64) {}
+    /// Reads no more of this stream, and tells the peer's application why.
+    fn stop(&mut self, _cx: &mut Cx, _socket: SocketId, _code: u64) {}
+    /// Streams with a larger number are served first, equals in turn; 0 until said.
+    fn set_priority(&mut self, _socket: SocketId, _priority: i32) {}
+    /// Sends octets of the connection that are not sent again if they are lost. False: it takes none, or not so many.
+    fn send_unreliable(&mut self, _cx: &mut Cx, _socket: SocketId, _body: Body) -> bool {
+        false
+    }
+    /// The next of those that the peer sent.
+    fn read_unreliable(&mut self, _cx: &mut Cx, _socket: SocketId) -> Option<Body> {
+        None
+    }
+    /// How many octets `send_unreliable` takes at a time at the moment; `None`: the peer takes none.
+    fn unreliable_limit(&self, _socket: SocketId) -> Option<usize> {
+        None
+    }
     /// Sends a datagram.
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram);
     /// The flow number of a socket, for records.
@@ -349,6 +438,10 @@ pub trait App: Send {
     /// Stream ports it accepts connections on.
     fn stream_ports(&self) -> Vec<u16> {
         Vec::new()
+    }
+    /// What it speaks on connections that it accepts (a name of TLS's ALPN), if it knows of streams that open one by one.
+    fn speaks(&self) -> Option<&'static str> {
+        None
     }
     /// Datagram ports it receives on.
     fn datagram_ports(&self) -> Vec<u16> {

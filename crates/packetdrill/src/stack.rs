@@ -362,7 +362,7 @@ impl Stack {
         }
         match connection.ended {
             Some(CloseReason::Refused) => libc::ECONNREFUSED,
-            Some(CloseReason::Reset) => libc::ECONNRESET,
+            Some(CloseReason::Reset | CloseReason::Application(_)) => libc::ECONNRESET,
             Some(CloseReason::TimedOut) => libc::ETIMEDOUT,
             Some(CloseReason::Unreachable) => libc::EHOSTUNREACH,
             Some(CloseReason::Aborted) => libc::ECONNABORTED,
@@ -625,7 +625,7 @@ impl Stack {
                         }
                     }
                 }
-                TransportEvent::Asked => {}
+                TransportEvent::Asked | TransportEvent::Stream(..) => {}
             }
         }
         self.note_doing(id);

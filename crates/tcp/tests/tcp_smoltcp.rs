@@ -212,7 +212,7 @@ impl Table {
                 TransportEvent::Closed(reason) => self.closed = Some(reason),
                 TransportEvent::Lingering => self.conn = self.conn.take().map(|c| c.into_lingering()),
                 TransportEvent::Gone => self.conn = None,
-                TransportEvent::Asked => {}
+                TransportEvent::Asked | TransportEvent::Stream(..) => {}
             }
         }
     }

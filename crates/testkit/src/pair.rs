@@ -352,7 +352,7 @@ impl Pair {
                 host.lingering = true;
             }
             TransportEvent::Gone => host.transport = None,
-            TransportEvent::Asked => {}
+            TransportEvent::Asked | TransportEvent::Stream(..) => {}
             TransportEvent::Finished(_) | TransportEvent::Closed(_) => {}
         }
     }

@@ -111,7 +111,10 @@ fn record_slowly(
     let facts = || {
         let ip = Ip::parse(packet.head()).ok();
         let protocol = ip.map_or(0, |ip| ip.protocol);
-        let known = protocols.iter().find(|p| p.ip_protocol() == protocol);
+        // A datagram of an application is of no flow, whichever protocol there is over UDP.
+        let known = protocols
+            .iter()
+            .find(|p| p.ip_protocol() == protocol && (protocol != protocol::UDP || packet.flow() != 0));
         let unit = ip.and_then(|ip| packet.head().get(ip.header_len..)).unwrap_or_default();
         let Described { seq, ack } =
             known.map_or_else(|| between_real_hosts(protocol, unit), |p| p.describe(unit));

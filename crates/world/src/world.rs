@@ -552,7 +552,7 @@ impl World {
         let net = &mut self.hosts[host as usize].net;
         let at = Reception { cx, routes: &mut self.routes, fed: &mut self.fed, local };
         let up = match net.numbers.iter().position(|n| *n == header.protocol) {
-            Some(index) if !header.is_fragment => net.receive_unit(at, header, index, packet).map(|()| None),
+            Some(index) if !header.is_fragment => net.receive_unit(at, header, index, packet),
             _ => net.receive_datagram(at, packet),
         };
         if !net.out.is_empty() {
@@ -745,6 +745,7 @@ impl World {
             TransportEvent::Readable(stream, octets) => (SocketEvent::Readable(octets), stream),
             TransportEvent::Writable(stream) => (SocketEvent::Writable, stream),
             TransportEvent::Finished(stream) => (SocketEvent::Finished, stream),
+            TransportEvent::Stream(stream, event) => (SocketEvent::Stream(event), stream),
             TransportEvent::Closed(why) => {
                 connection.close.get_or_insert(now);
                 connection.app = None;

@@ -237,7 +237,7 @@ impl App for Client {
             SocketEvent::Readable(octets) => self.read(cx, net, socket, octets),
             SocketEvent::Finished => self.ended(cx, net, socket, true),
             SocketEvent::Closed(_) => self.ended(cx, net, socket, false),
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

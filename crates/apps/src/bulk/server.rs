@@ -190,7 +190,7 @@ impl App for Server {
                 Some(State::Closing | State::Request(_, 0)) | None => {}
                 Some(_) => self.broken += 1,
             },
-            SocketEvent::Asked { .. } | SocketEvent::Opened => {}
+            SocketEvent::Asked { .. } | SocketEvent::Opened | SocketEvent::Stream(_) => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

@@ -148,7 +148,9 @@ impl Fetcher {
             SocketEvent::Readable(_) => connection.read(cx, net, told),
             SocketEvent::Finished => connection.peer_finished(told),
             SocketEvent::Closed(why) => return self.closed(cx, net, socket, why),
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => Progress::None,
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {
+                Progress::None
+            }
         };
         match progress {
             Progress::None => {}

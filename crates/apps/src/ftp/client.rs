@@ -430,7 +430,7 @@ impl Client {
                 self.transfer.ended.get_or_insert(cx.now);
                 self.complete(cx, net);
             }
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
         }
     }
 }
@@ -457,7 +457,7 @@ impl App for Client {
                     self.control = None;
                     self.give_up(cx, net);
                 }
-                SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
+                SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
             }
         } else if self.transfer.socket == Some(socket) {
             self.data_event(cx, net, event);

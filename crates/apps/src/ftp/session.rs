@@ -323,7 +323,7 @@ impl Session {
                     self.say(cx, net, shared, reply);
                 }
             }
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
         }
         self.listen(cx, net, shared)
     }

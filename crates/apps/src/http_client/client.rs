@@ -476,7 +476,7 @@ impl App for Client {
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
             SocketEvent::Closed(reason) => self.ended(cx, net, socket, Some(reason)),
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
         }
         self.react(cx, net);
     }

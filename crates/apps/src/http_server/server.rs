@@ -165,7 +165,7 @@ impl App for Server {
             SocketEvent::Writable => self.serve(cx, net, socket, Cause::Room),
             SocketEvent::Finished => self.serve(cx, net, socket, Cause::End),
             SocketEvent::Closed(_) => self.forget(socket),
-            SocketEvent::Asked { .. } | SocketEvent::Opened => {}
+            SocketEvent::Asked { .. } | SocketEvent::Opened | SocketEvent::Stream(_) => {}
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {

@@ -328,7 +328,7 @@ impl App for Server {
                     self.leave(place);
                 }
             }
-            SocketEvent::Asked { .. } | SocketEvent::Opened => {}
+            SocketEvent::Asked { .. } | SocketEvent::Opened | SocketEvent::Stream(_) => {}
         }
         self.send(cx, net);
     }

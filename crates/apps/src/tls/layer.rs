@@ -430,6 +430,7 @@ impl App for Secured {
                 self.layer.due.push_back((socket, event));
             }
             SocketEvent::Opened => self.layer.opened(cx, socket),
+            SocketEvent::Stream(_) => {}
             SocketEvent::Readable(_) => self.layer.pull(cx, net, socket),
             SocketEvent::Writable => self.layer.touch(socket),
             SocketEvent::Finished => {

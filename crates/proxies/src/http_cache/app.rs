@@ -243,7 +243,10 @@ impl HttpCache {
             }
             SocketEvent::Finished => self.client_ended(cx, net, socket),
             SocketEvent::Closed(_) => self.forget_client(cx, net, socket),
-            SocketEvent::Accepted { .. } | SocketEvent::Asked { .. } | SocketEvent::Opened => {}
+            SocketEvent::Accepted { .. }
+            | SocketEvent::Asked { .. }
+            | SocketEvent::Opened
+            | SocketEvent::Stream(_) => {}
         }
     }
 
@@ -254,7 +257,7 @@ impl HttpCache {
             SocketEvent::Writable => self.write_server(cx, net, socket),
             SocketEvent::Finished => self.server_ended(cx, net, socket),
             SocketEvent::Closed(why) => self.server_closed(cx, net, socket, why),
-            SocketEvent::Accepted { .. } | SocketEvent::Asked { .. } => {}
+            SocketEvent::Accepted { .. } | SocketEvent::Asked { .. } | SocketEvent::Stream(_) => {}
         }
     }
 
@@ -268,7 +271,7 @@ impl HttpCache {
             }
             SocketEvent::Finished => self.tunnel_ended(cx, net, server),
             SocketEvent::Closed(why) => self.tunnel_closed(cx, net, server, why),
-            SocketEvent::Accepted { .. } | SocketEvent::Asked { .. } => {}
+            SocketEvent::Accepted { .. } | SocketEvent::Asked { .. } | SocketEvent::Stream(_) => {}
         }
     }
 }

@@ -284,7 +284,7 @@ impl App for SplitTcp {
         }
         let Some(&mut (id, side)) = self.sides.get_mut(socket) else { return };
         match event {
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } => {}
+            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
             SocketEvent::Opened => self.opened(cx, net, id),
             SocketEvent::Readable(_) => {
                 self.connect(cx, net, id);

@@ -64,7 +64,10 @@ impl Initiators {
                 connection.go_on(cx, net, gateway, socket);
             }
             SocketEvent::Closed(_) => drop(self.0.remove(&socket)),
-            SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Opened => {}
+            SocketEvent::Asked { .. }
+            | SocketEvent::Accepted { .. }
+            | SocketEvent::Opened
+            | SocketEvent::Stream(_) => {}
         }
         true
     }

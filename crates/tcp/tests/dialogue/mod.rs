@@ -228,7 +228,7 @@ impl Dialogue {
                     self.conn = self.conn.take().map(|c| c.into_lingering());
                 }
                 TransportEvent::Gone => self.conn = None,
-                TransportEvent::Asked => {}
+                TransportEvent::Asked | TransportEvent::Stream(..) => {}
                 _ => {}
             }
         }

@@ -300,7 +300,7 @@ impl Stage {
                     self.lingering = true;
                 }
                 TransportEvent::Gone => self.conn = None,
-                TransportEvent::Asked => {}
+                TransportEvent::Asked | TransportEvent::Stream(..) => {}
                 _ => {}
             }
         }
@@ -528,6 +528,7 @@ impl Stage {
             TransportEvent::Lingering => "lingering".to_owned(),
             TransportEvent::Gone => "gone".to_owned(),
             TransportEvent::Asked => "asked".to_owned(),
+            TransportEvent::Stream(..) => "stream".to_owned(),
         };
         let told: Vec<String> = self.events.iter().map(name).collect();
         let wanted = words.join(" ");

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use airloom_base::lookup::Table;
 use airloom_base::service::{Datagram, Identity, Passing, Path, PathId, leading_ports};
 use airloom_base::{
-    App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Station, Transport,
+    App, Body, CloseReason, Cx, Instant, Packet, Protocol, SocketId, Sockets, Station, StreamKind, Transport,
 };
 use airloom_wire::icmp::Icmp;
 use airloom_wire::{ip, udp};
@@ -82,11 +82,13 @@ pub(crate) struct Net {
     taker: u16,
     pub(crate) slots: Vec<Slot>,
     free: Vec<u32>,
-    table: Table<Key, u32>,
-    last_found: Option<(Key, u32)>,
+    pub(super) table: Table<Key, u32>,
+    pub(super) last_found: Option<(Key, u32)>,
     /// Application behind each stream port and each datagram port.
     streams: Table<u16, u16>,
     datagrams: Table<u16, u16>,
+    /// What is spoken at stream ports whose applications know of streams that open one by one.
+    spoken: Vec<(u16, &'static str)>,
     /// Applications that decide on each opening.
     pub(crate) deciding: Vec<u16>,
     ephemeral: u16,
@@ -113,6 +115,8 @@ impl Net {
         for port in app.datagram_ports() {
             self.datagrams.insert(port, index);
         }
+        let spoken = app.speaks();
+        self.spoken.extend(app.stream_ports().into_iter().filter_map(|port| Some((port, spoken?))));
         if app.decides() {
             self.deciding.push(index);
         }
@@ -310,12 +314,13 @@ impl Net {
         }
     }
 
-    /// Protocols that tell their peers get to know the host's addresses.
+    /// Protocols that tell their peers get to know the host's addresses, and what is spoken at its ports.
     pub(crate) fn tell_protocols(&mut self) {
         let addresses: Vec<IpAddr> =
             self.interfaces.iter().flat_map(|i| i.addresses.iter().copied()).collect();
         for protocol in &mut self.protocols {
             protocol.own(&addresses);
+            self.spoken.iter().for_each(|(port, spoken)| protocol.serve(*port, spoken));
         }
     }
 
@@ -370,7 +375,9 @@ impl Net {
         for _ in FIRST_EPHEMERAL..=u16::MAX {
             let port = self.ephemeral;
             self.ephemeral = port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
-            if !self.table.contains(&Key::new(protocol, local, port, ip::key(path.remote), remote_port)) {
+            let key = Key::new(protocol, local, port, ip::key(path.remote), remote_port);
+            let is_an_apps = protocol == ip::protocol::UDP && self.datagrams.contains(&port);
+            if !self.table.contains(&key) && !is_an_apps {
                 return Some(port);
             }
         }
@@ -409,7 +416,12 @@ impl Call<'_> {
         self.net.get(socket.slot, socket.generation).filter(|c| c.app == Some(app))
     }
 
-    fn open(&mut self, cx: &mut Cx, to: SocketAddr) -> Result<SocketId, CloseReason> {
+    fn open(
+        &mut self,
+        cx: &mut Cx,
+        to: SocketAddr,
+        spoken: Option<&'static str>,
+    ) -> Result<SocketId, CloseReason> {
         let (path, hop) = self.net.way(self.routes, to.ip()).ok_or(CloseReason::Unreachable)?;
         let index = self.net.protocol_over(hop).unwrap_or(0);
         let protocol = self.net.protocols.get(index).ok_or(CloseReason::Unreachable)?.ip_protocol();
@@ -421,24 +433,39 @@ impl Call<'_> {
         let mut connection = self.net.connection(transport, index, path, ports, hop, flow, cx.now);
         connection.app = Some(self.app);
         connection.opener = true;
+        if let Some(spoken) = spoken {
+            connection.transport.speak(spoken);
+        }
         connection.transport.connect(cx);
         let slot = self.net.insert(connection);
         self.net.touch(slot, self.fed);
         Ok(self.net.socket(slot, 0))
     }
+
+    fn connect_or_fail(&mut self, cx: &mut Cx, to: SocketAddr, spoken: Option<&'static str>) -> SocketId {
+        self.open(cx, to, spoken).unwrap_or_else(|why| {
+            // A handle that never was: it only carries the news.
+            let socket = SocketId { slot: u32::MAX, generation: cx.records.next_flow(), stream: 0 };
+            self.net.failed.push_back((self.app, socket, why));
+            socket
+        })
+    }
+
+    /// Has the connection of a socket do something, which it may have to say or to send something after.
+    fn with<T>(&mut self, socket: SocketId, act: impl FnOnce(&mut dyn Transport) -> T) -> Option<T> {
+        let result = act(self.connection(socket)?.transport.as_mut());
+        self.net.touch(socket.slot, self.fed);
+        Some(result)
+    }
 }
 
 impl Sockets for Call<'_> {
     fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId {
-        match self.open(cx, to) {
-            Ok(socket) => socket,
-            Err(why) => {
-                // A handle that never was: it only carries the news.
-                let socket = SocketId { slot: u32::MAX, generation: cx.records.next_flow(), stream: 0 };
-                self.net.failed.push_back((self.app, socket, why));
-                socket
-            }
-        }
+        self.connect_or_fail(cx, to, None)
+    }
+
+    fn connect_for(&mut self, cx: &mut Cx, to: SocketAddr, protocol: &'static str) -> SocketId {
+        self.connect_or_fail(cx, to, Some(protocol))
     }
 
     fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize {
@@ -501,6 +528,45 @@ impl Sockets for Call<'_> {
             connection.transport.reset(cx);
             self.net.touch(socket.slot, self.fed);
         }
+    }
+
+    fn close(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
+        if let Some(connection) = self.connection(socket) {
+            (connection.app, connection.held) = (None, None);
+            connection.close = Some(cx.now);
+            connection.transport.close(cx, code);
+            self.net.touch(socket.slot, self.fed);
+        }
+    }
+
+    fn open_stream(&mut self, cx: &mut Cx, socket: SocketId, kind: StreamKind) -> Option<SocketId> {
+        let stream = self.with(socket, |transport| transport.open_stream(cx, kind))??;
+        Some(socket.with_stream(stream))
+    }
+
+    fn reset_stream(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
+        self.with(socket, |transport| transport.reset_stream(cx, socket.stream, code));
+    }
+
+    fn stop(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
+        self.with(socket, |transport| transport.stop(cx, socket.stream, code));
+    }
+
+    fn set_priority(&mut self, socket: SocketId, priority: i32) {
+        self.with(socket, |transport| transport.set_priority(socket.stream, priority));
+    }
+
+    fn send_unreliable(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> bool {
+        self.with(socket, |transport| transport.send_unreliable(cx, body)).unwrap_or(false)
+    }
+
+    fn read_unreliable(&mut self, cx: &mut Cx, socket: SocketId) -> Option<Body> {
+        self.with(socket, |transport| transport.read_unreliable(cx))?
+    }
+
+    fn unreliable_limit(&self, socket: SocketId) -> Option<usize> {
+        let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
+        place.and_then(|s| s.connection.as_deref()).and_then(|c| c.transport.unreliable_limit())
     }
 
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram) {

@@ -6,10 +6,10 @@ use airloom_wire::icmp::{Icmp, Unreachable};
 use airloom_wire::ip::{self, Brief, Ip};
 use airloom_wire::{Error, udp};
 
-use super::connection::Key;
-use super::net::{Fed, Net};
+use super::connection::{Key, OtherPath};
+use super::net::{Fed, Net, Slot};
 use super::{Held, Waiting};
-use crate::routes::Routes;
+use crate::routes::{Hop, Routes};
 
 /// Octets of an offending datagram that an ICMP error quotes: its IP header and 8 more (RFC 792), here enough for
 /// the ports and sequence number behind any IP header.
@@ -55,14 +55,14 @@ impl Net {
         header: &Brief,
         protocol: usize,
         mut packet: Packet,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<(u16, Datagram)>, Error> {
         let unit = packet.head().get(header.header_len..).ok_or(Error::Truncated)?;
         let ports =
             if self.leading_ports { leading_ports(unit) } else { self.protocols[protocol].ports(unit) };
         let (theirs, ours) = ports.ok_or(Error::Truncated)?;
         let key = Key::new(header.protocol, at.local, ours, header.source, theirs);
         let Some(slot) = self.find(&key) else {
-            return self.receive_first(at, key, protocol, (ours, theirs), packet);
+            return self.receive_stranger(at, key, protocol, (ours, theirs), packet);
         };
         match self.slots[slot as usize].connection.as_deref_mut() {
             Some(connection) if !connection.lingering => {
@@ -73,10 +73,73 @@ impl Net {
                     connection.dirty = true;
                     at.fed.push_back((self.index, slot));
                 }
-                Ok(())
+                Ok(None)
             }
-            _ => self.receive_late(at, header, key, slot, protocol, packet),
+            _ => self.receive_late(at, header, key, slot, protocol, packet).map(|()| None),
         }
+    }
+
+    /// A unit that is no connection's by its addresses and ports. A UDP datagram may be an application's, or of a connection all the
+    /// same.
+    #[inline(never)]
+    fn receive_stranger(
+        &mut self,
+        at: Reception,
+        key: Key,
+        protocol: usize,
+        ports: (u16, u16),
+        mut packet: Packet,
+    ) -> Result<Option<(u16, Datagram)>, Error> {
+        let header = Ip::parse(packet.head())?;
+        if header.protocol == ip::protocol::UDP {
+            let listens = self.stream_app(at.local, ports.0).is_some();
+            if !listens && self.datagram_app(ports.0).is_some() {
+                return self.receive_udp(at.cx, at.routes, &header, packet);
+            }
+            let Some((path, hop)) = self.way(at.routes, header.source) else { return Ok(None) };
+            let path = Path { local: header.destination, ..path };
+            let mut unit = packet.duplicate();
+            unit.strip(header.header_len);
+            if let Some(flow) = self.protocols[protocol].whose(at.cx, &path, ports, header.ecn, &unit) {
+                packet.strip(header.header_len);
+                self.receive_moved(at, key, (path, ports, hop), flow, header.ecn, packet);
+                return Ok(None);
+            }
+            if !listens {
+                return self.receive_udp(at.cx, at.routes, &header, packet);
+            }
+        }
+        self.receive_first(at, key, protocol, ports, packet).map(|()| None)
+    }
+
+    /// A unit of the connection with this flow came over other addresses or ports than before: another path of it from now on.
+    fn receive_moved(
+        &mut self,
+        at: Reception,
+        key: Key,
+        (path, ports, hop): (Path, (u16, u16), Hop),
+        flow: u32,
+        ecn: u8,
+        unit: Packet,
+    ) {
+        let is_it = |slot: &Slot| slot.connection.as_deref().is_some_and(|c| c.flow == flow);
+        let Some(slot) = self.slots.iter().position(is_it) else { return };
+        let Some(connection) = self.slots[slot].connection.as_deref_mut() else { return };
+        let Some(id) = connection.transport.handle_move(at.cx, path, ports) else { return };
+        let Some(place) = usize::from(id.0).checked_sub(1).filter(|n| *n <= connection.others.len()) else {
+            return;
+        };
+        let header = ip::Template::new(path.local, path.remote, ip::protocol::UDP);
+        let other = OtherPath { key, hop, header };
+        if let Some(old) = connection.others.get_mut(place) {
+            self.table.remove(&std::mem::replace(old, other).key);
+        } else {
+            connection.others.push(other);
+        }
+        connection.transport.handle_packet(at.cx, id, ecn, unit);
+        self.table.insert(key, slot as u32);
+        self.last_found = None;
+        self.touch(slot as u32, at.fed);
     }
 
     /// A unit for a connection in TIME-WAIT: a late one, or the first one of a connection that takes its place.
