@@ -26,6 +26,7 @@ RUSTDOC := RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo 
 menu: ## print this menu
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+demo: PROFILE := --profile demo
 demo: module ## simulate a page over UMTS, then emulate the same with real curl; one result folder
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/demo
 
@@ -89,7 +90,7 @@ develop: $(VENV)/stamp-tests module
 
 module: $(VENV)/stamp
 	@tools/patient "building airloom, about four minutes on two cores if nothing is there yet" --crates airloom-py \
-		-- $(BIN)/maturin develop
+		-- $(BIN)/maturin develop $(PROFILE)
 
 $(VENV)/stamp: pyproject.toml tools/requirements.py
 	@$(PYTHON) tools/requirements.py --check
