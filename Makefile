@@ -89,7 +89,7 @@ wheel: $(VENV)/stamp ## a wheel into dist/ (release)
 develop: $(VENV)/stamp-tests module
 
 module: $(VENV)/stamp
-	@tools/patient "building airloom, about four minutes on two cores if nothing is there yet" --crates airloom-py \
+	@tools/patient "building airloom, some minutes on two cores if nothing is there yet" --crates airloom-py \
 		-- $(BIN)/maturin develop $(PROFILE)
 
 $(VENV)/stamp: pyproject.toml tools/requirements.py
