@@ -43,6 +43,7 @@ COMPONENTS = {
     "real time": "every run in real time",
     "tls": "an application with TLS",
     "wtls": "an application with WTLS",
+    "faults": "a link with `faults`",
     "work": "a link beside a host with `work`",
 }
 

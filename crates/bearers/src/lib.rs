@@ -12,6 +12,7 @@ mod cell;
 pub mod channel;
 mod deadlines;
 pub mod egprs;
+pub mod faults;
 pub mod mlppp;
 pub mod nested;
 pub mod piafs;

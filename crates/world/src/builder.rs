@@ -205,6 +205,14 @@ impl Builder {
         Ok(LinkId(link))
     }
 
+    /// Addresses that a translator at the far end of `link` gives to those at its near end: what is sent to them goes there.
+    pub(crate) fn translated(&mut self, host: HostId, link: LinkId, addresses: &[IpAddr]) {
+        for address in addresses {
+            self.world.routes.place(*address, host.0, link.0);
+        }
+        self.world.routes.translated.extend_from_slice(addresses);
+    }
+
     /// Says how a link treats the super-packets of real hosts, instead of its bearer. A grid of transmission
     /// intervals always needs them cut.
     pub fn grade(&mut self, link: LinkId, grade: Grade) -> Result<(), BuildError> {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use airloom_base::ConfigError;
 use airloom_base::units::Octets;
+use airloom_bearers::faults::Faulty;
 use serde_json::{Value, json};
 
 use crate::builder::{BuildError, Builder, End, HostId, LinkId};
@@ -32,13 +33,19 @@ impl Scenario {
             let entry = airloom_bearers::find(&link.bearer.name).ok_or_else(|| fail(unknown()))?;
             b.mtu(link.mtu);
             let mut parts = b.parts(&link.name, link.near.len());
-            let bearer = (entry.build)(&link.bearer.config, &mut parts).map_err(fail)?;
+            let mut bearer = (entry.build)(&link.bearer.config, &mut parts).map_err(fail)?;
+            let spare = link.spare_addresses();
+            if let Some(faults) = link.faults.clone() {
+                let faulty = Faulty::new(bearer, faults, &spare, &mut parts);
+                bearer = Box::new(faulty.map_err(|error| fail(error.below("faults")))?);
+            }
             let end =
                 |i: &crate::scenario::Interface| End { host: hosts[i.host], addresses: link.addresses(i) };
             let id = b.link_with(&link.name, bearer, link.near.iter().map(end).collect(), end(&link.far))?;
             if let Some(grade) = link.grade {
                 b.grade(id, grade)?;
             }
+            b.translated(hosts[link.near[0].host], id, &spare);
         }
         for (host, id) in self.hosts.iter().zip(&hosts) {
             if let Some(proxy) = &host.settings.proxy {

@@ -17,7 +17,7 @@ type Entry = (IpAddr, u8, u16);
 impl World {
     /// Fills in `routes` of all ports.
     pub(crate) fn find_routes_of_ports(&mut self) {
-        let mut known: Vec<IpAddr> = Vec::new();
+        let mut known: Vec<IpAddr> = self.routes.translated.clone();
         for host in &self.hosts {
             known.extend(host.net.interfaces.iter().flat_map(|i| i.addresses.iter().copied()));
         }

@@ -64,6 +64,8 @@ pub(crate) struct Routes {
     pub(crate) given: Vec<Vec<Route>>,
     /// The host that gets what is for nobody in the network, and its addresses.
     pub(crate) exit: Option<(u32, Vec<u128>)>,
+    /// Addresses that no host has, but a translator puts in front of some.
+    pub(crate) translated: Vec<IpAddr>,
     /// Where an address lives: host and link.
     places: Table<u128, (u32, u32)>,
     /// By host: hops towards addresses that somebody has.

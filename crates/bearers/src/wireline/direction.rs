@@ -184,14 +184,9 @@ impl OneWay {
         (self.waiting, self.waiting_octets) = (0, 0);
         self.next_arrival = Instant::FAR_FUTURE;
         for f in lost.iter().filter(|f| !f.lost) {
-            self.lose(cx, &f.packet);
+            self.losses += 1;
+            self.record(cx, Event::Drop, &f.packet, Some("link down"));
         }
-    }
-
-    /// A packet was on the wire when it was cut.
-    pub(super) fn lose(&mut self, cx: &mut Cx, packet: &Packet) {
-        self.losses += 1;
-        self.record(cx, Event::Drop, packet, Some("link down"));
     }
 
     /// A new rate, for all packets that are not in service yet.

@@ -13,13 +13,11 @@
 //!
 //! ```text
 //!   direction.rs   one direction: queue, serialisation, loss, delay
-//!   disorder.rs    packets that come late or twice, if configured
 //! ```
 //!
 //! Left out: framing of a real medium, duplex conflicts.
 
 mod direction;
-mod disorder;
 #[cfg(test)]
 mod tests;
 
@@ -33,9 +31,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::channel::LossConfig;
+use crate::faults::{Disorder, Faults, Faulty};
 use direction::OneWay;
-pub use disorder::Disorder;
-use disorder::Disordered;
 
 /// A wire with a fixed rate, delay, drop-tail queue and losses; packets may come late or twice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +72,8 @@ pub fn build(table: &Value, parts: &mut Parts) -> Result<Box<dyn Bearer>, Config
     if duplication.is_none() && reordering.is_none() {
         return Ok(Box::new(wire));
     }
-    Ok(Box::new(Disordered::new(wire, duplication, reordering, parts)?))
+    let faults = Faults { duplication, reordering, ..Faults::default() };
+    Ok(Box::new(Faulty::new(Box::new(wire), faults, &[], parts)?))
 }
 
 impl Wireline {

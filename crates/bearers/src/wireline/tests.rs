@@ -203,7 +203,7 @@ fn a_cut_wire_loses_what_is_held_back_on_it() {
     assert!(bench.wire.poll_delivery().is_none());
     bench.apply(Change::State(LinkState::Down));
     assert_eq!(bench.drive(), []);
-    assert_eq!(summary(&bench).values["uplink.lost"], 1.0);
+    assert_eq!(summary(&bench).values["uplink.held_lost"], 1.0);
 }
 
 #[test]

@@ -158,6 +158,9 @@ impl Scenario {
         if let Some(grade) = link.grade {
             table.insert("grade".into(), grade.name().into());
         }
+        if let Some(faults) = link.faults.as_ref().and_then(|faults| serde_json::to_value(faults).ok()) {
+            table.insert("faults".into(), faults);
+        }
         let mut between: Vec<&str> = Vec::new();
         let mut stations = link.near.as_slice();
         while let [first, ..] = stations {

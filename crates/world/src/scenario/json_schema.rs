@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use airloom_bearers::channel::Environment;
+use airloom_bearers::faults::Faults;
 
 use super::hosts::{MOST_HOSTS, MOST_PORTS};
 use super::links::LEAST_MTU;
@@ -169,6 +170,7 @@ fn tables(family: &str, known: &[Known], defs: &mut Defs) -> Map<String, Value> 
 
 fn link(registries: &Registries, defs: &mut Defs) -> Value {
     let names: Vec<&str> = registries.bearers.iter().map(|k| k.name).collect();
+    let faults = defs.of::<Faults>();
     let mut forms = vec![json!({ "enum": names })];
     for known in &registries.bearers {
         let mut schema = defs.adopt("bearer", known);
@@ -187,6 +189,7 @@ fn link(registries: &Registries, defs: &mut Defs) -> Value {
                 "enum": ["auto", "transparent", "packet"],
                 "description": "What becomes of the super-packets that kernels of real hosts send.",
             },
+            "faults": faults,
         });
         let properties = schema.entry("properties").or_insert_with(|| json!({}));
         if let (Value::Object(properties), Value::Object(own)) = (properties, own) {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airloom_base::{Grade, MTU};
+use airloom_base::{ConfigError, Grade, MTU};
+use airloom_bearers::faults::Faults;
 
 use super::addresses::{self, Joined, Wanted};
 use super::hosts::{Directory, Named, understood};
-use super::read::{Fault, name};
+use super::read::{Fault, component_fault, name};
 use super::registries::{Registries, find};
 use super::schema::{Component, Link};
 use super::short_form::{self, Ends};
@@ -23,7 +24,7 @@ pub(super) const LEAST_MTU: u16 = 68;
 
 /// Keys of a link's table that are not its bearer's.
 pub(super) const LINK_KEYS: &[&str] =
-    &["bearer", "between", "mtu", "subnet", "subnet6", "addresses", "grade"];
+    &["bearer", "between", "mtu", "subnet", "subnet6", "addresses", "grade", "faults"];
 
 /// Reads `[links]`, and `path` if there is one.
 pub(super) fn read<'a>(
@@ -68,7 +69,8 @@ pub(super) fn read<'a>(
             let message = format!("all links together have at most {MOST_STATIONS} stations");
             return Err(Fault { key: Some(entry), ..Fault::at(&entry.value, message) });
         }
-        bearers.push((bearer(&entry.value, registries)?, mtu(&entry.value)?, grade(&entry.value)?));
+        let of_its_own = (mtu(&entry.value)?, grade(&entry.value)?, faults(&entry.value)?);
+        bearers.push((bearer(&entry.value, registries)?, of_its_own));
         wanted.push(Wanted { node: &entry.value, joined });
     }
     let networks = addresses::assign(&wanted, directory)?;
@@ -76,11 +78,12 @@ pub(super) fn read<'a>(
         .iter()
         .zip(bearers)
         .zip(networks)
-        .map(|(((entry, _), (bearer, mtu, grade)), n)| Link {
+        .map(|(((entry, _), (bearer, (mtu, grade, faults))), n)| Link {
             name: entry.key.clone(),
             bearer,
             mtu,
             grade,
+            faults,
             near: n.near,
             far: n.far,
             subnet: n.subnet,
@@ -133,6 +136,15 @@ fn grade(link: &Node) -> Result<Option<Grade>, Fault<'_>> {
         "packet" => Ok(Some(Grade::Packet)),
         other => Err(Fault::unknown(node, "grade", other, ["auto", "transparent", "packet"])),
     }
+}
+
+/// What goes wrong on the link.
+fn faults(link: &Node) -> Result<Option<Faults>, Fault<'_>> {
+    let Some(node) = link.get("faults") else { return Ok(None) };
+    node.any_table("a table such as { drop = { rate = \"1%\" } }")?;
+    let read = airloom_base::config::read(&node.to_json());
+    let checked = read.and_then(|faults: Faults| faults.check().map(|()| faults));
+    checked.map(Some).map_err(|error: ConfigError| component_fault(node, &error, &[]))
 }
 
 /// The hosts that a `between` names.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use airloom_base::{Change, Duration, Environments, Grade};
+use airloom_bearers::faults::Faults;
+use airloom_wire::ip;
 
 use crate::port::PortDevice;
 use crate::work::Work;
@@ -153,6 +155,8 @@ pub struct Link {
     pub mtu: u16,
     /// How it treats super-packets of real hosts, if that is not left to the bearer.
     pub grade: Option<Grade>,
+    /// What goes wrong on it besides what its bearer does.
+    pub faults: Option<Faults>,
     /// The near side: the host at place `i` is station `i`.
     pub near: Vec<Interface>,
     /// The far side.
@@ -163,6 +167,9 @@ pub struct Link {
     pub subnet6: Prefix,
 }
 
+/// How many unused addresses a translator changes between.
+const SPARE_ADDRESSES: usize = 8;
+
 /// What every link of IPv6 carries (RFC 8200, 5).
 const LEAST_MTU_6: u16 = 1280;
 
@@ -172,6 +179,22 @@ impl Link {
         //= RFC 8200 (5): a link that cannot carry 1280 octets has to cut and join below IPv6; none here does.
         let has_six = self.mtu >= LEAST_MTU_6;
         std::iter::once(end.ipv4.into()).chain(has_six.then(|| end.ipv6.into())).collect()
+    }
+
+    /// Unused addresses of its networks, from the last one down, for a translator at its far end.
+    pub fn spare_addresses(&self) -> Vec<IpAddr> {
+        let wants = self.faults.as_ref().and_then(|f| f.nat).is_some_and(|nat| nat.address);
+        let networks = [self.subnet, self.subnet6].into_iter().filter(|_| wants);
+        let is_used = |a: &IpAddr| self.interfaces().any(|i| *a == i.ipv4 || *a == i.ipv6);
+        let of = |network: Prefix| {
+            let bits = if network.address.is_ipv4() { 32 } else { 128 } - u32::from(network.length);
+            // The last one of a network of IPv4 is for all of its hosts (RFC 922), the first for none.
+            let hosts = 1..1_u128.checked_shl(bits.min(16)).unwrap_or(0).saturating_sub(1);
+            let first = ip::key(network.address);
+            let addresses = hosts.rev().map(move |host| ip::address(first + host));
+            addresses.filter(|a| !is_used(a)).take(SPARE_ADDRESSES).collect::<Vec<_>>()
+        };
+        networks.flat_map(of).collect()
     }
 
     /// All ends, stations first.

@@ -37,6 +37,9 @@ fn obeys(root: &Value, schema: &Value, value: &Value) -> bool {
         "maximum" => value.as_f64().is_none_or(|v| v <= rule.as_f64().unwrap()),
         "maxLength" => value.as_str().is_none_or(|v| v.chars().count() as u64 <= rule.as_u64().unwrap()),
         "minItems" => value.as_array().is_none_or(|v| v.len() as u64 >= rule.as_u64().unwrap()),
+        "uniqueItems" => {
+            value.as_array().is_none_or(|v| v.iter().enumerate().all(|(n, a)| !v[..n].contains(a)))
+        }
         "minProperties" => value.as_object().is_none_or(|v| v.len() as u64 >= rule.as_u64().unwrap()),
         "maxProperties" => value.as_object().is_none_or(|v| v.len() as u64 <= rule.as_u64().unwrap()),
         "items" => value.as_array().is_none_or(|v| v.iter().all(|v| obeys(root, rule, v))),

@@ -99,7 +99,7 @@ fn wrong_options_are_named_as_they_were_typed() {
             "links.internet.rat",
             "1Mbit/s",
             "--set links.internet.rat=1Mbit/s: links.internet: unknown key `rat` (did you mean `rate`?); \
-             valid: rate, delay, queue, bearer, between, mtu, subnet, subnet6, addresses, grade",
+             valid: rate, delay, queue, bearer, between, mtu, subnet, subnet6, addresses, grade, faults",
         ),
         (
             "links.internet.queue",
@@ -200,7 +200,7 @@ fn a_bearer_alone_is_checked_like_a_file() {
     assert_eq!(
         said("cell", "widow", "1"),
         "--set widow=1: links.link: unknown key `widow` (did you mean `window`?); \
-         valid: rate, loss, window, trace, bearer, between, mtu, subnet, subnet6, addresses, grade"
+         valid: rate, loss, window, trace, bearer, between, mtu, subnet, subnet6, addresses, grade, faults"
     );
 }
 

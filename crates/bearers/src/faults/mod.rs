@@ -1,0 +1,347 @@
+//! What goes wrong on a link, whatever carries it.
+//!
+//! ```text
+//! link -> too big? black hole? -> n-th datagram: in the list? drawn? -> an octet changed? -> [ NAT ] -> late? twice? -> far end
+//! ```
+//!
+//! Faults strike where datagrams leave the link. What happens to one is a function of (seed, link, direction, station, its
+//! number there), as for losses; the number counts those that come that far. A [`Faulty`] stands around any [`Bearer`]: a link
+//! without faults pays nothing.
+//!
+//! ```text
+//!   config.rs    the `faults` key of a link
+//!   strike.rs    what vanishes or is changed
+//!   disorder.rs  what comes late or twice
+//!   nat.rs       the far end as a translator of addresses that forgets
+//! ```
+//!
+//! Left out: errors that a checksum finds (they are losses), and more than one octet changed in a datagram.
+
+mod config;
+mod disorder;
+mod nat;
+mod strike;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, BinaryHeap};
+use std::net::IpAddr;
+
+use airloom_base::random::Fate;
+use airloom_base::record::{Event, PacketFacts, PointKind};
+use airloom_base::{
+    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
+    LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
+};
+use airloom_wire::edge;
+
+pub use config::{Blackhole, DropList, Faults, Only, Side, Strikes};
+pub use disorder::Disorder;
+use disorder::{Draw, Held};
+pub use nat::Nat;
+use nat::Translator;
+use strike::Luck;
+
+/// What one station meets in one direction.
+struct Lane {
+    /// Datagrams that were numbered, and all that came to the far end.
+    number: u64,
+    arrivals: u64,
+    drop: Luck,
+    corrupt: Luck,
+    /// Which octet of the n-th is changed, and how.
+    places: Fate,
+    reordering: Draw,
+    duplication: Draw,
+}
+
+/// What was counted in one direction.
+#[derive(Default)]
+struct Counts {
+    met: u64,
+    too_big: u64,
+    swallowed: u64,
+    listed: u64,
+    dropped: u64,
+    corrupted: u64,
+    reordered: u64,
+    duplicated: u64,
+    not_translated: u64,
+    cut: u64,
+}
+
+/// What struck a datagram, and its number, if it has one.
+type Why = (&'static str, Option<u64>);
+
+/// A link with faults.
+pub struct Faulty {
+    link: Box<dyn Bearer>,
+    config: Faults,
+    only: Option<u8>,
+    /// By direction, then station.
+    lanes: [Vec<Lane>; 2],
+    counts: [Counts; 2],
+    nat: Option<Translator>,
+    points: Option<[Point; 2]>,
+    held: BinaryHeap<Held>,
+    order: u64,
+    /// Up to when packets have been handed over.
+    now: Instant,
+}
+
+impl Faulty {
+    /// `link` with these faults. `spare` are addresses of its networks that a translator may use.
+    ///
+    /// # Errors
+    /// What makes no sense; the path begins in the table of the faults.
+    pub fn new(
+        link: Box<dyn Bearer>,
+        config: Faults,
+        spare: &[IpAddr],
+        parts: &mut Parts,
+    ) -> Result<Faulty, ConfigError> {
+        config.check()?;
+        let lane = |d: Direction, station: u16| {
+            let station = Station(station);
+            Lane {
+                number: 0,
+                arrivals: 0,
+                drop: Luck::new(config.drop, parts.fate("faults.drop"), d, station),
+                corrupt: Luck::new(config.corrupt, parts.fate("faults.corrupt"), d, station),
+                places: parts.fate("faults.corrupt.places").lane(d, station, 0),
+                reordering: Draw::new(config.reordering, parts.fate("reordering"), d, station),
+                duplication: Draw::new(config.duplication, parts.fate("duplication"), d, station),
+            }
+        };
+        let lanes = Direction::BOTH.map(|d| (0..parts.stations).map(|station| lane(d, station)).collect());
+        let translator = |nat| Translator::new(nat, spare, parts.stream("faults.nat"));
+        let nat = config.nat.map(translator).transpose()?;
+        let strikes = config.mtu.is_some()
+            || config.blackhole.is_some()
+            || config.drop_list.is_some()
+            || config.drop.is_some()
+            || config.corrupt.is_some()
+            || nat.is_some();
+        let points = strikes
+            .then(|| Direction::BOTH.map(|d| parts.point(&format!("faults.{}", d.short()), PointKind::Ip)));
+        let only = config.protocol.map(Only::number);
+        Ok(Faulty {
+            link,
+            config,
+            only,
+            lanes,
+            counts: Default::default(),
+            nat,
+            points,
+            held: BinaryHeap::new(),
+            order: 0,
+            now: Instant::ZERO,
+        })
+    }
+
+    /// Takes what the link delivers at `cx.now`.
+    fn take(&mut self, cx: &mut Cx) {
+        self.now = self.now.max(cx.now);
+        while let Some((direction, station, packet)) = self.link.poll_delivery() {
+            let Some(mut packet) = self.strike(cx, direction, station, packet) else { continue };
+            if let (Some(nat), Direction::Uplink) = (&mut self.nat, direction)
+                && nat.out(cx.now, station, &mut packet).is_none()
+            {
+                self.refuse(cx, direction, &packet);
+                continue;
+            }
+            self.arrive(cx.now, direction, station, packet);
+        }
+    }
+
+    /// The packet as it is behind what may strike it; `None` if nothing is left.
+    fn strike(&mut self, cx: &mut Cx, d: Direction, station: Station, packet: Packet) -> Option<Packet> {
+        let counts = &mut self.counts[d as usize];
+        if self.config.mtu.is_some_and(|mtu| packet.wire_len() > usize::from(mtu.get(d))) {
+            counts.too_big += 1;
+            return self.lose(cx, d, &packet, ("mtu", None));
+        }
+        if self.config.blackhole.is_some_and(|hole| hole.swallows(d, cx.now)) {
+            counts.swallowed += 1;
+            return self.lose(cx, d, &packet, ("black hole", None));
+        }
+        let Some(lane) = self.lanes[d as usize].get_mut(usize::from(station.0)) else { return Some(packet) };
+        if !strike::concerns(self.only, &packet) {
+            return Some(packet);
+        }
+        lane.number += 1;
+        counts.met += 1;
+        let n = lane.number;
+        if self.config.drop_list.as_ref().is_some_and(|list| listed(list, d).contains(&n)) {
+            counts.listed += 1;
+            return self.lose(cx, d, &packet, ("drop list", Some(n)));
+        }
+        if lane.drop.strikes(n) {
+            counts.dropped += 1;
+            return self.lose(cx, d, &packet, ("drop", Some(n)));
+        }
+        if lane.corrupt.strikes(n) {
+            // 53 bits of a number below 1.
+            let luck = (lane.places.nth(n) * (1_u64 << 53) as f64) as u64;
+            if let Some(changed) = strike::corrupt(&packet, luck) {
+                counts.corrupted += 1;
+                self.record(cx, d, Event::Receive, &changed, ("corrupt", Some(n)));
+                return Some(changed);
+            }
+        }
+        Some(packet)
+    }
+
+    /// Waits at the far end until it is handed over.
+    fn arrive(&mut self, now: Instant, direction: Direction, station: Station, packet: Packet) {
+        let counts = &mut self.counts[direction as usize];
+        let (late, again) = match self.lanes[direction as usize].get_mut(usize::from(station.0)) {
+            Some(lane) => {
+                let n = lane.arrivals;
+                lane.arrivals += 1;
+                (lane.reordering.strikes(n), lane.duplication.strikes(n))
+            }
+            None => (None, None),
+        };
+        counts.reordered += u64::from(late.is_some());
+        counts.duplicated += u64::from(again.is_some());
+        let copy = again.map(|later| (now + later, packet.duplicate()));
+        self.hold(now + late.unwrap_or(Duration::ZERO), direction, station, packet);
+        if let Some((at, copy)) = copy {
+            self.hold(at, direction, station, copy);
+        }
+    }
+
+    fn hold(&mut self, at: Instant, direction: Direction, station: Station, packet: Packet) {
+        self.held.push(Held { at, order: self.order, direction, station, packet });
+        self.order += 1;
+    }
+
+    fn lose(&self, cx: &mut Cx, d: Direction, packet: &Packet, why: Why) -> Option<Packet> {
+        self.record(cx, d, Event::Drop, packet, why);
+        None
+    }
+
+    /// The translator did not let it pass.
+    fn refuse(&mut self, cx: &mut Cx, d: Direction, packet: &Packet) {
+        self.counts[d as usize].not_translated += 1;
+        self.record(cx, d, Event::Drop, packet, ("no binding", None));
+    }
+
+    fn record(&self, cx: &mut Cx, d: Direction, event: Event, packet: &Packet, (reason, number): Why) {
+        let Some(point) = self.points.map(|points| points[d as usize]) else { return };
+        let reason = Some(reason);
+        let facts = || PacketFacts { reason, seq: number, ..PacketFacts::of(packet, "ip", event, d) };
+        cx.records.packet(cx.now, point, facts, |out| edge::egress(packet, out));
+    }
+}
+
+fn listed(list: &DropList, direction: Direction) -> &BTreeSet<u64> {
+    match direction {
+        Direction::Uplink => &list.uplink,
+        Direction::Downlink => &list.downlink,
+    }
+}
+
+impl Bearer for Faulty {
+    fn send(&mut self, cx: &mut Cx, dir: Direction, mut station: Station, mut sdu: Packet) {
+        if let (Some(nat), Direction::Downlink) = (&mut self.nat, dir) {
+            match nat.come(cx.now, &mut sdu) {
+                Some(inside) => station = inside,
+                None => return self.refuse(cx, dir, &sdu),
+            }
+        }
+        self.link.send(cx, dir, station, sdu);
+        self.take(cx);
+    }
+
+    fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
+        if self.held.peek()?.at > self.now {
+            return None;
+        }
+        self.held.pop().map(|held| (held.direction, held.station, held.packet))
+    }
+
+    fn delivers_by_deadline(&self) -> bool {
+        self.link.delivers_by_deadline()
+    }
+
+    fn tells_events(&self) -> bool {
+        self.link.tells_events()
+    }
+
+    fn poll_event(&mut self) -> Option<BearerEvent> {
+        self.link.poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let held = self.held.peek().map(|held| held.at);
+        [self.link.poll_timeout(), held].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        self.link.handle_timeout(cx);
+        self.take(cx);
+    }
+
+    fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
+        self.link.backlog(now, dir, station)
+    }
+
+    fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
+        self.link.apply(cx, part, change)?;
+        self.take(cx);
+        if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
+            for held in std::mem::take(&mut self.held) {
+                self.counts[held.direction as usize].cut += 1;
+                self.lose(cx, held.direction, &held.packet, ("link down", None));
+            }
+        }
+        Ok(())
+    }
+
+    fn conditions(&self, out: &mut Vec<Condition>) {
+        self.link.conditions(out);
+    }
+
+    fn passed(&self) -> [Passed; 2] {
+        self.link.passed()
+    }
+
+    fn grade(&self) -> Grade {
+        // What happens to a packet goes by its number: super-packets are cut.
+        match self.link.grade() {
+            Grade::Transparent => Grade::Packet,
+            grade => grade,
+        }
+    }
+
+    fn summarise(&self, out: &mut Summary) {
+        self.link.summarise(out);
+        let config = &self.config;
+        let numbered = config.drop_list.is_some() || config.drop.is_some() || config.corrupt.is_some();
+        let disorder = config.reordering.is_some() || config.duplication.is_some();
+        for d in Direction::BOTH {
+            let (counts, name) = (&self.counts[d as usize], d.name());
+            for (is_asked, what, value) in [
+                (numbered, "faults_met", counts.met),
+                (config.mtu.is_some(), "dropped_by_mtu", counts.too_big),
+                (config.blackhole.is_some(), "dropped_by_blackhole", counts.swallowed),
+                (config.drop_list.is_some(), "dropped_by_list", counts.listed),
+                (config.drop.is_some(), "dropped_by_rate", counts.dropped),
+                (config.corrupt.is_some(), "corrupted", counts.corrupted),
+                (self.nat.is_some(), "dropped_by_nat", counts.not_translated),
+                (disorder, "reordered", counts.reordered),
+                (disorder, "duplicated", counts.duplicated),
+                (disorder, "held_lost", counts.cut),
+            ] {
+                if is_asked {
+                    out.set(&format!("{name}.{what}"), value as f64);
+                }
+            }
+        }
+        if let Some(nat) = &self.nat {
+            out.set("nat_rebindings", nat.rebindings() as f64);
+        }
+    }
+}

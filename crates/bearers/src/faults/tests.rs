@@ -1,0 +1,337 @@
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use airloom_base::{
+    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Station,
+};
+use airloom_wire::icmp::{self, Icmp};
+use airloom_wire::ip::{self, Ip, protocol};
+use airloom_wire::udp::Udp;
+use serde_json::json;
+
+use super::{Faults, Faulty};
+
+const CLIENT: &str = "10.0.0.2";
+const SERVER: &str = "10.9.0.1";
+const SPARE: [&str; 4] = ["10.0.0.254", "10.0.0.253", "fd00::fffe", "fd00::fffd"];
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn datagram(number: u8, (from, from_port): (&str, u16), (to, to_port): (&str, u16), octets: u32) -> Packet {
+    let body = Body::filler(1, octets);
+    let mut packet = Packet::build(
+        |out| match number {
+            protocol::UDP => {
+                Udp { source: from_port, destination: to_port, len: 8 + octets as u16 }.emit(out)
+            }
+            _ => {
+                out[..20].fill(0);
+                out[..2].copy_from_slice(&from_port.to_be_bytes());
+                out[2..4].copy_from_slice(&to_port.to_be_bytes());
+                out[12] = 5 << 4;
+                20
+            }
+        },
+        body,
+    );
+    let payload = packet.wire_len();
+    let len = ip::header_len(address(to));
+    ip::emit(packet.prepend(len), address(from), address(to), number, 0, payload);
+    packet
+}
+
+struct Bench {
+    link: Faulty,
+    records: Outbox,
+    now: Instant,
+    sent: u64,
+}
+
+impl Bench {
+    fn over(bearer: &str, faults: serde_json::Value, seed: u64) -> Result<Bench, airloom_base::ConfigError> {
+        let mut records = Outbox::default();
+        let mut parts = Parts::new(seed, "link", 1, &mut records);
+        let inner = (crate::find(bearer).unwrap().build)(&json!({}), &mut parts).unwrap();
+        let faults: Faults = airloom_base::config::read(&faults)?;
+        let link = Faulty::new(inner, faults, &SPARE.map(address), &mut parts)?;
+        Ok(Bench { link, records, now: Instant::ZERO, sent: 0 })
+    }
+
+    fn new(faults: serde_json::Value) -> Bench {
+        Bench::over("wireline", faults, 1).unwrap()
+    }
+
+    /// Sends one, and gives what arrives of it.
+    fn pass(&mut self, direction: Direction, mut packet: Packet) -> Vec<Packet> {
+        self.sent += 1;
+        packet.set_id(self.sent);
+        self.link.send(&mut Cx { now: self.now, records: &mut self.records }, direction, Station(0), packet);
+        let mut arrived = Vec::new();
+        while let Some(at) = self.link.poll_timeout() {
+            self.now = self.now.max(at);
+            self.link.handle_timeout(&mut Cx { now: self.now, records: &mut self.records });
+            while let Some((d, _, packet)) = self.link.poll_delivery() {
+                assert_eq!(d, direction);
+                arrived.push(packet);
+            }
+        }
+        arrived
+    }
+
+    fn up(&mut self, octets: u32) -> usize {
+        self.pass(Direction::Uplink, datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), octets)).len()
+    }
+
+    fn down(&mut self, octets: u32) -> usize {
+        self.pass(Direction::Downlink, datagram(protocol::UDP, (SERVER, 443), (CLIENT, 5000), octets)).len()
+    }
+
+    fn count(&self, name: &str) -> f64 {
+        let mut summary = airloom_base::Summary::default();
+        self.link.summarise(&mut summary);
+        summary.values[name]
+    }
+}
+
+#[test]
+fn exactly_the_listed_datagrams_vanish() {
+    let mut bench = Bench::new(json!({ "drop_list": { "uplink": [1, 3], "downlink": [2] } }));
+    assert_eq!([0; 5].map(|_| bench.up(100)), [0, 1, 0, 1, 1]);
+    assert_eq!([0; 3].map(|_| bench.down(100)), [1, 0, 1]);
+    assert_eq!((bench.count("uplink.dropped_by_list"), bench.count("downlink.dropped_by_list")), (2.0, 1.0));
+    assert_eq!(bench.count("uplink.faults_met"), 5.0);
+}
+
+#[test]
+fn datagrams_of_other_protocols_have_no_number() {
+    let mut bench = Bench::new(json!({ "protocol": "udp", "drop_list": { "uplink": [1] } }));
+    let tcp = datagram(protocol::TCP, (CLIENT, 5000), (SERVER, 80), 10);
+    assert_eq!(bench.pass(Direction::Uplink, tcp).len(), 1);
+    assert_eq!([0; 2].map(|_| bench.up(100)), [0, 1]);
+}
+
+#[test]
+fn losses_have_the_rate_and_the_largest_burst() {
+    let mut bench = Bench::new(json!({ "drop": { "rate": { "uplink": "30%", "downlink": 0 }, "burst": 3 } }));
+    let lost: Vec<bool> = (0..20_000).map(|_| bench.up(100) == 0).collect();
+    let longest = lost.split(|lost| !lost).map(<[bool]>::len).max();
+    assert_eq!(longest, Some(3));
+    // Of four in a row that are drawn the last one is spared: p (1 - p^3) / (1 - p^4) in the mean.
+    let p = 0.3_f64;
+    let share = p * (1.0 - p.powi(3)) / (1.0 - p.powi(4));
+    let found = lost.iter().filter(|lost| **lost).count() as f64 / 20_000.0;
+    assert!((found - share).abs() < 5.0 * (share * (1.0 - share) / 20_000.0).sqrt(), "{found} {share}");
+    assert_eq!(bench.count("uplink.dropped_by_rate"), found * 20_000.0);
+    assert!((0..100).all(|_| bench.down(100) == 1));
+}
+
+#[test]
+fn one_seed_strikes_the_same_datagrams_over_every_bearer() {
+    let faults = json!({ "drop": { "rate": "20%" } });
+    let pattern = |bearer: &str, seed: u64| {
+        let mut bench = Bench::over(bearer, faults.clone(), seed).unwrap();
+        (0..200).map(|_| bench.up(100)).collect::<Vec<_>>()
+    };
+    let wire = pattern("wireline", 1);
+    assert_eq!(wire, pattern("umts-dch", 1));
+    assert_ne!(wire, pattern("wireline", 2));
+}
+
+#[test]
+fn a_corrupt_datagram_differs_in_one_octet_of_its_payload() {
+    let mut bench = Bench::new(json!({ "corrupt": { "rate": 1 } }));
+    let mut places = BTreeMap::new();
+    for number in [protocol::UDP, protocol::TCP] {
+        for octets in [1, 20, 1200] {
+            for _ in 0..200 {
+                let sent = datagram(number, (CLIENT, 1), (SERVER, 2), octets);
+                let mut before = Vec::new();
+                sent.append_to(&mut before);
+                let arrived = bench.pass(Direction::Uplink, sent);
+                let mut after = Vec::new();
+                arrived[0].append_to(&mut after);
+                let differ: Vec<usize> = (0..before.len()).filter(|n| before[*n] != after[*n]).collect();
+                assert_eq!((before.len(), differ.len()), (after.len(), 1));
+                let at = differ[0] - (before.len() - octets as usize);
+                assert!(at < 50);
+                *places.entry(at).or_insert(0) += 1;
+            }
+        }
+    }
+    assert_eq!(places.len(), 50, "all of them are struck some time");
+    let bare = datagram(protocol::TCP, (CLIENT, 1), (SERVER, 2), 0);
+    assert_eq!(bench.pass(Direction::Uplink, bare).len(), 1);
+    assert_eq!(bench.count("uplink.corrupted"), 1200.0);
+}
+
+#[test]
+fn version_negotiation_of_quic_is_not_corrupted() {
+    let mut bench = Bench::new(json!({ "corrupt": { "rate": 1 } }));
+    let long_header = [0xC0, 0, 0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8];
+    let mut packet = Packet::build(
+        |out| Udp { source: 443, destination: 5000, len: 22 }.emit(out),
+        Body::Real(long_header.to_vec().into()),
+    );
+    ip::emit(packet.prepend(20), address(SERVER), address(CLIENT), protocol::UDP, 0, 22);
+    let arrived = bench.pass(Direction::Downlink, packet);
+    assert_eq!(arrived[0].body().to_bytes()[..], long_header);
+}
+
+#[test]
+fn a_black_hole_opens_as_often_as_it_says() {
+    let hole = json!({ "on": "5s", "off": "2s", "repeat": 2, "direction": "downlink" });
+    let mut bench = Bench::new(json!({ "blackhole": hole }));
+    let mut passed = Vec::new();
+    for second in 0..25_u64 {
+        bench.now = Instant::ZERO + Duration::from_secs(second);
+        assert_eq!(bench.up(10), 1);
+        passed.push(bench.down(10));
+    }
+    let gone: Vec<usize> = (0..25).filter(|second| passed[*second] == 0).collect();
+    assert_eq!(gone, [5, 6, 12, 13]);
+    assert_eq!(bench.count("downlink.dropped_by_blackhole"), 4.0);
+}
+
+#[test]
+fn what_is_too_big_vanishes_without_a_word() {
+    let mut bench = Bench::new(json!({ "mtu": { "uplink": 1280, "downlink": 1500 } }));
+    assert_eq!([1252, 1253].map(|octets| bench.up(octets)), [1, 0]);
+    assert_eq!(bench.down(1472), 1);
+    assert_eq!(bench.count("uplink.dropped_by_mtu"), 1.0);
+}
+
+#[test]
+fn copies_and_late_ones_come_over_radio_too() {
+    let mut bench =
+        Bench::over("umts-dch", json!({ "duplication": { "probability": 1, "every": 2 } }), 1).unwrap();
+    assert_eq!([0; 4].map(|_| bench.up(100)), [1, 2, 1, 2]);
+}
+
+/// Source and destination, with ports.
+fn ends(packet: &Packet) -> (String, String) {
+    let ip = Ip::parse(packet.head()).unwrap();
+    let port = |at: usize| {
+        u16::from_be_bytes([packet.head()[ip.header_len + at], packet.head()[ip.header_len + at + 1]])
+    };
+    (format!("{}:{}", ip.source, port(0)), format!("{}:{}", ip.destination, port(2)))
+}
+
+fn out(bench: &mut Bench, from: (&str, u16)) -> (String, u16) {
+    let packet = datagram(protocol::UDP, from, (if from.0 == CLIENT { SERVER } else { "fd09::1" }, 443), 50);
+    let arrived = bench.pass(Direction::Uplink, packet);
+    let (source, _) = ends(&arrived[0]);
+    let (address, port) = source.rsplit_once(':').unwrap();
+    (address.to_owned(), port.parse().unwrap())
+}
+
+#[test]
+fn a_rebound_client_has_another_port_and_what_comes_for_the_old_one_is_not_let_in() {
+    let mut bench = Bench::new(json!({ "nat": { "first": "1s", "every": "5s" } }));
+    assert_eq!(out(&mut bench, (CLIENT, 5000)), (CLIENT.to_owned(), 5000));
+    assert_eq!(bench.down(10), 1);
+    bench.now = Instant::ZERO + Duration::from_secs(2);
+    assert_eq!(bench.down(10), 0, "nothing was sent by the new one yet");
+    let (same, port) = out(&mut bench, (CLIENT, 5000));
+    assert_eq!(same, CLIENT);
+    assert_ne!(port, 5000);
+    assert_eq!(out(&mut bench, (CLIENT, 5000)).1, port, "until the next time");
+    let back = datagram(protocol::UDP, (SERVER, 443), (CLIENT, port), 10);
+    let arrived = bench.pass(Direction::Downlink, back);
+    assert_eq!(ends(&arrived[0]).1, format!("{CLIENT}:5000"));
+    bench.now = Instant::ZERO + Duration::from_secs(6);
+    assert_ne!(out(&mut bench, (CLIENT, 5000)).1, port);
+    assert_eq!((bench.count("nat_rebindings"), bench.count("downlink.dropped_by_nat")), (2.0, 1.0));
+}
+
+#[test]
+fn addresses_change_too_if_asked_and_in_both_families() {
+    let mut bench = Bench::new(json!({ "nat": { "first": "0s", "every": "1s", "address": true } }));
+    for (second, [four, six]) in [[0, 2], [1, 3], [0, 2]].into_iter().enumerate() {
+        bench.now = Instant::ZERO + Duration::from_secs(second as u64);
+        assert_eq!(out(&mut bench, (CLIENT, 5000)).0, SPARE[four]);
+        let of_six = datagram(protocol::TCP, ("fd00::2", 5000), ("fd09::1", 80), 50);
+        let arrived = bench.pass(Direction::Uplink, of_six);
+        assert_eq!(Ip::parse(arrived[0].head()).unwrap().source, address(SPARE[six]));
+    }
+}
+
+#[test]
+fn echoes_and_errors_pass_a_translator() {
+    let mut bench = Bench::new(json!({ "nat": { "first": "0s", "address": true } }));
+    let ping = |kind: Icmp, from: &str, to: &str, body: Body| {
+        let len = body.len();
+        let mut packet = Packet::build(|out| kind.emit(address(to), out), body);
+        ip::emit(packet.prepend(20), address(from), address(to), protocol::ICMP, 0, icmp::HEADER + len);
+        packet
+    };
+    let asked = ping(Icmp::EchoRequest { ident: 7, seq: 1 }, CLIENT, SERVER, Body::filler(1, 10));
+    let seen = bench.pass(Direction::Uplink, asked).remove(0);
+    let header = Ip::parse(seen.head()).unwrap();
+    assert_eq!(header.source, address(SPARE[0]));
+    let Ok(Icmp::EchoRequest { ident: id, seq: 1 }) = Icmp::parse(header.source, &seen.head()[20..]) else {
+        panic!()
+    };
+    assert_ne!(id, 7);
+    let answer = ping(Icmp::EchoReply { ident: id, seq: 1 }, SERVER, SPARE[0], Body::filler(1, 10));
+    let back = bench.pass(Direction::Downlink, answer).remove(0);
+    let header = Ip::parse(back.head()).unwrap();
+    assert_eq!(header.destination, address(CLIENT));
+    assert_eq!(Icmp::parse(header.source, &back.head()[20..]), Ok(Icmp::EchoReply { ident: 7, seq: 1 }));
+    // A router finds the client's datagram too big.
+    let sent = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 1000);
+    let seen = bench.pass(Direction::Uplink, sent).remove(0);
+    let mut octets = Vec::new();
+    airloom_wire::edge::egress(&seen, &mut octets);
+    octets.truncate(28);
+    let error = ping(Icmp::TooBig { mtu: 900 }, "10.5.0.1", SPARE[0], Body::Real(octets.into()));
+    let back = bench.pass(Direction::Downlink, error).remove(0);
+    assert_eq!(Ip::parse(back.head()).unwrap().destination, address(CLIENT));
+    let about = back.body().to_bytes();
+    assert_eq!(Ip::parse(&[&about[..], &[0; 1000]].concat()).unwrap().source, address(CLIENT));
+    assert_eq!(about[20..22], 5000_u16.to_be_bytes());
+    assert_eq!(airloom_wire::checksum::internet(&about[..20]), 0, "the inner header's checksum is right");
+}
+
+#[test]
+fn bindings_are_bounded() {
+    let mut bench = Bench::new(json!({ "nat": { "first": "0s" } }));
+    let passed = (0..40_000_u32).filter(|n| {
+        let (from, port) = (format!("10.0.{}.{}", n / 250, n % 250 + 1), 1000 + (n % 1000) as u16);
+        let packet = datagram(protocol::UDP, (&from, port), (SERVER, 443), 1);
+        !bench.pass(Direction::Uplink, packet).is_empty()
+    });
+    assert_eq!(passed.count(), 32_768);
+}
+
+#[test]
+fn a_link_that_is_cut_loses_what_was_held_back() {
+    let mut bench =
+        Bench::new(json!({ "reordering": { "probability": 1, "delay": "1s" }, "drop": { "rate": 0 } }));
+    let packet = datagram(protocol::UDP, (CLIENT, 1), (SERVER, 2), 10);
+    let cx = &mut Cx { now: Instant::ZERO, records: &mut bench.records };
+    bench.link.send(cx, Direction::Uplink, Station(0), packet);
+    bench.link.handle_timeout(cx);
+    assert!(bench.link.poll_delivery().is_none());
+    bench.link.apply(cx, &[], &Change::State(LinkState::Down)).unwrap();
+    assert_eq!(bench.link.poll_timeout(), None);
+    assert_eq!(bench.count("uplink.held_lost"), 1.0);
+}
+
+#[test]
+fn faults_that_make_no_sense_are_refused() {
+    for (faults, path) in [
+        (json!({ "drop": { "rate": 0.1, "burst": 0 } }), "drop.burst"),
+        (json!({ "corrupt": { "rate": 2 } }), "corrupt.rate"),
+        (json!({ "blackhole": { "on": "1s", "off": "0s" } }), "blackhole.off"),
+        (json!({ "drop_list": { "uplink": [0] } }), "drop_list.uplink"),
+        (json!({ "drop_list": { "downlink": (1..=100_001).collect::<Vec<_>>() } }), "drop_list.downlink"),
+        (json!({ "nat": { "first": "1s", "every": "0s" } }), "nat.every"),
+        (json!({ "reordering": { "probability": 0.1 } }), "reordering.delay"),
+        (json!({ "duplication": { "probability": 0.1, "every": 0 } }), "duplication.every"),
+    ] {
+        let error = Bench::over("wireline", faults, 1).err().expect("refused");
+        assert_eq!(error.path.join("."), path, "{error}");
+    }
+}
