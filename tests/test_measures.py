@@ -23,6 +23,7 @@ WRITERS = {
     "apps/src/ftp/server.rs": ["ftp-server"],
     "apps/src/http_client/client.rs": ["http-client"],
     "apps/src/http_server/server.rs": ["http-server"],
+    "apps/src/name_server/mod.rs": ["name-server"],
     "apps/src/pages/loads.rs": ["http-client", "wap-browser"],
     "apps/src/ping/mod.rs": ["ping"],
     "apps/src/push/initiator.rs": ["push"],

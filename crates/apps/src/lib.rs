@@ -15,6 +15,7 @@ mod hostile_tests;
 
 pub mod http_client;
 pub mod http_server;
+pub mod name_server;
 pub mod net;
 pub mod pages;
 pub mod ping;
@@ -38,6 +39,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<ftp::ServerConfig>("ftp-server", ftp::build_server),
     Entry::new::<http_client::Config>("http-client", http_client::build),
     Entry::new::<http_server::Config>("http-server", http_server::build),
+    Entry::new::<name_server::Config>("name-server", name_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
     Entry::new::<push::Config>("push", push::build),
     Entry::new::<striped::Config>("striped", striped::build_client),

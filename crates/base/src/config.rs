@@ -93,6 +93,8 @@ pub struct AppParts<'a> {
     pub resolve: &'a dyn Fn(&str) -> Option<IpAddr>,
     /// All names of hosts with their addresses, for those that are given names while the run goes on.
     pub hosts: &'a dyn Fn() -> Vec<(String, IpAddr)>,
+    /// The same with all addresses of each.
+    pub addresses: &'a dyn Fn() -> Vec<(String, IpAddr)>,
     /// Where to go if the scenario does not say: the host at the other end.
     pub far_end: Option<&'a str>,
     /// The name of a host with the proxy that is called so.

@@ -62,6 +62,9 @@ impl std::error::Error for BuildError {}
 /// How hosts call the one that leads to the machine that the laboratory is on.
 const MACHINE: &str = "host.airloom";
 
+/// The application that real hosts ask for names.
+pub(crate) const NAME_SERVER: &str = "name-server";
+
 /// An end of a link: a host and its addresses there.
 #[derive(Clone, Debug)]
 pub struct End {
@@ -79,6 +82,7 @@ pub struct Builder {
     real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
     devices: Vec<(HostId, PortDevice)>,
     proxies: Vec<(HostId, String)>,
+    name_servers: Vec<HostId>,
     exit: Option<HostId>,
     loopback: Option<(HostId, Vec<u16>)>,
     environments: Environments,
@@ -97,6 +101,7 @@ impl Builder {
             real,
             devices,
             proxies,
+            name_servers: Vec::new(),
             exit: None,
             loopback: None,
             environments: Environments::new(),
@@ -313,6 +318,9 @@ impl Builder {
     ) -> Result<(), BuildError> {
         let entry = airloom_apps::find(kind)
             .ok_or_else(|| self.fail(host, ConfigError::at("app", format!("there is no app `{kind}`"))))?;
+        if kind == NAME_SERVER {
+            self.name_servers.push(host);
+        }
         self.furnish(host, entry.build, config, far_end)
     }
 
@@ -356,8 +364,9 @@ impl Builder {
             let found = self.proxies.iter().find(|(_, kind)| kind == wanted)?;
             Some(self.world.hosts[found.0.0 as usize].name.clone())
         };
-        let (resolve, hosts, proxy) = (&resolve, &hosts, &with_proxy);
-        let parts = AppParts { seed, host: &name, resolve, hosts, far_end, proxy };
+        let all = || self.names_for(host).iter().map(|(address, name)| (name.clone(), *address)).collect();
+        let (resolve, hosts, addresses, proxy) = (&resolve, &hosts, &all, &with_proxy);
+        let parts = AppParts { seed, host: &name, resolve, hosts, addresses, far_end, proxy };
         let app = build(config, &parts).map_err(|error| self.fail(host, error))?;
         if let Some(port) = self.world.hosts[host.0 as usize].net.port_taken(app.as_ref()) {
             let message = format!("another application of this host listens on port {port} already");
@@ -414,7 +423,14 @@ impl Builder {
     /// Makes the ports of the real hosts, once all their links are there.
     fn make_ports(&mut self) {
         for (HostId(host), command, tcp) in std::mem::take(&mut self.real) {
-            let names = self.names_for(HostId(host));
+            // Who has a name server asks it.
+            let asked = |server: &HostId| self.addresses_from(HostId(host), server.0 as usize);
+            let name_servers: Vec<IpAddr> = self.name_servers.iter().flat_map(asked).collect();
+            let mut names = self.names_for(HostId(host));
+            if !name_servers.is_empty() {
+                let own = self.world.hosts[host as usize].name.as_str();
+                names = names.iter().filter(|(_, name)| name == own || name == MACHINE).cloned().collect();
+            }
             let device = self.devices.iter().rev().find(|d| d.0.0 == host).map(|d| d.1).unwrap_or_default();
             let forwards = self.world.routes.forwards[host as usize];
             let here = &mut self.world.hosts[host as usize];
@@ -436,6 +452,7 @@ impl Builder {
                         _ => Vec::new(),
                     },
                     names: names.clone(),
+                    name_servers: name_servers.clone(),
                     tcp: tcp.clone(),
                     command: command.clone(),
                     host,
@@ -446,15 +463,20 @@ impl Builder {
         }
     }
 
+    /// The addresses of host `of` as `from` should use them: on a link they share if there is one.
+    fn addresses_from(&self, from: HostId, of: usize) -> Vec<IpAddr> {
+        let attached = &self.world.routes.attached;
+        let shared = attached[of].iter().position(|l| attached[from.0 as usize].contains(l));
+        let facts = self.world.hosts[of].net.interfaces.get(shared.unwrap_or(0));
+        facts.map(|i| i.addresses.clone()).unwrap_or_default()
+    }
+
     /// Every host's addresses as `from` should use them: one of each family.
     fn names_for(&self, from: HostId) -> Arc<[(IpAddr, String)]> {
-        let attached = &self.world.routes.attached;
         let hosts = self.world.hosts.iter().enumerate();
         hosts
             .flat_map(|(n, host)| {
-                let shared = attached[n].iter().position(|l| attached[from.0 as usize].contains(l));
-                let facts = host.net.interfaces.get(shared.unwrap_or(0));
-                let addresses = facts.map(|i| i.addresses.clone()).unwrap_or_default();
+                let addresses = self.addresses_from(from, n);
                 let is_machine = self.loopback.as_ref().is_some_and(|(door, _)| door.0 as usize == n);
                 let alias = is_machine.then(|| MACHINE.to_owned());
                 let names: Vec<String> = std::iter::once(host.name.clone()).chain(alias).collect();

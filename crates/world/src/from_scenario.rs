@@ -8,7 +8,7 @@ use airloom_base::units::Octets;
 use airloom_bearers::faults::Faulty;
 use serde_json::{Value, json};
 
-use crate::builder::{BuildError, Builder, End, HostId, LinkId};
+use crate::builder::{BuildError, Builder, End, HostId, LinkId, NAME_SERVER};
 use crate::port::RealTcp;
 use crate::scenario::{Component, Destination, Host, Prefix, RecordKind, Scenario};
 use crate::world::World;
@@ -106,7 +106,8 @@ impl Scenario {
     fn far_end(&self, of: &Host) -> Option<&str> {
         let others = || self.hosts.iter().rev().filter(|h| h.name != of.name);
         let serves = |h: &&Host| {
-            h.settings.apps.iter().any(|a| a.name.ends_with("server")) || h.settings.command.is_some()
+            let is_server = |name: &str| name.ends_with("server") && name != NAME_SERVER;
+            h.settings.apps.iter().any(|a| is_server(&a.name)) || h.settings.command.is_some()
         };
         others().find(serves).or_else(|| others().next()).map(|h| h.name.as_str())
     }

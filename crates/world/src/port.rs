@@ -61,6 +61,8 @@ pub struct PortInfo {
     pub loopback: Vec<u16>,
     /// Addresses and names of all hosts, as this one should use them.
     pub names: Arc<[(IpAddr, String)]>,
+    /// Name servers of the network; then `names` has nothing but its own.
+    pub name_servers: Vec<IpAddr>,
     /// What the host's TCP is told.
     pub tcp: RealTcp,
     /// Program and arguments to run in the host.

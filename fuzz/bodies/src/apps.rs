@@ -289,6 +289,7 @@ fn run(
         host: "fuzzed",
         resolve: &resolve,
         hosts: &hosts,
+        addresses: &hosts,
         far_end: Some("a"),
         proxy: &|_| None,
     };

@@ -374,6 +374,7 @@ mod tests {
             host: "gateway",
             resolve: &address,
             hosts: &Vec::new,
+            addresses: &Vec::new,
             far_end: None,
             proxy: &|_| None,
         };

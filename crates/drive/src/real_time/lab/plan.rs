@@ -43,7 +43,10 @@ impl Plan {
             let host = known.unwrap_or_else(|| {
                 hosts.push(HostPlan {
                     name: port.host_name.clone(),
-                    names: Names::new(&port.host_name, &port.names, &servers),
+                    names: match port.name_servers.as_slice() {
+                        [] => Names::new(&port.host_name, &port.names, &servers),
+                        own => Names::new(&port.host_name, &port.names, own),
+                    },
                     has_v6: false,
                     forwards: port.forwards || port.is_exit,
                     is_exit: port.is_exit,
