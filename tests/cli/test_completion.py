@@ -24,7 +24,7 @@ def completed(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("airloom rep", ["report"]),
+        ("airloom rep", ["replay", "report"]),
         ("airloom run umts-pa", ["umts-page", "umts-page-proxy"]),
         ("airloom run tsaoussidis/t", ["tsaoussidis/tcp"]),
         ("airloom emulate wpt/3g", ["wpt/3g", "wpt/3g-fast", "wpt/3g-slow", "wpt/3g-em"]),

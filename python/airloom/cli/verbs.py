@@ -61,6 +61,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
     "Look": (
         Verb("report", "Make one HTML file of a run or a sweep, to be opened with or without a network."),
         Verb("compare", "Say what differs between runs, sweeps, loads or captures, and which packet first."),
+        Verb("replay", "Simulate a run again with one setting changed, and name the first packet that differs."),
         Verb(
             "analyze",
             "Read a capture, ours or a foreign one, and say what TCP did: resent, stalls, causes.",
@@ -76,6 +77,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
     "Check": (
         Verb("check", "Read a scenario and say what is wrong with it, or what it means."),
         Verb("doctor", "Say what this machine allows, and what to install."),
+        Verb("shrink", "Find the fewest losses and timeline changes with which a scenario still fails a test."),
         Verb(
             "validate",
             "Compare with the real thing: this machine's kernel, and records of others.",
