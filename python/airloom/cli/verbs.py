@@ -50,6 +50,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
             "browse",
             "Load pages with airloom's own browser over this machine's TCP.",
         ),
+        Verb("interop", "The QUIC interop runner's network and cases, between endpoint programs, without containers."),
         Verb("wap", "WAP: fetch, browse, push and listen through a gateway; compile documents."),
         Verb("wwp", "Files over WWP, the Wave and Wait Protocol, between real hosts (UDP)."),
         Verb(

@@ -1,0 +1,1 @@
+"""The QUIC interop runner's network and cases, without containers: `airloom interop`."""

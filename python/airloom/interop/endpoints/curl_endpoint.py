@@ -1,0 +1,18 @@
+"""An HTTP/3 client for the interop runner by curl_cffi: `TESTCASE=http3 curl_endpoint.py URL...`."""
+
+import os
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+if os.environ.get("TESTCASE") != "http3":
+    # curl speaks no HTTP/0.9 over QUIC, which all other cases use.
+    sys.exit(127)
+
+from curl_cffi import CurlHttpVersion, requests
+
+with requests.Session(http_version=CurlHttpVersion.V3ONLY, verify=False, timeout=60) as session:
+    for url in sys.argv[1:]:
+        answer = session.get(url)
+        answer.raise_for_status()
+        (Path("/downloads") / urlsplit(url).path.lstrip("/")).write_bytes(answer.content)

@@ -1,0 +1,65 @@
+"""The results as one page: clients down, servers across, a letter for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+_STYLE = """
+body { font-family: system-ui, sans-serif; margin: 2rem; color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0 }
+th, td { border: 1px solid #ccc; padding: .4rem .6rem; text-align: left }
+td a[class] { display: inline-block; margin: .1rem; padding: .1rem .4rem; border-radius: .3rem }
+td a[class] { color: #fff; text-decoration: none }
+.succeeded { background: #1a7f37 } .failed { background: #b3261e } .unsupported { background: #6e7781 }
+"""
+
+
+def page(found: dict[str, Any]) -> str:
+    """The page of a result document; each letter leads to the logs of its case."""
+    rows = []
+    pairs = iter(zip(found["results"], found["measurements"], strict=True))
+    for client in found["clients"]:
+        cells = []
+        for server in found["servers"]:
+            results, measured = next(pairs)
+            letters = "".join(_letter(r, server, client) for r in [*results, *measured])
+            cells.append(f"<td>{letters}</td>")
+        rows.append(f"<tr><th>{_link(client, found)}</th>{''.join(cells)}</tr>")
+    heads = "".join(f"<th>{_link(server, found)}</th>" for server in found["servers"])
+    tests = "".join(
+        f"<tr><td>{escape(letters)}</td><td>{escape(test['name'])}</td><td>{escape(test['desc'])}</td></tr>"
+        for letters, test in found["tests"].items()
+    )
+    failures = "".join(_failures(found))
+    return (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>QUIC interop</title>'
+        f"<style>{_STYLE}</style>\n<h1>QUIC interop</h1>\n"
+        f"<table><tr><th>client / server</th>{heads}</tr>{''.join(rows)}</table>\n"
+        f"{f'<h2>What failed</h2><ul>{failures}</ul>' if failures else ''}\n"
+        f"<h2>Tests</h2>\n<table>{tests}</table></html>\n"
+    )
+
+
+def _letter(result: dict[str, Any], server: str, client: str) -> str:
+    logs = escape(f"{server}_{client}/{result['name']}/", quote=True)
+    says = ": ".join(filter(None, (result["name"], result["result"], result["why"] or result.get("details", ""))))
+    shown = escape(result["abbr"])
+    if details := result.get("details"):
+        shown += f" {escape(details)}"
+    return f'<a class="{result["result"]}" href="{logs}" title="{escape(says, quote=True)}">{shown}</a>'
+
+
+def _failures(found: dict[str, Any]) -> Iterable[str]:
+    pairs = [(client, server) for client in found["clients"] for server in found["servers"]]
+    for (client, server), results in zip(pairs, found["results"], strict=True):
+        for result in results:
+            if result["result"] == "failed":
+                says = f"{client} with {server}, {result['name']}: {result['why']}"
+                yield f"<li>{escape(says)}</li>"
+
+
+def _link(name: str, found: dict[str, Any]) -> str:
+    url = found["urls"].get(name, "")
+    return f'<a href="{escape(url, quote=True)}">{escape(name)}</a>' if url.startswith("https://") else escape(name)

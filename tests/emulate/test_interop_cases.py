@@ -1,0 +1,201 @@
+"""Cases of the interop runner between real endpoints, and the network in the place of its container."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom.errors import RunError, UsageError
+from airloom.interop import sim
+from airloom.interop.cases import CASES
+from airloom.interop.traces import Trace
+from tests.cli.shell import airloom
+from tests.conftest import needs, needs_laboratory
+from tests.emulate.rights import User
+
+pytestmark = pytest.mark.emulate
+
+WIRE = "--delay=15ms --bandwidth=10Mbps --queue=25"
+
+
+@pytest.fixture(autouse=True)
+def _possible_here() -> None:
+    needs_laboratory()
+    needs("tshark")
+    needs("openssl")
+
+
+def played(*arguments: str) -> dict[str, Any]:
+    """The result document of `airloom interop run` into `out`."""
+    done = airloom("interop", "run", "-c", "aioquic", "-s", "aioquic", "--out", "out", "--json", *arguments)
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def traces(case: Path) -> tuple[Trace, Trace]:
+    """The captures on both sides."""
+    keys = case / "client" / "keys.log"
+    left, right = (Trace(case / "sim" / f"trace_node_{side}.pcap", keys) for side in ("left", "right"))
+    return left, right
+
+
+def results(found: dict[str, Any]) -> dict[str, str]:
+    return {row["name"]: row["result"] for row in found["results"][0]}
+
+
+def test_aioquic_talks_to_itself_and_each_case_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = dict.fromkeys(("handshake", "retry", "http3"), "succeeded")
+    assert results(played("-t", "handshake,retry,http3,ecn")) == {**done, "ecn": "unsupported"}
+    logs = Path("out/aioquic_aioquic")
+    sim_files = {file.name for file in (logs / "http3" / "sim").iterdir()}
+    assert sim_files == {"summary.json", "trace_node_left.pcap", "trace_node_right.pcap"}
+    assert 'class="succeeded" href="aioquic_aioquic/http3/"' in Path("out/matrix.html").read_text()
+    # What one case shows is not what the others ask for.
+    left, right = traces(logs / "http3")
+    satisfied = {case.name for case in CASES if case.check(left, right) is None}
+    # Those that only ask for one handshake; a repeated ClientHello may be there or not.
+    same = {"transfer", "http3", "blackhole", "transferloss", "transfercorruption", "handshake", "multiplexing"}
+    assert satisfied - {"longrtt"} == same
+
+
+def test_what_the_droplist_names_is_lost_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = f"droplist {WIRE} --drops_to_client=2,4 --drops_to_server=1,3,5"
+    assert results(played("-t", "handshake", "--scenario", words)) == {"handshake": "succeeded"}
+    case = Path("out/aioquic_aioquic/handshake")
+    counted = json.loads((case / "sim" / "summary.json").read_text())
+    lost = [counted[f"middle.{way}.dropped_by_list"] for way in ("uplink", "downlink")]
+    left, right = traces(case)
+    to_server, to_client = "udp.dstport==443 && !icmp", "udp.srcport==443 && !icmp"
+    # The numbers of the list that there are so many datagrams for.
+    sent = left.counts(to_server), right.counts(to_client)
+    assert lost == [sum(n <= sent[0] for n in (1, 3, 5)), sum(n <= sent[1] for n in (2, 4))]
+    assert [sent[0] - right.counts(to_server), sent[1] - left.counts(to_client)] == lost
+    assert sum(lost) >= 4
+
+
+def test_a_rebound_client_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = f"rebind {WIRE} --first-rebind=2s --rebind-addr"
+    assert results(played("-t", "transfer", "--scenario", words)) == {"transfer": "succeeded"}
+    case = Path("out/aioquic_aioquic/transfer")
+    assert json.loads((case / "sim" / "summary.json").read_text())["middle.nat_rebindings"] == 1
+    assert len({path.split()[0] for path, _ in traces(case)[1].paths()}) == 2
+
+
+def test_an_endpoint_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    roles = (f'[{role}]\ncommand = ["sh", "-c", "exit {code}"]\n' for role, code in (("client", 3), ("server", 5)))
+    Path("broken.toml").write_text("".join(roles))
+    words = ("interop", "run", "-c", "broken.toml", "-t", "handshake", "--out", "out")
+    done = airloom(*words, "-s", "aioquic,broken.toml", "--json")
+    assert done.code == 1
+    why = [row["why"] for rows in json.loads(done.out)["results"] for row in rows]
+    assert why == ["broken ended with 3", "broken ended with 5"]
+    again = airloom(*words, "-s", "aioquic")
+    assert (again.code, again.err.count("\n")) == (2, 1)
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+@pytest.fixture
+def container() -> Iterator[str]:
+    """Three namespaces, as the runner's containers: client, `sim` with eth0 and eth1, server."""
+    if os.geteuid() != 0:
+        pytest.skip("named namespaces take root")
+    mark = f"airloom-{os.getpid()}"
+    names = {part: f"{mark}-{part}" for part in ("c", "s", "sim")}
+    try:
+        for name in names.values():
+            ip("netns", "add", name)
+        for part, device, network in (("c", "eth0", 0), ("s", "eth1", 100)):
+            other = ("peer", "name", device, "netns", names["sim"])
+            ip("link", "add", "eth0", "netns", names[part], "type", "veth", *other)
+            for name, own, host in ((names[part], "eth0", 100), (names["sim"], device, 2)):
+                ip("-n", name, "address", "add", f"193.167.{network}.{host}/24", "dev", own)
+                ip("-n", name, "link", "set", own, "up")
+            ip("-n", names[part], "route", "add", "default", "via", f"193.167.{network}.2")
+        yield mark
+    finally:
+        for name in names.values():
+            subprocess.run(["ip", "netns", "del", name], check=False, stderr=subprocess.DEVNULL)
+
+
+#: Prints what two datagrams to port 443 hold.
+SERVER = """\
+import socket
+own = socket.socket(type=socket.SOCK_DGRAM)
+own.bind(("", 443))
+own.settimeout(20)
+print("open", flush=True)
+for _ in range(2):
+    print(own.recv(9).decode(), flush=True)
+"""
+#: Waits for the network, then sends three.
+CLIENT = """\
+import socket, time
+for _ in range(200):
+    try:
+        socket.create_connection(("193.167.0.2", 57832), 1).close()
+        break
+    except OSError:
+        time.sleep(0.1)
+own = socket.socket(type=socket.SOCK_DGRAM)
+for octet in b"123":
+    own.sendto(bytes([octet]), ("193.167.100.100", 443))
+"""
+
+
+def test_it_stands_where_the_runners_container_stands(container: str, tmp_path: Path) -> None:
+    def inside(part: str, *words: str) -> list[str]:
+        return ["ip", "netns", "exec", f"{container}-{part}", *words]
+
+    def python(part: str, text: str) -> list[str]:
+        return inside(part, sys.executable, "-c", text)
+
+    env = {**os.environ, "SCENARIO": f"droplist {WIRE} --drops_to_server=2"}
+    words = inside("sim", sys.executable, "-m", "airloom", "interop", "sim", "--logs", str(tmp_path))
+    with (
+        subprocess.Popen(python("s", SERVER), stdout=subprocess.PIPE, text=True) as server,
+        subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True) as network,
+    ):
+        try:
+            assert server.stdout
+            assert server.stdout.readline() == "open\n"
+            subprocess.run(python("c", CLIENT), check=True)
+            assert server.communicate(timeout=30)[0].split() == ["1", "3"]
+        finally:
+            network.send_signal(signal.SIGTERM)
+            said = network.communicate(timeout=30)[1]
+    assert network.returncode == 128 + signal.SIGTERM, said
+    left, right = (Trace(tmp_path / f"trace_node_{side}.pcap", None) for side in ("left", "right"))
+    assert [trace.counts("udp.dstport==443 && !icmp") for trace in (left, right)] == [3, 2]
+    # The devices are back where they were.
+    shown = subprocess.run(inside("sim", "ip", "-br", "address"), capture_output=True, text=True, check=True).stdout
+    assert "193.167.0.2/24" in shown
+    assert "193.167.100.2/24" in shown
+
+
+def test_a_server_that_does_not_come_is_not_waited_for_for_ever() -> None:
+    with pytest.raises(RunError, match="nobody answers"):
+        sim.wait_for("127.0.0.1:9", within_s=0.3)
+    for wrong in ("server", "server:0", "server:99999", "$(id):443 x"):
+        with pytest.raises((UsageError, RunError), match="WAITFORSERVER"):
+            sim.wait_for(wrong, within_s=0.1)
+
+
+def test_every_kind_of_user_may(user: User) -> None:
+    words = ("-c", "aioquic", "-s", "aioquic", "-t", "handshake", "--out", f"out-{user.name}", "--json")
+    done = user.airloom("interop", "run", *words)
+    assert done.returncode == 0, done.stderr
+    assert results(json.loads(done.stdout)) == {"handshake": "succeeded"}

@@ -1,0 +1,106 @@
+"""Endpoint files: what they say, and what is wrong with them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from airloom.errors import Unsupported, UsageError
+from airloom.interop import matrix
+from airloom.interop.cases import CASES
+from airloom.interop.endpoint import Endpoint, find, read, shipped
+from airloom.interop.runner import FAILED, SUCCEEDED, Outcome, Played, chosen, document
+
+
+def written(folder: Path, text: str) -> Endpoint:
+    file = folder / "mine.toml"
+    file.write_text(text)
+    return read(file)
+
+
+def test_shipped_endpoints_can_be_read() -> None:
+    assert {"aioquic", "curl_cffi", "quic-go"} <= shipped().keys()
+    assert all(find(name).name == name for name in shipped())
+
+
+def test_places_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    mine = written(
+        tmp_path, '[client]\ncommand = ["{cache}/c", "-o{here}", "{requests}", "{python}"]\nenv = { A = "{here}" }'
+    )
+    assert mine.words("client", ["u1", "u2"]) == [f"{mine.cache}/c", f"-o{tmp_path}", "u1", "u2", sys.executable]
+    assert mine.variables("client") == {"A": str(tmp_path)}
+    assert mine.cache.is_relative_to(tmp_path / "cache")
+    assert mine.plays("client")
+    assert not mine.plays("server")
+
+
+def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    setup = 'setup = [["sh", "-c", "echo x >> {cache}/made"]]\nmakes = ["{cache}/made"]\n'
+    mine = written(tmp_path, setup + '[client]\ncommand = ["x"]')
+    said: list[str] = []
+    for _ in range(2):
+        mine.prepare(said.append)
+    assert (mine.cache / "made").read_text() == "x\n"
+    assert len(said) == 1
+
+
+def test_what_cannot_be_built_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    role = '[client]\ncommand = ["x"]'
+    mine = written(tmp_path, f'setup = [["sh", "-c", "echo no luck >&2; exit 3"]]\n{role}')
+    with pytest.raises(Unsupported, match="failed: no luck"):
+        mine.prepare(print)
+    assert not mine.cache.exists()
+    with pytest.raises(Unsupported, match="no-such-compiler is not installed"):
+        written(tmp_path, f'needs = ["no-such-compiler"]\nsetup = [["true"]]\n{role}').prepare(print)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "neither [client] nor [server]"),
+        ("x = 1", "unknown key x"),
+        ("clint = {}", "unknown key clint (did you mean client?)"),
+        ("[client]", "client.command: expected a program"),
+        ('[client]\ncommand = "curl"', "client.command: expected a program"),
+        ('[client]\ncommand = ["x"]\nname = 1', "[client] has `command`"),
+        ('name = "../x"\n[client]\ncommand = ["x"]', "cannot be part of a folder's name"),
+        ('setup = ["x"]\n[client]\ncommand = ["x"]', "setup: expected commands"),
+        ("[", "mine.toml: "),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        written(tmp_path, text)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_test_that_does_not_exist_is_guessed() -> None:
+    assert [case.name for case in chosen("transfer, handshake")] == ["transfer", "handshake"]
+    assert len(chosen(None)) == 22
+    with pytest.raises(UsageError, match="no test 'handshak' \\(did you mean handshake"):
+        chosen("handshak")
+
+
+def test_results_have_the_runners_shape_and_a_page(tmp_path: Path) -> None:
+    a, b = find("aioquic"), find("quic-go")
+    played = [
+        Played("aioquic", "quic-go", CASES[0], [Outcome(SUCCEEDED, verdict="valid")]),
+        Played("aioquic", "quic-go", CASES[1], [Outcome(FAILED, "<b>files</b> differ")]),
+    ]
+    found = document(played, [a], [b], tmp_path, (1.0, 2.0))
+    assert found["results"] == [
+        [
+            {"abbr": "H", "name": "handshake", "result": "succeeded", "why": "", "verdict": "valid"},
+            {"abbr": "DC", "name": "transfer", "result": "failed", "why": "<b>files</b> differ", "verdict": ""},
+        ]
+    ]
+    assert found["measurements"] == [[]]
+    assert (found["servers"], found["clients"], found["quic_version"]) == (["quic-go"], ["aioquic"], "0x1")
+    assert found["tests"]["H"]["name"] == "handshake"
+    page = matrix.page(found)
+    assert 'class="failed" href="quic-go_aioquic/transfer/"' in page
+    assert "<b>files" not in page
