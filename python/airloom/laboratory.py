@@ -15,12 +15,14 @@ import os
 import select
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
+from weakref import WeakSet
 
 from airloom import _core
 from airloom.control import Control, keep
@@ -96,6 +98,9 @@ class Lab:
         self._outside: _core.Outside | None = None
         self._folder: Folder | None = None
         self._control: Control | None = None
+        #: Is there to be a run folder as well when the block ends with an error? A test that fails is one.
+        self._keeps_failures = False
+        self._programs: WeakSet[Program] = WeakSet()
         #: The figures of the run, once the block is left.
         self.summary: dict[str, float] = {}
         #: The run, once the block is left, if a folder was asked for.
@@ -136,11 +141,14 @@ class Lab:
             self._outside = None
         core, self._core = self._core, None
         folder, self._folder = self._folder, None
+        for program in list(self._programs):
+            # Whoever has hold of one has hold of the laboratory.
+            program._end()
         try:
             results = core.stop() if core else None
             if results is not None:
                 self.summary = typed(results.summary)
-                if folder and kind is None:
+                if folder and (kind is None or self._keeps_failures):
                     from airloom.run import save
 
                     more = {"outcome": results.outcome, **keep(self._control, folder)}
@@ -185,7 +193,24 @@ class Lab:
         if self._core is None:
             raise RunError("a laboratory is there inside its `with` block only")
         words = ["/bin/sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
-        return Program(self._core, host or self._host or "", words, (stdin, stdout, stderr), env, text)
+        program = Program(self._core, host or self._host or "", words, (stdin, stdout, stderr), env, text)
+        self._programs.add(program)
+        return program
+
+    def socket(
+        self, host: str | None = None, *, family: int = socket.AF_INET, type: int = socket.SOCK_STREAM
+    ) -> socket.socket:
+        """A TCP or UDP socket of this process in a real host (the first one, unless told).
+
+        What goes through it goes over the links, wherever its thread is. That takes no rights: `enter=False` will do.
+        Names are looked up where the thread is; addresses work everywhere.
+        """
+        if self._core is None:
+            raise RunError("a laboratory is there inside its `with` block only")
+        if family not in (socket.AF_INET, socket.AF_INET6) or type not in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+            raise UsageError("a socket in a laboratory is one of TCP or UDP, over IPv4 or IPv6")
+        streams, six = type == socket.SOCK_STREAM, family == socket.AF_INET6
+        return socket.socket(fileno=self._core.socket(host or self._host or "", streams, six))
 
     def run(
         self,
@@ -342,6 +367,12 @@ class Program:
     def kill(self) -> None:
         """Ends it."""
         self.send_signal(signal.SIGKILL)
+
+    def _end(self) -> None:
+        """Ends it with its laboratory."""
+        code = self._wait(0)
+        self._core.close()
+        self.returncode = -signal.SIGKILL if code is None else code
 
     def __enter__(self) -> Self:
         """Itself."""

@@ -1,6 +1,7 @@
 //! `Lab`: a scenario in real time while Python goes on; programs and threads inside its hosts.
 
 use std::ffi::OsString;
+use std::os::fd::IntoRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,6 +118,13 @@ impl PyLab {
         Ok(PyProgram(Mutex::new(Some(program.map_err(|e| drive_error(py, e.into()))?))))
     }
 
+    /// The descriptor of a new TCP or UDP socket in a host.
+    fn socket(&self, py: Python<'_>, host: &str, is_stream: bool, is_v6: bool) -> PyResult<i32> {
+        let hosts = self.living()?;
+        let made = py.detach(|| hosts.socket(host, is_stream, is_v6));
+        Ok(made.map_err(|e| drive_error(py, e.into()))?.into_raw_fd())
+    }
+
     /// Brings the calling thread into a host.
     fn enter(&self, py: Python<'_>, host: &str) -> PyResult<PyOutside> {
         let outside = self.living()?.enter(host).map_err(|e| drive_error(py, e.into()))?;
@@ -126,6 +134,8 @@ impl PyLab {
     /// Ends everything; what the run gave.
     fn stop(&self, py: Python<'_>) -> PyResult<PyResults> {
         self.stop.store(true, Ordering::Relaxed);
+        // Nobody waits until somebody looks at `stop` again.
+        self.control.stop();
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
         let engine = engine.ok_or_else(|| PyRuntimeError::new_err("this laboratory was stopped already"))?;
         let outcome = py.detach(|| {

@@ -62,6 +62,14 @@ impl Hosts {
         })
     }
 
+    /// A new TCP or UDP socket in the host called `host`, for this process: its packets go over the links, while the
+    /// thread stays where it is. That takes no rights.
+    pub fn socket(&self, host: &str, is_stream: bool, is_v6: bool) -> Result<OwnedFd, Error> {
+        let host = self.index(host)?;
+        let made = self.0.socket(host, is_stream, is_v6);
+        made.map_err(|error| Error::SetUp(format!("opening a socket in a host: {error}")))
+    }
+
     /// Brings the calling thread into a host: its later sockets, threads and programs are there.
     ///
     /// That takes rights over the laboratory's namespaces: root's, or those of a process that was inside a user

@@ -87,6 +87,16 @@ pub(super) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
     }
 }
 
+/// Ends the process that a [`pidfd`] is for.
+pub(super) fn kill_by(process: BorrowedFd) -> io::Result<()> {
+    let (none, flags) = (std::ptr::null::<libc::siginfo_t>(), 0);
+    // SAFETY: the call takes integers, and a pointer that may be null: the signal then is one as by kill (2).
+    let result = unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), libc::SIGKILL, none, flags)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Runs `enter` in the process of `command` before its program is loaded.
 pub(super) fn before_exec(
     command: &mut Command,

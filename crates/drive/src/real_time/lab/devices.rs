@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use airloom_world::{PortDevice, PortInfo};
 use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket as socket_of};
 
 use super::outside::UPLINK;
 use crate::real_time::netlink::{Device, LOOPBACK, Netlink, Prefix};
@@ -88,6 +89,13 @@ pub(super) fn cables(ports: &[(usize, PortInfo)], hosts: &[OwnedFd]) -> io::Resu
 /// Opens the engine's end of cable `n`; run in the engine's namespace.
 pub(super) fn socket(n: usize) -> io::Result<OwnedFd> {
     PacketSocket::open(index(n))
+}
+
+/// A TCP or UDP socket; it stays in the namespace in which this is called.
+pub(super) fn transport(is_stream: bool, is_v6: bool) -> io::Result<OwnedFd> {
+    let family = if is_v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+    let kind = if is_stream { SockType::Stream } else { SockType::Datagram };
+    Ok(socket_of(family, kind, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
 /// Frames that may wait in a TUN device: a kernel's 500 would be full before the engine has its turn.

@@ -15,6 +15,7 @@ use nix::poll::{PollTimeout, poll};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::stat::fstat;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid, tcsetpgrp};
 
@@ -48,6 +49,7 @@ pub(super) const FAILED: u8 = 1;
 pub(super) const START: u8 = b's';
 pub(super) const LISTENING: u8 = b'l';
 pub(super) const NAMESPACE: u8 = b'n';
+pub(super) const SOCKET: u8 = b'k';
 
 /// What a program's own socket says before its program was loaded, if it could not be brought there.
 pub(super) const NOT_ENTERED: u8 = b'e';
@@ -96,6 +98,10 @@ struct Program {
 struct Keeper<'a> {
     plan: &'a Plan,
     rights: Rights,
+    /// Is told of the network namespaces that somebody enters.
+    warden: BorrowedFd<'a>,
+    /// Those that it was told of: it reads that at the end.
+    told: Vec<u64>,
     /// Where the engine's ends of the cables are.
     base: OwnedFd,
     /// The network namespace of each host.
@@ -108,7 +114,7 @@ impl<'a> Keeper<'a> {
     fn make(
         plan: &'a Plan,
         rights: Rights,
-        warden: BorrowedFd,
+        warden: BorrowedFd<'a>,
     ) -> Result<(Keeper<'a>, Vec<OwnedFd>), (Stage, io::Error)> {
         let stage = |stage| move |error: io::Error| (stage, error);
         let namespaces = || -> io::Result<_> {
@@ -136,7 +142,8 @@ impl<'a> Keeper<'a> {
         only_children.add(Signal::SIGCHLD);
         let children = SignalFd::with_flags(&only_children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
             .map_err(|e| (Stage::Namespaces, e.into()))?;
-        let keeper = Keeper { plan, rights, base, hosts, children, programs: Vec::new() };
+        let keeper =
+            Keeper { plan, rights, warden, told: Vec::new(), base, hosts, children, programs: Vec::new() };
         let socket = |(n, (host, port)): (usize, &(usize, PortInfo))| match port.device {
             PortDevice::Veth => devices::socket(n),
             PortDevice::Tun => keeper.inside(*host, || devices::tun(n, port)),
@@ -268,9 +275,26 @@ impl<'a> Keeper<'a> {
                 messages::send(socket, &[u8::from(listening)], &[])
             }
             NAMESPACE => match self.hosts.get(host(1) as usize) {
-                Some(namespace) => messages::send(socket, &[1], &[namespace.as_raw_fd()]),
+                Some(namespace) => {
+                    let number = fstat(namespace)?.st_ino;
+                    if !self.told.contains(&number) {
+                        self.told.push(number);
+                        messages::send(self.warden, &number.to_le_bytes(), &[])?;
+                    }
+                    messages::send(socket, &[1], &[namespace.as_raw_fd()])
+                }
                 None => messages::send(socket, &[0], &[]),
             },
+            SOCKET => {
+                let is = |at: usize| request.get(at) == Some(&1);
+                match self.inside(host(1) as usize, || devices::transport(is(5), is(6))) {
+                    Ok(made) => messages::send(socket, &[0; 4], &[made.as_raw_fd()]),
+                    Err(error) => {
+                        let code = error.raw_os_error().unwrap_or(libc_einval());
+                        messages::send(socket, &code.to_le_bytes(), &[])
+                    }
+                }
+            }
             _ => Err(io::Error::other("a request that nobody makes")),
         }
     }

@@ -11,6 +11,7 @@
 //! | `devices` | cables, addresses, routes |
 //! | `tcp` | what the hosts' kernels are told of TCP |
 //! | `listening` | does a service serve yet? |
+//! | `leftovers` | what threads that entered a host have left there |
 //! | `names` | `/etc/hosts` and `/etc/resolv.conf` |
 //! | `outside` | the way to the outside world, where there is to be one |
 //! | `loopback` | the way to this machine's loopback, where there is to be one |
@@ -21,6 +22,7 @@
 mod child;
 mod devices;
 mod keeper;
+mod leftovers;
 mod listening;
 mod loopback;
 mod messages;
@@ -285,6 +287,16 @@ impl Keeper {
         request.extend_from_slice(&(host as u32).to_le_bytes());
         let (_, fds) = self.ask(&request, &[])?;
         fds.into_iter().next().ok_or_else(|| io::Error::other("no such host"))
+    }
+
+    /// A new TCP or UDP socket of this process in a host.
+    pub(super) fn socket(&self, host: usize, is_stream: bool, is_v6: bool) -> io::Result<OwnedFd> {
+        let mut request = vec![keeper::SOCKET];
+        request.extend_from_slice(&(host as u32).to_le_bytes());
+        request.extend([u8::from(is_stream), u8::from(is_v6)]);
+        let (answer, fds) = self.ask(&request, &[])?;
+        let code = answer.try_into().map_or(0, i32::from_le_bytes);
+        fds.into_iter().next().ok_or_else(|| io::Error::from_raw_os_error(code))
     }
 
     /// The names that the host's programs see.

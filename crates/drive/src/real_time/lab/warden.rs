@@ -13,6 +13,9 @@
 //! When process 1 of a PID namespace dies the kernel kills everything in it, daemons that left their parents too. So
 //! nothing is left of a laboratory when the engine's process is gone, however it went. The warden does one thing
 //! only, so that nothing can keep it from noticing.
+//!
+//! Programs that a thread of the engine's process starts while it is in a host are in no PID namespace of ours: the
+//! warden looks for them by their network namespace, and ends them when the laboratory ends (`leftovers`).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -24,21 +27,24 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid, setpgid};
 
+use airloom_base::Duration;
+
 use super::outside::Outside;
 use super::plan::Plan;
 use super::rights::{self, Rights};
-use super::{child, keeper, messages, outside};
+use super::{child, keeper, leftovers, messages, outside};
 use crate::real_time::clock::readable;
 
 /// Starts both processes; the engine's end of the keeper's socket, and the warden's number.
 pub(super) fn start(plan: &Plan, rights: Rights) -> io::Result<(OwnedFd, Pid)> {
-    let engine = child::pidfd(getpid())?;
+    let own = getpid();
+    let engine = child::pidfd(own)?;
     let (here, there) = messages::pair()?;
-    let warden = child::in_copy(|| warden(plan, rights, there.as_fd(), engine.as_fd()))?;
+    let warden = child::in_copy(|| warden(plan, rights, there.as_fd(), engine.as_fd(), own))?;
     Ok((here, warden))
 }
 
-fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -> i32 {
+fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd, owner: Pid) -> i32 {
     let keeper = match prepare(rights, socket, engine) {
         Ok(()) => messages::pair().and_then(|(ours, theirs)| {
             let keeper = child::in_copy(|| keeper::keeper(plan, rights, socket, engine, theirs.as_fd()))?;
@@ -65,7 +71,16 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd) -
     drop(outside);
     // Returns when the whole PID namespace is empty.
     while waitpid(keeper, None) == Err(Errno::EINTR) {}
+    leftovers::end(&entered(ours.as_fd()), owner);
     0
+}
+
+/// The network namespaces that threads have entered, as the keeper, which is gone, has said.
+fn entered(keeper: BorrowedFd) -> Vec<u64> {
+    let said = std::iter::from_fn(|| {
+        messages::receive_within(keeper, Duration::ZERO).ok().filter(|(octets, _)| !octets.is_empty())
+    });
+    said.filter_map(|(octets, _)| Some(u64::from_le_bytes(octets.try_into().ok()?))).collect()
 }
 
 /// Returns when the engine's process or the keeper has ended.

@@ -1,0 +1,47 @@
+//! Processes that are still in a host's network namespace when its laboratory ends.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use airloom_base::Duration;
+use nix::unistd::{Pid, getpid};
+
+use super::child;
+use crate::real_time::pace;
+
+/// How often is looked, a moment apart: a process may have made another one meanwhile, and one that was killed may
+/// take a while to go.
+const LOOKS: u32 = 1000;
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// Ends every process whose network namespace is one of these, but `owner`, a thread of which may be there.
+pub(super) fn end(networks: &[u64], owner: Pid) {
+    if networks.is_empty() {
+        return;
+    }
+    for _ in 0..LOOKS {
+        if !end_once(networks, owner) {
+            return;
+        }
+        let _ = pace::sleep(&mut [], MOMENT);
+    }
+}
+
+/// Was any there?
+fn end_once(networks: &[u64], owner: Pid) -> bool {
+    let spared = [owner, getpid()].map(Pid::as_raw);
+    let Ok(entries) = fs::read_dir("/proc") else { return false };
+    let numbers = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+    let mut found = false;
+    for number in numbers.filter(|n| !spared.contains(n)) {
+        // Held before it is looked at: a number may be given to another process, what this is for may not.
+        let Ok(process) = child::pidfd(Pid::from_raw(number)) else { continue };
+        // What has ended, and waits for its parent, has no namespaces any more.
+        let network = fs::metadata(format!("/proc/{number}/ns/net"));
+        if network.is_ok_and(|network| networks.contains(&network.ino())) {
+            found |= child::kill_by(process.as_fd()).is_ok();
+        }
+    }
+    found
+}
