@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from airloom import _startup as _startup
 from airloom._core import ScenarioError, __version__
 from airloom.errors import AirloomError, Interrupted, LabError, RunError, Unsupported
-from airloom.reexec import pytest_addoption as pytest_addoption  # for `pytest -p airloom`
 
 if TYPE_CHECKING:
     from airloom.analysis.capture import CaptureAnalysis, analyze
     from airloom.comparison import compare
     from airloom.laboratory import Lab, lab
+    from airloom.links import Link, link, serve
     from airloom.run import Run
     from airloom.scenario import Scenario, load, shipped
     from airloom.sweep import Sweep, SweepResults
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "CaptureAnalysis": "analysis.capture",
     "Lab": "laboratory",
+    "Link": "links",
     "Run": "run",
     "Scenario": "scenario",
     "Sweep": "sweep",
@@ -36,7 +37,9 @@ _PLACES = {
     "analyze": "analysis.capture",
     "compare": "comparison",
     "lab": "laboratory",
+    "link": "links",
     "load": "scenario",
+    "serve": "links",
     "shipped": "scenario",
 }
 
@@ -64,6 +67,7 @@ __all__ = [
     "Interrupted",
     "Lab",
     "LabError",
+    "Link",
     "Run",
     "RunError",
     "Scenario",
@@ -75,6 +79,8 @@ __all__ = [
     "analyze",
     "compare",
     "lab",
+    "link",
     "load",
+    "serve",
     "shipped",
 ]

@@ -1,4 +1,4 @@
-"""Starting a program with the rights to enter laboratories: what `airloom python` and `pytest -p airloom` do.
+"""Starting a program with the rights to enter laboratories: what `airloom python` and the plug-in of pytest do.
 
 The kernel lets a process into a new user namespace only while it has a single thread. So this is done first, and the
 program is then loaded anew: it keeps the rights, and so do the processes it starts, such as the workers of
@@ -27,9 +27,3 @@ def become(arguments: list[str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, *arguments])
-
-
-def pytest_addoption() -> None:
-    """Called when pytest has read `-p airloom`, before it has opened or started anything."""
-    if not _core.rights()[1]:
-        become(sys.orig_argv[1:])

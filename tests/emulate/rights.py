@@ -79,11 +79,15 @@ def copy_for_everybody(place: Path) -> None:
         pytest.skip(f"{INTERPRETER} is not the Python that the tests run with")
     if shutil.which("setpriv") is None:
         pytest.skip("setpriv is not installed: apt-get install util-linux")
-    packages = Path(pytest.__file__).parent.parent
     not_needed = ["pip*", "mypy*", "ruff*", "maturin*", "setuptools*", "__pycache__", "*.pth", "pkg_resources"]
     not_needed += ["matplotlib*", "mpl_toolkits", "PIL", "pillow*", "fontTools", "fonttools*", "ast_serialize*"]
-    shutil.copytree(packages, place / "packages", ignore=shutil.ignore_patterns(*not_needed), symlinks=False)
+    ignored = shutil.ignore_patterns(*not_needed)
+    for packages in (each for each in sys.path if each.endswith("site-packages")):
+        shutil.copytree(packages, place / "packages", ignore=ignored, symlinks=False, dirs_exist_ok=True)
     shutil.copytree(Path(airloom.__file__).parent, place / "packages" / "airloom", dirs_exist_ok=True)
+    # What is written there of the package, its plug-in say, is what holds here.
+    about = next(found for each in sys.path for found in Path(each or ".").glob("airloom-*.dist-info"))
+    shutil.copytree(about, place / "packages" / about.name, dirs_exist_ok=True)
     place.chmod(0o755)
     home = place / "home"
     home.mkdir()
