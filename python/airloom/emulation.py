@@ -45,11 +45,13 @@ def find(
     from airloom.scenario import for_bearer, load, shipped, study_of
 
     bearers = reference.names("bearers")
-    if Path(name).is_file() or name in shipped() or study_of(name) is not None:
-        if name in bearers or name in presets():
+    is_link = name in bearers or name in presets()
+    # Names of studies are looked up last: that takes reading them.
+    if Path(name).is_file() or name in shipped() or (not is_link and study_of(name) is not None):
+        if is_link:
             raise UsageError(f"{name!r} is a scenario and a bearer or preset: rename the file, or say ./{name}")
         return load(name, overrides, real, outside, loopback)
-    if name in bearers or name in presets():
+    if is_link:
         if real:
             raise UsageError(f"--real: {name!r} is a link, its host `mobile` is real already")
         if name in bearers:
@@ -61,6 +63,15 @@ def find(
         f"nothing called {name!r} to emulate{guess}: no such file; valid scenarios: {', '.join(shipped())}; "
         f"valid bearers: {', '.join(bearers)}; presets: airloom list presets"
     )
+
+
+def exported(link: str, scenario: Scenario) -> dict[str, str]:
+    """What a command behind a link is told of it, by variables of its environment.
+
+    >>> exported("wpt/3g", find("wpt/3g").with_seed(7))["AIRLOOM_SEED"]
+    '7'
+    """
+    return {"AIRLOOM_LINK": link, "AIRLOOM_SEED": str(scenario.seed), "AIRLOOM_RUN": scenario.run_id("real")}
 
 
 def emulate(

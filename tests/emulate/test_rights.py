@@ -62,7 +62,7 @@ def test_a_laboratory_inside_a_laboratory_is_one_and_says_so_in_the_prompt(user:
     needs("ping")
     python = user.prefix[-1]
     inner = [python, "-m", "airloom", "emulate", "wireline", "--set", "delay=30ms", "--", "sh", "-c"]
-    inner += ['echo "$AIRLOOM_LINK"; ping -n -4 -c 2 -i 0.2 origin']
+    inner += ['echo "$AIRLOOM_PROMPT"; ping -n -4 -c 2 -i 0.2 origin']
     done = user.airloom("emulate", "wireline", "--set", "rate=1Mbit/s", "--", *inner)
     assert done.returncode == 0, done.stderr
     assert "[wireline 1 Mbit/s] [wireline] " in done.stdout

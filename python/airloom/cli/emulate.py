@@ -87,6 +87,12 @@ def emulate(
             metavar="PORT", min=0, max=65535, help="The same as a page on this port of loopback; 0: any free port."
         ),
     ] = None,
+    control_socket: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Take toxics of the links as lines of JSON, on a Unix socket of yours alone."
+        ),
+    ] = None,
     keep_awake: Annotated[
         bool,
         typer.Option(
@@ -130,15 +136,17 @@ def emulate(
     label = _label(read)
     # The keys are for the links then, and not for a shell.
     words = command or (None if control else _shell(read, label))
+    if seed is not None:
+        read = read.with_seed(seed)
     try:
         with (
             interruptible(),
             _stdout_is_for_json(as_json),
-            _prompt(label),
+            _variables(name, read, label, control_socket),
             meter(label, watch and not control) as shown,
-            views(control, control_page) as ready,
+            views(read, control, control_page, control_socket) as ready,
         ):
-            done, code = run(read, words, seed=seed, out=out, force=force, meter=shown, ready=ready)
+            done, code = run(read, words, out=out, force=force, meter=shown, ready=ready)
     except DriveError as error:
         say_error(str(error))
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.
@@ -199,15 +207,22 @@ def _shell(scenario: Scenario, label: str) -> list[str]:
 
 
 @contextmanager
-def _prompt(label: str) -> Iterator[None]:
-    """Puts the link into the prompt of shells that are started meanwhile; links of nested shells follow each other."""
-    nested = os.environ.get("AIRLOOM_LINK", "")
+def _variables(name: str, scenario: Scenario, label: str, socket: Path | None) -> Iterator[None]:
+    """Tells programs that are started meanwhile what they are behind.
+
+    Shells have the link in their prompt; links of nested shells follow each other.
+    """
+    from airloom.emulation import exported
+
+    nested = os.environ.get("AIRLOOM_PROMPT", "")
     link = f"{nested}[{label}] "
     # bash sets its prompt anew in its own files, so it is done before each prompt; others take PS1 as it is.
-    command = 'case $PS1 in "$AIRLOOM_LINK"*) ;; *) PS1="$AIRLOOM_LINK$PS1" ;; esac'
+    command = 'case $PS1 in "$AIRLOOM_PROMPT"*) ;; *) PS1="$AIRLOOM_PROMPT$PS1" ;; esac'
     others = os.environ.get("PROMPT_COMMAND", "")
     wanted = {
-        "AIRLOOM_LINK": link,
+        **exported(name, scenario),
+        **({} if socket is None else {"AIRLOOM_CONTROL": str(socket.absolute())}),
+        "AIRLOOM_PROMPT": link,
         "PS1": f"{link}$ ",
         "PROMPT_COMMAND": others if command in others else f"{command}{f'; {others}' if others else ''}",
     }

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from airloom.cli import daemons, proxies
+from airloom.cli import daemons, proxies, toxics
 from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
@@ -86,6 +86,7 @@ def wap_gateway(
 
 app.command("split-tcp")(proxies.split_tcp)
 app.command("http-cache")(proxies.http_cache)
+app.command("toxiproxy")(toxics.toxiproxy)
 
 
 @app.command("wap-mail")
