@@ -143,7 +143,7 @@ def simulate(
         results = scenario._core.simulate(folder.path("trace.pcapng"), progress)
         used, simulated = time.process_time() - before, results.summary.get("simulated_s", 0.0)
         _log.info("%.3f s of model time in %.3f s of CPU", simulated, used)
-        _check(scenario, results)
+        check(scenario, results)
         run = save(folder, scenario, results, "virtual")
     if plot:
         # Once the folder is complete: whatever becomes of the picture, the run is kept.
@@ -166,11 +166,11 @@ def measure(scenario: Scenario) -> tuple[dict[str, float], dict[str, pl.DataFram
     from airloom import tables
 
     results = scenario._core.simulate(None, None)
-    _check(scenario, results)
+    check(scenario, results)
     return results.summary, {name: tables.table(columns) for name, columns in results.tables.items()}
 
 
-def _check(scenario: Scenario, results: Results) -> None:
+def check(scenario: Scenario, results: Results) -> None:
     """A run that did not come to its end is an error, not a result."""
     simulated = f"after {results.summary.get('simulated_s', 0):.3f} s of simulated time"
     match results.outcome:

@@ -77,6 +77,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
     ),
     "Check": (
         Verb("check", "Read a scenario and say what is wrong with it, or what it means."),
+        Verb("gate", "Decide rules over links, for CI: pass, fail, or unclear; JUnit and Markdown."),
         Verb("doctor", "Say what this machine allows, and what to install."),
         Verb("shrink", "Find the fewest losses and timeline changes with which a scenario still fails a test."),
         Verb(

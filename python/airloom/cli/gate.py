@@ -1,0 +1,97 @@
+"""`airloom gate`: rules over links in CI."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airloom.cli import common
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, say, steps
+from airloom.errors import UsageError
+
+
+def gate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A gate file (TOML): links, what runs, and rules.")],
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="This gate. May be repeated.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")] = None,
+    summary_md: Annotated[
+        Path | None,
+        typer.Option("--summary-md", metavar="FILE", help="Append a table in Markdown ($GITHUB_STEP_SUMMARY)."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option("--write-baseline", metavar="FILE", help="Write the figures, for rules with `vs`."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 3 if a rule is unclear.")] = False,
+    skip_unsupported: Annotated[
+        bool,
+        typer.Option("--skip-unsupported", help="Pass over what this machine cannot do, instead of ending with 3."),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Results of what took real time. Default: a new folder under runs/."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
+) -> None:
+    """Makes the runs and decides each rule: pass, fail, or unclear if there were too few runs to tell.
+
+    Ends with 0 if no rule fails, 1 if one does, 3 if this machine cannot do it (with --strict: if a rule is unclear),
+    4 if something broke.
+    """
+    from airloom.gate import Outcome, load, measure
+    from airloom.gate.measure import Measured
+    from airloom.places import new_place
+
+    gates = load(file)
+    names = [each.name for each in gates]
+    for name in only or []:
+        if name not in names:
+            raise UsageError(f"--only {name}: no gate is called so; valid: {', '.join(names)}")
+    gates = [each for each in gates if not only or each.name in only]
+    place: list[Path] = [] if out is None else [out]
+
+    def results() -> Path:
+        if not place:
+            place.append(new_place("gate", file.stem))
+        return place[0]
+
+    measured: list[Measured] = []
+    with interruptible(), steps("measuring", sum(each.runs * len(each.links) for each in gates)) as step:
+        made = 0
+
+        def done() -> None:
+            nonlocal made
+            made += 1
+            step(made)
+
+        for each in gates:
+            measured += measure(each, results, done)
+    if write_baseline is not None:
+        from airloom.gate import baseline
+
+        baseline.write(write_baseline, measured)
+    outcome = Outcome(measured)
+    if junit is not None:
+        junit.write_bytes(outcome.junit())
+    if summary_md is not None:
+        with summary_md.open("a", encoding="utf-8") as summary:
+            summary.write(outcome.markdown())
+    if as_json:
+        print_json(outcome.document())
+    else:
+        rows = [[row.state, row.gate, row.link, row.rule, row.figures, row.why] for row in outcome.rows]
+        print_table(["", "gate", "link", "rule", "measured", "why"], rows)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in outcome.annotations():
+                emit(line)
+    for note in outcome.notes:
+        say(note)
+    if place and place[0].exists():
+        say(f"results in {place[0]}")
+    if code := outcome.exit_code(strict=strict, skip_unsupported=skip_unsupported):
+        raise typer.Exit(code)

@@ -1,0 +1,178 @@
+"""Rules, and what they decide.
+
+In virtual time the same seeds give the same figures wherever they are made, so a rule is true or not. In real time the
+runs are a sample: a rule passes or fails if all of the 95 % interval of its statistic does, and is unclear otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from airloom import fields
+from airloom.errors import UsageError
+
+#: Confidence of the intervals.
+CI = 0.95
+
+_RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq}
+_STATISTIC = r"mean|median|min|max|p[1-9][0-9]?"
+_MEASURE = re.compile(rf"([\w.\[\]-]+?)(?:\.({_STATISTIC}))?")
+_TEXT = re.compile(rf"{_MEASURE.pattern}\s*(<=|>=|==|<|>)\s*(\S+)")
+_KEYS = ("measure", "vs", "max_regression", "better")
+#: Units of which more is better.
+_MORE_IS_BETTER = ("bit/s", "kbit/s")
+
+State = Literal["pass", "fail", "unclear"]
+
+
+class Verdict(NamedTuple):
+    """What a rule decides."""
+
+    state: State
+    #: The statistic, and its interval; equal to it where the figure is exact.
+    value: float
+    low: float
+    high: float
+    #: What it is held against.
+    limit: float
+    #: In words.
+    why: str
+
+
+class Rule(NamedTuple):
+    """Something that has to be true of the runs of a gate."""
+
+    text: str
+    measure: str
+    #: `mean`, `median`, `min`, `max`, `p75`, ...; empty: it is true of every run.
+    statistic: str
+    relation: str
+    #: The bound; of a rule that compares the factor, such as 1.1.
+    limit: float
+    #: The file that it compares with.
+    vs: str | None = None
+
+    @staticmethod
+    def read(said: Any, where: str) -> Rule:
+        """A rule as it stands in a file. Raises `UsageError`."""
+        if isinstance(said, str):
+            match = _TEXT.fullmatch(said.strip())
+            limit = _number(match[4]) if match else None
+            if match is None or limit is None:
+                raise UsageError(f"{where}: rule {said!r}: expected such as 'page_load_s.p75 <= 8'")
+            return Rule(said.strip(), match[1], match[2] or "", match[3], limit)
+        if not isinstance(said, Mapping):
+            raise UsageError(f"{where}: a rule is a text or a table, not {said!r}")
+        fields.check(said, _KEYS, f"{where}: a rule that compares")
+        match = _MEASURE.fullmatch(str(said.get("measure", "")))
+        share = _share(said.get("max_regression"))
+        if match is None or not match[2] or share is None or not isinstance(said.get("vs"), str):
+            raise UsageError(
+                f"{where}: a rule that compares is such as "
+                "{ measure = 'page_load_s.median', vs = 'baseline.json', max_regression = '10 %' }"
+            )
+        more = said.get("better", "higher" if _unit(match[1]) in _MORE_IS_BETTER else "lower")
+        if more not in ("higher", "lower"):
+            raise UsageError(f"{where}: better is 'higher' or 'lower', not {more!r}")
+        relation, factor = (">=", 1 - share) if more == "higher" else ("<=", 1 + share)
+        text = f"{said['measure']} {relation} {factor:g} x {said['vs']}"
+        return Rule(text, match[1], match[2], relation, factor, said["vs"])
+
+    def decide(self, values: Sequence[float], baseline: Sequence[float] = (), *, is_exact: bool) -> Verdict:
+        """What it says of these runs; `baseline` are those that a rule with `vs` compares with."""
+        values = [value for value in values if not math.isnan(value)]
+        nan = math.nan
+        if not values:
+            return Verdict("unclear", nan, nan, nan, self.limit, f"no run has {self.measure}")
+        if self.vs is not None and not baseline:
+            return Verdict("unclear", nan, nan, nan, nan, f"{self.vs} has no {self.measure} of it")
+        holds = _RELATIONS[self.relation]
+        if not self.statistic:
+            worst = next((value for value in values if not holds(value, self.limit)), None)
+            shown = values[0] if worst is None else worst
+            count = sum(not holds(value, self.limit) for value in values)
+            why = f"all of {len(values)} runs" if worst is None else f"not so in {count} of {len(values)} runs"
+            return Verdict("fail" if count else "pass", shown, min(values), max(values), self.limit, why)
+        value, low, high = _estimate(values, self.statistic, is_exact=is_exact)
+        limit, lowest, highest = self.limit, self.limit, self.limit
+        if self.vs is not None:
+            # Of independent samples: where neither interval may be missed, both are wider.
+            value, low, high = _estimate(values, self.statistic, is_exact=is_exact, ci=(1 + CI) / 2)
+            limit, lowest, highest = (
+                self.limit * each for each in _estimate(baseline, self.statistic, is_exact=is_exact, ci=(1 + CI) / 2)
+            )
+        corners = [holds(end, bound) for end in (low, high) for bound in (lowest, highest)]
+        state: State = "pass" if all(corners) else "unclear" if any(corners) or self._straddles(low, high) else "fail"
+        return Verdict(state, value, low, high, limit, self._why(state, len(values), is_exact=is_exact))
+
+    def _straddles(self, low: float, high: float) -> bool:
+        """Equality may hold between the ends of an interval although it does at neither."""
+        return self.relation == "==" and low < self.limit < high
+
+    def _why(self, state: State, runs: int, *, is_exact: bool) -> str:
+        if is_exact:
+            return f"{runs} runs in virtual time"
+        if state != "unclear":
+            return f"{runs} runs"
+        needed = _runs_needed(self.statistic)
+        return f"{runs} runs; at least {needed} are needed" if runs < needed else f"{runs} runs are too few to tell"
+
+
+def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: float = CI) -> tuple[float, float, float]:
+    """A statistic with its interval, which is without end where the sample sets none."""
+    import numpy as np
+
+    share = {"median": 0.5, "min": 0.0, "max": 1.0}.get(statistic)
+    if share is None and statistic != "mean":
+        share = int(statistic[1:]) / 100
+    value = float(np.mean(values) if share is None else np.quantile(values, share))
+    if is_exact or statistic in ("min", "max"):
+        return value, value, value
+    if share is None:
+        from airloom.analysis.statistics import mean_interval
+
+        found = mean_interval(values, ci, "t")
+        low, high = found.low, found.high
+    else:
+        from scipy import stats
+
+        # Of order statistics, by the binomial distribution: it holds whatever the figures are distributed as.
+        order = stats.quantile_test(values, q=value, p=share).confidence_interval(ci)
+        low, high = float(order.low), float(order.high)
+    return value, -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high
+
+
+def _runs_needed(statistic: str) -> int:
+    """The fewest runs whose largest and smallest value are the ends of an interval."""
+    if statistic in ("mean", ""):
+        return 2
+    share = 0.5 if statistic == "median" else int(statistic[1:]) / 100
+    return math.ceil(math.log((1 - CI) / 2) / math.log(max(share, 1 - share)))
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _share(said: Any) -> float | None:
+    """`10 %`, `10%` or `0.1`."""
+    text = str(said).strip()
+    found = _number(text.removesuffix("%").strip())
+    if found is None:
+        return None
+    found = found / 100 if text.endswith("%") else found
+    return found if 0 <= found < 10 else None
+
+
+def _unit(measure: str) -> str:
+    from airloom.measures import describe
+
+    return describe(measure).unit

@@ -1,0 +1,107 @@
+"""`airloom gate`, of virtual time: what needs laboratories is in tests/emulate."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.shell import airloom
+
+PAGE = """\
+runs = 5
+[gate.page]
+scenario = "umts-page"
+rules = [{rules}]
+"""
+
+
+def gates(rules: str) -> Path:
+    path = Path("gates.toml")
+    path.write_text(PAGE.format(rules=rules))
+    return path
+
+
+def test_exit_code_junit_and_markdown_say_whether_the_rules_hold(tmp_path: Path) -> None:
+    code, out, err = airloom("gate", gates('"page_load_s.median <= 60"'), "--junit", "ok.xml", "--summary-md", "s.md")
+    assert code == 0, err
+    assert "pass" in out
+    suite = ElementTree.parse("ok.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "0")
+    code, out, _ = airloom("gate", gates('"page_load_s.median <= 1"'), "--junit", "bad.xml", "--summary-md", "s.md")
+    assert code == 1
+    root = ElementTree.parse("bad.xml").getroot()
+    assert root.tag == "testsuites"
+    (case,) = root.iter("testcase")
+    assert case.get("classname") == "page"
+    assert case.get("name") == "page_load_s.median <= 1[umts-page]"
+    failure = case.find("failure")
+    assert failure is not None
+    assert "5 runs" in (failure.get("message") or "")
+    said = Path("s.md").read_text()
+    assert said.count("### airloom gate") == 2
+    assert said.index("✅") < said.index("❌")
+
+
+def test_the_same_gate_gives_the_same_figures() -> None:
+    file = gates('"page_load_s.p75 <= 60", "resent.mean >= 0"')
+    said = [json.loads(airloom("gate", file, "--json").out) for _ in range(2)]
+    assert said[0] == said[1]
+    assert [row["low"] == row["value"] == row["high"] for row in said[0]["rules"]] == [True, True]
+
+
+def test_github_is_told_by_its_own_lines_and_nobody_else() -> None:
+    file = gates('"page_load_s.median <= 1"')
+    assert "::error" not in airloom("gate", file, GITHUB_ACTIONS="").out
+    said = airloom("gate", file, GITHUB_ACTIONS="true").out
+    (line,) = (line for line in said.splitlines() if line.startswith("::error"))
+    assert "page_load_s.median <= 1" in line
+
+
+def test_a_baseline_is_made_and_held_against() -> None:
+    rule = '{ measure = "page_load_s.mean", vs = "before.json", max_regression = "1 %" }'
+    assert airloom("gate", gates(rule)).code == 2
+    code, _, err = airloom("gate", gates('"page_load_s.mean <= 60"'), "--write-baseline", "before.json")
+    assert code == 0, err
+    said = json.loads(Path("before.json").read_text())
+    assert len(said["gates"]["page"]["umts-page"]["values"]["page_load_s"]) == 5
+    assert said["machine"]["cpus"] > 0
+    assert airloom("gate", gates(rule)).code == 0
+    slower = f'[gate.page]\nscenario = "umts-page"\nruns = 5\nset."links.radio.loss.downlink" = 0.3\nrules = [{rule}]\n'
+    Path("gates.toml").write_text(slower)
+    assert airloom("gate", "gates.toml").code == 1
+
+
+def test_what_is_unclear_passes_unless_it_is_strict() -> None:
+    file = gates('"no_such_measure.mean <= 1"')
+    assert airloom("gate", file).code == 0
+    code, out, _ = airloom("gate", file, "--strict", "--junit", "j.xml")
+    assert code == 3
+    assert "unclear" in out
+    assert "unclear" in Path("j.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no gate"),
+        ("[gate.x]\nrules = ['a <= 1']", "expected one of scenario, command, url"),
+        ("[gate.x]\nscenario = 'umts-page'\nurl = 'http://a/'\nrules = ['a <= 1']", "not scenario and url"),
+        ("[gate.x]\nscenario = 'umts-page'\n", "rules is empty"),
+        ("[gate.x]\nscenario = 'umts-page'\nlinks = ['wpt/3g']\nrules = ['a <= 1']", "a scenario has its own links"),
+        ("[gate.x]\ncommand = 'true'\nrules = ['a <= 1']", "needs links"),
+        ("[gate.x]\nscenario = 'umts-page'\nrun = 3\nrules = ['a <= 1']", "did you mean `runs`"),
+        ("[gate.x]\nscenario = 'umts-page'\nruns = true\nrules = ['a <= 1']", "runs is a whole number"),
+        ("[gate.x]\nscenario = 'umts-page'\nruns = 0\nrules = ['a <= 1']", "runs are 1 to"),
+        ("[gate.x]\nscenario = 'umts-pag'\nrules = ['a <= 1']", "umts-page"),
+        ("[gate.x]\nscenario = 'umts-page'\nset.'links.no' = 3\nrules = ['a <= 1']", "links"),
+        ("gate = 3", "gate is a table"),
+        ("[gate.x", "gates.toml"),
+    ],
+)
+def test_a_wrong_file_is_one_line_and_exit_code_2(text: str, said: str) -> None:
+    Path("gates.toml").write_text(text)
+    code, out, err = airloom("gate", "gates.toml")
+    assert (code, out) == (2, ""), err
+    assert said in err
+    assert len(err.splitlines()) <= 2

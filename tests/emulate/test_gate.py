@@ -1,0 +1,96 @@
+"""Gates of commands behind links."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.shell import airloom
+from tests.conftest import needs_laboratory
+
+pytestmark = pytest.mark.emulate
+
+
+@pytest.fixture(autouse=True)
+def _possible_here() -> None:
+    needs_laboratory()
+
+
+COMMAND = """\
+[gate.{name}]
+links = ["wireline"]
+runs = {runs}
+timeout_s = 20
+command = '''{command}'''
+rules = [{rules}]
+"""
+
+
+def gate(command: str, rules: str, runs: int = 2, name: str = "it") -> Path:
+    path = Path("gates.toml")
+    path.write_text(COMMAND.format(name=name, runs=runs, command=command, rules=rules))
+    return path
+
+
+def test_a_command_runs_behind_each_link_with_each_seed_and_says_its_own_numbers() -> None:
+    command = (
+        "ping -nc 1 10.77.0.1 && "
+        'echo "{\\\\"seed\\\\": $AIRLOOM_SEED, \\\\"letters\\\\": ${#AIRLOOM_LINK}}" > "$AIRLOOM_MEASURES"'
+    ).replace("\\\\", "\\")
+    file = gate(command, '"seed.max == 2", "letters == 8", "packets >= 2", "elapsed_s.mean > 0"')
+    code, out, err = airloom("gate", file, "--json", "--out", "results")
+    assert code == 0, out + err
+    said = {row["rule"]: row["state"] for row in json.loads(out)["rules"]}
+    assert said["exit_code == 0"] == "pass"
+    assert said["seed.max == 2"] == "pass"
+    kept = Path("results/it-wireline-1")
+    assert "1 received" in (kept / "output.txt").read_text()
+    assert (kept / "run" / "summary.json").is_file()
+
+
+def test_a_command_that_fails_fails_its_gate() -> None:
+    code, out, _ = airloom("gate", gate("exit 7", '"elapsed_s.max < 100"'), "--junit", "j.xml")
+    assert code == 1, out
+    assert "not so in 2 of 2 runs" in Path("j.xml").read_text()
+
+
+def test_too_few_runs_are_unclear_and_strictly_3() -> None:
+    file = gate("true", '"elapsed_s.p75 <= 100"')
+    assert airloom("gate", file).code == 0
+    assert airloom("gate", file, "--strict").code == 3
+
+
+def test_what_takes_too_long_is_broken_and_nothing_is_left_of_it() -> None:
+    path = gate("setsid sleep 8643231 & sleep 8643231", '"elapsed_s.max < 1"', runs=1)
+    path.write_text(path.read_text().replace("timeout_s = 20", "timeout_s = 0.5"))
+    code, out, _ = airloom("gate", path, "--junit", "j.xml")
+    assert code == 4, out
+    errors = list(ElementTree.parse("j.xml").getroot().iter("error"))
+    assert errors
+    assert all("took longer than 0.5 s" in (error.get("message") or "") for error in errors)
+    left = [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"8643231" in _read(entry)]
+    assert not left
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_of_an_endless_log_the_beginning_is_kept() -> None:
+    code, out, err = airloom("gate", gate("head -c 5000000 /dev/zero", '"exit_code == 0"', 1), "--out", "results")
+    assert code == 0, out + err
+    assert Path("results/it-wireline-1/output.txt").stat().st_size == 1 << 20
+
+
+def test_runs_that_were_not_valid_are_made_again_then_said_and_never_counted() -> None:
+    path = gate("ping -nc 3 -i 0.01 10.77.0.1", '"exit_code == 0"', 1)
+    # No machine is as fast as that.
+    path.write_text(path.read_text().replace("timeout_s", 'retries = 1\nlateness_limit = "1ns"\ntimeout_s'))
+    code, out, err = airloom("gate", path, "--out", "results")
+    assert code == 4, out + err
+    assert "seed 1: not valid, and not counted" in err
+    assert Path("results/it-wireline-1-again-1").is_dir()
