@@ -53,9 +53,28 @@ pub(super) fn start(
         world.close_books();
         engine.shared.offer(engine.now, world.longest_backlog(), world.records());
         let report = outcome.map(|outcome| engine.report(outcome, &world));
+        close(std::mem::take(&mut engine.ports));
         (world, report)
     });
     Ok(Handle::new(shared, thread.map_err(|e| failed("the engine's thread", e))?))
+}
+
+/// Threads that close ports.
+const MOST_CLOSING: usize = 16;
+
+/// Closes ports at the same time: to close a packet socket takes the kernel ten milliseconds, in which it waits for all
+/// processors (`synchronize_net`), and it waits for several sockets as long as for one.
+fn close(mut ports: Vec<Box<dyn Port>>) {
+    let each = ports.len().div_ceil(MOST_CLOSING).max(1);
+    let mut closing = Vec::new();
+    while !ports.is_empty() {
+        let some = ports.split_off(ports.len().saturating_sub(each));
+        // Where there can be no further thread, this one does it.
+        closing.extend(thread::Builder::new().name("airloom-close".to_owned()).spawn(move || drop(some)));
+    }
+    for thread in closing {
+        let _ = thread.join();
+    }
 }
 
 /// What the loop keeps besides the world.

@@ -33,13 +33,16 @@ fn end_once(networks: &[u64], owner: Pid) -> bool {
     let spared = [owner, getpid()].map(Pid::as_raw);
     let Ok(entries) = fs::read_dir("/proc") else { return false };
     let numbers = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-    let mut found = false;
-    for number in numbers.filter(|n| !spared.contains(n)) {
-        // Held before it is looked at: a number may be given to another process, what this is for may not.
-        let Ok(process) = child::pidfd(Pid::from_raw(number)) else { continue };
+    let is_there = |number: i32| {
         // What has ended, and waits for its parent, has no namespaces any more.
         let network = fs::metadata(format!("/proc/{number}/ns/net"));
-        if network.is_ok_and(|network| networks.contains(&network.ino())) {
+        network.is_ok_and(|network| networks.contains(&network.ino()))
+    };
+    let mut found = false;
+    for number in numbers.filter(|n| !spared.contains(n) && is_there(*n)) {
+        // Held, and looked at again: the number may be another process's by now, what is held is not.
+        let Ok(process) = child::pidfd(Pid::from_raw(number)) else { continue };
+        if is_there(number) {
             found |= child::kill_by(process.as_fd()).is_ok();
         }
     }
