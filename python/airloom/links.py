@@ -116,6 +116,11 @@ class Link(Lab):
                 super().__exit__(kind, error, trace)
             finally:
                 self._outside_threads.close()
+        for name, way in (("bytes_up", "uplink"), ("bytes_down", "downlink")):
+            # Wires count what they took, radio links what they delivered.
+            counted = [self.summary[key] for key in (f"{way}.bytes", f"{way}.delivered_bytes") if key in self.summary]
+            if counted:
+                self.summary[name] = counted[0]
         if self._page_loads:
             self.summary["page_load_s"] = sum(self._page_loads) / len(self._page_loads)
 

@@ -317,6 +317,7 @@ def test_httpx(FIXTURE):
         with httpx.Client(timeout=30) as client:
             assert client.get(server.url).text == link.hosts["mobile"][0]
     assert link.summary["packets"] > 8
+    assert min(link.summary["bytes_up"], link.summary["bytes_down"]) > 200
 
 def test_aiohttp(FIXTURE):
     async def fetch(url):
