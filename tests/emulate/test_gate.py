@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.shell import airloom
-from tests.conftest import needs_laboratory
+from tests.conftest import needs, needs_laboratory
 
 pytestmark = pytest.mark.emulate
 
@@ -94,3 +94,15 @@ def test_runs_that_were_not_valid_are_made_again_then_said_and_never_counted() -
     assert code == 4, out + err
     assert "seed 1: not valid, and not counted" in err
     assert Path("results/it-wireline-1-again-1").is_dir()
+
+
+def test_a_page_is_loaded_in_a_browser() -> None:
+    needs("chromium")
+    needs("nginx")
+    text = '[gate.start]\nlinks = ["wireline"]\nruns = 1\nurl = "http://origin/"\n'
+    Path("gates.toml").write_text(
+        text + 'rules = ["page_load_s.max < 60", "status == 200", "speed_index_s.max < 60"]\n'
+    )
+    code, out, err = airloom("gate", "gates.toml", "--out", "results")
+    assert code == 0, out + err
+    assert Path("results/start-wireline-1/load.har").is_file()
