@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests import documents
-from tests.conftest import needs
-from tests.emulate.rights import User
+from tests.conftest import needs, needs_laboratory
+from tests.emulate.rights import User, ourselves, plain
 
 pytestmark = pytest.mark.emulate
+
+
+@pytest.fixture(params=["ourselves", "plain"])
+def user(request: pytest.FixtureRequest, tmp_path: Path) -> User:
+    """Root, and a plain user. Somebody with three capabilities enters a link as root does."""
+    needs_laboratory()
+    return ourselves(tmp_path) if request.param == "ourselves" else plain(request.getfixturevalue("copies"))
 
 
 def run(user: User, text: str, *options: str, name: str = "test_it.py") -> tuple[int, str]:
