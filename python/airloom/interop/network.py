@@ -116,7 +116,12 @@ def _cross(words: Words, hosts: dict[str, Any], links: dict[str, Any]) -> None:
         hosts["sink"] = {"app": [flow], "transport": tcp}
         hosts["source"] = {"app": ["bulk-server"], "transport": tcp}
         return
+    hosts |= {"sink": {"real": True}, "source": {"real": True}}
+
+
+def cross_programs(words: Words) -> dict[str, list[str]]:
+    """The programs of a flow of UDP, by host: the rate is of what they carry, as ns-3's source counts it."""
+    if words.cross != "udp":
+        return {}
     program = [sys.executable, str(Path(__file__).parent / "cross.py")]
-    hosts["sink"] = {"real": True, "command": [*program, "sink"]}
-    # In octets of UDP, as ns-3's source counts them.
-    hosts["source"] = {"real": True, "command": [*program, "sink", str(words.cross_rate), str(words.cross_begins_s)]}
+    return {"sink": [*program, "sink"], "source": [*program, "sink", str(words.cross_rate), str(words.cross_begins_s)]}

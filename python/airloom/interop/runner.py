@@ -135,6 +135,9 @@ def _once(client: Endpoint, server: Endpoint, case: Case, logs: Path, seed: int,
         (logs / "network.toml").write_text(text + "\n")
         behind = lab(parse(text, f"{network_words.name}.toml"), enter=False, out=place / "run")
         with behind as here:
+            for host, program in network.cross_programs(network_words).items():
+                # They end with their laboratory.
+                here.popen(program, host=host, stdin=subprocess.DEVNULL)
             outcome = _transfer(here, client, server, case, place, names, logs)
         for side, point in network.POINTS.items():
             split_capture(place / "run" / "trace.pcapng", point, logs / "sim" / f"trace_node_{side}.pcap")

@@ -59,6 +59,8 @@ def run(
             for side in (1, 0):
                 host = ("left", "right")[side]
                 everything.enter_context(_side(here, host, devices[side], addresses[side]))
+            for host, command in network.cross_programs(words).items():
+                here.popen(command, host=host, stdin=subprocess.DEVNULL)
             say(f"scenario {words.name}: ready")
             try:
                 while True:
