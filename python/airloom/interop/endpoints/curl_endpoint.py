@@ -5,14 +5,19 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-if os.environ.get("TESTCASE") != "http3":
-    # curl speaks no HTTP/0.9 over QUIC, which all other cases use.
-    sys.exit(127)
 
-from curl_cffi import CurlHttpVersion, requests
+def _fetch(urls: list[str]) -> None:
+    from curl_cffi import CurlHttpVersion, requests
 
-with requests.Session(http_version=CurlHttpVersion.V3ONLY, verify=False, timeout=60) as session:
-    for url in sys.argv[1:]:
-        answer = session.get(url)
-        answer.raise_for_status()
-        (Path("/downloads") / urlsplit(url).path.lstrip("/")).write_bytes(answer.content)
+    with requests.Session(http_version=CurlHttpVersion.V3ONLY, verify=False, timeout=60) as session:
+        for url in urls:
+            answer = session.get(url)
+            answer.raise_for_status()
+            (Path("/downloads") / urlsplit(url).path.lstrip("/")).write_bytes(answer.content)
+
+
+if __name__ == "__main__":
+    if os.environ.get("TESTCASE") != "http3":
+        # curl speaks no HTTP/0.9 over QUIC, which all other cases use.
+        sys.exit(127)
+    _fetch(sys.argv[1:])
