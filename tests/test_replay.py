@@ -11,6 +11,7 @@ import pytest
 from airloom import shrink
 from airloom.errors import UsageError
 from airloom.replay import replay
+from airloom.scenario import Scenario
 from airloom.scenario import parse as parse_text
 from tests.cli.shell import airloom
 
@@ -139,6 +140,21 @@ def test_a_command_may_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     said = json.loads(done.out)
     assert (len(said["drops"]["wire"]["downlink"]), len(said["timeline"]), said["left"]) == (1, 1, 2)
     compile(said["test"], "test", "exec")
+
+
+def test_a_list_for_real_programs_is_shrunk_although_a_simulation_sends_nothing() -> None:
+    real = LOSSY.replace('app = { bulk = { size = "100kB" } }', "real = true").replace(
+        'app = "bulk-server"', "real = true"
+    )
+    text = real.replace('drop = { rate = "10%" }', "drop_list = { uplink = [2, 3, 5, 8], downlink = [1] }")
+    scenario = parse_text(text.replace('loss = "5%"\n', ""))
+
+    def fails(candidate: Scenario) -> bool:
+        lists = candidate.understood["links"]["core"].get("faults", {}).get("drop_list", {})
+        return {3, 8} <= set(lists.get("uplink", []))
+
+    found = shrink.shrink(scenario, fails)
+    assert (found.before, found.drops, found.timeline) == (8, {"core": {"uplink": [3, 8]}}, [])
 
 
 def test_what_does_not_fail_is_not_shrunk() -> None:

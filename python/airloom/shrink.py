@@ -147,7 +147,7 @@ def listed(scenario: Scenario) -> tuple[list[Part], Scenario]:
         for name in sorted(struck | wires):
             for direction, short in _DIRECTIONS.items():
                 of_link = packets.filter(pl.col("point").is_in([f"{name}.queue.{short}.tx", f"{name}.faults.{short}"]))
-                numbers = _numbers(of_link, links[name])
+                numbers = _numbers(of_link, links[name], direction)
                 parts += [Part((name, direction), number) for number in numbers]
     return parts, _parsed(scenario, {**understood, "links": {name: _bare(link) for name, link in links.items()}})
 
@@ -161,13 +161,15 @@ def _packets(scenario: Scenario) -> pl.DataFrame:
         return run.packets.with_columns(pl.col("point", "event", "reason").cast(pl.String))
 
 
-def _numbers(packets: pl.DataFrame, link: dict[str, Any]) -> list[int]:
+def _numbers(packets: pl.DataFrame, link: dict[str, Any], direction: str) -> list[int]:
     """The numbers of lost packets, as a drop list counts them: those that come to the far end."""
     is_dropped = (pl.col("event") == "drop") & pl.col("reason").is_in(["drop", "drop list"])
     by_faults = packets.filter(is_dropped)
     on_wire = packets.filter((pl.col("event") == "drop") & (pl.col("reason") == "lost"))
     if on_wire.is_empty():
-        return sorted(by_faults["seq"].to_list())
+        # Real programs send where a simulation has nothing: what a list names is a part, whatever it has met here.
+        named = link.get("faults", {}).get("drop_list", {}).get(direction, [])
+        return sorted({*named, *by_faults["seq"].to_list()})
     if "protocol" in link.get("faults", {}):
         raise UsageError("losses of a wire and `faults.protocol` have no common numbers: give one of them up")
     # What is lost on the wire would have come as well: all that was put on it, but for what vanishes unnumbered.

@@ -30,7 +30,7 @@ def run(
     ] = None,
     scenario: Annotated[
         str | None,
-        typer.Option(metavar="WORDS", help="Another network than the cases' own, such as 'cellular --preset=wpt/3g'."),
+        typer.Option(metavar="WORDS", help="Another network: such as 'cellular --preset=wpt/3g', or a network.toml."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32, help="Seed of losses, files and so on.")] = 1,
     out: Annotated[
@@ -46,7 +46,7 @@ def run(
 
     cases = runner.chosen(tests)
     clients, servers = ([find(name) for name in _names(given)] for given in (client, server))
-    if scenario is not None:
+    if scenario is not None and not Path(scenario).is_file():
         words.parse(scenario)
     place = out or new_place("interop", "-".join([*(e.name for e in clients), *(e.name for e in servers)])[:60])
     if place.exists() and (not place.is_dir() or any(place.iterdir())):

@@ -103,7 +103,7 @@ def chosen(names: str | None) -> list[Case]:
 def play(
     client: Endpoint, server: Endpoint, case: Case, logs: Path, *, seed: int = 1, scenario: str | None = None
 ) -> Played:
-    """A case between two endpoints; `scenario` is another network than the case's own."""
+    """A case between two endpoints; `scenario` is another network than the case's own: words, or a file of one."""
     if not case.repetitions:
         return Played(client.name, server.name, case, [_once(client, server, case, logs, seed, scenario)])
     outcomes: list[Outcome] = []
@@ -118,8 +118,7 @@ def _once(client: Endpoint, server: Endpoint, case: Case, logs: Path, seed: int,
     for endpoint, role in ((client, "client"), (server, "server")):
         if not endpoint.plays(role):
             return Outcome(UNSUPPORTED, f"{endpoint.name} is no {role}")
-    network_words = words.parse(scenario or case.scenario)
-    text = "\n".join(f"{key} = {toml_value(value)}" for key, value in network.scenario(network_words, seed).items())
+    network_words, text = _network(scenario or case.scenario, seed)
     (logs / "sim").mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="airloom-interop-") as temporary:
         place = Path(temporary)
@@ -148,6 +147,15 @@ def _once(client: Endpoint, server: Endpoint, case: Case, logs: Path, seed: int,
     outcome = outcome._replace(verdict=verdict)
     (logs / "result.json").write_text(json.dumps(outcome._asdict(), indent=2) + "\n")
     return outcome
+
+
+def _network(scenario: str, seed: int) -> tuple[words.Words, str]:
+    """What the words mean and the scenario they make; a file is one as it is."""
+    if Path(scenario).is_file():
+        return words.Words(Path(scenario).stem, {}), Path(scenario).read_text(encoding="utf-8")
+    meant = words.parse(scenario)
+    table = network.scenario(meant, seed)
+    return meant, "\n".join(f"{key} = {toml_value(value)}" for key, value in table.items())
 
 
 def _transfer(
