@@ -120,6 +120,8 @@ def shrink(
             told(tries, len(best))
         return failed
 
+    if told:
+        told(0, len(parts))
     if not fails(scenario):
         raise UsageError(f"{scenario.name}: it does not fail as it is: there is nothing to be shrunk")
     if not try_parts(parts):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+import airloom as al
 from airloom.cli.verbs import VERBS
 from tests.conftest import needs, needs_laboratory
 
@@ -37,6 +38,15 @@ wire = { bearer = "wireline", rate = "100Mbit/s", delay = "1ms", queue = "30 pac
 [run]
 record = []
 limit = "1000000h"
+"""
+
+
+#: An endpoint that listens, and does nothing else.
+IDLE = """\
+[client]
+command = ["sleep", "1000"]
+[server]
+command = ["{python}", "-c", "import socket, time; s = socket.socket(type=2); s.bind(('', 443)); time.sleep(1000)"]
 """
 
 
@@ -111,6 +121,18 @@ COMMANDS = {
     "wwp receive": Command(
         ["wwp", "receive", "--into", ".", "--listen", "127.0.0.1:0"], "listening on", "what has arrived is kept"
     ),
+    "interop": Command(
+        ["interop", "run", "-c", "idle.toml", "-s", "idle.toml", "-t", "handshake", "--out", "i"],
+        "interop.*0/1",
+        "what is done is in i",
+        leaves="i",
+        is_emulation=True,
+        peers=("openssl",),
+    ),
+    "replay": Command(["replay", "done", "--set", "run.seed=2"], "of model time", "nothing was written"),
+    "shrink": Command(
+        ["shrink", "short.toml", "--", "sh", "-c", "exec sleep 1000"], "shrinking.*0/1000", "nothing was written"
+    ),
     "analyze": Command(["analyze", "fifo"], "reading fifo", "nothing was written"),
 }
 
@@ -142,6 +164,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(place)
     (place / "long.toml").write_text(LONG)
     (place / "short.toml").write_text(LONG.replace("100GB", "20kB").replace("real = true", ""))
+    (place / "idle.toml").write_text(IDLE)
+    (place / "done").mkdir()
+    facts = {"status": "ok", "clock": "virtual", "name": "long", "seed": 1, "version": "another"}
+    manifest = {**facts, "scenario": al.load("long.toml").understood}
+    (place / "done" / "run.json").write_text(json.dumps(manifest))
     record = json.loads(next(DATA.glob("2M_100ms_1-*.json")).read_text())
     (place / "records").mkdir()
     for number in range(200):

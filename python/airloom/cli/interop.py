@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps
 from airloom.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True)
@@ -53,8 +53,9 @@ def run(
         raise UsageError(f"{quoted(place)} is there already and not empty")
     place.mkdir(parents=True, exist_ok=True)
     begun = time.time()
-    with interruptible(lambda: f"what is done is in {quoted(place)}"):
-        played = runner.run(clients, servers, cases, place, seed=seed, scenario=scenario, say=say)
+    total = len(clients) * len(servers) * len(cases)
+    with interruptible(lambda: f"what is done is in {quoted(place)}"), steps("interop", total) as step:
+        played = runner.run(clients, servers, cases, place, seed=seed, scenario=scenario, say=say, told=step)
     found = runner.document(played, clients, servers, place, (begun, time.time()))
     (place / "result.json").write_text(json.dumps(found, indent=2) + "\n")
     (place / "matrix.html").write_text(matrix.page(found))

@@ -267,11 +267,13 @@ def run(
     seed: int = 1,
     scenario: str | None = None,
     say: Say = lambda _: None,
+    told: Callable[[int], None] = lambda _: None,
 ) -> list[Played]:
-    """All cases between all pairs; logs go below `logs`, a folder for each."""
+    """All cases between all pairs; logs go below `logs`, a folder for each. `told` hears how many are done."""
     for endpoint in {e.file: e for e in (*clients, *servers)}.values():
         endpoint.prepare(say)
-    played = []
+    played: list[Played] = []
+    told(0)
     for client in clients:
         for server in servers:
             for case in cases:
@@ -284,6 +286,7 @@ def run(
                 except AirloomError as error:
                     done = Played(client.name, server.name, case, [Outcome(FAILED, str(error))])
                 played.append(done)
+                told(len(played))
                 why = f": {done.why or done.details}" if done.why or done.details else ""
                 took = f"{time.monotonic() - begun:.1f} s"
                 say(f"{client.name} -> {server.name}  {case.name}: {done.result}{why} ({took})")
