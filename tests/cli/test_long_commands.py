@@ -40,6 +40,17 @@ record = []
 limit = "1000000h"
 """
 
+GATES = """\
+[gate.simulated]
+scenario = "umts-page"
+runs = 100000
+rules = ["page_load_s.mean <= 10"]
+[gate.measured]
+links = ["wireline"]
+command = "sleep 1000"
+rules = ["exit_code == 0"]
+"""
+
 
 #: An endpoint that listens, and does nothing else.
 IDLE = """\
@@ -82,6 +93,14 @@ COMMANDS = {
         ["emulate", "long.toml", "--", "sh", "-c", "echo at work >&2; sleep 1000"],
         "at work",
         "nothing was written",
+        is_emulation=True,
+    ),
+    "gate": Command(["gate", "gates.toml", "--only", "simulated"], r"measuring .*/100000", "no verdict was written"),
+    "gate, a command": Command(
+        ["gate", "gates.toml", "--only", "measured", "--out", "g"],
+        "measuring .*0/10",
+        "no verdict was written; results of what was measured are in g",
+        leaves="g",
         is_emulation=True,
     ),
     "validate both-clocks": Command(
@@ -163,6 +182,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.chdir(place)
     (place / "long.toml").write_text(LONG)
+    (place / "gates.toml").write_text(GATES)
     (place / "short.toml").write_text(LONG.replace("100GB", "20kB").replace("real = true", ""))
     (place / "idle.toml").write_text(IDLE)
     (place / "done").mkdir()

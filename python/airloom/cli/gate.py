@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import common
-from airloom.cli.terminal import emit, interruptible, print_json, print_table, say, steps
+from airloom.cli.terminal import emit, interruptible, print_json, print_table, quoted, say, steps
 from airloom.errors import UsageError
 
 
@@ -60,9 +60,14 @@ def gate(
             place.append(new_place("gate", file.stem))
         return place[0]
 
+    def left() -> str:
+        kept = f"; results of what was measured are in {quoted(place[0])}" if place and place[0].exists() else ""
+        return f"no verdict was written{kept}"
+
     measured: list[Measured] = []
-    with interruptible(), steps("measuring", sum(each.runs * len(each.links) for each in gates)) as step:
+    with interruptible(left), steps("measuring", sum(each.runs * len(each.links) for each in gates)) as step:
         made = 0
+        step(0)
 
         def done() -> None:
             nonlocal made
@@ -92,6 +97,6 @@ def gate(
     for note in outcome.notes:
         say(note)
     if place and place[0].exists():
-        say(f"results in {place[0]}")
+        say(f"results in {quoted(place[0])}")
     if code := outcome.exit_code(strict=strict, skip_unsupported=skip_unsupported):
         raise typer.Exit(code)
