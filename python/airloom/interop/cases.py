@@ -373,6 +373,17 @@ CASES = (
 
 MEASUREMENTS = (
     _case("goodput", "G", "The goodput over 10 Mbit/s.", (10 * MB,), _ONE, client="transfer", repetitions=5),
+    _case(
+        "crosstraffic",
+        "C",
+        "The goodput over 10 Mbit/s beside a TCP connection (CUBIC).",
+        (25 * MB,),
+        _ONE,
+        client="transfer",
+        scenario=f"tcp-cross-traffic {_LOSSY} --congestion=cubic",
+        timeout_s=180,
+        repetitions=5,
+    ),
 )
 
 

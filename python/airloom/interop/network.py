@@ -111,7 +111,14 @@ def _cross(words: Words, hosts: dict[str, Any], links: dict[str, Any]) -> None:
     links["up"] = {**wire, "between": ["right", "source"], "subnet": "193.167.49.0/24"}
     if words.cross == "tcp":
         # Reno with SACK, and buffers that do not limit it.
-        tcp = {"tcp": {"profile": "linux", "congestion": "newreno", "receive_buffer": "10MB", "send_buffer": "100MB"}}
+        tcp = {
+            "tcp": {
+                "profile": "linux",
+                "congestion": words.congestion,
+                "receive_buffer": "10MB",
+                "send_buffer": "100MB",
+            }
+        }
         flow = {"bulk": {"server": "source", "size": "1000GB"}}
         hosts["sink"] = {"app": [flow], "transport": tcp}
         hosts["source"] = {"app": ["bulk-server"], "transport": tcp}

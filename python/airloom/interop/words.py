@@ -1,8 +1,9 @@
 """The words of the QUIC interop runner's network, and the links that they mean.
 
 `simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25`: names, options and refusals are those of
-quic-interop/quic-network-simulator (`sim/scenarios`), units those of ns-3. `cellular --preset=NAME` is ours: any bearer
-or preset in the place of the wire. What stands there is read, never run: no shell sees it.
+quic-interop/quic-network-simulator (`sim/scenarios`), units those of ns-3. Ours are `cellular --preset=NAME`, any
+bearer or preset in the place of the wire, and `--congestion` of `tcp-cross-traffic`. What stands there is read, never
+run: no shell sees it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ class Words(NamedTuple):
     name: str
     #: The bottleneck: bearer and its keys, `faults` among them. Its near end is the client's side.
     link: dict[str, Any]
-    #: `tcp` where a flow of TCP competes, towards the client.
+    #: `tcp` where a flow of TCP competes, towards the client, and its congestion control; `udp` for one of UDP.
     cross: str | None = None
+    congestion: str = "newreno"
     #: Rate in bit/s of a flow of UDP that competes, and when it begins.
     cross_rate: int = 0
     cross_begins_s: int = _CROSS_BEGINS_S
@@ -88,6 +90,12 @@ def _yes(text: str) -> bool:
     return text.lower() in ("", "1", "true", "t")
 
 
+def _congestion(text: str) -> str:
+    if text not in ("newreno", "cubic"):
+        raise ValueError("expected newreno or cubic")
+    return text
+
+
 _queue, _percent, _burst = _number(1, 1_000_000), _number(0, 100), _number(1, 1_000_000)
 _Option = Callable[[str], Any]
 _WIRE: dict[str, _Option] = {"delay": _time, "bandwidth": _rate, "queue": _queue}
@@ -108,7 +116,7 @@ _SCENARIOS: dict[str, tuple[dict[str, _Option], dict[str, _Option]]] = {
         {"repeat": _number(1, 1_000_000), "direction": _direction},
     ),
     "rebind": (_WIRE | {"first-rebind": _some_time}, {"rebind-freq": _some_time, "rebind-addr": _yes}),
-    "tcp-cross-traffic": (_WIRE, {}),
+    "tcp-cross-traffic": (_WIRE, {"congestion": _congestion}),
     "udp-cross-traffic": (_WIRE | {"crossdatarate": _rate}, {}),
     "asymmetric-p2p": (
         {
@@ -209,7 +217,7 @@ def _meaning(name: str, given: dict[str, Any]) -> Words:
             # At the server's side: what is under way to it comes from the new address already.
             link["faults"] = {"nat": {**nat, "address": given.get("rebind-addr", False)}}
         case "tcp-cross-traffic":
-            return Words(name, link, cross="tcp")
+            return Words(name, link, cross="tcp", congestion=given.get("congestion", "newreno"))
         case "udp-cross-traffic":
             return Words(name, link, cross="udp", cross_rate=given["crossdatarate"])
     return Words(name, link)

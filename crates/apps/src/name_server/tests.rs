@@ -132,3 +132,25 @@ fn what_is_no_query_is_not_answered_and_nonsense_is_refused() {
     pointer[12] = 0xC0;
     assert_eq!(bench.ask(pointer).unwrap().0[3], Code::FormErr as u8);
 }
+
+#[test]
+fn no_octets_make_it_panic_and_no_answer_is_much_longer_than_its_question() {
+    use airloom_base::random::Stream;
+    let mut bench = Bench::new(serde_json::json!({}));
+    let mut random = Stream::new(1, "octets");
+    for n in 0..40_000 {
+        let mut octets = query("a.origin.example", message::A);
+        match n % 3 {
+            0 => octets = (0..random.below(60)).map(|_| random.bits() as u8).collect(),
+            1 => octets.truncate(random.below(40) as usize),
+            _ => {
+                let at = random.below(octets.len() as u64) as usize;
+                octets[at] = random.bits() as u8;
+            }
+        }
+        let asked = octets.len();
+        if let Some((answer, _)) = bench.ask(octets) {
+            assert!(answer.len() <= asked.max(12) + 2 * 28, "{asked}");
+        }
+    }
+}

@@ -335,3 +335,31 @@ fn faults_that_make_no_sense_are_refused() {
         assert_eq!(error.path.join("."), path, "{error}");
     }
 }
+
+#[test]
+fn no_octets_make_it_panic() {
+    use airloom_base::random::Stream;
+    let mut bench =
+        Bench::new(json!({ "corrupt": { "rate": 1 }, "nat": { "first": "0s", "address": true } }));
+    let mut random = Stream::new(1, "octets");
+    let begins: [&[u8]; 4] = [&[0x45, 0, 0, 60], &[0x4F, 0, 0, 60], &[0x60], &[0x46, 3]];
+    let numbers = [1, 6, 17, 58, 132, 47];
+    for n in 0..40_000_u64 {
+        let mut octets: Vec<u8> = (0..random.below(120)).map(|_| random.bits() as u8).collect();
+        if let Some(begin) = begins.get(n as usize % 5).filter(|begin| begin.len() + 8 < octets.len()) {
+            octets[..begin.len()].copy_from_slice(begin);
+            let protocol = if begin[0] >> 4 == 6 { 6 } else { 9 };
+            octets[protocol] = numbers[random.below(6) as usize];
+            // No fragment, most of the time.
+            if n % 3 > 0 && protocol == 9 {
+                octets[6..8].fill(0);
+            }
+        }
+        let head = random.below(octets.len() as u64 + 1) as usize;
+        let Some(packet) = Packet::ingress(octets.clone().into(), head) else { continue };
+        let direction = Direction::BOTH[(n % 2) as usize];
+        for arrived in bench.pass(direction, packet) {
+            assert_eq!(arrived.wire_len(), octets.len());
+        }
+    }
+}
