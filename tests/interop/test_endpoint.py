@@ -28,7 +28,7 @@ def test_places_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     mine = written(
         tmp_path, '[client]\ncommand = ["{cache}/c", "-o{here}", "{requests}", "{python}"]\nenv = { A = "{here}" }'
     )
-    assert mine.words("client", ["u1", "u2"]) == [f"{mine.cache}/c", f"-o{tmp_path}", "u1", "u2", sys.executable]
+    assert mine.words("client", ["u1", "u2"]) == [f"{mine.cache}/c", f"-o{tmp_path}", "u1", "u2", sys.executable, "-P"]
     assert mine.variables("client") == {"A": str(tmp_path)}
     assert mine.cache.is_relative_to(tmp_path / "cache")
     assert mine.plays("client")

@@ -27,12 +27,12 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from airloom import interpreter
 from airloom.errors import Unsupported, UsageError
 from airloom.fields import did_you_mean
 from airloom.programs import how_to_install, path_of
@@ -71,16 +71,13 @@ class Endpoint(NamedTuple):
         return {name: self._filled([str(value)])[0] for name, value in env.items()}
 
     def _filled(self, words: Sequence[str], requests: Sequence[str] = ()) -> list[str]:
-        env = sys.executable if self._is_here() else str(self.cache / "bin" / "python")
-        places = {"{cache}": str(self.cache), "{here}": str(self.file.parent), "{python}": sys.executable, "{env}": env}
+        own = interpreter.python()
+        env = own if self._is_here() else [str(self.cache / "bin" / "python"), "-P"]
+        several = {"{requests}": requests, "{python}": own, "{env}": env}
         found: list[str] = []
         for word in words:
-            if word == "{requests}":
-                found += requests
-                continue
-            for place, value in places.items():
-                word = word.replace(place, value)
-            found.append(word)
+            one = word.replace("{cache}", str(self.cache)).replace("{here}", str(self.file.parent))
+            found += several.get(word, [one])
         return found
 
     def _is_here(self) -> bool:

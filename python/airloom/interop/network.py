@@ -10,10 +10,10 @@ with fd00:cafe:cafe:0::/64 and fd00:cafe:cafe:100::/64 beside them. Cross-traffi
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
+from airloom import interpreter
 from airloom.interop.words import Words
 
 CLIENT, SERVER = "193.167.0.100", "193.167.100.100"
@@ -130,5 +130,5 @@ def cross_programs(words: Words) -> dict[str, list[str]]:
     """The programs of a flow of UDP, by host: the rate is of what they carry, as ns-3's source counts it."""
     if words.cross != "udp":
         return {}
-    program = [sys.executable, str(Path(__file__).parent / "cross.py")]
+    program = interpreter.python(str(Path(__file__).parent / "cross.py"))
     return {"sink": [*program, "sink"], "source": [*program, "sink", str(words.cross_rate), str(words.cross_begins_s)]}

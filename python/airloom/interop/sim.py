@@ -13,12 +13,12 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from airloom import interpreter
 from airloom.errors import RunError, Unsupported, UsageError
 from airloom.interop import network
 from airloom.interop.split import split_capture
@@ -87,7 +87,7 @@ def _addresses(device: str) -> list[str]:
 def _side(here: Lab, host: str, device: str, addresses: list[str]) -> Iterator[Program]:
     outside = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        words = [sys.executable, str(_SIDE), device, *addresses]
+        words = interpreter.python(str(_SIDE), device, *addresses)
         program = here.popen(words, host=host, stdin=outside, stdout=subprocess.PIPE, text=True)
     finally:
         os.close(outside)
