@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use nix::poll::PollFd;
 
@@ -53,8 +53,7 @@ pub(super) fn start(
         world.close_books();
         engine.shared.offer(engine.now, world.longest_backlog(), world.records());
         let report = outcome.map(|outcome| engine.report(outcome, &world));
-        close(std::mem::take(&mut engine.ports));
-        (world, report)
+        (world, report, Closing::begin(std::mem::take(&mut engine.ports)))
     });
     Ok(Handle::new(shared, thread.map_err(|e| failed("the engine's thread", e))?))
 }
@@ -62,18 +61,30 @@ pub(super) fn start(
 /// Threads that close ports.
 const MOST_CLOSING: usize = 16;
 
-/// Closes ports at the same time: to close a packet socket takes the kernel ten milliseconds, in which it waits for all
-/// processors (`synchronize_net`), and it waits for several sockets as long as for one.
-fn close(mut ports: Vec<Box<dyn Port>>) {
-    let each = ports.len().div_ceil(MOST_CLOSING).max(1);
-    let mut closing = Vec::new();
-    while !ports.is_empty() {
-        let some = ports.split_off(ports.len().saturating_sub(each));
-        // Where there can be no further thread, this one does it.
-        closing.extend(thread::Builder::new().name("airloom-close".to_owned()).spawn(move || drop(some)));
+/// Ports that are being closed; dropped, it waits for that.
+///
+/// To close a packet socket takes the kernel ten milliseconds, in which it waits for all processors (`synchronize_net`), and
+/// it waits for several sockets as long as for one. The laboratory ends meanwhile.
+pub(super) struct Closing(Vec<JoinHandle<()>>);
+
+impl Closing {
+    fn begin(mut ports: Vec<Box<dyn Port>>) -> Closing {
+        let each = ports.len().div_ceil(MOST_CLOSING).max(1);
+        let mut threads = Vec::new();
+        while !ports.is_empty() {
+            let some = ports.split_off(ports.len().saturating_sub(each));
+            // Where there can be no further thread, this one does it.
+            threads.extend(thread::Builder::new().name("airloom-close".to_owned()).spawn(move || drop(some)));
+        }
+        Closing(threads)
     }
-    for thread in closing {
-        let _ = thread.join();
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        for thread in self.0.drain(..) {
+            let _ = thread.join();
+        }
     }
 }
 

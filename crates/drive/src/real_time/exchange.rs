@@ -13,6 +13,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use airloom_base::{Change, Condition, Instant, Outbox};
 use airloom_world::World;
 
+use super::engine::Closing;
 use super::{Error, Report};
 
 /// Rows of the packets table, and octets of captures, that wait for the caller.
@@ -186,12 +187,15 @@ impl Drop for TellAtTheEnd {
 /// An engine at work. Dropped, it stops.
 pub(super) struct Handle {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<(World, io::Result<Report>)>>,
+    thread: Option<JoinHandle<Ended>>,
 }
+
+/// What an engine leaves.
+pub(super) type Ended = (World, io::Result<Report>, Closing);
 
 impl Handle {
     /// The engine that runs in `thread`.
-    pub(super) fn new(shared: Arc<Shared>, thread: JoinHandle<(World, io::Result<Report>)>) -> Handle {
+    pub(super) fn new(shared: Arc<Shared>, thread: JoinHandle<Ended>) -> Handle {
         Handle { shared, thread: Some(thread) }
     }
 
@@ -226,12 +230,13 @@ impl Handle {
         Arc::clone(&self.shared)
     }
 
-    /// Waits for the end. The world comes back, unless the engine panicked.
-    pub(super) fn join(mut self, world: &mut World) -> Result<Report, Error> {
+    /// Waits for the end, but not until the ports are closed. The world comes back, unless the engine panicked.
+    pub(super) fn join(mut self, world: &mut World) -> Result<(Report, Closing), Error> {
         let thread = self.thread.take().expect("taken once, here");
-        let (back, report) = thread.join().map_err(|_| Error::Device("the engine panicked".to_owned()))?;
+        let ended = thread.join().map_err(|_| Error::Device("the engine panicked".to_owned()))?;
+        let (back, report, closing) = ended;
         *world = back;
-        report.map_err(|e| Error::Device(e.to_string()))
+        Ok((report.map_err(|e| Error::Device(e.to_string()))?, closing))
     }
 }
 

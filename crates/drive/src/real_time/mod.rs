@@ -230,7 +230,8 @@ fn run_and_tell(
     if keeper.is_gone() {
         return Err(Error::Gone);
     }
-    let report = report?;
+    let (report, closing) = report?;
+    keeper.ends_after(closing);
     let outcome = if stopped { Outcome::Stopped } else { Outcome::Complete };
     let outcome = if report.outcome == Outcome::Stopped { outcome } else { report.outcome };
     Ok(Report { outcome, exit_code, ..report })

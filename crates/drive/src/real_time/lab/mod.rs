@@ -54,6 +54,7 @@ use nix::unistd::Pid;
 
 use super::Error;
 use super::clock::wait_readable;
+use super::engine::Closing;
 use super::port::Port;
 pub(super) use keeper::Stage;
 use loopback::Relay;
@@ -90,6 +91,8 @@ pub(super) struct Keeper {
     rights: Rights,
     /// Ends when the laboratory has.
     relay: Option<Relay>,
+    /// The engine's ports on their way out: dropped last.
+    closing: Mutex<Option<Closing>>,
 }
 
 /// A program to be started.
@@ -168,6 +171,7 @@ impl Laboratory {
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
             rights,
             relay: None,
+            closing: Mutex::new(None),
         };
         // Dropped before the keeper, which waits for the laboratory to see its end.
         let socket = socket;
@@ -302,6 +306,11 @@ impl Keeper {
     /// The names that the host's programs see.
     pub(super) fn names(&self, host: usize) -> Option<&names::Names> {
         self.names.get(host)
+    }
+
+    /// Has not ended before these ports are closed.
+    pub(super) fn ends_after(&self, closing: Closing) {
+        *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = Some(closing);
     }
 
     /// By which rights the laboratory was made.
