@@ -45,7 +45,7 @@ _REPEATED = (
 _LAYERS = {"retransmissions": "WTP", "rlc_resent": "RLC", "mac_hs_resent": "HARQ", "piafs_resent": "PIAFS"}
 
 #: Transports whose units are counted together, as tables call them.
-_TRANSPORTS = ("tcp", "sctp", "wwp")
+_TRANSPORTS = ("tcp", "sctp", "quic", "wwp")
 
 
 class Group(NamedTuple):

@@ -1,0 +1,239 @@
+//! Settings of QUIC. A profile gives them all; each can be changed by itself.
+
+use airloom_base::Duration;
+use airloom_base::units::Octets;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::profile::{Profile, differences};
+
+/// How packets are protected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Session {
+    /// Not at all: tags of 16 octets that say nothing. Times are those of the real thing, at a part of its work.
+    #[default]
+    Model,
+    /// As RFC 9001 says, with AES-128-GCM and secrets that follow from the run's seed: the same seed gives the same octets, and
+    /// whoever knows the secrets (the run's key log) reads them.
+    Seeded,
+}
+
+/// A congestion controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Controller {
+    /// As RFC 9002 has it.
+    #[default]
+    NewReno,
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// BBR, version 3 (draft-ietf-ccwg-bbr).
+    Bbr,
+}
+
+/// How packets are spread over a round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// Once a round trip has been measured. Until then the congestion window is the limit of a burst (RFC 9002, 7.7), so that a
+    /// handshake's flight leaves at once.
+    #[default]
+    Measured,
+    /// Always, as the library does by itself: before a round trip is measured, by `initial_rtt`. The second packet of a server's
+    /// first flight waits for some 30 ms then.
+    Always,
+    /// Never.
+    Off,
+}
+
+/// How large the congestion window is at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "rfc9002, or a number of packets")]
+pub enum InitialWindow {
+    /// As the standard says.
+    Standard(InitialWindowRule),
+    /// So many packets of 1200 octets.
+    Packets(u16),
+}
+
+/// The initial window of the standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InitialWindowRule {
+    /// Ten packets, but no more than 14,720 octets.
+    Rfc9002,
+}
+
+/// The smallest datagram that every path takes (RFC 9000, 14): that of the beginning.
+pub(crate) const BASE_DATAGRAM: u16 = 1200;
+
+impl InitialWindow {
+    /// In octets.
+    pub(crate) fn octets(self) -> u64 {
+        let packet = u64::from(BASE_DATAGRAM);
+        match self {
+            //= RFC 9002 (7.2): min(10 max_datagram_size, max(14720, 2 max_datagram_size)).
+            InitialWindow::Standard(InitialWindowRule::Rfc9002) => (10 * packet).min(14_720.max(2 * packet)),
+            InitialWindow::Packets(packets) => u64::from(packets) * packet,
+        }
+    }
+}
+
+macro_rules! settings {
+    ($( $(#[$doc:meta])* $name:ident: $type:ty, )*) => {
+        /// QUIC, version 1 (RFC 9000, 9001, 9002): streams and datagrams in encrypted packets over UDP.
+        ///
+        /// The profile gives every setting a value; each can be set by itself. The table as understood lists them all.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "Table")]
+        #[schemars(extend("x-profiles" = differences()))]
+        pub struct Config {
+            /// The named set of values that the others start from.
+            pub profile: Profile,
+            $( $(#[$doc])* pub $name: $type, )*
+        }
+
+        /// QUIC, version 1 (RFC 9000, 9001, 9002): streams and datagrams in encrypted packets over UDP.
+        ///
+        /// The profile gives every setting a value; each can be set by itself.
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        #[schemars(rename = "Quic")]
+        struct Table {
+            /// The named set of values that the others start from: `rfc9002`, `chromium`, `quic-go`.
+            profile: Profile,
+            $( $(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] $name: Option<$type>, )*
+        }
+
+        impl TryFrom<Table> for Config {
+            type Error = String;
+            fn try_from(table: Table) -> Result<Config, String> {
+                let mut config = table.profile.settings();
+                $( if let Some(value) = table.$name { config.$name = value; } )*
+                config.checked()
+            }
+        }
+    };
+}
+
+settings! {
+    /// How packets are protected. Sizes and times are the same.
+    session: Session,
+    /// Octets of the server's certificates in the handshake. From some 3 kB on, the flight is longer than the three times what the
+    /// client has sent that a server may send before it knows the client's address: it waits for a round trip more.
+    certificates: Octets,
+    /// Key shares are as large as those of X25519MLKEM768 (1216 octets from the client, 1120 back).
+    post_quantum: bool,
+    /// Session tickets that a server sends after the handshake.
+    tickets: u8,
+    /// The congestion controller.
+    controller: Controller,
+    /// Congestion window at the beginning.
+    initial_window: InitialWindow,
+    /// How packets are spread over a round trip.
+    pacing: Pacing,
+    /// The round trip that is assumed until one was measured.
+    initial_rtt: Duration,
+    /// A packet is lost when one that was sent so many later has arrived.
+    packet_threshold: u32,
+    /// A packet is lost when one that was sent so many round trips later has arrived.
+    time_threshold: f32,
+    /// Losses that span so many timeouts are persistent congestion.
+    persistent_congestion_threshold: u32,
+    /// Packets after which the peer is asked to acknowledge at once (draft-ietf-quic-ack-frequency); 0: it is not asked, and does
+    /// so after every second one.
+    ack_every: u32,
+    /// How long the peer is asked to let an acknowledgement wait at most, with `ack_every`; 0: it keeps its 25 ms.
+    max_ack_delay: Duration,
+    /// A connection on which nothing arrives for so long is over, without a word; 0: never.
+    idle_timeout: Duration,
+    /// A connection that is idle for so long sends a PING; 0: never.
+    keep_alive: Duration,
+    /// UDP payload of the first packets, in octets.
+    initial_datagram: u16,
+    /// Larger datagrams are probed for (DPLPMTUD, RFC 8899), up to what the first link takes.
+    mtu_discovery: bool,
+    /// Octets that the peer may have under way on all streams.
+    receive_window: Octets,
+    /// Octets that the peer may have under way on one stream.
+    stream_window: Octets,
+    /// Octets written and not acknowledged at most, on all streams.
+    send_buffer: Octets,
+    /// Streams in both directions that the peer may have open at a time.
+    bidi_streams: u32,
+    /// Streams in one direction that the peer may have open at a time.
+    uni_streams: u32,
+    /// Octets of unreliable datagrams (RFC 9221) that wait to be read at most; 0: none are taken.
+    datagram_buffer: Octets,
+    /// A server has a client show that it is where it says it is before anything is kept for it (Retry, RFC 9000, 8.1.2).
+    retry: bool,
+    /// A client may go on from another address: the server takes its packets from there, and the client changes to another of its
+    /// host's links when the one it uses goes out of service.
+    migration: bool,
+    /// The spin bit shows round trips to those on the path (RFC 9000, 17.4).
+    spin_bit: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Profile::default().settings()
+    }
+}
+
+impl Config {
+    /// Itself, if a connection can live with it.
+    ///
+    /// # Errors
+    /// Which key cannot be as it is.
+    pub fn checked(self) -> Result<Config, String> {
+        let positive = [
+            ("initial_window", u64::from(self.initial_window.octets() > 0)),
+            ("initial_rtt", self.initial_rtt.as_nanos()),
+            ("packet_threshold", u64::from(self.packet_threshold)),
+            ("persistent_congestion_threshold", u64::from(self.persistent_congestion_threshold)),
+            ("stream_window", self.stream_window.0),
+            ("receive_window", self.receive_window.0),
+            ("send_buffer", self.send_buffer.0),
+        ];
+        if let Some((key, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return Err(format!("{key}: must be more than nothing"));
+        }
+        //= RFC 9002 (6.1.1): a threshold below 3 takes reordered packets for lost.
+        if self.packet_threshold < 3 {
+            return Err("packet_threshold: must be at least 3".to_owned());
+        }
+        if !(self.time_threshold.is_finite() && (1.0..=100.0).contains(&self.time_threshold)) {
+            return Err("time_threshold: must be between 1 and 100".to_owned());
+        }
+        //= RFC 9000 (14.1): no datagram of the handshake is below 1200 octets.
+        if !(BASE_DATAGRAM..=65_527).contains(&self.initial_datagram) {
+            return Err("initial_datagram: must be between 1200 and 65527".to_owned());
+        }
+        //= RFC 9000 (18.2): a delay of 2^14 ms or more is invalid.
+        if self.max_ack_delay.as_millis() >= 1 << 14 {
+            return Err("max_ack_delay: must be less than 16384ms".to_owned());
+        }
+        if !(1_000..=16_000).contains(&self.certificates.0) {
+            return Err("certificates: must be between 1kB and 16kB".to_owned());
+        }
+        let most = 1 << 32;
+        if [self.stream_window, self.receive_window, self.send_buffer, self.datagram_buffer]
+            .iter()
+            .any(|octets| octets.0 > most)
+        {
+            return Err("windows and buffers: must be at most 4GB".to_owned());
+        }
+        let longest = Duration::from_secs(86_400);
+        for (key, time) in [
+            ("idle_timeout", self.idle_timeout),
+            ("keep_alive", self.keep_alive),
+            ("initial_rtt", self.initial_rtt),
+        ] {
+            if time > longest {
+                return Err(format!("{key}: must be at most a day"));
+            }
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,467 @@
+//! One connection: the library's, between its host and its application.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use airloom_base::service::{FlowFacts, Identity, Path, WriteError};
+use airloom_base::{
+    Body, CloseReason, Cx, Duration, Instant, Outgoing, Packet, PathId, StreamEvent, StreamKind, Transport,
+    TransportEvent,
+};
+
+use crate::clock::{from_library, to_library};
+use crate::config::BASE_DATAGRAM;
+use crate::host::{PLAIN, SERVER_NAME, Shared, overhead};
+use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
+use crate::pace::Meter;
+use crate::protocol::{datagram, payload};
+use crate::streams::{self, Plain, Streams};
+
+/// Address pairs of a connection at most. A peer that moves more often comes by those that are oldest.
+const MOST_PATHS: usize = 8;
+
+/// Answers of the endpoint (stateless resets) that wait to be sent at most.
+const MOST_ANSWERS: usize = 4;
+
+/// What an application closes with that knows no codes: all is said, or it gave up.
+const ALL_SAID: u64 = 0;
+const GIVEN_UP: u64 = 1;
+
+/// An address pair with its ports.
+struct Way {
+    path: Path,
+    ports: (u16, u16),
+    is_up: bool,
+}
+
+/// One end of a connection.
+pub struct Connection {
+    host: Shared,
+    who: Identity,
+    is_opener: bool,
+    spoken: &'static str,
+    library: Option<(ConnectionHandle, library::Connection)>,
+    meter: Arc<Meter>,
+    ways: Vec<Way>,
+    /// The way a client's packets go; the last one its application knows of.
+    active: usize,
+    told_active: usize,
+    /// The way that the next move takes when there are as many as there may be.
+    oldest: usize,
+    streams: Streams,
+    /// The unit that opened it was read before it was there.
+    skips: bool,
+    answers: Vec<Packet>,
+    is_established: bool,
+    /// Why it is over, until its application was told.
+    closing: Option<CloseReason>,
+    is_over: bool,
+    is_gone: bool,
+    told_unreliable: bool,
+    unreliable_limit: Option<usize>,
+    facts: FlowFacts,
+}
+
+impl Connection {
+    fn new(host: Shared, path: Path, ports: (u16, u16), spoken: &'static str, meter: Arc<Meter>) -> Self {
+        let streams = Streams::new(spoken == PLAIN);
+        Connection {
+            host,
+            who: Identity::default(),
+            is_opener: false,
+            spoken,
+            library: None,
+            meter,
+            ways: vec![Way { path, ports, is_up: true }],
+            active: 0,
+            told_active: 0,
+            oldest: 0,
+            streams,
+            skips: false,
+            answers: Vec::new(),
+            is_established: false,
+            closing: None,
+            is_over: false,
+            is_gone: false,
+            told_unreliable: false,
+            unreliable_limit: None,
+            facts: FlowFacts::default(),
+        }
+    }
+
+    /// One that will open.
+    pub(crate) fn opener(host: Shared, path: Path, ports: (u16, u16), who: Identity) -> Self {
+        let mut new = Connection::new(host, path, ports, PLAIN, Arc::default());
+        (new.who, new.is_opener) = (who, true);
+        new
+    }
+
+    /// One that a client's first packet made.
+    pub(crate) fn acceptor(
+        host: Shared,
+        path: Path,
+        ports: (u16, u16),
+        spoken: &'static str,
+        meter: Arc<Meter>,
+        library: (ConnectionHandle, library::Connection),
+    ) -> Self {
+        let mut new = Connection::new(host, path, ports, spoken, meter);
+        (new.library, new.skips) = (Some(library), true);
+        new
+    }
+
+    /// Takes what the library has to tell.
+    fn settle(&mut self, now: Instant) {
+        let Some((handle, library)) = &mut self.library else { return };
+        self.host.lock().settle(*handle, library);
+        while let Some(event) = library.poll() {
+            match event {
+                Event::Connected => {
+                    self.is_established = true;
+                    self.facts.established.get_or_insert(now);
+                    self.unreliable_limit = library.datagrams().max_size();
+                    self.streams.begin(library);
+                    self.streams.events.push_back(TransportEvent::Opened);
+                }
+                Event::Stream(event) => self.streams.handle(library, event),
+                Event::DatagramReceived if !self.told_unreliable => {
+                    self.told_unreliable = true;
+                    self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Unreliable));
+                }
+                Event::ConnectionLost { reason } => {
+                    let why = reason_of(&reason, self.is_established, self.streams.plain.is_some());
+                    self.facts.end.get_or_insert(why);
+                    self.closing.get_or_insert(why);
+                }
+                _ => {}
+            }
+        }
+        self.host.lock().settle(*handle, library);
+        if let Some(Plain { is_sent: true, is_read: true, .. }) = self.streams.plain
+            && !self.is_over
+            && self.closing.is_none()
+        {
+            library.close(to_library(now), streams::code(ALL_SAID), bytes::Bytes::new());
+            self.facts.end.get_or_insert(CloseReason::Finished);
+            self.closing = Some(CloseReason::Finished);
+        }
+    }
+
+    /// The way by which a datagram for this address goes.
+    fn way_to(&self, to: std::net::SocketAddr, from: Option<IpAddr>) -> usize {
+        if self.ways.len() == 1 || self.is_opener {
+            return self.active;
+        }
+        let is_it = |way: &Way| {
+            (way.path.remote, way.ports.1) == (to.ip(), to.port())
+                && from.is_none_or(|own| own == way.path.local)
+        };
+        self.ways.iter().position(is_it).unwrap_or(0)
+    }
+
+    /// Ends it for the application, and with that for us, if there is no library's connection.
+    fn fail(&mut self, why: CloseReason) {
+        self.facts.end.get_or_insert(why);
+        self.closing.get_or_insert(why);
+    }
+
+    fn end(&mut self, now: Instant, why: CloseReason, code: u64) {
+        self.facts.end.get_or_insert(why);
+        (self.is_over, self.closing) = (true, None);
+        self.streams.events.clear();
+        if let Some((_, library)) = &mut self.library {
+            library.close(to_library(now), streams::code(code), bytes::Bytes::new());
+            self.settle(now);
+            self.streams.events.clear();
+        }
+    }
+}
+
+/// What the end of a connection means for its application.
+fn reason_of(reason: &ConnectionError, is_established: bool, is_plain: bool) -> CloseReason {
+    match reason {
+        ConnectionError::ApplicationClosed(close) => match (is_plain, close.error_code.into_inner()) {
+            (true, ALL_SAID) => CloseReason::Finished,
+            (true, _) => CloseReason::Reset,
+            (false, code) => CloseReason::Application(code),
+        },
+        ConnectionError::TimedOut => CloseReason::TimedOut,
+        ConnectionError::Reset => CloseReason::Reset,
+        ConnectionError::ConnectionClosed(_) if is_established => CloseReason::Reset,
+        ConnectionError::ConnectionClosed(_)
+        | ConnectionError::VersionMismatch
+        | ConnectionError::CidsExhausted => CloseReason::Refused,
+        ConnectionError::TransportError(_) | ConnectionError::LocallyClosed => CloseReason::Aborted,
+    }
+}
+
+impl Transport for Connection {
+    fn speak(&mut self, protocol: &'static str) {
+        self.spoken = protocol;
+        self.streams = Streams::new(protocol == PLAIN);
+    }
+
+    fn connect(&mut self, cx: &mut Cx) {
+        let Way { path, ports, .. } = self.ways[0];
+        //= RFC 9000 (14): a path that does not carry 1200 octets of UDP is no path for QUIC.
+        if path.mtu < BASE_DATAGRAM + overhead(&path) {
+            return self.fail(CloseReason::Unreachable);
+        }
+        let mut host = self.host.lock();
+        let config = host.client(self.spoken, &path, self.meter.clone());
+        let remote = (path.remote, ports.1).into();
+        match host.endpoint.connect(to_library(cx.now), config, remote, SERVER_NAME) {
+            Ok((handle, library)) => {
+                host.enter(handle, self.who.flow);
+                drop(host);
+                self.library = Some((handle, library));
+            }
+            Err(_) => {
+                drop(host);
+                self.fail(CloseReason::Refused);
+            }
+        }
+    }
+
+    fn handle_packet(&mut self, cx: &mut Cx, path: PathId, ecn: u8, packet: Packet) {
+        self.facts.wire_received += packet.wire_len() as u64;
+        if std::mem::take(&mut self.skips) {
+            return;
+        }
+        let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
+        let Some((own, library)) = &mut self.library else { return };
+        let remote = (way.path.remote, way.ports.1).into();
+        let mut answer = Vec::new();
+        let mut host = self.host.lock();
+        let local = way.path.local;
+        match library::datagram(&mut host.endpoint, cx.now, remote, local, ecn, octets, &mut answer) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == *own => {
+                library.handle_event(event)
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => host.endpoint.ignore(incoming),
+            Some(DatagramEvent::Response(sent)) if self.answers.len() < MOST_ANSWERS => {
+                answer.truncate(sent.size);
+                self.answers.push(datagram(way.ports, answer));
+            }
+            _ => {}
+        }
+        drop(host);
+        if self.ways.len() > 1 && usize::from(path.0) != self.told_active {
+            let is_active = if self.is_opener {
+                usize::from(path.0) == self.active
+            } else {
+                library::remote(library) == Some(remote)
+            };
+            if is_active {
+                self.told_active = usize::from(path.0);
+                self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(path, true)));
+            }
+        }
+        self.settle(cx.now);
+    }
+
+    fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
+        let (path, ecn, packet) = if let Some(answer) = self.answers.pop() {
+            (0, 0, answer)
+        } else {
+            let (_, library) = self.library.as_mut()?;
+            let mut octets = Vec::with_capacity(usize::from(library.current_mtu()));
+            let Some(sent) = library::transmit(library, cx.now, &mut octets) else {
+                self.settle(cx.now);
+                return None;
+            };
+            octets.truncate(sent.size);
+            let way = self.way_to(sent.destination, sent.src_ip);
+            let ecn = sent.ecn.map_or(0, |ecn| ecn as u8);
+            (way, ecn, datagram(self.ways[way].ports, octets))
+        };
+        self.facts.segments += 1;
+        self.facts.wire_sent += packet.wire_len() as u64;
+        Some(Outgoing { path: PathId(path as u8), ecn, packet, last: false })
+    }
+
+    fn poll_event(&mut self) -> Option<TransportEvent> {
+        if let Some(event) = self.streams.events.pop_front() {
+            return Some(event);
+        }
+        // Whatever the peer said before it closed is read first, where it cannot know that it was.
+        let waits = self.streams.plain.is_some()
+            && self.streams.has_unread()
+            && self.closing == Some(CloseReason::Finished);
+        if !self.is_over
+            && !waits
+            && let Some(why) = self.closing.take()
+        {
+            self.is_over = true;
+            return Some(TransportEvent::Closed(why));
+        }
+        let is_left = self.library.as_ref().is_some_and(|(_, library)| !library.is_drained());
+        if self.is_over && !is_left && self.answers.is_empty() && !std::mem::replace(&mut self.is_gone, true)
+        {
+            return Some(TransportEvent::Gone);
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.library.as_ref()?.1.poll_timeout().map(from_library)
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx) {
+        if let Some((_, library)) = &mut self.library {
+            library.handle_timeout(to_library(cx.now));
+            self.settle(cx.now);
+        }
+    }
+
+    fn write(&mut self, _cx: &mut Cx, stream: u32, body: Body) -> Result<usize, WriteError> {
+        match &mut self.library {
+            Some((_, library)) if self.closing.is_none() => self.streams.write(library, stream, body),
+            _ => Err(WriteError::Closed),
+        }
+    }
+
+    fn read(&mut self, cx: &mut Cx, stream: u32, max: usize) -> Option<Body> {
+        let (_, library) = self.library.as_mut()?;
+        let body = self.streams.read(library, stream, max)?;
+        self.facts.first_byte.get_or_insert(cx.now);
+        if self.streams.plain.as_ref().is_some_and(|plain| plain.is_read) {
+            self.settle(cx.now);
+        }
+        Some(body)
+    }
+
+    fn finish(&mut self, _cx: &mut Cx, stream: u32) {
+        if let Some((_, library)) = &mut self.library {
+            self.streams.finish(library, stream);
+        }
+    }
+
+    fn reset(&mut self, cx: &mut Cx) {
+        let code = if self.streams.plain.is_some() { GIVEN_UP } else { ALL_SAID };
+        self.end(cx.now, CloseReason::Aborted, code);
+    }
+
+    fn close(&mut self, cx: &mut Cx, code: u64) {
+        self.end(cx.now, CloseReason::Finished, code);
+    }
+
+    fn open_stream(&mut self, _cx: &mut Cx, kind: StreamKind) -> Option<u32> {
+        let (_, library) = self.library.as_mut()?;
+        self.streams.open(library, kind)
+    }
+
+    fn reset_stream(&mut self, _cx: &mut Cx, stream: u32, code: u64) {
+        if let Some((_, library)) = &mut self.library {
+            self.streams.reset(library, stream, code);
+        }
+    }
+
+    fn stop(&mut self, _cx: &mut Cx, stream: u32, code: u64) {
+        if let Some((_, library)) = &mut self.library {
+            self.streams.stop(library, stream, code);
+        }
+    }
+
+    fn set_priority(&mut self, stream: u32, priority: i32) {
+        if let Some((_, library)) = &mut self.library {
+            self.streams.set_priority(library, stream, priority);
+        }
+    }
+
+    fn send_unreliable(&mut self, _cx: &mut Cx, body: Body) -> bool {
+        let Some((_, library)) = &mut self.library else { return false };
+        let taken = library.datagrams().send(body.to_bytes(), true).is_ok();
+        self.unreliable_limit = library.datagrams().max_size();
+        taken
+    }
+
+    fn read_unreliable(&mut self, _cx: &mut Cx) -> Option<Body> {
+        let read = self.library.as_mut()?.1.datagrams().recv();
+        self.told_unreliable &= read.is_some();
+        read.map(Body::Real)
+    }
+
+    fn unreliable_limit(&self) -> Option<usize> {
+        self.unreliable_limit
+    }
+
+    fn path_mtu(&mut self, _cx: &mut Cx, _path: PathId, _mtu: u16) {
+        //= RFC 9000 (14.2.1): what ICMP says may be ignored; probes tell the same, and cannot be forged.
+    }
+
+    fn unacknowledged(&self, _stream: u32) -> u64 {
+        // The library does not tell by stream: octets of packets that have arrived, their headers among them.
+        self.streams.sent.saturating_sub(self.meter.acknowledged.load(Relaxed))
+    }
+
+    fn peer_addresses(&self) -> Option<&[IpAddr]> {
+        // A peer has one address, and may be reached from each of ours.
+        (self.is_opener && self.host.lock().config.migration).then_some(&[])
+    }
+
+    fn add_path(&mut self, _cx: &mut Cx, path: Path) -> bool {
+        let takes = self.ways.len() < MOST_PATHS;
+        if takes {
+            let ports = self.ways[0].ports;
+            self.ways.push(Way { path, ports, is_up: true });
+        }
+        takes
+    }
+
+    fn handle_path(&mut self, cx: &mut Cx, path: PathId, is_up: bool) {
+        let Some(way) = self.ways.get_mut(usize::from(path.0)) else { return };
+        way.is_up = is_up;
+        if !self.is_opener || is_up || usize::from(path.0) != self.active {
+            return;
+        }
+        if let Some(other) = self.ways.iter().position(|way| way.is_up)
+            && let Some((_, library)) = &mut self.library
+        {
+            self.active = other;
+            self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(path, false)));
+            library::address_changed(library, cx.now);
+            self.settle(cx.now);
+        }
+    }
+
+    fn handle_move(&mut self, _cx: &mut Cx, path: Path, ports: (u16, u16)) -> Option<PathId> {
+        if self.is_opener || !self.host.lock().config.migration {
+            return None;
+        }
+        let way = Way { path, ports, is_up: true };
+        if self.ways.len() < MOST_PATHS {
+            self.ways.push(way);
+            return Some(PathId(self.ways.len() as u8 - 1));
+        }
+        self.oldest = self.oldest % (MOST_PATHS - 1) + 1;
+        self.ways[self.oldest] = way;
+        Some(PathId(self.oldest as u8))
+    }
+
+    fn facts(&self) -> FlowFacts {
+        let time = |nanos: u64| Some(Duration::from_nanos(nanos)).filter(|time| !time.is_zero());
+        FlowFacts {
+            app_sent: self.streams.sent,
+            app_received: self.streams.received,
+            resent: self.meter.lost.load(Relaxed),
+            spurious: self.meter.spurious.load(Relaxed),
+            srtt: time(self.meter.srtt.load(Relaxed)),
+            min_rtt: time(self.meter.min_rtt.load(Relaxed)),
+            ..self.facts
+        }
+    }
+
+    fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
+        self
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some((handle, _)) = &self.library {
+            self.host.lock().forget(*handle);
+        }
+    }
+}

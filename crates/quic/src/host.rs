@@ -1,0 +1,274 @@
+//! What all connections of a host share: the library's endpoint, its names and keys.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use airloom_base::random::{Stream, derive};
+use airloom_base::service::Path;
+use siphasher::sip::SipHasher24;
+
+use crate::clock::Dateless;
+use crate::config::{BASE_DATAGRAM, Config, Session};
+use crate::keylog::KeyLog;
+use crate::library::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
+use crate::library::{
+    self, AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, Endpoint, EndpointConfig, EndpointEvent, IdleTimeout, MtuDiscoveryConfig,
+    ServerConfig, TransportConfig, VarInt,
+};
+use crate::pace::{Factory, Meter};
+use crate::session::Protection;
+use crate::session::handshake::{Common, Sizes, Starter};
+use crate::session::model::Model;
+use crate::session::seeded::Seeded;
+
+/// What applications speak that know nothing of streams.
+pub(crate) const PLAIN: &str = "airloom";
+
+/// The name that clients ask for: a simulated host has none on a certificate.
+pub(crate) const SERVER_NAME: &str = "server.airloom";
+
+/// Octets of our connection ids.
+const ID: usize = 8;
+
+/// Octets of IP's and UDP's headers on a path.
+pub(crate) const fn overhead(path: &Path) -> u16 {
+    path.ip_header() + 8
+}
+
+/// A keyed function with as much to say as is asked for (SipHash-2-4).
+#[derive(Clone, Copy)]
+struct Secret(u64, u64);
+
+impl Secret {
+    fn of(stream: &mut Stream) -> Secret {
+        Secret(stream.bits(), stream.bits())
+    }
+
+    fn say(self, parts: &[&[u8]], out: &mut [u8]) {
+        for (n, piece) in out.chunks_mut(8).enumerate() {
+            let mut hasher = SipHasher24::new_with_keys(self.0, self.1);
+            hasher.write_u64(n as u64);
+            parts.iter().for_each(|part| {
+                hasher.write_usize(part.len());
+                hasher.write(part);
+            });
+            piece.copy_from_slice(&hasher.finish().to_be_bytes()[..piece.len()]);
+        }
+    }
+}
+
+/// The next connection ids, of which those that are known tell nothing.
+struct Ids(Secret, u64);
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.1 += 1;
+        let mut id = [0; ID];
+        self.0.say(&[&self.1.to_be_bytes()], &mut id);
+        ConnectionId::new(&id)
+    }
+    fn cid_len(&self) -> usize {
+        ID
+    }
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+impl HmacKey for Secret {
+    fn sign(&self, data: &[u8], out: &mut [u8]) {
+        self.say(&[data], out);
+    }
+    fn signature_len(&self) -> usize {
+        32
+    }
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        let mut own = [0; 32];
+        self.say(&[data], &mut own);
+        if own[..] == *signature { Ok(()) } else { Err(CryptoError) }
+    }
+}
+
+/// Octets of the tag behind a token.
+const TAG: usize = 16;
+
+/// Tokens are hidden by a series that the nonce begins, and cannot be made by others.
+impl HandshakeTokenKey for Secret {
+    fn seal(&self, nonce: u128, data: &mut Vec<u8>) -> Result<(), CryptoError> {
+        let nonce = nonce.to_be_bytes();
+        let mut series = vec![0; data.len()];
+        self.say(&[b"series", &nonce], &mut series);
+        data.iter_mut().zip(series).for_each(|(octet, with)| *octet ^= with);
+        let mut tag = [0; TAG];
+        self.say(&[b"tag", &nonce, data], &mut tag);
+        data.extend_from_slice(&tag);
+        Ok(())
+    }
+    fn open<'a>(&self, nonce: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
+        let nonce = nonce.to_be_bytes();
+        let (sealed, tag) = data.split_last_chunk_mut::<TAG>().ok_or(CryptoError)?;
+        let mut own = [0; TAG];
+        self.say(&[b"tag", &nonce, sealed], &mut own);
+        if own != *tag {
+            return Err(CryptoError);
+        }
+        let mut series = vec![0; sealed.len()];
+        self.say(&[b"series", &nonce], &mut series);
+        sealed.iter_mut().zip(series).for_each(|(octet, with)| *octet ^= with);
+        Ok(sealed)
+    }
+}
+
+/// A host's endpoint and what connections are made from.
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) config: Config,
+    common: Arc<Common>,
+    tokens: Arc<Secret>,
+    /// First destination connection ids of clients: names that are used once.
+    first_ids: Ids,
+    /// The flows of connections, by the library's number of them.
+    flows: BTreeMap<usize, u32>,
+}
+
+/// A host, for its protocol and its connections.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<Host>>);
+
+impl Shared {
+    /// A host of the run with this seed. Random numbers are called after `name`; the secrets that packets are protected by are
+    /// the same on all hosts.
+    pub(crate) fn new(config: Config, seed: u64, name: &str, log: KeyLog) -> Shared {
+        let stream = |purpose: &str| Stream::new(seed, &format!("{name}.transport.quic.{purpose}"));
+        let protection: Box<dyn Protection> = match config.session {
+            Session::Model => Box::new(Model),
+            Session::Seeded => Box::new(Seeded::new(derive(seed, "quic.secrets"), log)),
+        };
+        let sizes = Sizes {
+            certificates: config.certificates.0 as usize,
+            post_quantum: config.post_quantum,
+            tickets: config.tickets,
+        };
+        let common = Arc::new(Common { sizes, protection, randoms: Mutex::new(stream("hello")) });
+        let mut secrets = stream("secrets");
+        let mut endpoint = EndpointConfig::new(Arc::new(Secret::of(&mut secrets)));
+        let mut rng_seed = [0; 32];
+        rng_seed.chunks_mut(8).for_each(|part| part.copy_from_slice(&secrets.bits().to_be_bytes()));
+        endpoint.rng_seed(Some(rng_seed)).supported_versions(vec![1]).grease_quic_bit(false);
+        let ids = Secret::of(&mut secrets);
+        library::name_by(&mut endpoint, move || Box::new(Ids(ids, 0)));
+        let mut host = Host {
+            endpoint: library::endpoint(endpoint),
+            config,
+            common,
+            tokens: Arc::new(Secret::of(&mut secrets)),
+            first_ids: Ids(Secret::of(&mut secrets), 0),
+            flows: BTreeMap::new(),
+        };
+        // What reads the first packets of strangers; a connection gets settings of its own.
+        let reads = host.server(
+            PLAIN,
+            &Path { local: [0; 4].into(), remote: [0; 4].into(), mtu: 1500 },
+            Arc::default(),
+        );
+        host.endpoint.set_server_config(Some(Arc::new(reads)));
+        Shared(Arc::new(Mutex::new(host)))
+    }
+
+    /// The host, for a moment.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Host> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host {
+    /// A connection has this flow.
+    pub(crate) fn enter(&mut self, handle: ConnectionHandle, flow: u32) {
+        self.flows.insert(handle.0, flow);
+    }
+
+    /// The flow of a connection.
+    pub(crate) fn flow(&self, handle: ConnectionHandle) -> Option<u32> {
+        self.flows.get(&handle.0).copied()
+    }
+
+    /// Passes on what a connection has to tell the endpoint, and the other way.
+    pub(crate) fn settle(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
+        while let Some(event) = connection.poll_endpoint_events() {
+            if event.is_drained() {
+                self.flows.remove(&handle.0);
+            }
+            if let Some(event) = self.endpoint.handle_event(handle, event) {
+                connection.handle_event(event);
+            }
+        }
+    }
+
+    /// A connection is dropped before its time.
+    pub(crate) fn forget(&mut self, handle: ConnectionHandle) {
+        if self.flows.remove(&handle.0).is_some() {
+            self.endpoint.handle_event(handle, EndpointEvent::drained());
+        }
+    }
+
+    /// What a client's connection is made from.
+    pub(crate) fn client(&mut self, spoken: &'static str, path: &Path, meter: Arc<Meter>) -> ClientConfig {
+        let starter = Starter { common: self.common.clone(), spoken };
+        let mut config = ClientConfig::new(Arc::new(starter));
+        let first = self.first_ids.generate_cid();
+        config.initial_dst_cid_provider(Arc::new(move || first));
+        config.transport_config(Arc::new(self.transport(path, meter)));
+        config
+    }
+
+    /// What a server's connection is made from.
+    pub(crate) fn server(&self, spoken: &'static str, path: &Path, meter: Arc<Meter>) -> ServerConfig {
+        let starter = Starter { common: self.common.clone(), spoken };
+        let mut config = ServerConfig::new(Arc::new(starter), self.tokens.clone());
+        config.time_source(Arc::new(Dateless)).migration(self.config.migration);
+        config.transport_config(Arc::new(self.transport(path, meter)));
+        config
+    }
+
+    fn transport(&self, path: &Path, meter: Arc<Meter>) -> TransportConfig {
+        let config = &self.config;
+        let std = |time: airloom_base::Duration| Duration::from_nanos(time.as_nanos());
+        let octets = |n: airloom_base::units::Octets| VarInt::from_u64(n.0).unwrap_or(VarInt::MAX);
+        // A moment of nothing is not a timeout.
+        let some = |time: airloom_base::Duration| Some(std(time)).filter(|time| !time.is_zero());
+        let largest = path.mtu.saturating_sub(overhead(path)).max(BASE_DATAGRAM);
+        let mut out = TransportConfig::default();
+        out.congestion_controller_factory(Arc::new(Factory::new(config, meter)))
+            .initial_rtt(std(config.initial_rtt))
+            .packet_threshold(config.packet_threshold)
+            .time_threshold(config.time_threshold)
+            .persistent_congestion_threshold(config.persistent_congestion_threshold)
+            .max_idle_timeout(some(config.idle_timeout).and_then(|time| IdleTimeout::try_from(time).ok()))
+            .keep_alive_interval(some(config.keep_alive))
+            .initial_mtu(config.initial_datagram.min(largest))
+            .receive_window(octets(config.receive_window))
+            .stream_receive_window(octets(config.stream_window))
+            .send_window(config.send_buffer.0)
+            .max_concurrent_bidi_streams(config.bidi_streams.into())
+            .max_concurrent_uni_streams(config.uni_streams.into())
+            .datagram_receive_buffer_size(
+                Some(config.datagram_buffer.0 as usize).filter(|octets| *octets > 0),
+            )
+            .allow_spin(config.spin_bit)
+            .enable_segmentation_offload(false);
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(largest);
+        out.mtu_discovery_config(config.mtu_discovery.then_some(discovery));
+        if config.ack_every > 0 {
+            let mut acks = AckFrequencyConfig::default();
+            // The library counts those that need not be acknowledged at once.
+            acks.ack_eliciting_threshold((config.ack_every - 1).into())
+                .max_ack_delay(some(config.max_ack_delay));
+            out.ack_frequency_config(Some(acks));
+        }
+        out
+    }
+}

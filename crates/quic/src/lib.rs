@@ -1,0 +1,36 @@
+//! QUIC (RFC 9000, 9001, 9002, 9221) as one more transport of the house: streams that open and end one by one, unreliable datagrams,
+//! connections that survive a change of address.
+//!
+//! The protocol itself is a library's, noq-proto. This crate says what a host of the house needs of it:
+//!
+//! ```text
+//!   host    --->  protocol  (units of no connection, listening ports)        config, profile: what can be set
+//!                    |                                                       clock: moments of the library
+//!   streams <--->  connection  (one library connection; streams: its data)   pace: its congestion controllers
+//!                    |
+//!                  host  (endpoint, names, keys)  --->  session  (handshake, protection)
+//! ```
+//!
+//! A stream of an application that knows of streams has QUIC's own number. One that does not (`bulk`, FTP, HTTP/1) has stream 0: what
+//! it writes goes by the first unidirectional stream of its end, what it reads comes by that of the other, since either may speak
+//! first. Such a connection ends when both have finished, as TCP's does.
+//!
+//! Not here: HTTP/3 (`content`), sockets (`drive`), several paths at a time.
+
+mod clock;
+mod config;
+mod connection;
+mod host;
+mod keylog;
+mod library;
+mod pace;
+mod profile;
+mod protocol;
+mod session;
+mod streams;
+
+pub use config::{Config, Controller, InitialWindow, InitialWindowRule, Pacing, Session};
+pub use connection::Connection;
+pub use keylog::KeyLog;
+pub use profile::Profile;
+pub use protocol::Quic;

@@ -1,0 +1,209 @@
+//! QUIC as a host sees it: it makes connections, and answers what belongs to none.
+
+use std::sync::Arc;
+
+use airloom_base::service::{Described, Identity, Path};
+use airloom_base::{Body, ConfigError, Cx, Packet, Protocol, ProtocolParts, Transport};
+use airloom_wire::ip::protocol::UDP;
+use airloom_wire::udp::Udp;
+use bytes::BytesMut;
+use serde_json::Value;
+
+use crate::clock::to_library;
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::host::{PLAIN, Shared};
+use crate::keylog::KeyLog;
+use crate::library::{self, DatagramEvent, Incoming};
+
+/// What the first look at a unit of no connection gave.
+enum Look {
+    /// It may open one.
+    Opening(Box<Incoming>),
+    /// It is answered by this, and nothing is kept.
+    Answer(Packet),
+}
+
+/// QUIC of one host.
+pub struct Quic {
+    host: Shared,
+    log: KeyLog,
+    /// What is spoken at which port.
+    spoken: Vec<(u16, &'static str)>,
+    /// Of the unit that the host asks about.
+    look: Option<Look>,
+}
+
+/// The octets of a unit behind its UDP header.
+pub(crate) fn payload(mut unit: Packet) -> Option<BytesMut> {
+    let header = Udp::parse(unit.head()).ok()?;
+    let len = usize::from(header.len) - airloom_wire::udp::HEADER;
+    let first = unit.head().get(airloom_wire::udp::HEADER..)?;
+    if first.is_empty() {
+        let octets = unit.take_body().to_bytes();
+        // What stands behind the length of UDP does not belong to it.
+        return (octets.len() >= len).then(|| BytesMut::from(octets.slice(..len)));
+    }
+    let mut octets = BytesMut::from(first);
+    octets.extend_from_slice(&unit.take_body().to_bytes());
+    (octets.len() >= len).then(|| octets.split_to(len))
+}
+
+/// A UDP datagram.
+pub(crate) fn datagram((source, destination): (u16, u16), octets: Vec<u8>) -> Packet {
+    let len = (airloom_wire::udp::HEADER + octets.len()).min(usize::from(u16::MAX)) as u16;
+    let header = Udp { source, destination, len };
+    Packet::build(|out| header.emit(out), Body::Real(octets.into()))
+}
+
+impl Quic {
+    /// QUIC of the host called `name` in the run with this seed.
+    pub fn new(config: Config, seed: u64, name: &str) -> Quic {
+        let log = KeyLog::default();
+        let host = Shared::new(config, seed, name, log.clone());
+        Quic { host, log, spoken: Vec::new(), look: None }
+    }
+
+    /// From the host's table.
+    ///
+    /// # Errors
+    /// Which key cannot be as it is.
+    pub fn from_table(table: &Value, parts: &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigError> {
+        let config = airloom_base::config::read(table)?;
+        Ok(Box::new(Quic::new(config, parts.seed, parts.host)))
+    }
+
+    /// The secrets of its connections as a client, as far as there are any.
+    pub fn key_log(&self) -> &KeyLog {
+        &self.log
+    }
+
+    /// A connection that will open when `connect` is called.
+    pub fn connection(&self, path: Path, ports: (u16, u16), who: Identity) -> Connection {
+        Connection::opener(self.host.clone(), path, ports, who)
+    }
+
+    /// Keeps what is known of a unit, and lets go what was known of the last one.
+    fn keep(&mut self, look: Option<Look>) {
+        if let Some(Look::Opening(incoming)) = std::mem::replace(&mut self.look, look) {
+            self.host.lock().endpoint.ignore(*incoming);
+        }
+    }
+}
+
+impl Drop for Quic {
+    fn drop(&mut self) {
+        self.keep(None);
+    }
+}
+
+impl Protocol for Quic {
+    fn name(&self) -> &'static str {
+        "quic"
+    }
+
+    fn ip_protocol(&self) -> u8 {
+        UDP
+    }
+
+    fn serve(&mut self, port: u16, protocol: &'static str) {
+        self.spoken.push((port, protocol));
+    }
+
+    fn open(&mut self, _cx: &mut Cx, path: Path, ports: (u16, u16), who: Identity) -> Box<dyn Transport> {
+        Box::new(self.connection(path, ports, who))
+    }
+
+    fn whose(&mut self, cx: &mut Cx, path: &Path, ports: (u16, u16), ecn: u8, unit: &Packet) -> Option<u32> {
+        self.keep(None);
+        let octets = payload(unit.duplicate())?;
+        let remote = (path.remote, ports.1).into();
+        let mut answer = Vec::new();
+        let mut host = self.host.lock();
+        let retries = host.config.retry;
+        let event =
+            library::datagram(&mut host.endpoint, cx.now, remote, path.local, ecn, octets, &mut answer);
+        let look = match event? {
+            DatagramEvent::ConnectionEvent(handle, _) => return host.flow(handle),
+            DatagramEvent::NewConnection(incoming)
+                if retries && !incoming.remote_address_validated() && incoming.may_retry() =>
+            {
+                answer.clear();
+                let sent = host.endpoint.retry(incoming, &mut answer).ok()?;
+                answer.truncate(sent.size);
+                Look::Answer(datagram(ports, answer))
+            }
+            DatagramEvent::NewConnection(incoming) => Look::Opening(Box::new(incoming)),
+            DatagramEvent::Response(sent) => {
+                answer.truncate(sent.size);
+                Look::Answer(datagram(ports, answer))
+            }
+        };
+        drop(host);
+        self.keep(Some(look));
+        None
+    }
+
+    fn accept(
+        &mut self,
+        cx: &mut Cx,
+        path: Path,
+        ports: (u16, u16),
+        who: Identity,
+        unit: &Packet,
+    ) -> Option<Box<dyn Transport>> {
+        if self.look.is_none() {
+            self.whose(cx, &path, ports, 0, unit);
+        }
+        let incoming = match self.look.take()? {
+            Look::Opening(incoming) => incoming,
+            answer @ Look::Answer(_) => {
+                self.look = Some(answer);
+                return None;
+            }
+        };
+        let spoken =
+            self.spoken.iter().find(|(port, _)| *port == ports.0).map_or(PLAIN, |(_, spoken)| spoken);
+        let meter = Arc::default();
+        let mut answer = Vec::new();
+        let mut host = self.host.lock();
+        let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter)));
+        match host.endpoint.accept(*incoming, to_library(cx.now), &mut answer, Some(config)) {
+            Ok((handle, inner)) => {
+                host.enter(handle, who.flow);
+                drop(host);
+                let connection =
+                    Connection::acceptor(self.host.clone(), path, ports, spoken, meter, (handle, inner));
+                Some(Box::new(connection))
+            }
+            Err(error) => {
+                self.look = error.response.map(|sent| {
+                    answer.truncate(sent.size);
+                    Look::Answer(datagram(ports, answer))
+                });
+                None
+            }
+        }
+    }
+
+    fn refuse(&mut self, _unit: &Packet) -> Option<Packet> {
+        // `answer` knows what is needed for it.
+        None
+    }
+
+    fn answer(&mut self, _cx: &mut Cx, _path: &Path, _unit: &Packet, listens: bool) -> Option<Packet> {
+        match self.look.take()? {
+            Look::Answer(packet) => Some(packet).filter(|_| listens),
+            opening @ Look::Opening(_) => {
+                self.look = Some(opening);
+                self.keep(None);
+                None
+            }
+        }
+    }
+
+    fn describe(&self, _head: &[u8]) -> Described {
+        // Numbers are behind the protection.
+        Described::default()
+    }
+}

@@ -1,0 +1,237 @@
+//! Messages of a handshake in the form of TLS 1.3 (RFC 8446, 4): what a dissector reads, with contents that mean nothing where only
+//! the size counts.
+
+use super::handshake::Sizes;
+
+pub(super) const CLIENT_HELLO: u8 = 1;
+pub(super) const SERVER_HELLO: u8 = 2;
+const NEW_SESSION_TICKET: u8 = 4;
+pub(super) const ENCRYPTED_EXTENSIONS: u8 = 8;
+const CERTIFICATE: u8 = 11;
+const CERTIFICATE_VERIFY: u8 = 15;
+pub(super) const FINISHED: u8 = 20;
+
+const AES_128_GCM_SHA256: u16 = 0x1301;
+const TLS_1_3: u16 = 0x0304;
+const RSA_PSS_RSAE_SHA256: u16 = 0x0804;
+const X25519: u16 = 0x001d;
+const X25519_ML_KEM_768: u16 = 0x11ec;
+
+const SERVER_NAME: u16 = 0;
+const SUPPORTED_GROUPS: u16 = 10;
+const SIGNATURE_ALGORITHMS: u16 = 13;
+const ALPN: u16 = 16;
+const SUPPORTED_VERSIONS: u16 = 43;
+const KEY_SHARE: u16 = 51;
+const TRANSPORT_PARAMETERS: u16 = 57;
+const EARLY_DATA: u16 = 42;
+
+/// Octets of a handshake message's own header.
+pub(super) const HEADER: usize = 4;
+
+fn put16(out: &mut Vec<u8>, n: usize) {
+    out.extend_from_slice(&(n as u16).to_be_bytes());
+}
+
+/// Puts what `write` writes behind its length, in so many octets.
+fn counted(out: &mut Vec<u8>, octets: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.resize(at + octets, 0);
+    write(out);
+    let len = (out.len() - at - octets) as u32;
+    out[at..at + octets].copy_from_slice(&len.to_be_bytes()[4 - octets..]);
+}
+
+fn message(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    counted(out, 3, write);
+}
+
+fn extension(out: &mut Vec<u8>, kind: u16, write: impl FnOnce(&mut Vec<u8>)) {
+    put16(out, usize::from(kind));
+    counted(out, 2, write);
+}
+
+/// What a hello says of a group: octets that stand for a key.
+fn share(out: &mut Vec<u8>, sizes: &Sizes, of_client: bool, random: &[u8; 32]) {
+    let (group, octets) = match (sizes.post_quantum, of_client) {
+        (false, _) => (X25519, 32),
+        // A key of ML-KEM-768 or what it encapsulates, and one of X25519.
+        (true, true) => (X25519_ML_KEM_768, 1216),
+        (true, false) => (X25519_ML_KEM_768, 1120),
+    };
+    put16(out, usize::from(group));
+    counted(out, 2, |out| out.extend(random.iter().rev().cycle().take(octets)));
+}
+
+fn protocol(out: &mut Vec<u8>, name: &str) {
+    extension(out, ALPN, |out| {
+        counted(out, 2, |out| counted(out, 1, |out| out.extend(name.bytes().take(255))))
+    });
+}
+
+pub(super) fn client_hello(
+    out: &mut Vec<u8>,
+    sizes: &Sizes,
+    random: &[u8; 32],
+    server: &str,
+    spoken: &str,
+    parameters: &[u8],
+) {
+    message(out, CLIENT_HELLO, |out| {
+        out.extend_from_slice(&[3, 3]);
+        out.extend_from_slice(random);
+        out.push(0);
+        counted(out, 2, |out| put16(out, usize::from(AES_128_GCM_SHA256)));
+        out.extend_from_slice(&[1, 0]);
+        counted(out, 2, |out| {
+            extension(out, SERVER_NAME, |out| {
+                counted(out, 2, |out| {
+                    out.push(0);
+                    counted(out, 2, |out| out.extend(server.bytes().take(255)));
+                });
+            });
+            let group = if sizes.post_quantum { X25519_ML_KEM_768 } else { X25519 };
+            extension(out, SUPPORTED_GROUPS, |out| counted(out, 2, |out| put16(out, usize::from(group))));
+            extension(out, SIGNATURE_ALGORITHMS, |out| {
+                counted(out, 2, |out| put16(out, usize::from(RSA_PSS_RSAE_SHA256)));
+            });
+            protocol(out, spoken);
+            extension(out, SUPPORTED_VERSIONS, |out| counted(out, 1, |out| put16(out, usize::from(TLS_1_3))));
+            extension(out, KEY_SHARE, |out| counted(out, 2, |out| share(out, sizes, true, random)));
+            extension(out, TRANSPORT_PARAMETERS, |out| out.extend_from_slice(parameters));
+        });
+    });
+}
+
+pub(super) fn server_hello(out: &mut Vec<u8>, sizes: &Sizes, random: &[u8; 32]) {
+    message(out, SERVER_HELLO, |out| {
+        out.extend_from_slice(&[3, 3]);
+        out.extend_from_slice(random);
+        out.push(0);
+        put16(out, usize::from(AES_128_GCM_SHA256));
+        out.push(0);
+        counted(out, 2, |out| {
+            extension(out, SUPPORTED_VERSIONS, |out| put16(out, usize::from(TLS_1_3)));
+            extension(out, KEY_SHARE, |out| share(out, sizes, false, random));
+        });
+    });
+}
+
+/// All that a server says under handshake keys.
+pub(super) fn server_flight(
+    out: &mut Vec<u8>,
+    sizes: &Sizes,
+    random: &[u8; 32],
+    spoken: &str,
+    parameters: &[u8],
+) {
+    message(out, ENCRYPTED_EXTENSIONS, |out| {
+        counted(out, 2, |out| {
+            protocol(out, spoken);
+            extension(out, TRANSPORT_PARAMETERS, |out| out.extend_from_slice(parameters));
+        });
+    });
+    // A list with one certificate, without extensions.
+    let octets = sizes.certificates.saturating_sub(HEADER + 1 + 3 + 3 + 2);
+    message(out, CERTIFICATE, |out| {
+        out.push(0);
+        counted(out, 3, |out| {
+            counted(out, 3, |out| super::certificate::emit(out, octets));
+            put16(out, 0);
+        });
+    });
+    message(out, CERTIFICATE_VERIFY, |out| {
+        put16(out, usize::from(RSA_PSS_RSAE_SHA256));
+        counted(out, 2, |out| out.extend(random.iter().cycle().take(256)));
+    });
+    finished(out, random);
+}
+
+pub(super) fn finished(out: &mut Vec<u8>, random: &[u8; 32]) {
+    message(out, FINISHED, |out| out.extend_from_slice(random));
+}
+
+/// A ticket of 200 octets with its header, good for a day.
+pub(super) fn ticket(out: &mut Vec<u8>, number: u8, random: &[u8; 32]) {
+    message(out, NEW_SESSION_TICKET, |out| {
+        out.extend_from_slice(&86_400u32.to_be_bytes());
+        out.extend_from_slice(&random[..4]);
+        counted(out, 1, |out| out.push(number));
+        counted(out, 2, |out| out.extend(random.iter().cycle().take(174)));
+        counted(out, 2, |out| extension(out, EARLY_DATA, |out| out.extend_from_slice(&[0xFF; 4])));
+    });
+}
+
+/// Takes a field behind its length, in so many octets.
+fn take<'a>(octets: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+    let count = octets.get(..len)?.iter().fold(0, |n, octet| n << 8 | usize::from(*octet));
+    let field = octets.get(len..len + count)?;
+    *octets = &octets[len + count..];
+    Some(field)
+}
+
+/// What a peer's message says that matters here.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said<'a> {
+    pub(super) random: Option<[u8; 32]>,
+    pub(super) spoken: Option<&'a [u8]>,
+    pub(super) parameters: Option<&'a [u8]>,
+}
+
+/// Reads a ClientHello or EncryptedExtensions behind its header. `None`: it is cut short.
+pub(super) fn read(kind: u8, mut body: &[u8]) -> Option<Said<'_>> {
+    let mut said = Said::default();
+    if kind == CLIENT_HELLO {
+        said.random = Some(*body.get(2..)?.first_chunk()?);
+        body = body.get(34..)?;
+        take(&mut body, 1)?;
+        take(&mut body, 2)?;
+        take(&mut body, 1)?;
+    }
+    let mut extensions = take(&mut body, 2)?;
+    while !extensions.is_empty() {
+        let kind = u16::from_be_bytes(*extensions.first_chunk()?);
+        extensions = &extensions[2..];
+        let mut content = take(&mut extensions, 2)?;
+        match kind {
+            ALPN => {
+                let mut names = take(&mut content, 2)?;
+                said.spoken = Some(take(&mut names, 1)?);
+            }
+            TRANSPORT_PARAMETERS => said.parameters = Some(content),
+            _ => {}
+        }
+    }
+    Some(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: Sizes = Sizes { certificates: 3000, post_quantum: false, tickets: 2 };
+
+    #[test]
+    fn what_a_client_says_is_read_back_and_a_cut_hello_refused() {
+        let mut out = Vec::new();
+        client_hello(&mut out, &SIZES, &[7; 32], "server", "h3", b"parameters");
+        let said = read(CLIENT_HELLO, &out[HEADER..]).unwrap();
+        let expected = Said { random: Some([7; 32]), spoken: Some(b"h3"), parameters: Some(b"parameters") };
+        assert_eq!(said, expected);
+        for cut in 0..out.len() - HEADER {
+            assert_eq!(read(CLIENT_HELLO, &out[HEADER..HEADER + cut]), None);
+        }
+    }
+
+    #[test]
+    fn a_flight_has_the_sizes_that_were_asked_for() {
+        let mut out = Vec::new();
+        server_flight(&mut out, &SIZES, &[7; 32], "h3", &[]);
+        // Extensions: 4 + 2 + 4 + 5 + 4; certificates; 4 + 2 + 2 + 256; 4 + 32.
+        assert_eq!(out.len(), 19 + 3000 + 264 + 36);
+        let mut out = Vec::new();
+        ticket(&mut out, 0, &[7; 32]);
+        assert_eq!(out.len(), 200);
+    }
+}

@@ -1,0 +1,323 @@
+//! Streams of a connection as its host sees them.
+
+use airloom_base::lookup::Table;
+use airloom_base::service::WriteError;
+use airloom_base::{Body, Filler, StreamEvent, StreamKind, TransportEvent};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+use crate::library::{
+    self, Connection, Dir, ReadError, ReadableError, Side, StreamId, VarInt, WriteError as Refused,
+};
+
+/// Octets that are made of filler at a time.
+const PIECE: usize = 16 << 10;
+
+/// The library's name of a stream.
+pub(crate) fn id(stream: u32) -> StreamId {
+    let side = if stream & 1 == 0 { Side::Client } else { Side::Server };
+    let dir = if stream & 2 == 0 { Dir::Bi } else { Dir::Uni };
+    StreamId::new(side, dir, u64::from(stream >> 2))
+}
+
+/// Our number of a stream; streams beyond four billion have none.
+pub(crate) fn number(id: StreamId) -> Option<u32> {
+    u32::try_from(VarInt::from(id).into_inner()).ok()
+}
+
+/// A code of an application as the library has it; what is too large for the wire is the largest.
+pub(crate) fn code(code: u64) -> VarInt {
+    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
+}
+
+fn dir(kind: StreamKind) -> Dir {
+    match kind {
+        StreamKind::Bi => Dir::Bi,
+        StreamKind::Uni => Dir::Uni,
+    }
+}
+
+/// What is known of the streams beside what the library knows.
+#[derive(Default)]
+pub(crate) struct Streams {
+    /// Its application knows nothing of streams: what it calls stream 0 are two.
+    pub(crate) plain: Option<Plain>,
+    pub(crate) events: VecDeque<TransportEvent>,
+    /// Arrived octets that were told and not read, by stream.
+    held: Table<u32, Bytes>,
+    /// The filler that was made last and not taken.
+    made: Option<(Filler, Bytes)>,
+    /// Kinds of streams that could not be opened.
+    wanted: [bool; 2],
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// The two streams of an application that knows of none.
+#[derive(Default)]
+pub(crate) struct Plain {
+    pub(crate) out: Option<StreamId>,
+    pub(crate) into: Option<StreamId>,
+    /// Our side is to end as soon as there is a stream.
+    pub(crate) wants_finish: bool,
+    /// All that was sent has arrived, with its end; all that the peer sent was read.
+    pub(crate) is_sent: bool,
+    pub(crate) is_read: bool,
+}
+
+impl Streams {
+    /// Those of an application that knows of streams, or of none.
+    pub(crate) fn new(is_plain: bool) -> Streams {
+        Streams { plain: is_plain.then(Plain::default), ..Streams::default() }
+    }
+
+    /// The stream that is written to by this name.
+    fn outgoing(&self, stream: u32) -> Option<StreamId> {
+        match &self.plain {
+            Some(plain) if stream == 0 => plain.out,
+            Some(_) => None,
+            None => Some(id(stream)),
+        }
+    }
+
+    fn incoming(&self, stream: u32) -> Option<StreamId> {
+        match &self.plain {
+            Some(plain) if stream == 0 => plain.into,
+            Some(_) => None,
+            None => Some(id(stream)),
+        }
+    }
+
+    /// The name by which the application knows what it reads (or writes) by this stream.
+    fn name(&self, stream: StreamId, reads: bool) -> Option<u32> {
+        match &self.plain {
+            Some(plain) => {
+                let own = if reads { plain.into } else { plain.out };
+                (own == Some(stream)).then_some(0)
+            }
+            None => number(stream),
+        }
+    }
+
+    /// Octets told and not read.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub(crate) fn open(&mut self, library: &mut Connection, kind: StreamKind) -> Option<u32> {
+        if self.plain.is_some() {
+            return None;
+        }
+        let opened = library.streams().open(dir(kind)).and_then(number);
+        self.wanted[dir(kind) as usize] |= opened.is_none();
+        opened
+    }
+
+    /// The connection is established: an application that knows nothing of streams gets its own.
+    pub(crate) fn begin(&mut self, library: &mut Connection) {
+        let Some(plain) = &mut self.plain else { return };
+        if plain.out.is_none() {
+            plain.out = library.streams().open(Dir::Uni);
+        }
+        if plain.wants_finish
+            && let Some(out) = plain.out
+        {
+            plain.wants_finish = false;
+            // A stream that is new is open.
+            let _ = library.send_stream(out).finish();
+        }
+    }
+
+    /// What the library has to tell of streams.
+    pub(crate) fn handle(&mut self, library: &mut Connection, event: library::StreamEvent) {
+        use library::StreamEvent as Theirs;
+        match event {
+            Theirs::Opened { dir } => {
+                while let Some(opened) = library.streams().accept(dir) {
+                    self.accept(library, opened);
+                }
+            }
+            Theirs::Readable { id } => self.pull(library, id),
+            Theirs::Writable { id } => {
+                if let Some(name) = self.name(id, false) {
+                    self.events.push_back(TransportEvent::Writable(name));
+                }
+            }
+            Theirs::Finished { id } => {
+                if let Some(plain) = &mut self.plain
+                    && plain.out == Some(id)
+                {
+                    plain.is_sent = true;
+                }
+            }
+            Theirs::Stopped { id, error_code } => {
+                if let Some(name) = self.name(id, false) {
+                    let event = StreamEvent::Stopped(error_code.into_inner());
+                    self.events.push_back(TransportEvent::Stream(name, event));
+                }
+            }
+            Theirs::Available { dir } => {
+                if self.plain.as_ref().is_some_and(|plain| plain.out.is_none()) {
+                    self.begin(library);
+                    self.events.push_back(TransportEvent::Writable(0));
+                }
+                if std::mem::take(&mut self.wanted[dir as usize]) {
+                    let kind = if dir == Dir::Bi { StreamKind::Bi } else { StreamKind::Uni };
+                    self.events.push_back(TransportEvent::Stream(0, StreamEvent::More(kind)));
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, library: &mut Connection, opened: StreamId) {
+        match &mut self.plain {
+            Some(plain) if plain.into.is_none() && opened.dir() == Dir::Uni => plain.into = Some(opened),
+            Some(_) => {
+                // There is nobody to read it. A stream that is new can be stopped.
+                let _ = library.recv_stream(opened).stop(VarInt::from_u32(0));
+                return;
+            }
+            None => {
+                let Some(number) = number(opened) else { return };
+                self.events.push_back(TransportEvent::Stream(number, StreamEvent::Opened));
+            }
+        }
+        self.pull(library, opened);
+    }
+
+    /// Takes the next piece that has arrived, if the last one was read, and tells of it.
+    fn pull(&mut self, library: &mut Connection, stream: StreamId) {
+        let Some(name) = self.name(stream, true).filter(|name| !self.held.contains(name)) else { return };
+        let mut from = library.recv_stream(stream);
+        let mut chunks = match from.read(true) {
+            Ok(chunks) => chunks,
+            Err(ReadableError::ClosedStream | ReadableError::IllegalOrderedRead) => return,
+        };
+        let event = match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) => {
+                let octets = u32::try_from(chunk.bytes.len()).unwrap_or(u32::MAX);
+                self.held.insert(name, chunk.bytes);
+                Some(TransportEvent::Readable(name, octets))
+            }
+            Ok(None) => {
+                if let Some(plain) = &mut self.plain {
+                    plain.is_read = true;
+                }
+                Some(TransportEvent::Finished(name))
+            }
+            Err(ReadError::Reset(code)) => {
+                Some(TransportEvent::Stream(name, StreamEvent::Reset(code.into_inner())))
+            }
+            Err(ReadError::Blocked) => None,
+        };
+        // What is to be sent for it is sent when the connection is drained.
+        let _ = chunks.finalize();
+        self.events.extend(event);
+    }
+
+    pub(crate) fn read(&mut self, library: &mut Connection, stream: u32, max: usize) -> Option<Body> {
+        let held = self.held.get_mut(&stream).filter(|_| max > 0)?;
+        let part = held.split_to(max.min(held.len()));
+        self.received += part.len() as u64;
+        if held.is_empty() {
+            self.held.remove(&stream);
+            // Whoever reads on has not waited for the event.
+            if matches!(self.events.back(), Some(TransportEvent::Readable(of, _)) if *of == stream) {
+                self.events.pop_back();
+            }
+            if let Some(incoming) = self.incoming(stream) {
+                self.pull(library, incoming);
+            }
+        }
+        Some(Body::Real(part))
+    }
+
+    /// The first octets of a body. Filler is made once, however often it is offered.
+    fn piece(&mut self, body: &Body) -> Bytes {
+        match body {
+            Body::Real(octets) => octets.clone(),
+            Body::Filler(filler) => {
+                let is_it = |made: &Filler| (made.source, made.offset) == (filler.source, filler.offset);
+                if let Some((made, octets)) = &self.made
+                    && is_it(made)
+                {
+                    return octets.slice(..octets.len().min(filler.len as usize));
+                }
+                body.slice(0, PIECE.min(body.len())).to_bytes()
+            }
+        }
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        library: &mut Connection,
+        stream: u32,
+        mut body: Body,
+    ) -> Result<usize, WriteError> {
+        let whole = body.len();
+        let out = match self.outgoing(stream) {
+            Some(out) => out,
+            // It comes with the connection.
+            None if self.plain.is_some() && stream == 0 => return WriteError::or_taken(0, whole),
+            None => return Err(WriteError::Closed),
+        };
+        let mut taken = 0;
+        while !body.is_empty() {
+            let piece = self.piece(&body);
+            match library::write(&mut library.send_stream(out), piece.clone()) {
+                Ok(octets) => {
+                    taken += octets;
+                    drop(body.split_to(octets));
+                    self.made = match &body {
+                        Body::Filler(rest) if octets < piece.len() => Some((*rest, piece.slice(octets..))),
+                        _ => None,
+                    };
+                }
+                Err(Refused::Blocked) => {
+                    if let Body::Filler(filler) = &body {
+                        self.made = Some((*filler, piece));
+                    }
+                    break;
+                }
+                Err(Refused::Stopped(why)) if taken == 0 => {
+                    return Err(WriteError::Stopped(why.into_inner()));
+                }
+                Err(Refused::ClosedStream) if taken == 0 => return Err(WriteError::Closed),
+                Err(_) => break,
+            }
+        }
+        self.sent += taken as u64;
+        WriteError::or_taken(taken, whole)
+    }
+
+    pub(crate) fn finish(&mut self, library: &mut Connection, stream: u32) {
+        match (self.outgoing(stream), &mut self.plain) {
+            // One that the peer stopped, or that is over, needs no end.
+            (Some(out), _) => drop(library.send_stream(out).finish()),
+            (None, Some(plain)) if stream == 0 => plain.wants_finish = true,
+            (None, _) => {}
+        }
+    }
+
+    pub(crate) fn reset(&mut self, library: &mut Connection, stream: u32, why: u64) {
+        if let Some(out) = self.outgoing(stream) {
+            // One that is over cannot be reset, and need not be.
+            let _ = library.send_stream(out).reset(code(why));
+        }
+    }
+
+    pub(crate) fn stop(&mut self, library: &mut Connection, stream: u32, why: u64) {
+        if let Some(incoming) = self.incoming(stream) {
+            self.held.remove(&stream);
+            // As above.
+            let _ = library.recv_stream(incoming).stop(code(why));
+        }
+    }
+
+    pub(crate) fn set_priority(&mut self, library: &mut Connection, stream: u32, priority: i32) {
+        if let Some(out) = self.outgoing(stream) {
+            // As above.
+            let _ = library.send_stream(out).set_priority(priority);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Two ends without hosts around them, whose datagrams are seen octet by octet.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::VecDeque;
+
+use airloom_base::service::{Identity, Path};
+use airloom_base::{Cx, Duration, Instant, Outbox, Packet, PathId, Protocol, Transport, TransportEvent};
+use airloom_quic::{Config, Quic};
+
+/// Two ends without a link between them: what one sends the other has after a millisecond.
+pub struct Ends {
+    pub now: Instant,
+    pub records: Outbox,
+    pub protocols: [Quic; 2],
+    ends: [Option<Box<dyn Transport>>; 2],
+    events: [Vec<TransportEvent>; 2],
+    flying: VecDeque<(usize, Packet)>,
+    /// All that was sent, by whom: UDP headers with what is behind them.
+    pub sent: Vec<(usize, Vec<u8>)>,
+}
+
+const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
+const PORTS: [u16; 2] = [50_000, 443];
+
+pub fn path(end: usize) -> Path {
+    Path { local: ADDRESSES[end].into(), remote: ADDRESSES[1 - end].into(), mtu: 1500 }
+}
+
+pub fn ports(end: usize) -> (u16, u16) {
+    (PORTS[end], PORTS[1 - end])
+}
+
+pub const WHO: Identity = Identity { host: 0, flow: 1 };
+
+impl Ends {
+    pub fn new(config: &Config, seed: u64, spoken: Option<&'static str>) -> Ends {
+        let mut protocols = ["client", "server"].map(|name| Quic::new(config.clone(), seed, name));
+        let mut client: Box<dyn Transport> = Box::new(protocols[0].connection(path(0), ports(0), WHO));
+        let mut records = Outbox::default();
+        if let Some(spoken) = spoken {
+            protocols[1].serve(PORTS[1], spoken);
+            client.speak(spoken);
+        }
+        client.connect(&mut Cx { now: Instant::ZERO, records: &mut records });
+        Ends {
+            now: Instant::ZERO,
+            records,
+            protocols,
+            ends: [Some(client), None],
+            events: Default::default(),
+            flying: VecDeque::new(),
+            sent: Vec::new(),
+        }
+    }
+
+    pub fn with<T>(&mut self, end: usize, act: impl FnOnce(&mut dyn Transport, &mut Cx) -> T) -> T {
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        act(self.ends[end].as_mut().expect("it is there").as_mut(), cx)
+    }
+
+    pub fn arrive(&mut self, end: usize, unit: Packet) {
+        let cx = &mut Cx { now: self.now, records: &mut self.records };
+        if self.ends[end].is_none() && end == 1 {
+            let whose = self.protocols[1].whose(cx, &path(1), ports(1), 0, &unit);
+            assert_eq!(whose, None);
+            self.ends[1] = self.protocols[1].accept(cx, path(1), ports(1), WHO, &unit);
+            if self.ends[1].is_none() {
+                let answer = self.protocols[1].answer(cx, &path(1), &unit, true);
+                self.flying.extend(answer.map(|answer| (0, answer)));
+            }
+        }
+        if let Some(transport) = &mut self.ends[end] {
+            transport.handle_packet(cx, PathId(0), 0, unit);
+        }
+    }
+
+    /// Goes on until nothing happens before `until`.
+    pub fn run(&mut self, until: Instant) {
+        loop {
+            for end in 0..2 {
+                let Some(transport) = &mut self.ends[end] else { continue };
+                let cx = &mut Cx { now: self.now, records: &mut self.records };
+                while let Some(event) = transport.poll_event() {
+                    self.events[end].push(event);
+                }
+                while let Some(out) = transport.poll_transmit(cx) {
+                    let mut octets = vec![0; out.packet.wire_len()];
+                    out.packet.write(0, &mut octets);
+                    self.sent.push((end, octets));
+                    self.flying.push_back((1 - end, out.packet));
+                }
+                while let Some(event) = transport.poll_event() {
+                    self.events[end].push(event);
+                }
+            }
+            if self.flying.is_empty() {
+                let next = self.ends.iter().flatten().filter_map(|end| end.poll_timeout()).min();
+                let Some(at) = next.filter(|at| *at <= until) else { return };
+                self.now = self.now.max(at);
+                for transport in self.ends.iter_mut().flatten() {
+                    if transport.poll_timeout().is_some_and(|at| at <= self.now) {
+                        transport.handle_timeout(&mut Cx { now: self.now, records: &mut self.records });
+                    }
+                }
+                continue;
+            }
+            self.now += Duration::from_millis(1);
+            for (end, unit) in std::mem::take(&mut self.flying) {
+                self.arrive(end, unit);
+            }
+        }
+    }
+
+    /// All octets that were sent, one after the other.
+    pub fn wire(&self) -> Vec<u8> {
+        self.sent.iter().flat_map(|(_, octets)| octets.clone()).collect()
+    }
+
+    pub fn told(&self, end: usize, event: TransportEvent) -> bool {
+        self.events[end].contains(&event)
+    }
+}
+
+pub fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+pub fn read_all(ends: &mut Ends, end: usize, stream: u32) -> Vec<u8> {
+    let mut octets = Vec::new();
+    while let Some(body) = ends.with(end, |transport, cx| transport.read(cx, stream, 1000)) {
+        octets.extend_from_slice(&body.to_bytes());
+    }
+    octets
+}

@@ -1,0 +1,201 @@
+//! Octets over a connection, from its opening to its end, over links that lose and delay.
+
+use airloom_base::units::Octets;
+use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
+use airloom_quic::{Config, Controller, Pacing, Quic, Session};
+use airloom_testkit::{End, Fate, LinkConfig, Pair, hash_of, lose};
+
+fn quic(config: &Config, end: &str) -> Box<Quic> {
+    Box::new(Quic::new(config.clone(), 1, end))
+}
+
+/// A client and a server with these settings, 20 ms apart.
+fn pair(config: &Config) -> Pair {
+    let link = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
+    let mut pair = Pair::new(quic(config, "client"), quic(config, "server"), link);
+    pair.endless = 300_000;
+    pair.watch = true;
+    pair
+}
+
+fn ms(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(n)
+}
+
+fn opened(pair: &mut Pair) -> Instant {
+    pair.client().when(TransportEvent::Opened).expect("it opens")
+}
+
+/// Both write so many octets and finish; all of it arrives, and nothing is left.
+fn exchange(pair: &mut Pair, up: u32, down: u32) {
+    pair.open(End::Client);
+    let (up, down) = (Body::filler(1, up), Body::filler(2, down));
+    for (end, body) in [(End::Client, &up), (End::Server, &down)] {
+        pair.write(end, body.clone());
+        pair.finish(end);
+    }
+    pair.drive();
+    for end in [End::Client, End::Server] {
+        assert_eq!(pair.host(end).closed(), Some(CloseReason::Finished));
+    }
+    assert_eq!(pair.server().hash(), hash_of(&[up]));
+    assert_eq!(pair.client().hash(), hash_of(&[down]));
+    pair.assert_idle();
+}
+
+#[test]
+fn what_both_write_arrives_and_the_connection_ends_when_both_have_finished() {
+    exchange(&mut pair(&Config::default()), 300_000, 100_000);
+}
+
+#[test]
+fn one_end_may_say_nothing() {
+    exchange(&mut pair(&Config::default()), 0, 100_000);
+    exchange(&mut pair(&Config::default()), 100_000, 0);
+}
+
+#[test]
+fn whatever_is_lost_is_sent_again_with_each_controller() {
+    for controller in [Controller::NewReno, Controller::Cubic, Controller::Bbr] {
+        let mut pair = pair(&Config { controller, ..Config::default() });
+        pair.set_fate(Box::new(|sent| if sent.index % 11 == 7 { Fate::Lose } else { Fate::Deliver }));
+        exchange(&mut pair, 200_000, 200_000);
+        assert!(pair.link.losses > 20);
+    }
+}
+
+#[test]
+fn a_handshake_takes_one_round_trip_unless_the_library_paces_it_by_a_guess() {
+    let mut usual = pair(&Config::default());
+    exchange(&mut usual, 1, 1);
+    // The server's flight leaves within microseconds.
+    assert!((ms(40)..ms(41)).contains(&opened(&mut usual)), "{}", opened(&mut usual));
+    let mut always = pair(&Config { pacing: Pacing::Always, ..Config::default() });
+    exchange(&mut always, 1, 1);
+    assert!(opened(&mut always) > ms(60), "{}", opened(&mut always));
+}
+
+#[test]
+fn retry_costs_a_round_trip() {
+    let mut pair = pair(&Config { retry: true, ..Config::default() });
+    exchange(&mut pair, 1000, 1000);
+    assert!((ms(80)..ms(81)).contains(&opened(&mut pair)), "{}", opened(&mut pair));
+}
+
+#[test]
+fn a_datagram_with_an_initial_packet_has_1200_octets() {
+    //= RFC 9000 (14.1): a client expands the payload of all datagrams with Initial packets, a server those with such that are to
+    //= be acknowledged, to at least 1200 octets.
+    let mut pair = pair(&Config::default());
+    exchange(&mut pair, 1, 1);
+    for end in [End::Client, End::Server] {
+        assert!(pair.seen.iter().find(|seen| seen.from == end).is_some_and(|seen| seen.body >= 1200));
+    }
+}
+
+#[test]
+fn a_client_that_hears_nothing_asks_again_after_a_probe_timeout_that_doubles() {
+    let mut pair = pair(&Config::default());
+    pair.set_fate(Box::new(|sent| if sent.from == End::Client { Fate::Lose } else { Fate::Deliver }));
+    pair.open(End::Client);
+    pair.drive_until(ms(5000));
+    let mut times: Vec<Instant> = pair.seen.iter().map(|seen| seen.at).collect();
+    times.dedup();
+    //= RFC 9002 (6.2.1, 6.2.2): smoothed_rtt + 4 rttvar with the initial round trip of 333 ms and half of it, 999 ms; then twice.
+    assert_eq!(times, [ms(0), ms(999), ms(2997)]);
+}
+
+#[test]
+fn a_server_sends_three_times_what_an_address_has_sent_that_has_not_shown_itself() {
+    let config = Config { certificates: Octets(12_000), ..Config::default() };
+    let mut pair = pair(&config);
+    pair.set_fate(Box::new(|sent| {
+        if sent.from == End::Client && sent.index > 0 { Fate::Lose } else { Fate::Deliver }
+    }));
+    pair.open(End::Client);
+    pair.drive_until(ms(20_000));
+    let octets = |end| pair.seen.iter().filter(|seen| seen.from == end).map(|seen| seen.body).sum::<usize>();
+    //= RFC 9000 (8.1): no more than three times the octets received before the address is validated.
+    assert!((2400..=3600).contains(&octets(End::Server)), "{}", octets(End::Server));
+    //= RFC 9002 (6.2.2.1): the client goes on sending, so that the server may.
+    assert!(pair.seen.iter().filter(|seen| seen.from == End::Client).count() > 3);
+}
+
+#[test]
+fn every_second_packet_is_acknowledged_and_fewer_where_that_is_asked_for() {
+    let acks = |config: &Config| {
+        let mut pair = pair(config);
+        exchange(&mut pair, 500_000, 0);
+        let of = |end| pair.seen.iter().filter(|seen| seen.from == end).count();
+        of(End::Server) as f64 / of(End::Client) as f64
+    };
+    //= RFC 9000 (13.2.2): after at least two ack-eliciting packets.
+    let usual = acks(&Config::default());
+    assert!((0.45..0.65).contains(&usual), "{usual}");
+    let delay = Duration::from_millis(25);
+    let seldom = acks(&Config { ack_every: 10, max_ack_delay: delay, ..Config::default() });
+    assert!(seldom < 0.3, "{seldom}");
+}
+
+#[test]
+fn a_peer_that_is_gone_is_noticed_after_the_idle_timeout_without_a_word() {
+    let mut pair = pair(&Config { idle_timeout: Duration::from_secs(10), ..Config::default() });
+    pair.open(End::Client);
+    pair.drive_until(ms(1000));
+    pair.set_fate(Box::new(|_| Fate::Lose));
+    let before = pair.seen.len();
+    pair.drive();
+    //= RFC 9000 (10.1): closed silently when it stays idle for longer than the minimum of both ends' timeouts.
+    for end in [End::Client, End::Server] {
+        let host = pair.host(end);
+        assert_eq!(host.closed(), Some(CloseReason::TimedOut));
+        let at = host.when(TransportEvent::Closed(CloseReason::TimedOut)).unwrap();
+        assert!((ms(10_000)..ms(10_300)).contains(&at), "{at}");
+    }
+    assert_eq!(pair.seen.len(), before);
+    pair.assert_idle();
+}
+
+#[test]
+fn a_reset_is_told_and_nothing_is_left() {
+    let mut pair = pair(&Config::default());
+    pair.open(End::Client);
+    pair.write(End::Client, Body::filler(1, 1_000_000));
+    pair.drive_until(ms(100));
+    pair.reset(End::Server);
+    pair.drive();
+    assert_eq!(pair.client().closed(), Some(CloseReason::Reset));
+    pair.assert_idle();
+}
+
+#[test]
+fn whoever_does_not_read_holds_the_sender_back() {
+    let window = Octets(50_000);
+    let mut pair = pair(&Config { stream_window: window, ..Config::default() });
+    pair.server().paused = true;
+    pair.open(End::Client);
+    pair.write(End::Client, Body::filler(1, 1_000_000));
+    pair.finish(End::Client);
+    pair.drive_until(ms(5000));
+    let sent: usize = pair.seen.iter().filter(|seen| seen.from == End::Client).map(|seen| seen.body).sum();
+    //= RFC 9000 (4.1): a sender sends no more than the receiver's limit.
+    assert!((50_000..70_000).contains(&sent), "{sent}");
+    pair.resume(End::Server);
+    pair.finish(End::Server);
+    pair.drive();
+    assert_eq!(pair.server().received, 1_000_000);
+}
+
+#[test]
+fn sizes_and_times_are_the_same_whether_packets_are_protected_or_not() {
+    let seen = |session| {
+        let mut pair = pair(&Config { session, ..Config::default() });
+        pair.set_fate(lose(End::Client, &[5, 9, 30]));
+        exchange(&mut pair, 200_000, 50_000);
+        pair.seen.iter().map(|seen| (seen.at, seen.from, seen.body)).collect::<Vec<_>>()
+    };
+    let model = seen(Session::Model);
+    assert!(model.len() > 200);
+    assert_eq!(model, seen(Session::Seeded));
+    assert_eq!(model, seen(Session::Model));
+}

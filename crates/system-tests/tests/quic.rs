@@ -1,0 +1,111 @@
+//! QUIC in whole networks: beside applications that use UDP themselves, and over a link that goes away.
+
+use std::net::{IpAddr, SocketAddr};
+
+use airloom_base::service::Datagram;
+use airloom_base::{
+    App, Body, Change, Cx, Duration, Instant, LinkState, SocketEvent, SocketId, Sockets, Summary,
+};
+use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_world::{Builder, HostId};
+use serde_json::json;
+
+fn value(summary: &Summary, key: &str) -> f64 {
+    *summary.values.get(key).unwrap_or_else(|| panic!("no {key}"))
+}
+
+fn with_quic(b: &mut Builder, hosts: [HostId; 2]) {
+    for host in hosts {
+        b.transport(host, "quic", &json!({})).unwrap();
+    }
+}
+
+/// Sends a datagram to port 9201 of a host every 50 ms, and sends back what comes to its own port 9201.
+struct Chatter {
+    to: Option<IpAddr>,
+    next: Option<Instant>,
+    answers: u32,
+}
+
+impl App for Chatter {
+    fn datagram_ports(&self) -> Vec<u16> {
+        vec![9201]
+    }
+    fn start(&mut self, cx: &mut Cx, _: &mut dyn Sockets) {
+        self.next = self.to.map(|_| cx.now);
+    }
+    fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
+    fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
+        self.answers += 1;
+        if self.to.is_none() {
+            net.send_datagram(cx, datagram);
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        let Some(to) = self.to else { return };
+        let (remote, body) = (SocketAddr::new(to, 9201), Body::filler(3, 100));
+        net.send_datagram(cx, Datagram::Udp { local_port: 9201, remote, body });
+        self.next = (self.answers < 20).then_some(cx.now + Duration::from_millis(50));
+    }
+    fn is_done(&self) -> bool {
+        self.to.is_none() || self.answers >= 20
+    }
+    fn summarise(&self, out: &mut Summary) {
+        out.set("chat_answers", f64::from(self.answers));
+    }
+}
+
+#[test]
+fn quic_and_applications_over_udp_live_on_one_host() {
+    let mut b = Builder::new(1);
+    let hosts = ["client", "server"].map(|name| b.host(name));
+    let [client, server] = hosts;
+    b.link("wire", "wireline", &json!({ "rate": "2Mbit/s", "delay": "20ms" }), &[client], server).unwrap();
+    with_quic(&mut b, hosts);
+    b.app(server, "bulk-server", &json!({}), None).unwrap();
+    b.app(client, "bulk", &json!({ "size": "300kB" }), Some("server")).unwrap();
+    let to = b.address_of(client, "server");
+    b.app_with(server, Box::new(Chatter { to: None, next: None, answers: 0 }));
+    b.app_with(client, Box::new(Chatter { to, next: None, answers: 0 }));
+    let mut world = b.build().unwrap();
+    let limit = Duration::from_secs(60);
+    assert_eq!(virtual_time::run(&mut world, Until::Done { limit }, |_, _| true), Outcome::Complete);
+    let summary = world.summary();
+    assert_eq!((value(&summary, "client.transfers"), value(&summary, "client.transfers_failed")), (1.0, 0.0));
+    assert!(value(&summary, "client.chat_answers") >= 20.0 && value(&summary, "server.chat_answers") >= 20.0);
+}
+
+#[test]
+fn a_client_goes_on_over_its_other_link_when_the_first_goes_out_of_service() {
+    let completion = |goes: bool| {
+        let mut b = Builder::new(1);
+        let hosts = ["client", "server"].map(|name| b.host(name));
+        let [client, server] = hosts;
+        let wire = json!({ "rate": "2Mbit/s", "delay": "20ms" });
+        let gateway = b.host("gateway");
+        let first = b.link("first", "wireline", &wire, &[client], gateway).unwrap();
+        b.link("second", "wireline", &wire, &[client], gateway).unwrap();
+        b.link("wan", "wireline", &json!({ "rate": "100Mbit/s", "delay": "1ms" }), &[gateway], server)
+            .unwrap();
+        with_quic(&mut b, hosts);
+        b.app(server, "bulk-server", &json!({}), None).unwrap();
+        b.app(client, "bulk", &json!({ "size": "1MB" }), Some("server")).unwrap();
+        if goes {
+            b.at(Duration::from_secs(1), first, &[], Change::State(LinkState::Down));
+        }
+        let mut world = b.build().unwrap();
+        let limit = Duration::from_secs(60);
+        let outcome = virtual_time::run(&mut world, Until::Done { limit }, |_, _| true);
+        assert_eq!(outcome, Outcome::Complete);
+        let summary = world.summary();
+        assert_eq!(value(&summary, "transfers"), 1.0);
+        value(&summary, "completion_s")
+    };
+    let (usual, moved) = (completion(false), completion(true));
+    // A megabyte takes four seconds; finding out and validating takes less than another one.
+    assert!((4.0..5.0).contains(&usual), "{usual}");
+    assert!(moved > usual && moved < usual + 1.0, "{usual} {moved}");
+}
