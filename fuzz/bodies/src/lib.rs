@@ -11,6 +11,7 @@ mod http3;
 mod link;
 mod octets;
 mod ppp;
+mod quic;
 mod rlc;
 mod scenario;
 mod sctp;
@@ -41,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http_server", apps::http_server),
     ("page_set", files::page_set),
     ("ppp", ppp::ppp),
+    ("quic", quic::quic),
     ("rlc", rlc::rlc),
     ("scenario", scenario::scenario),
     ("sctp", sctp::sctp),
