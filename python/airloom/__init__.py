@@ -44,7 +44,7 @@ _PLACES = {
 }
 
 #: Subpackages and modules for users, which need not be imported by name either.
-_MODULES = ("analysis", "page_sets", "plot", "presets", "reference", "report", "sweep", "wap", "wwp")
+_MODULES = ("analysis", "http3", "page_sets", "plot", "presets", "reference", "report", "sweep", "wap", "wwp")
 
 
 def __getattr__(name: str) -> Any:

@@ -204,6 +204,25 @@ def serve_http_cache(
     ready: Callable[[str, str | None], None],
     log: Callable[[str], None] | None = None,
 ) -> None: ...
+def serve_h3(
+    listen: str,
+    folder: Path,
+    certificate: tuple[Path, Path] | None,
+    clients: list[str],
+    connections: int,
+    grace_s: float,
+    ready: Callable[[str], None],
+    log: Callable[[str], None] | None = None,
+) -> None: ...
+def h3_get(
+    to: str,
+    host: str,
+    authority: str,
+    wanted: list[tuple[str, Path | None]],
+    trust: Path | None,
+    insecure: bool,
+    patience_s: float,
+) -> list[tuple[int, int, float, float]]: ...
 def serve_split_tcp(
     listen: str,
     to: str | None,

@@ -134,6 +134,11 @@ COMMANDS = {
     "doctor": Command(["doctor"], "measuring .*/3", "nothing is left", is_emulation=True),
     "browse": Command(["browse", f"http://{SILENT_TCP}/"], "loading", "0 pages were loaded to their end"),
     "wap get": Command(["wap", "get", "http://x/", "--gateway", SILENT_UDP], "asking", "nothing was written"),
+    "h3 get": Command(
+        ["h3", "get", f"https://{SILENT_UDP}/x", "-o", "x", "--patience", "1000"],
+        "fetching",
+        "files that are not whole stay as they are",
+    ),
     "wwp send": Command(
         ["wwp", "send", "long.toml", SILENT_UDP, "--patience", "1000"], "sending", "the same command goes on with it"
     ),

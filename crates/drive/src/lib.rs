@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod daemon;
+pub mod h3;
 #[cfg(target_os = "linux")]
 pub mod real_time;
 pub mod run;

@@ -9,6 +9,7 @@ mod capabilities;
 mod columns;
 mod control;
 mod errors;
+mod h3;
 mod lab;
 mod registry;
 mod results;
@@ -38,6 +39,8 @@ mod _core {
     use crate::control::PyControl;
     #[pymodule_export]
     use crate::errors::{DriveError, ScenarioError, WapError};
+    #[pymodule_export]
+    use crate::h3::{h3_get, serve_h3};
     #[pymodule_export]
     use crate::lab::{PyLab, PyOutside, PyProgram};
     #[pymodule_export]

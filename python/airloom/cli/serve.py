@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from airloom.cli import daemons, proxies, toxics
+from airloom.cli import daemons, h3, proxies, toxics
 from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
@@ -84,6 +84,7 @@ def wap_gateway(
     daemons.run(serve, given)
 
 
+app.command("h3")(h3.serve)
 app.command("split-tcp")(proxies.split_tcp)
 app.command("http-cache")(proxies.http_cache)
 app.command("toxiproxy")(toxics.toxiproxy)

@@ -51,6 +51,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
             "Load pages with airloom's own browser over this machine's TCP.",
         ),
         Verb("interop", "The QUIC interop runner's network and cases, between endpoint programs, without containers."),
+        Verb("h3", "Fetch files over HTTP/3 from real servers."),
         Verb("wap", "WAP: fetch, browse, push and listen through a gateway; compile documents."),
         Verb("wwp", "Files over WWP, the Wave and Wait Protocol, between real hosts (UDP)."),
         Verb(

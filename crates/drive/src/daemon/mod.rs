@@ -14,9 +14,9 @@ pub mod origins;
 mod prometheus;
 pub mod settings;
 mod split_tcp;
-mod stop;
+pub(crate) mod stop;
 pub mod streams;
-mod udp;
+pub(crate) mod udp;
 pub mod wap_gateway;
 
 pub use listening::CannotListen;

@@ -201,6 +201,9 @@ fn actions(end: &mut Connection) -> Vec<Transmit> {
     actions
 }
 
+/// What is wrong, octets of a stream in which it is, and the code that it has.
+type Case = (&'static str, (u64, Vec<u8>), &'static str);
+
 /// HEADERS of `GET https://origin/`, the authority left out.
 fn asks() -> Vec<u8> {
     frame::emit(kind::HEADERS, &[0, 0, 0xd1, 0xd7, 0xc1])
@@ -418,7 +421,7 @@ fn what_breaks_rules_of_the_connection_has_the_code_of_the_standard() {
     let on_request = |kind: u64, payload: &[u8]| (0, frame::emit(kind, payload));
     let behind = |more: Vec<u8>| (0, [asks(), more].concat());
     let trailers = frame::emit(kind::HEADERS, b"\0\0\x21a\x01b");
-    let cases: Vec<(&str, (u64, Vec<u8>), &str)> = vec![
+    let cases: Vec<Case> = vec![
         ("SETTINGS again", on_control(kind::SETTINGS, &[]), "H3_FRAME_UNEXPECTED"),
         ("DATA on control", on_control(kind::DATA, b"x"), "H3_FRAME_UNEXPECTED"),
         ("HEADERS on control", on_control(kind::HEADERS, b"\0\0"), "H3_FRAME_UNEXPECTED"),
@@ -512,7 +515,7 @@ fn streams_that_the_connection_needs_stay_open() {
 
 #[test]
 fn what_servers_may_not_send() {
-    let cases: Vec<(&str, (u64, Vec<u8>), &str)> = vec![
+    let cases: Vec<Case> = vec![
         ("MAX_PUSH_ID", (3, frame::emit(kind::MAX_PUSH_ID, &[1])), "H3_FRAME_UNEXPECTED"),
         ("PRIORITY_UPDATE", (3, frame::emit(kind::PRIORITY_UPDATE, &[0])), "H3_FRAME_UNEXPECTED"),
         ("GOAWAY of no request", (3, frame::emit(kind::GOAWAY, &[3])), "H3_ID_ERROR"),

@@ -83,7 +83,8 @@ impl Clients {
         self.0.is_empty()
     }
 
-    fn allows(&self, address: IpAddr) -> bool {
+    /// Is this address one of them?
+    pub fn allows(&self, address: IpAddr) -> bool {
         self.0.is_empty() || self.0.iter().any(|net| net.contains(&address.to_canonical()))
     }
 }

@@ -1,0 +1,262 @@
+//! `airloom h3 get`: files over one connection.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use airloom_content::http::message::{Fields, Method, RequestHead, Version};
+use airloom_content::http::v3::{self, Event, Priority};
+use noq_proto::{ClientConfig, Dir, TransportConfig, VarInt};
+
+use super::endpoint::{Now, Quic, now};
+use super::link::Link;
+use super::tls::{self, Trust};
+
+/// What is fetched, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Path and query.
+    pub target: String,
+    /// Where the body goes; nowhere if not given.
+    pub file: Option<PathBuf>,
+}
+
+/// How it is fetched.
+#[derive(Clone, Debug)]
+pub struct Fetching {
+    /// The server's address.
+    pub to: SocketAddr,
+    /// The name it shows a certificate for.
+    pub host: String,
+    /// What it is called in requests: with the port, if that is not 443.
+    pub authority: String,
+    /// Whom to believe.
+    pub trust: Trust,
+    /// A server that says nothing for so long is given up.
+    pub patience: Duration,
+}
+
+/// What came of one of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fetched {
+    /// Status code of the answer.
+    pub status: u16,
+    /// Octets of the body.
+    pub octets: u64,
+    /// Seconds from the beginning of the connection to the first octets of the answer.
+    pub first_s: f64,
+    /// Seconds from there to the end of the answer.
+    pub whole_s: f64,
+}
+
+/// Why it came to nothing.
+#[derive(Debug)]
+pub enum Failure {
+    /// A setting, a name or a certificate file, in words.
+    Usage(String),
+    /// A file of ours, or the socket.
+    Io(String, io::Error),
+    /// The connection or the server, in words.
+    Peer(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(why) | Failure::Peer(why) => f.write_str(why),
+            Failure::Io(what, why) => write!(f, "{what}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Octets of an answer, and of all answers, that may be on their way: enough for 100 Mbit/s at 300 ms.
+const WINDOW: u32 = 4 << 20;
+
+/// One answer on its way.
+struct Coming {
+    wanted: usize,
+    file: Option<(PathBuf, File)>,
+    fetched: Fetched,
+}
+
+struct Client {
+    began: Now,
+    /// Those that are not asked for yet, the next one last.
+    left: Vec<(usize, Wanted)>,
+    coming: BTreeMap<u64, Coming>,
+    done: BTreeMap<usize, Fetched>,
+    authority: String,
+    failed: Option<Failure>,
+    last: Now,
+}
+
+/// Fetches all of them side by side, as many as the server takes. `stopped` is asked now and then whether to give up.
+///
+/// # Errors
+/// [`Failure`], of the first that fails. What was written until then stays.
+pub fn get(
+    fetching: &Fetching,
+    wanted: Vec<Wanted>,
+    stopped: impl FnMut() -> bool,
+) -> Result<Vec<Fetched>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| Failure::Io("cannot begin".to_owned(), why))?;
+    runtime.block_on(run(fetching, wanted, stopped))
+}
+
+/// How often it is asked whether to give up.
+const LOOK: Duration = Duration::from_millis(100);
+
+async fn run(
+    fetching: &Fetching,
+    wanted: Vec<Wanted>,
+    mut stopped: impl FnMut() -> bool,
+) -> Result<Vec<Fetched>, Failure> {
+    let tls = tls::client(&fetching.trust, fetching.to.ip().is_loopback()).map_err(Failure::Usage)?;
+    let mut transport = TransportConfig::default();
+    let patience = u32::try_from(fetching.patience.as_millis()).unwrap_or(u32::MAX);
+    transport
+        .stream_receive_window(WINDOW.into())
+        .receive_window(WINDOW.into())
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(8))
+        .max_idle_timeout(Some(VarInt::from_u32(patience).into()))
+        .datagram_receive_buffer_size(None);
+    let mut config = ClientConfig::new(Arc::new(tls));
+    config.transport_config(Arc::new(transport));
+    let any = match fetching.to {
+        SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
+        SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
+    };
+    let mut quic = Quic::bind(any, None, v3::Options::default(), 1)
+        .map_err(|why| Failure::Io("cannot open a socket".to_owned(), why))?;
+    quic.connect(config, fetching.to, &fetching.host).map_err(|why| Failure::Usage(why.to_string()))?;
+    let count = wanted.len();
+    let mut client = Client {
+        began: now(),
+        left: wanted.into_iter().enumerate().rev().collect(),
+        coming: BTreeMap::new(),
+        done: BTreeMap::new(),
+        authority: fetching.authority.clone(),
+        failed: None,
+        last: now(),
+    };
+    loop {
+        quic.turn(|_, link| client.attend(link));
+        let over = quic.links.is_empty().then(|| Failure::Peer("the connection ended".to_owned()));
+        if let Some(failure) = client.failed.take().or(over) {
+            return Err(failure);
+        }
+        if client.done.len() == count {
+            break;
+        }
+        if stopped() {
+            return Err(Failure::Peer("given up".to_owned()));
+        }
+        tokio::select! {
+            there = quic.wait() => there.map_err(|why| Failure::Io("cannot read".to_owned(), why))?,
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        quic.take(|_| true);
+        if client.last + fetching.patience < now() {
+            return Err(Failure::Peer(format!("{} says nothing", fetching.to)));
+        }
+    }
+    for link in quic.links.values_mut() {
+        link.close(now());
+    }
+    quic.turn(|_, _| false);
+    Ok(client.done.into_values().collect())
+}
+
+impl Client {
+    /// Asks for what is left and takes what has come. True: something has come of it.
+    fn attend(&mut self, link: &mut Link) -> bool {
+        let mut moved = false;
+        while let Some(event) = link.poll_event(now()) {
+            moved = true;
+            self.last = now();
+            if let Err(failure) = self.happened(event) {
+                self.failed.get_or_insert(failure);
+                link.close(now());
+            }
+        }
+        if let Some(why) = &link.lost {
+            self.failed.get_or_insert_with(|| Failure::Peer(why.clone()));
+            return moved;
+        }
+        let Link { quic, http, .. } = link;
+        while http.is_begun() && !self.left.is_empty() && !http.is_closing() {
+            let Some(stream) = quic.streams().open(Dir::Bi) else { break };
+            let Some((wanted, next)) = self.left.pop() else { break };
+            let file = match next
+                .file
+                .map(|path| File::create(&path).map(|file| (path.clone(), file)).map_err(|e| (path, e)))
+            {
+                None => None,
+                Some(Ok(file)) => Some(file),
+                Some(Err((path, why))) => {
+                    self.failed.get_or_insert(Failure::Io(path.display().to_string(), why));
+                    return moved;
+                }
+            };
+            let fields =
+                Fields::from_iter([("host", self.authority.clone()), ("user-agent", "airloom".to_owned())]);
+            let head = RequestHead {
+                method: Method::Get,
+                target: next.target.into(),
+                version: Version::Http3,
+                fields,
+            };
+            http.request(stream.into(), &head, Priority::default(), true);
+            let fetched = Fetched { status: 0, octets: 0, first_s: 0.0, whole_s: 0.0 };
+            self.coming.insert(stream.into(), Coming { wanted, file, fetched });
+            moved = true;
+        }
+        moved
+    }
+
+    fn happened(&mut self, event: Event) -> Result<(), Failure> {
+        let since = self.began.elapsed().as_secs_f64();
+        match event {
+            Event::Response(stream, head) => {
+                if let Some(coming) = self.coming.get_mut(&stream) {
+                    coming.fetched.status = head.status;
+                    coming.fetched.first_s = since;
+                }
+            }
+            Event::Data(stream, body) => {
+                if let Some(coming) = self.coming.get_mut(&stream) {
+                    coming.fetched.octets += body.len() as u64;
+                    if let Some((path, file)) = &mut coming.file {
+                        let written = file.write_all(&body.to_bytes());
+                        written.map_err(|why| Failure::Io(path.display().to_string(), why))?;
+                    }
+                }
+            }
+            Event::End(stream, _) => {
+                if let Some(mut coming) = self.coming.remove(&stream) {
+                    coming.fetched.whole_s = since - coming.fetched.first_s;
+                    self.done.insert(coming.wanted, coming.fetched);
+                }
+            }
+            Event::Reset(stream, code) if self.coming.contains_key(&stream) => {
+                return Err(Failure::Peer(format!("the server gave up: {}", code.name())));
+            }
+            Event::GoAway(_) if !self.left.is_empty() => {
+                return Err(Failure::Peer("the server takes no more requests".to_owned()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! HTTP/3 on real sockets: files served (`airloom serve h3`) and fetched (`airloom h3 get`).
+//!
+//! ```text
+//!  UDP ──> endpoint.rs ──> QUIC (noq-proto, TLS by rustls) ──> link.rs ──> content::http::v3 ──> files.rs, client.rs
+//! ```
+//!
+//! QUIC is the library that simulated hosts have, HTTP/3 the machine that they have; here are the clock, the socket, the certificates
+//! and the files. One thread does it all: what a peer does not read is held back by QUIC's windows, and files are read as there is
+//! room, so that memory does not grow with them.
+
+mod client;
+mod endpoint;
+mod files;
+mod link;
+mod server;
+mod tls;
+
+pub use client::{Failure, Fetched, Fetching, Wanted, get};
+pub use server::{Listening, Options, serve};
+pub use tls::Trust;

@@ -1,0 +1,230 @@
+//! `airloom serve h3`: the files of a folder.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use airloom_base::Body;
+use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
+use airloom_content::http::v3::{self, ErrorCode, Event};
+use bytes::Bytes;
+use noq_proto::{ServerConfig, TransportConfig, VarInt};
+
+use super::endpoint::{Quic, now};
+use super::files::{Folder, Sending};
+use super::link::Link;
+use super::tls;
+use crate::daemon::CannotListen;
+use crate::daemon::stop::Stop;
+use crate::daemon::streams::Clients;
+
+/// What the daemon is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where clients come to.
+    pub listen: SocketAddr,
+    /// What is served.
+    pub folder: PathBuf,
+    /// Certificates and key (PEM); made for this run if not given.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Who may come.
+    pub clients: Clients,
+    /// Connections beyond this number are refused.
+    pub connections: usize,
+    /// How long what is under way may take when the daemon is to stop.
+    pub grace: Duration,
+}
+
+/// Where it listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// For clients.
+    pub clients: SocketAddr,
+}
+
+/// Requests of a connection that may be under way.
+const REQUESTS: u32 = 100;
+/// Octets of a request's body that are taken before they were looked at, and of all of a connection.
+const WINDOW: u32 = 1 << 18;
+/// A connection on which nothing happens for so long is forgotten.
+const IDLE_MS: u32 = 30_000;
+/// Octets of a connection that are kept until they are acknowledged.
+const UNACKNOWLEDGED: u64 = 4 << 20;
+
+/// What a client is told of our limits.
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(REQUESTS.into())
+        //= RFC 9114 (6.2): three that are needed, and some for what is to be ignored.
+        .max_concurrent_uni_streams(VarInt::from_u32(8))
+        .stream_receive_window(WINDOW.into())
+        .receive_window((4 * WINDOW).into())
+        .send_window(UNACKNOWLEDGED)
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()))
+        .datagram_receive_buffer_size(None);
+    transport
+}
+
+/// Serves until told to stop (SIGINT, SIGTERM), then lets what is under way end; a second signal ends it at once. `ready` is
+/// told where it listens before the first client is taken, `log` gets a line for each request.
+///
+/// # Errors
+/// [`CannotListen`] if an address is taken or not ours, or a file is not what it should be.
+pub fn serve(
+    options: &Options,
+    ready: impl FnOnce(Listening),
+    log: impl FnMut(String),
+) -> Result<(), CannotListen> {
+    let general = |why| CannotListen { at: None, why };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
+    runtime.block_on(run(options, ready, log))
+}
+
+/// The files that a connection is being sent, by stream.
+type Files = BTreeMap<u64, Sending>;
+
+async fn run(
+    options: &Options,
+    ready: impl FnOnce(Listening),
+    mut log: impl FnMut(String),
+) -> Result<(), CannotListen> {
+    let cannot = |why| CannotListen { at: Some(options.listen), why };
+    let general = |why| CannotListen { at: None, why };
+    let folder = Folder::new(&options.folder).map_err(|why| {
+        general(std::io::Error::new(why.kind(), format!("{}: {why}", options.folder.display())))
+    })?;
+    let files = options.certificate.as_ref().map(|(chain, key)| (chain.as_path(), key.as_path()));
+    let tls = tls::server(files).map_err(|why| general(std::io::Error::other(why)))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(tls));
+    config.transport_config(Arc::new(transport()));
+    let mut quic =
+        Quic::bind(options.listen, Some(Arc::new(config)), v3::Options::default(), options.connections)
+            .map_err(cannot)?;
+    let mut stop = Stop::listen().map_err(general)?;
+    ready(Listening { clients: quic.local().map_err(cannot)? });
+    let mut sending: BTreeMap<usize, Files> = BTreeMap::new();
+    let mut end = None;
+    loop {
+        quic.turn(|handle, link| {
+            attend(link, &folder, sending.entry(handle).or_default(), end.is_some(), &mut log)
+        });
+        sending.retain(|handle, _| quic.links.contains_key(handle));
+        if end.is_some() && quic.links.values().all(|link| link.quic.is_closed()) {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            () = stop.asked() => {
+                if end.is_some() {
+                    break;
+                }
+                end = Some(tokio::time::Instant::now() + options.grace);
+                for link in quic.links.values_mut() {
+                    link.http.go_away();
+                }
+            }
+            () = over(end) => break,
+            there = quic.wait() => there.map_err(cannot)?,
+        }
+        quic.take(|from| options.clients.allows(from.ip()));
+    }
+    for link in quic.links.values_mut() {
+        link.close(now());
+    }
+    quic.turn(|_, _| false);
+    Ok(())
+}
+
+async fn over(end: Option<tokio::time::Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers what was asked on a connection and goes on with what is being sent. True: something has come of it.
+fn attend(
+    link: &mut Link,
+    folder: &Folder,
+    sending: &mut Files,
+    is_ending: bool,
+    log: &mut impl FnMut(String),
+) -> bool {
+    let mut moved = false;
+    while let Some(event) = link.poll_event(now()) {
+        moved = true;
+        match event {
+            Event::Request(stream, head) => {
+                answer(&mut link.http, stream, &head, folder, sending, log);
+            }
+            Event::Reset(stream, _) => {
+                sending.remove(&stream);
+            }
+            _ => {}
+        }
+    }
+    let http = &mut link.http;
+    sending.retain(|stream, file| {
+        // Of each file the next piece waits while the last one is written.
+        if http.is_sending(*stream) {
+            return true;
+        }
+        moved = true;
+        let piece = file.read();
+        let ends = file.left == 0;
+        match piece {
+            Ok(piece) => http.send(*stream, [Body::Real(piece)], ends) && !ends,
+            Err(_) => {
+                http.reset(*stream, ErrorCode::INTERNAL_ERROR);
+                false
+            }
+        }
+    });
+    if is_ending && http.open_streams() == 0 && !link.quic.is_closed() {
+        link.close(now());
+    }
+    moved
+}
+
+fn answer(
+    http: &mut v3::Connection,
+    stream: u64,
+    request: &RequestHead,
+    folder: &Folder,
+    sending: &mut Files,
+    log: &mut impl FnMut(String),
+) {
+    let mut fields = Fields::default();
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    let found = is_read.then(|| folder.open(&request.target)).flatten();
+    let status = match (&found, is_read) {
+        (Some(_), _) => 200,
+        (None, true) => 404,
+        (None, false) => 405,
+    };
+    if status == 405 {
+        fields.push("allow", "GET, HEAD");
+    }
+    let (size, media) = found.as_ref().map_or((0, ""), |(file, media)| (file.left, *media));
+    if !media.is_empty() {
+        fields.push("content-type", media);
+    }
+    fields.push("content-length", size.to_string());
+    fields.push("server", "airloom");
+    let head = ResponseHead { version: Version::Http3, status, reason: Bytes::new(), fields };
+    let ends = request.method == Method::Head || size == 0;
+    if http.respond(stream, &head, ends)
+        && !ends
+        && let Some((file, _)) = found
+    {
+        sending.insert(stream, file);
+    }
+    let target = String::from_utf8_lossy(&request.target);
+    let line = serde_json::json!({
+        "method": request.method.name(), "target": target, "status": status, "octets": if ends { 0 } else { size },
+    });
+    log(line.to_string());
+}

@@ -1,0 +1,130 @@
+//! Certificates: whom a client believes, and what a server shows.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// What HTTP/3 is called in TLS (RFC 9114, 3.1).
+const ALPN: &[u8] = b"h3";
+
+/// Whom a client believes to be who it asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Who has a certificate of a public authority. On loopback anybody: who answers there is this machine.
+    #[default]
+    Public,
+    /// Who has a certificate that is, or was signed by, one of this file (PEM).
+    File(PathBuf),
+    /// Anybody.
+    Anybody,
+}
+
+/// Who may be anybody: signatures are checked, names and authorities are not.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        //= RFC 9001 (4.2): QUIC takes TLS 1.3 or later.
+        Err(rustls::Error::General("TLS 1.2 below QUIC".to_owned()))
+    }
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn said(what: &Path) -> impl Fn(rustls::pki_types::pem::Error) -> String + '_ {
+    move |why| format!("{}: {why}", what.display())
+}
+
+/// A client's side of TLS towards a host that is `is_loopback` or not.
+///
+/// # Errors
+/// What is wrong with the file, in words.
+pub(super) fn client(trust: &Trust, is_loopback: bool) -> Result<QuicClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|e| e.to_string())?;
+    let mut roots = RootCertStore::empty();
+    let believes_all = *trust == Trust::Anybody || (*trust == Trust::Public && is_loopback);
+    match trust {
+        Trust::File(file) => {
+            for certificate in CertificateDer::pem_file_iter(file).map_err(said(file))? {
+                roots
+                    .add(certificate.map_err(said(file))?)
+                    .map_err(|e| format!("{}: {e}", file.display()))?;
+            }
+        }
+        Trust::Public | Trust::Anybody => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+    }
+    let mut config = if believes_all {
+        let anybody = Arc::new(Anybody(provider));
+        builder.dangerous().with_custom_certificate_verifier(anybody).with_no_client_auth()
+    } else {
+        builder.with_root_certificates(roots).with_no_client_auth()
+    };
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    // Secrets go where SSLKEYLOGFILE says, if it does.
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    QuicClientConfig::try_from(config).map_err(|e| e.to_string())
+}
+
+/// A server's side of TLS: with the certificates and the key of these files (PEM), or with a certificate that is made for this
+/// run, for `localhost` and the loopback addresses.
+///
+/// # Errors
+/// What is wrong with the files, in words.
+pub(super) fn server(files: Option<(&Path, &Path)>) -> Result<QuicServerConfig, String> {
+    let (chain, key) = match files {
+        Some((certificates, key)) => {
+            let chain = CertificateDer::pem_file_iter(certificates).map_err(said(certificates))?;
+            let chain: Result<Vec<_>, _> = chain.collect();
+            (chain.map_err(said(certificates))?, PrivateKeyDer::from_pem_file(key).map_err(said(key))?)
+        }
+        None => {
+            let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+            let made = rcgen::generate_simple_self_signed(names).map_err(|e| e.to_string())?;
+            let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+            (vec![made.cert.into()], key.into())
+        }
+    };
+    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|e| e.to_string())?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|e| e.to_string())?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    QuicServerConfig::try_from(config).map_err(|e| e.to_string())
+}

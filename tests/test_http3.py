@@ -1,0 +1,187 @@
+"""HTTP/3 on real sockets: `airloom serve h3` and `airloom h3 get`, with each other and with aioquic."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from airloom import http3
+from airloom.errors import RunError, UsageError
+from tests.conftest import needs
+
+PEER = Path(__file__).parent.parent / "conformance" / "http3_peers" / "aioquic_peer.py"
+AIRLOOM = [sys.executable, "-m", "airloom"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What is served: a file of a megabyte, some small ones, and a link that leads out."""
+    www = tmp_path / "www"
+    www.mkdir()
+    drawn = random.Random(1)
+    (www / "large").write_bytes(drawn.randbytes(1_000_000))
+    for n in range(200):
+        (www / f"f{n}").write_bytes(drawn.randbytes(10 * n))
+    (www / "index.html").write_text("<p>page</p>")
+    (tmp_path / "secret").write_text("secret")
+    (www / "out").symlink_to("../secret")
+    return www
+
+
+@contextmanager
+def serving(folder: Path, *words: str) -> Iterator[str]:
+    """`airloom serve h3` on a port of its own; ended by Ctrl-C."""
+    command = [*AIRLOOM, "serve", "h3", str(folder), "--listen", "127.0.0.1:0", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            said = process.stdout.readline()
+            found = re.fullmatch(r"listening on (127\.0\.0\.1:\d+)\n", said)
+            assert found, (said, process.stderr and process.stderr.read())
+            yield found[1]
+        finally:
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+
+
+def test_files_arrive_whole_and_what_is_not_there_is_not_found(folder: Path, tmp_path: Path) -> None:
+    into = tmp_path / "got"
+    with serving(folder) as at:
+        names = ["large", *(f"f{n}" for n in range(200))]
+        command = [*AIRLOOM, "h3", "get", *(f"https://{at}/{name}" for name in names), "--into", str(into), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        for name in names:
+            assert (into / name).read_bytes() == (folder / name).read_bytes(), name
+        assert [one["octets"] for one in json.loads(done.stdout)] == [1_000_000, *range(0, 2000, 10)]
+        paths = ["/", "/%66%31?x", "/none", "/out", "/../secret", "/%2e%2e/secret", "/..%2fsecret", "//out"]
+        got = http3.get([f"https://{at}{path}" for path in paths], [None] * len(paths))
+        assert [(one.status, one.octets) for one in got] == [(200, 11), (200, 10), *[(404, 0)] * 6]
+        one = subprocess.run([*AIRLOOM, "h3", "get", f"https://{at}/none", "-o", str(into / "none")], timeout=60)
+        assert one.returncode == 1
+
+
+def test_whom_a_client_believes_and_what_it_says_of_failures(folder: Path, tmp_path: Path) -> None:
+    openssl = needs("openssl")
+    pair = {name: tmp_path / name for name in ("one", "other")}
+    for name in pair.values():
+        make = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout {name}.key -out {name}"
+        # Not an authority, as `req -x509` makes them: who shows an authority's own certificate is not believed.
+        alt = [
+            "-subj",
+            "/CN=here",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ]
+        subprocess.run([openssl, *make.split(), *alt], check=True, capture_output=True)
+    with serving(folder, "--cert", str(pair["one"]), "--key", f"{pair['one']}.key") as at:
+        url = f"https://localhost:{at.rpartition(':')[2]}/f1"
+        assert http3.get([url], [None], trust=pair["one"])[0].octets == 10
+        with pytest.raises(RunError, match="certificate"):
+            http3.get([url], [None], trust=pair["other"])
+        with pytest.raises(RunError, match="certificate"):
+            http3.get([url.replace("localhost", "127.0.0.1")], [None], trust=pair["one"])
+        assert http3.get([url], [None], trust=None, insecure=True)[0].status == 200
+        with pytest.raises(UsageError, match="none"):
+            http3.get([url], [None], trust=tmp_path / "none")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        with pytest.raises(RunError):
+            http3.get([f"https://127.0.0.1:{silent.getsockname()[1]}/"], [None], patience_s=0.5)
+    for urls in (["https://a/", "https://b/"], [], ["https://a b/"], ["https://a:x/"], ["ftp://a/"]):
+        with pytest.raises(UsageError):
+            http3.get(urls, [None] * len(urls))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--listen", "0.0.0.0:0"], "say who may come"),
+        (["--cert", "none.pem", "--key", "none.key"], "none.pem"),
+        (["--cert", "none.pem"], "--cert and --key belong together"),
+        (["--listen", "here"], "expected ADDRESS:PORT"),
+    ],
+)
+def test_a_server_that_cannot_begin_says_why(folder: Path, words: list[str], said: str) -> None:
+    done = subprocess.run([*AIRLOOM, "serve", "h3", str(folder), *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (2, 4)
+    assert said in done.stderr
+
+
+def test_connections_are_bounded_and_nonsense_is_dropped(folder: Path) -> None:
+    with serving(folder, "--connections", "1") as at:
+        host, _, port = at.rpartition(":")
+        drawn = random.Random(1)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
+            for size in range(0, 1400, 7):
+                forger.sendto(drawn.randbytes(size), (host, int(port)))
+                forger.sendto(b"\xc0\x00\x00\x00\x01" + drawn.randbytes(max(size, 1195)), (host, int(port)))
+        assert http3.get([f"https://{at}/f1"], [None])[0].status == 200
+
+        async def two() -> str:
+            import ssl
+
+            from aioquic.asyncio.client import connect
+            from aioquic.asyncio.protocol import QuicConnectionProtocol
+            from aioquic.quic.configuration import QuicConfiguration
+            from aioquic.quic.events import QuicEvent
+
+            class Silent(QuicConnectionProtocol):
+                def quic_event_received(self, event: QuicEvent) -> None:
+                    pass
+
+            settings = QuicConfiguration(is_client=True, alpn_protocols=["h3"], verify_mode=ssl.CERT_NONE)
+            async with connect(host, int(port), configuration=settings, create_protocol=Silent):
+                try:
+                    await asyncio.to_thread(http3.get, [f"https://{at}/f1"], [None], patience_s=5.0)
+                except RunError as error:
+                    return str(error)
+            return ""
+
+        assert "refused" in asyncio.run(two())
+
+
+def test_aioquic_fetches_from_us(folder: Path, tmp_path: Path) -> None:
+    into = tmp_path / "got"
+    into.mkdir()
+    names = ["large", *(f"f{n}" for n in range(200))]
+    with serving(folder) as at:
+        host, _, port = at.rpartition(":")
+        files = [str(into / name) for name in names]
+        subprocess.run([sys.executable, str(PEER), "get", host, port, *files], check=True, timeout=60)
+    for name in names:
+        assert (into / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_we_fetch_from_aioquic(folder: Path, tmp_path: Path) -> None:
+    openssl = needs("openssl")
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    make = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=here -keyout {key} -out {certificate}"
+    subprocess.run([openssl, *make.split()], check=True, capture_output=True)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    names = ["large", *(f"f{n}" for n in range(200))]
+    files: list[Path | None] = [tmp_path / name for name in names]
+    with subprocess.Popen([sys.executable, str(PEER), "serve", str(folder), certificate, key, str(port)]) as process:
+        try:
+            # It says nothing when it is ready: what is sent before is sent again.
+            got = http3.get([f"https://127.0.0.1:{port}/{name}" for name in names], files)
+        finally:
+            process.kill()
+    assert {one.status for one in got} == {200}
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
