@@ -9,7 +9,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use airloom_base::random::Stream;
 use airloom_base::record::Outbox;
 use airloom_base::service::Datagram;
-use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{
+    App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, StreamEvent, StreamKind,
+    Summary,
+};
 use bytes::Bytes;
 
 /// Address of the first application's host.
@@ -59,6 +62,10 @@ struct Connection {
     ends: [End; 2],
     opener: usize,
     to: SocketAddr,
+    /// The connection that this is a stream of, where streams open one by one.
+    of: Option<usize>,
+    /// How many streams each side has opened, of each kind.
+    streams: [[u32; 2]; 2],
 }
 
 /// The streams between the two applications, and what may go wrong with them.
@@ -77,6 +84,8 @@ pub(crate) struct Net {
     pub(crate) room: usize,
     /// At most so many octets arrive at a time.
     pub(crate) chop: usize,
+    /// Streams of a kind that a side may open on a connection.
+    pub(crate) most_streams: u32,
     /// Connections (by number) that get no answer from the server's port.
     pub(crate) refused: BTreeSet<usize>,
     /// Connections that are reset once the server has sent so many octets.
@@ -115,13 +124,29 @@ impl Net {
         if !end.gone {
             end.gone = true;
             end.inbox.clear();
-            if let Some(entry) = self.generations[side].get_mut(end.socket.0.slot as usize) {
-                entry.1 = false;
+            if self.connections[connection].of.is_none() {
+                let slot = self.connections[connection].ends[side].socket.0.slot;
+                if let Some(entry) = self.generations[side].get_mut(slot as usize) {
+                    entry.1 = false;
+                }
+            }
+        }
+        for stream in 0..self.connections.len() {
+            if self.connections[stream].of == Some(connection) {
+                self.connections[stream].ends[side].gone = true;
             }
         }
     }
+    /// The connection itself of a socket, whichever its stream.
+    fn connection(&self, side: usize, socket: SocketId) -> Option<usize> {
+        let found = self.find(side, socket)?;
+        Some(self.connections[found].of.unwrap_or(found))
+    }
     /// Both directions are finished: it is over.
     fn settle(&mut self, connection: usize) {
+        if self.connections[connection].of.is_some() {
+            return;
+        }
         for side in 0..2 {
             let end = &self.connections[connection].ends[side];
             if end.fin_sent && end.told_finished && !end.gone {
@@ -142,13 +167,13 @@ impl Net {
     }
     /// Connections opened so far.
     pub(crate) fn opened(&self) -> usize {
-        self.connections.len()
+        self.connections.iter().filter(|c| c.of.is_none()).count()
     }
     /// Connections that still exist at a side.
     pub(crate) fn alive(&self, side: usize) -> usize {
         self.connections
             .iter()
-            .filter(|c| !c.ends[side].gone && c.ends[side].socket.0.slot != u32::MAX)
+            .filter(|c| c.of.is_none() && !c.ends[side].gone && c.ends[side].socket.0.slot != u32::MAX)
             .count()
     }
 }
@@ -164,7 +189,7 @@ impl Sockets for Side<'_> {
         let number = self.net.connections.len();
         let mut ends = [End::default(), End::default()];
         ends[self.side].socket = SocketId0(socket);
-        self.net.connections.push(Connection { ends, opener: self.side, to });
+        self.net.connections.push(Connection { ends, opener: self.side, to, of: None, streams: [[0; 2]; 2] });
         let refused =
             self.net.refused.contains(&number) || !self.net.ports[1 - self.side].contains(&to.port());
         let event = if refused { SocketEvent::Closed(CloseReason::Refused) } else { SocketEvent::Opened };
@@ -246,6 +271,46 @@ impl Sockets for Side<'_> {
         self.net.release(self.side, number);
         self.net.push(self.net.delay, number, Happening::Reset(1 - self.side));
     }
+    fn close(&mut self, _: &mut Cx, socket: SocketId, code: u64) {
+        let Some(number) = self.net.connection(self.side, socket) else { return };
+        self.net.release(self.side, number);
+        let closed = SocketEvent::Closed(CloseReason::Application(code));
+        self.net.push(self.net.delay, number, Happening::Event(1 - self.side, closed));
+    }
+    fn open_stream(&mut self, _: &mut Cx, socket: SocketId, kind: StreamKind) -> Option<SocketId> {
+        let of = self.net.connection(self.side, socket)?;
+        let (side, peer) = (self.side, 1 - self.side);
+        let Connection { opener, to, .. } = self.net.connections[of];
+        if self.net.connections[of].ends[peer].socket.0.slot == u32::MAX {
+            return None;
+        }
+        let opened = &mut self.net.connections[of].streams[side][kind as usize];
+        if *opened >= self.net.most_streams {
+            return None;
+        }
+        //= RFC 9000 (2.1): who opened a stream and which ways it goes is in its number.
+        let stream = 4 * *opened + u32::from(side != opener) + 2 * kind as u32;
+        *opened += 1;
+        let mut ends = [End::default(), End::default()];
+        for (side, end) in ends.iter_mut().enumerate() {
+            end.socket = SocketId0(self.net.connections[of].ends[side].socket.0.with_stream(stream));
+        }
+        let number = self.net.connections.len();
+        self.net.connections.push(Connection { ends, opener, to, of: Some(of), streams: [[0; 2]; 2] });
+        let event = Happening::Event(peer, SocketEvent::Stream(StreamEvent::Opened));
+        self.net.push(self.net.delay, number, event);
+        Some(socket.with_stream(stream))
+    }
+    fn reset_stream(&mut self, _: &mut Cx, socket: SocketId, code: u64) {
+        let Some(number) = self.net.find(self.side, socket) else { return };
+        let event = Happening::Event(1 - self.side, SocketEvent::Stream(StreamEvent::Reset(code)));
+        self.net.push(self.net.delay, number, event);
+    }
+    fn stop(&mut self, _: &mut Cx, socket: SocketId, code: u64) {
+        let Some(number) = self.net.find(self.side, socket) else { return };
+        let event = Happening::Event(1 - self.side, SocketEvent::Stream(StreamEvent::Stopped(code)));
+        self.net.push(self.net.delay, number, event);
+    }
     fn send_datagram(&mut self, _: &mut Cx, datagram: Datagram) {
         if let Datagram::Echo { remote, seq, body, .. } = datagram {
             let copies = match (self.net.lost_echoes.contains(&seq), self.net.doubled_echoes.contains(&seq)) {
@@ -303,6 +368,7 @@ impl<A: App, B: App> Pair<A, B> {
             delay: Duration::from_millis(10),
             room: 64_000,
             chop: usize::MAX,
+            most_streams: u32::MAX,
             refused: BTreeSet::new(),
             cut: BTreeMap::new(),
             lost_echoes: BTreeSet::new(),

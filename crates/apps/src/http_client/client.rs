@@ -91,6 +91,15 @@ impl Client {
         if let Some(tls) = &config.tls {
             tls.check()?;
         }
+        if config.http == Http::Http3 {
+            let refused = [("tls", config.tls.is_some()), ("proxy", config.proxy.is_some())];
+            if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
+                return Err(ConfigError::at(
+                    key,
+                    "HTTP/3 goes over QUIC, which has its own TLS and passes no proxy",
+                ));
+            }
+        }
         if config.timeout.is_zero() {
             return Err(ConfigError::at("timeout", "must be above 0s"));
         }
@@ -194,7 +203,7 @@ impl Client {
     /// Finishes all connections.
     fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         for connection in self.connections.drain(..) {
-            net.finish(cx, connection.socket);
+            connection.finish(cx, net);
         }
     }
 
@@ -258,13 +267,17 @@ impl Client {
             return best.map(place);
         }
         if own().count() < self.servers.pools[pool].most && self.has_room(cx, net) {
-            let socket = net.connect(cx, self.servers.pools[pool].to);
+            let to = self.servers.pools[pool].to;
+            let socket = match self.config.http {
+                Http::Http3 => net.connect_for(cx, to, net::H3),
+                _ => net.connect(cx, to),
+            };
             let (streams, flow) = (net.streams(socket), net.flow(socket));
             self.results.connections += 1;
             if let Some(page) = &mut self.page {
                 page.connections += 1;
             }
-            if self.config.http == Http::Http2 && streams.is_none() {
+            if self.config.http == Http::Http3 || (self.config.http == Http::Http2 && streams.is_none()) {
                 let deadline = cx.now + self.config.timeout;
                 self.connections.push(Connection::multiplexed(socket, (pool, flow), &self.config, deadline));
                 return Some((self.connections.len() - 1, 0));
@@ -291,8 +304,7 @@ impl Client {
         }
         let idle = self.connections.iter().enumerate().filter(|(_, c)| c.load() == 0);
         let Some((place, _)) = idle.min_by_key(|(_, c)| c.deadline) else { return false };
-        let connection = self.connections.swap_remove(place);
-        net.finish(cx, connection.socket);
+        self.connections.swap_remove(place).finish(cx, net);
         true
     }
 
@@ -310,12 +322,13 @@ impl Client {
         match self.config.http {
             Http::Http10KeepAlive => fields.push("Connection", "Keep-Alive"),
             Http::Http11 if !self.config.keep_alive => fields.push("Connection", "close"),
-            Http::Http10 | Http::Http11 | Http::Http2 => {}
+            Http::Http10 | Http::Http11 | Http::Http2 | Http::Http3 => {}
         }
         let version = match self.config.http {
             Http::Http10 | Http::Http10KeepAlive => Version::Http10,
             Http::Http11 => Version::Http11,
             Http::Http2 => Version::Http2,
+            Http::Http3 => Version::Http3,
         };
         let method = if form.is_some() { Method::Post } else { Method::Get };
         if let Some(form) = &form {
@@ -352,7 +365,7 @@ impl Client {
                     self.close_if_ended(cx, net, place);
                 }
                 Progress::Broken => {
-                    net.reset(cx, socket);
+                    connection.abort(cx, net);
                     self.lost(cx, place);
                 }
             }
@@ -392,7 +405,7 @@ impl Client {
     fn close_if_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {
         let connection = &self.connections[place];
         if connection.has_ended() {
-            net.finish(cx, connection.socket);
+            connection.finish(cx, net);
             self.lost(cx, place);
         }
     }
@@ -467,6 +480,10 @@ impl App for Client {
         self.advance(cx, net);
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        let on_streams = self.config.http == Http::Http3;
+        if on_streams && let Some(place) = self.place(socket) {
+            self.connections[place].on(cx, net, socket, event);
+        }
         match event {
             SocketEvent::Opened if !self.config.reaction.is_zero() => {
                 self.news = true;
@@ -474,6 +491,8 @@ impl App for Client {
             }
             SocketEvent::Opened | SocketEvent::Writable => self.write(cx, net, socket),
             SocketEvent::Readable(_) => self.read(cx, net, socket),
+            // Of streams one by one.
+            SocketEvent::Finished | SocketEvent::Stream(_) if on_streams => self.read(cx, net, socket),
             SocketEvent::Finished => self.ended(cx, net, socket, None),
             SocketEvent::Closed(reason) => self.ended(cx, net, socket, Some(reason)),
             SocketEvent::Asked { .. } | SocketEvent::Accepted { .. } | SocketEvent::Stream(_) => {}
@@ -494,9 +513,9 @@ impl App for Client {
             let connection = &self.connections[place];
             if connection.load() > 0 {
                 self.results.timeouts += 1;
-                net.reset(cx, connection.socket);
+                connection.abort(cx, net);
             } else {
-                net.finish(cx, connection.socket);
+                connection.finish(cx, net);
             }
             self.lost(cx, place);
         }

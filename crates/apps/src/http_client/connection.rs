@@ -1,6 +1,6 @@
 //! One connection of the client: its streams, and when it is given up.
 
-use airloom_base::{Cx, Instant, SocketId, Sockets};
+use airloom_base::{Cx, Instant, SocketEvent, SocketId, Sockets};
 
 use super::Config;
 use super::lane::{Asked, Exchange, Lane, Progress};
@@ -19,7 +19,7 @@ pub(super) struct Connection {
     /// May it be written to?
     is_open: bool,
     lanes: Vec<Lane>,
-    /// It speaks HTTP/2: there are no lanes then.
+    /// It speaks HTTP/2 or 3: there are no lanes then.
     multiplexed: Option<Box<Multiplexed>>,
     /// Its streams do not end by themselves.
     is_association: bool,
@@ -44,7 +44,7 @@ pub(super) struct Offer {
 }
 
 impl Connection {
-    /// A connection that is being opened and will speak HTTP/2.
+    /// A connection that is being opened and will speak HTTP/2 or 3.
     pub(super) fn multiplexed(
         socket: SocketId,
         (pool, flow): (usize, u32),
@@ -197,7 +197,30 @@ impl Connection {
         complete.unwrap_or(Progress::None)
     }
 
-    /// Is there nothing more to come on it? In HTTP/2 what was asked for is still answered.
+    /// What an event of its streams does, where those open one by one.
+    pub(super) fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        if let Some(multiplexed) = &mut self.multiplexed {
+            multiplexed.on(cx, net, socket, event);
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn finish(&self, cx: &mut Cx, net: &mut dyn Sockets) {
+        match &self.multiplexed {
+            Some(multiplexed) => multiplexed.finish(cx, net, self.socket),
+            None => net.finish(cx, self.socket),
+        }
+    }
+
+    /// Ends it at once.
+    pub(super) fn abort(&self, cx: &mut Cx, net: &mut dyn Sockets) {
+        match &self.multiplexed {
+            Some(multiplexed) => multiplexed.abort(cx, net, self.socket),
+            None => net.reset(cx, self.socket),
+        }
+    }
+
+    /// Is there nothing more to come on it? In HTTP/2 and 3 what was asked for is still answered.
     pub(super) fn has_ended(&self) -> bool {
         !self.persists && (self.multiplexed.is_none() || self.load() == 0)
     }

@@ -1,4 +1,4 @@
-//! An HTTP/1.0, 1.1 and 2 client that fetches lists of objects, as a browser without a screen does.
+//! An HTTP/1.0, 1.1, 2 and 3 client that fetches lists of objects, as a browser without a screen does.
 //!
 //! ```text
 //! page (../pages) ──> cache (cache.rs) ──> pools (servers.rs) ──> connections (connection.rs) ──> streams (lane.rs)
@@ -27,7 +27,10 @@
 //! stream that the server refuses is asked for again. In clear that the server speaks it is taken for granted (prior
 //! knowledge); over TLS (`../tls`) it is asked (ALPN), and a server that does not breaks the handshake off.
 //!
-//! Standards: RFC 9113, RFC 9218, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
+//! HTTP/3 is the same over QUIC (`transport = "quic"` of both hosts): each request on a stream of its own, and no loss holds up
+//! others than those it hit. It is asked for at once (`h2_streams` at a time): requests wait for the handshake in order.
+//!
+//! Standards: RFC 9113, RFC 9114, RFC 9218, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server
 //! whether what it has is fresh: what may change says so (`changes`) and is never kept.
 
@@ -70,22 +73,25 @@ pub enum Http {
     /// HTTP/2: all objects side by side on one connection.
     #[serde(rename = "2")]
     Http2,
+    /// HTTP/3: the same over QUIC.
+    #[serde(rename = "3")]
+    Http3,
 }
 
-/// Fetches lists of objects over HTTP/1.0, 1.1 or 2 and measures how long that takes.
+/// Fetches lists of objects over HTTP/1.0, 1.1, 2 or 3 and measures how long that takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host to fetch from, or `"host:port"`; the far end if not given. An object may name another.
     pub server: Option<String>,
-    /// Port of servers without one; 80, and 443 over TLS, if not given.
+    /// Port of servers without one; 80, and 443 over TLS and in HTTP/3, if not given.
     pub port: Option<u16>,
     /// Host of a proxy that is asked for whole addresses (`http-cache` with `mode = "addressed"`), or `"host:port"`; over
     /// TLS it is asked for a tunnel to each server (CONNECT). Without it servers are asked themselves.
     pub proxy: Option<String>,
     /// Port of the proxy.
     pub proxy_port: u16,
-    /// `"1.0"`, `"1.0-keep-alive"`, `"1.1"` or `"2"`.
+    /// `"1.0"`, `"1.0-keep-alive"`, `"1.1"`, `"2"`, or `"3"` where the transport is QUIC.
     pub http: Http,
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,
@@ -104,13 +110,18 @@ pub struct Config {
     pub per_page: bool,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
     pub pipeline: u16,
-    /// In HTTP/2: most requests of a connection at a time.
+    /// In HTTP/2 and 3: most requests of a connection at a time.
     pub h2_streams: u16,
     /// In HTTP/2: octets of a response that may be on their way. Browsers have megabytes.
     pub h2_stream_window: Octets,
     /// In HTTP/2: the same over all responses of a connection; 65535 at least.
     pub h2_conn_window: Octets,
-    /// In HTTP/2: say how urgent objects are (RFC 9218): documents before styles and scripts, pictures in parts?
+    /// In HTTP/3: octets of the table that field sections may refer to, of ours and, as far as it takes as many, of the peer's; 0
+    /// is the static table alone.
+    pub qpack_table: Octets,
+    /// In HTTP/3: streams that may wait for entries of that table.
+    pub qpack_blocked: u16,
+    /// In HTTP/2 and 3: say how urgent objects are (RFC 9218): documents before styles and scripts, pictures in parts?
     pub priorities: bool,
     /// Octets that are kept of what was fetched; 0 keeps nothing. What was used longest ago goes first.
     pub cache: Octets,
@@ -169,6 +180,8 @@ impl Default for Config {
             h2_streams: 100,
             h2_stream_window: Octets(65_535),
             h2_conn_window: Octets(65_535),
+            qpack_table: Octets(0),
+            qpack_blocked: 0,
             priorities: true,
             cache: Octets(0),
             cache_object: None,
@@ -199,21 +212,26 @@ impl Config {
         List { objects, pages, traffic: traffic.as_ref(), set, repeat, think, parsing, start, spread }
     }
 
+    /// Is what it asks for protected on its way?
+    fn is_secured(&self) -> bool {
+        self.tls.is_some() || self.http == Http::Http3
+    }
+
     /// The scheme of its servers.
     fn scheme(&self) -> &'static str {
-        if self.tls.is_some() { "https" } else { "http" }
+        if self.is_secured() { "https" } else { "http" }
     }
 
     /// The port that the scheme has by itself.
     fn scheme_port(&self) -> u16 {
-        if self.tls.is_some() { 443 } else { 80 }
+        if self.is_secured() { 443 } else { 80 }
     }
 
     /// Does a connection carry more than one object?
     fn persists(&self) -> bool {
         match self.http {
             Http::Http10 => false,
-            Http::Http10KeepAlive | Http::Http2 => true,
+            Http::Http10KeepAlive | Http::Http2 | Http::Http3 => true,
             Http::Http11 => self.keep_alive,
         }
     }

@@ -1,19 +1,18 @@
-//! A connection of the client that speaks HTTP/2: all requests side by side on it.
+//! A connection of the client that speaks HTTP/2 or 3: all requests side by side on it.
 
 use std::collections::BTreeMap;
 
-use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
-use airloom_content::http::v2::{self, ErrorCode, Event, Options, Settings};
+use airloom_base::{Cx, Instant, SocketEvent, SocketId, Sockets};
+use airloom_content::http::{v2, v3};
 
-use super::Config;
 use super::lane::{Asked, Exchange, Progress};
-use crate::net::Pipe;
+use super::{Config, Http};
+use crate::net::{End, Happened, qpack_options};
 use crate::pages::Job;
 
-/// One end of HTTP/2 and what was asked for on it.
+/// One end and what was asked for on it.
 pub(super) struct Multiplexed {
-    end: v2::Connection,
-    pipe: Pipe,
+    end: End,
     /// Requests without a complete response, by their stream.
     waiting: BTreeMap<u32, Exchange>,
     /// Most requests at a time, if the server takes as many.
@@ -23,15 +22,24 @@ pub(super) struct Multiplexed {
 impl Multiplexed {
     /// One on which nothing was asked for yet.
     pub(super) fn new(config: &Config) -> Self {
-        let usual = Options::default();
-        let settings = Settings { initial_window_size: config.h2_stream_window.0 as u32, ..usual.settings };
-        // Nobody opens streams towards a client.
-        let settings = Settings { max_concurrent_streams: None, ..settings };
-        let connection_window = config.h2_conn_window.0 as u32;
-        let scheme = config.scheme();
-        let end = v2::Connection::client(Options { settings, connection_window, scheme });
-        let most = usize::from(config.h2_streams);
-        Multiplexed { end, pipe: Pipe::default(), waiting: BTreeMap::new(), most }
+        let end = if config.http == Http::Http3 {
+            End::three(v3::Connection::client(qpack_options(
+                config.qpack_table.0 as u32,
+                config.qpack_blocked,
+            )))
+        } else {
+            let usual = v2::Options::default();
+            let settings = v2::Settings {
+                initial_window_size: config.h2_stream_window.0 as u32,
+                // Nobody opens streams towards a client.
+                max_concurrent_streams: None,
+                ..usual.settings
+            };
+            let connection_window = config.h2_conn_window.0 as u32;
+            let scheme = config.scheme();
+            End::two(v2::Connection::client(v2::Options { settings, connection_window, scheme }))
+        };
+        Multiplexed { end, waiting: BTreeMap::new(), most: usize::from(config.h2_streams) }
     }
 
     /// How many requests wait for their response.
@@ -41,7 +49,7 @@ impl Multiplexed {
 
     /// Does it take another request now?
     pub(super) fn has_room(&self) -> bool {
-        !self.end.is_closing() && self.end.room() > 0 && self.waiting.len() < self.most
+        self.end.has_room() && self.waiting.len() < self.most
     }
 
     /// Will it take others, now or later?
@@ -52,25 +60,37 @@ impl Multiplexed {
     /// Asks. `None` is what should be, else the request comes back: there was no room.
     pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) -> Option<Job> {
         let Asked { head, form, posts, priority, .. } = asked;
-        let Some(stream) = self.end.request(&head, priority, form.is_empty()) else { return Some(job) };
-        if !form.is_empty() {
-            self.end.send(stream, [Body::Real(form)], true);
-        }
+        let Some(stream) = self.end.request(head, priority, form) else { return Some(job) };
         let exchange =
             Exchange { job, asked: now, request: number, posts, first_byte: None, status: 0, got: 0 };
         self.waiting.insert(stream, exchange);
         None
     }
 
+    /// What an event of the connection or of one of its streams does.
+    pub(super) fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        self.end.on(cx, net, socket, event);
+    }
+
+    /// Ends the connection.
+    pub(super) fn finish(&self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        self.end.finish(cx, net, socket);
+    }
+
+    /// Ends it at once.
+    pub(super) fn abort(&self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+        self.end.abort(cx, net, socket);
+    }
+
     /// Writes what there is room for.
     pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        self.pipe.write(cx, net, socket, &mut self.end);
+        self.end.write(cx, net, socket);
     }
 
     /// Reads up to the end of the next response.
     pub(super) fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Progress {
-        while let Some(event) = Pipe::read(cx, net, socket, &mut self.end) {
-            let progress = self.happened(cx.now, event);
+        while let Some(happened) = self.end.poll(cx, net, socket) {
+            let progress = self.happened(cx.now, happened);
             if !matches!(progress, Progress::None) {
                 self.write(cx, net, socket);
                 return progress;
@@ -81,38 +101,36 @@ impl Multiplexed {
         Progress::None
     }
 
-    fn happened(&mut self, now: Instant, event: Event) -> Progress {
-        match event {
-            Event::Interim(stream, _) => {
+    fn happened(&mut self, now: Instant, happened: Happened) -> Progress {
+        match happened {
+            Happened::Interim(stream) => {
                 self.heard(now, stream);
             }
-            Event::Response(stream, head) => {
+            Happened::Response(stream, head) => {
                 if let Some(exchange) = self.heard(now, stream) {
                     exchange.status = head.status;
                 }
             }
-            Event::Data(stream, body) => {
+            Happened::Data(stream, body) => {
                 if let Some(exchange) = self.heard(now, stream) {
                     exchange.got += body.len() as u64;
                 }
             }
-            Event::End(stream, _) => {
+            Happened::End(stream) => {
                 if let Some(exchange) = self.waiting.remove(&stream) {
                     // The rest of a form is not wanted any more.
-                    self.end.reset(stream, ErrorCode::NO_ERROR);
+                    self.end.let_go(stream);
                     return Progress::Complete(exchange);
                 }
             }
-            Event::Reset(stream, code) => {
+            Happened::Reset(stream, is_refused) => {
                 if let Some(mut exchange) = self.waiting.remove(&stream) {
-                    //= RFC 9113 (8.7): what was refused was not worked on and may be asked for again, a POST too.
-                    let is_refused = code == ErrorCode::REFUSED_STREAM;
                     exchange.posts &= !is_refused;
                     return Progress::Lost(exchange, !is_refused);
                 }
             }
-            Event::Failed(_) => return Progress::Broken,
-            Event::GoAway(_) | Event::Request(..) => {}
+            Happened::Failed => return Progress::Broken,
+            Happened::Request(..) => {}
         }
         Progress::None
     }

@@ -61,9 +61,12 @@ fn connections_are_used_as_the_version_says() {
         (Http::Http11, true, 99, 10, 40.0),
         (Http::Http2, true, 1, 1, 40.0),
         (Http::Http2, true, 6, 1, 40.0),
+        (Http::Http3, true, 1, 1, 40.0),
+        (Http::Http3, true, 6, 1, 40.0),
     ];
     for (http, keep_alive, connections, opened, load_ms) in modes {
-        let server = http_server::Config { http: http_server::Http::Http2, ..Default::default() };
+        let spoken = if http == Http::Http3 { http_server::Http::Http3 } else { http_server::Http::Http2 };
+        let server = http_server::Config { http: spoken, ..Default::default() };
         let wide = Octets(1_000_000);
         let config =
             Config { http, keep_alive, connections, h2_stream_window: wide, h2_conn_window: wide, ..ten() };
@@ -506,7 +509,7 @@ fn the_table_of_a_scenario_is_understood() {
     assert_eq!((config.http, config.connections, config.objects.len()), (Http::Http10KeepAlive, 4, 2));
     let understood = (crate::find("http-client").unwrap().understood)(&table).unwrap();
     assert_eq!(airloom_base::config::read::<Config>(&understood).unwrap(), config);
-    let wrong = serde_json::json!({ "http": "3" });
+    let wrong = serde_json::json!({ "http": "4" });
     assert_eq!(airloom_base::config::read::<Config>(&wrong).unwrap_err().path, ["http"]);
 }
 
@@ -656,4 +659,85 @@ fn a_client_that_takes_a_time_to_react_asks_later_after_the_opening_and_after_ea
     // another request follows.
     assert!((summary["page_load_s"] - 0.230).abs() < 1e-6, "{}", summary["page_load_s"]);
     assert!(pair.a.is_done());
+}
+
+/// A client and a server of HTTP/3, with a table of header compression or without one.
+fn three(config: Config, table: u64, blocked: u16) -> Pair<Client, Server> {
+    let (http, qpack_table, qpack_blocked) = (Http::Http3, Octets(table), blocked);
+    let config = Config { http, qpack_table, qpack_blocked, ..config };
+    let http = http_server::Http::Http3;
+    pair_with(config, http_server::Config { http, qpack_table, qpack_blocked, ..Default::default() })
+}
+
+#[test]
+fn http3_brings_everything_however_octets_are_cut_and_with_any_table() {
+    for (chop, room) in [(1, 11), (7, 1000), (usize::MAX, 64_000)] {
+        for (table, blocked) in [(0, 0), (4096, 0), (4096, 16), (200, 2)] {
+            let objects = ["/50", "/0", "/", "/3000", "/20", "/none", "/10.html"];
+            let mut pair = three(Config { objects: paths(&objects), ..at_once() }, table, blocked);
+            (pair.net.chop, pair.net.room) = (chop, room);
+            pair.run();
+            let what = format!("{chop} {room} {table} {blocked}");
+            assert_eq!(numbers(&pair.summary(), &["objects", "failed"]), [6.0, 1.0], "{what}");
+            let counted =
+                numbers(&pair.server_summary(), &["requests", "requests_malformed", "responses_error"]);
+            assert_eq!(counted, [7.0, 0.0, 1.0], "{what}");
+            assert_eq!((pair.net.opened(), pair.net.alive(0), pair.net.alive(1)), (1, 0, 0), "{what}");
+        }
+    }
+}
+
+#[test]
+fn http3_sends_forms_and_waits_where_there_is_no_stream() {
+    let mut pair = three(Config { objects: vec![form("/100", 50_000), form("/100", 3)], ..at_once() }, 0, 0);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "bytes"]), [2.0, 0.0, 200.0]);
+    // Nobody tells of more streams: what there is a stream for is fetched, and the rest is given up.
+    let mut few = three(Config { timeout: Duration::from_secs(9), ..ten() }, 0, 0);
+    few.net.most_streams = 4;
+    few.run();
+    assert_eq!(numbers(&few.summary(), &["objects"]), [10.0], "on further connections");
+    assert!(few.net.opened() > 1);
+}
+
+#[test]
+fn http3_asks_again_where_a_connection_was_refused_and_not_where_there_is_nobody() {
+    let mut pair = three(Config { retries: 1, connections: 1, ..ten() }, 0, 0);
+    pair.net.refused.insert(0);
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "asked_again"]), [10.0, 0.0, 10.0]);
+    let mut nobody = three(Config { retries: 1, connections: 1, ..ten() }, 0, 0);
+    nobody.net.refused.extend(0..100);
+    nobody.run();
+    assert_eq!(numbers(&nobody.summary(), &["objects", "failed"]), [0.0, 10.0]);
+}
+
+#[test]
+fn http3_has_tls_of_its_own_and_no_proxy() {
+    for config in [
+        Config { tls: Some(tls::Config::default()), ..at_once() },
+        Config { proxy: Some("proxy".into()), ..at_once() },
+    ] {
+        assert!(made(Config { http: Http::Http3, ..config }).is_err());
+    }
+    let tls = Some(tls::Config::default());
+    let server = http_server::Config { http: http_server::Http::Http3, tls, ..Default::default() };
+    assert!(Server::new(server).is_err());
+    assert_eq!(Server::new(http_server::Config::default()).unwrap().speaks(), None);
+}
+
+#[test]
+fn an_idle_http3_connection_is_closed_when_everything_has_arrived() {
+    let mut pair = three(
+        Config {
+            pages: vec![paths(&["/500000"]), paths(&["/1"])],
+            think: Duration::from_secs(40),
+            ..at_once()
+        },
+        0,
+        0,
+    );
+    pair.run();
+    assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [2.0, 0.0, 2.0]);
+    assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! An HTTP/1.0, 1.1 and 2 server of made-up objects.
+//! An HTTP/1.0, 1.1, 2 and 3 server of made-up objects.
 //!
 //! ```text
 //! socket ──> RequestReader ──> site: what is there? ──> response: head + filler ──> socket
@@ -30,7 +30,9 @@
 //! are answered side by side as they come, most urgent first (RFC 9218); a connection without requests is told that it ends
 //! (GOAWAY) after `idle_timeout`, and one that takes nothing of what is sent is reset after `stall_timeout`.
 //!
-//! Standards: RFC 9112, RFC 9113, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
+//! With `http = "3"` it speaks that, on a host with QUIC, and nothing else; all else is as in HTTP/2.
+//!
+//! Standards: RFC 9112, RFC 9113, RFC 9114, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
 
 mod association;
 mod connection;
@@ -67,6 +69,9 @@ pub enum Http {
     /// HTTP/2 towards clients that begin with it, HTTP/1.1 towards others.
     #[serde(rename = "2")]
     Http2,
+    /// HTTP/3, where the transport is QUIC, and no other.
+    #[serde(rename = "3")]
+    Http3,
 }
 
 /// How the end of an object is marked.
@@ -82,15 +87,15 @@ pub enum Coding {
     Close,
 }
 
-/// Serves made-up objects over HTTP/1.0, 1.1 and 2: `/<size>` (such as `/200kB`) gives that many octets, and so do the
+/// Serves made-up objects over HTTP/1.0, 1.1, 2 and 3: `/<size>` (such as `/200kB`) gives that many octets, and so do the
 /// paths of a table; `/<size>.wml` is a deck and `/<size>.html` a page of that size, `/<size>.xhtml` the text of that deck as a
 /// page of XHTML Mobile Profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Port to listen on; 80, and 443 over TLS, if not given.
+    /// Port to listen on; 80, and 443 over TLS and in HTTP/3, if not given.
     pub port: Option<u16>,
-    /// Highest version spoken: `"1.0"`, `"1.1"` or `"2"`.
+    /// Highest version spoken: `"1.0"`, `"1.1"` or `"2"`; or `"3"`, where the transport is QUIC.
     pub http: Http,
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,
@@ -117,12 +122,17 @@ pub struct Config {
     pub response: Option<Octets>,
     /// Connections beyond this number are reset.
     pub max_connections: u32,
-    /// In HTTP/2: requests of a connection that are worked on at a time.
+    /// In HTTP/2: requests of a connection that are worked on at a time. (In HTTP/3 that is for QUIC to say.)
     pub h2_streams: u32,
     /// In HTTP/2: octets of a request's body that are taken before more is asked for.
     pub h2_stream_window: Octets,
     /// In HTTP/2: the same over all requests of a connection; 65535 at least.
     pub h2_conn_window: Octets,
+    /// In HTTP/3: octets of the table that field sections may refer to, of ours and, as far as it takes as many, of the peer's; 0
+    /// is the static table alone.
+    pub qpack_table: Octets,
+    /// In HTTP/3: streams that may wait for entries of that table.
+    pub qpack_blocked: u16,
 }
 
 impl Default for Config {
@@ -145,6 +155,8 @@ impl Default for Config {
             h2_streams: 100,
             h2_stream_window: Octets(65_535),
             h2_conn_window: Octets(65_535),
+            qpack_table: Octets(0),
+            qpack_blocked: 0,
         }
     }
 }
@@ -159,6 +171,7 @@ pub fn build(value: &Value, _: &AppParts) -> Result<Box<dyn App>, ConfigError> {
         Some(tls) => {
             let alpn = match http {
                 Http::Http2 => vec!["h2", "http/1.1"],
+                Http::Http3 => vec!["h3"],
                 Http::Http11 | Http::Http10 => vec!["http/1.1"],
             };
             Box::new(Secured::new(Box::new(server), tls, alpn, Tunnels::default()))

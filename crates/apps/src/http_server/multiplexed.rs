@@ -1,17 +1,18 @@
-//! A connection of the server that speaks HTTP/2: many requests side by side.
+//! A connection of the server that speaks HTTP/2 or 3: many requests side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
+use airloom_base::{Body, Cx, Instant, SocketEvent, SocketId, Sockets};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
-use airloom_content::http::v2::{Connection, Event, Options, PREFACE, Settings};
+use airloom_content::http::v2::PREFACE;
+use airloom_content::http::{v2, v3};
 use bytes::Bytes;
 
 use super::Config;
 use super::connection::{Counters, LINGER, Then};
 use super::response::content;
 use super::site::Object;
-use crate::net::{Alarm, Pipe};
+use crate::net::{Alarm, End, Happened, qpack_options};
 
 /// A connection of which too little has come to know what it speaks.
 pub(super) struct Undecided {
@@ -57,8 +58,8 @@ impl Undecided {
 
 /// One connection.
 pub(super) struct Multiplexed {
-    end: Connection,
-    pipe: Pipe,
+    end: End,
+    version: Version,
     /// Requests whose bodies are still coming.
     asked: BTreeMap<u32, RequestHead>,
     /// Answers that are thought about, by the time they are ready.
@@ -77,20 +78,30 @@ pub(super) struct Multiplexed {
 }
 
 impl Multiplexed {
+    /// One over QUIC, which is open.
+    pub(super) fn three(config: &Config, now: Instant) -> Self {
+        let options = qpack_options(config.qpack_table.0 as u32, config.qpack_blocked);
+        Multiplexed::of(End::three(v3::Connection::server(options)), Version::Http3, config, now)
+    }
+
     /// One that began with these octets.
     pub(super) fn new(config: &Config, now: Instant, octets: Bytes) -> Self {
-        let usual = Options::default();
-        let settings = Settings {
+        let usual = v2::Options::default();
+        let settings = v2::Settings {
             max_concurrent_streams: Some(config.h2_streams),
             initial_window_size: config.h2_stream_window.0 as u32,
             ..usual.settings
         };
         let connection_window = config.h2_conn_window.0 as u32;
-        let mut end = Connection::server(Options { settings, connection_window, ..usual });
+        let mut end = v2::Connection::server(v2::Options { settings, connection_window, ..usual });
         end.feed(Body::Real(octets));
+        Multiplexed::of(End::two(end), Version::Http2, config, now)
+    }
+
+    fn of(end: End, version: Version, config: &Config, now: Instant) -> Self {
         Multiplexed {
             end,
-            pipe: Pipe::default(),
+            version,
             asked: BTreeMap::new(),
             thinking: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -102,6 +113,11 @@ impl Multiplexed {
             alarm: Alarm::default(),
             deadline: now + config.idle_timeout,
         }
+    }
+
+    /// What an event of the connection or of one of its streams does.
+    pub(super) fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        self.end.on(cx, net, socket, event);
     }
 
     /// The peer sends no more.
@@ -124,32 +140,29 @@ impl Multiplexed {
         }
         let mut moved = false;
         loop {
-            while let Some(event) = Pipe::read(cx, net, socket, &mut self.end) {
+            while let Some(happened) = self.end.poll(cx, net, socket) {
                 moved = true;
-                self.happened(cx, event, config, counters);
+                self.happened(cx, happened, config, counters);
             }
             let was_held_back = self.end.is_held_back();
-            moved |= self.pipe.write(cx, net, socket, &mut self.end) > 0;
+            moved |= self.end.write(cx, net, socket) > 0;
             // What it held back can be taken in now: the socket does not tell of it again.
             if !was_held_back || self.end.is_held_back() {
                 break;
             }
         }
         if moved {
-            let is_idle = !self.is_busy();
+            let is_idle = !self.end.is_busy();
             self.patience = cx.now + if is_idle { config.idle_timeout } else { config.stall_timeout };
         }
         // Nothing more can be asked: what was asked for is answered, and then it ends.
         let closing = self.end.is_closing() || self.peer_finished;
-        if closing && !self.is_busy() {
+        // What is under way on streams is lost when a connection of them is closed.
+        let may_end = self.version == Version::Http2 || self.end.unacknowledged(net, socket) == 0;
+        if closing && !self.end.is_busy() && may_end {
             self.hang_up(cx, net, socket);
         }
         self.watch();
-    }
-
-    /// Is something being answered, or an answer not written yet?
-    fn is_busy(&self) -> bool {
-        self.end.open_streams() > 0 || !self.pipe.is_empty()
     }
 
     fn watch(&mut self) {
@@ -157,14 +170,14 @@ impl Multiplexed {
         self.deadline = ready.map_or(self.patience, |at| at.min(self.patience));
     }
 
-    fn happened(&mut self, cx: &Cx, event: Event, config: &Config, counters: &mut Counters) {
-        match event {
-            Event::Request(stream, head) => {
+    fn happened(&mut self, cx: &Cx, happened: Happened, config: &Config, counters: &mut Counters) {
+        match happened {
+            Happened::Request(stream, head) => {
                 counters.requests += 1;
                 self.asked.insert(stream, head);
             }
             // The body of a request, which nobody needs, is dropped before the answer.
-            Event::End(stream, _) => {
+            Happened::End(stream) => {
                 let Some(head) = self.asked.remove(&stream) else { return };
                 self.served += 1;
                 if config.max_requests.is_some_and(|most| self.served >= most) || !config.keep_alive {
@@ -177,19 +190,19 @@ impl Multiplexed {
                     self.answers.insert(stream, head);
                 }
             }
-            Event::Reset(stream, _) => {
+            Happened::Reset(stream, _) => {
                 self.asked.remove(&stream);
                 if self.answers.remove(&stream).is_some() {
                     self.thinking.retain(|(_, thought)| *thought != stream);
                 }
             }
-            Event::Failed(_) => {
+            Happened::Failed => {
                 counters.malformed += 1;
                 self.asked.clear();
                 self.answers.clear();
                 self.thinking.clear();
             }
-            Event::Data(..) | Event::GoAway(_) | Event::Interim(..) | Event::Response(..) => {}
+            Happened::Data(..) | Happened::Interim(_) | Happened::Response(..) => {}
         }
     }
 
@@ -207,11 +220,11 @@ impl Multiplexed {
         fields.push("Content-Length", size.to_string());
         fields.push("Server", "airloom");
         pad(&mut fields, status, config);
-        let head = ResponseHead { version: Version::Http2, status, reason: Bytes::new(), fields };
+        let head = ResponseHead { version: self.version, status, reason: Bytes::new(), fields };
         let is_bodiless = request.method == Method::Head || size == 0;
         if self.end.respond(stream, &head, is_bodiless) && !is_bodiless {
             match object {
-                Object::Text(text) => self.end.send(stream, [Body::Real(text)], true),
+                Object::Text(text) => self.end.send(stream, Body::Real(text)),
                 Object::Filler { source, .. } => self.end.send_filler(stream, source, size),
             };
             counters.sent_bytes = counters.sent_bytes.saturating_add(size);
@@ -239,13 +252,14 @@ impl Multiplexed {
         if is_answering {
             self.patience = cx.now + config.stall_timeout;
         } else if self.patience <= cx.now {
-            let before = std::mem::replace(&mut self.under_way, net.unacknowledged(socket));
+            let now = self.end.unacknowledged(net, socket);
+            let before = std::mem::replace(&mut self.under_way, now);
             let gets_on = self.under_way > 0 && self.under_way != before;
             if gets_on {
                 self.patience = cx.now + config.idle_timeout;
-            } else if self.is_lingering || self.is_busy() {
+            } else if self.is_lingering || self.end.is_busy() || (self.version == Version::Http3 && now > 0) {
                 counters.timeouts += u64::from(!self.is_lingering);
-                net.reset(cx, socket);
+                self.end.abort(cx, net, socket);
                 return Then::Forget;
             } else {
                 self.end.go_away();
@@ -258,9 +272,9 @@ impl Multiplexed {
     }
 
     fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        net.finish(cx, socket);
+        let lingers = self.end.finish(cx, net, socket);
         self.is_lingering = true;
-        self.patience = cx.now + LINGER;
+        self.patience = if lingers { cx.now + LINGER } else { cx.now };
     }
 }
 

@@ -12,7 +12,7 @@ use crate::net::{self, Alarm, Connections, Deadlines};
 enum Served {
     One(Box<Connection>),
     Many(Box<Association>),
-    /// One that speaks HTTP/2.
+    /// One that speaks HTTP/2 or 3.
     Multiplexed(Box<Multiplexed>),
     /// It is not known yet what it speaks.
     Undecided(Box<Undecided>),
@@ -59,6 +59,9 @@ impl Server {
         }
         if let Some(tls) = &config.tls {
             tls.check()?;
+            if config.http == Http::Http3 {
+                return Err(ConfigError::at("tls", "HTTP/3 goes over QUIC, which has its own TLS"));
+            }
         }
         if config.h2_streams == 0 {
             return Err(ConfigError::at("h2_streams", "must be at least 1"));
@@ -92,6 +95,10 @@ impl Server {
         }
         self.accepted += 1;
         let served = match net.streams(socket) {
+            _ if self.config.http == Http::Http3 => {
+                self.counters.multiplexed += 1;
+                Served::Multiplexed(Box::new(Multiplexed::three(&self.config, cx.now)))
+            }
             None if self.config.http == Http::Http2 => {
                 Served::Undecided(Box::new(Undecided::new(&self.config, cx.now)))
             }
@@ -145,6 +152,19 @@ impl Server {
         self.deadlines.set(socket.with_stream(0), alarm, deadline);
     }
 
+    /// What happens on a connection whose streams open one by one.
+    fn on_streams(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        match event {
+            SocketEvent::Accepted { .. } => self.accept(cx, net, socket),
+            SocketEvent::Closed(_) => return self.forget(socket),
+            _ => {}
+        }
+        if let Some(Served::Multiplexed(connection)) = self.connections.get_mut(socket) {
+            connection.on(cx, net, socket, event);
+        }
+        self.serve(cx, net, socket.with_stream(0), Cause::Octets);
+    }
+
     fn forget(&mut self, socket: SocketId) {
         if let Some(mut served) = self.connections.remove(socket) {
             self.deadlines.forget(socket.with_stream(0), served.alarm().0);
@@ -154,11 +174,17 @@ impl Server {
 
 impl App for Server {
     fn stream_ports(&self) -> Vec<u16> {
-        let usual = if self.config.tls.is_some() { 443 } else { 80 };
+        let usual = if self.config.tls.is_some() || self.config.http == Http::Http3 { 443 } else { 80 };
         vec![self.config.port.unwrap_or(usual)]
+    }
+    fn speaks(&self) -> Option<&'static str> {
+        (self.config.http == Http::Http3).then_some(net::H3)
     }
     fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        if self.config.http == Http::Http3 {
+            return self.on_streams(cx, net, socket, event);
+        }
         match event {
             SocketEvent::Accepted { .. } => self.accept(cx, net, socket),
             SocketEvent::Readable(_) => self.serve(cx, net, socket, Cause::Octets),
