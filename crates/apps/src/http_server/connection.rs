@@ -24,7 +24,7 @@ pub(super) struct Counters {
     pub(super) malformed: u64,
     pub(super) sent_bytes: u64,
     pub(super) timeouts: u64,
-    /// Connections that spoke HTTP/2.
+    /// Connections that spoke HTTP/2, or HTTP/3.
     pub(super) multiplexed: u64,
 }
 

@@ -229,7 +229,10 @@ impl App for Server {
     fn summarise(&self, out: &mut Summary) {
         out.set("connections", self.accepted as f64);
         out.set("connections_turned_away", self.turned_away as f64);
-        out.set("connections_h2", self.counters.multiplexed as f64);
+        let is_third = self.config.http == Http::Http3;
+        let multiplexed = self.counters.multiplexed as f64;
+        out.set("connections_h2", if is_third { 0.0 } else { multiplexed });
+        out.set("connections_h3", if is_third { multiplexed } else { 0.0 });
         out.set("requests", self.counters.requests as f64);
         out.set("requests_malformed", self.counters.malformed as f64);
         out.set("responses_error", self.counters.errors as f64);

@@ -10,9 +10,6 @@ use super::frame::kind;
 use super::*;
 use crate::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
-/// What it is called, the stream with its octets, and the error that follows.
-type Case = (&'static str, (u64, Vec<u8>), &'static str);
-
 const CLIENT: [u64; 3] = [2, 6, 10];
 const SERVER: [u64; 3] = [3, 7, 11];
 
