@@ -483,8 +483,7 @@ impl cell::Mobile for Mobile {
             _ => None,
         };
         if let Some(reason) = reason {
-            traffic.queue_drops += u64::from(refused && self.is_up);
-            traffic.lost += 1;
+            *if refused && self.is_up { &mut traffic.queue_drops } else { &mut traffic.lost } += 1;
             cx.records.packet(cx.now, way.points.tx, || facts(Event::Drop, Some(reason), octets), |_| {});
             return;
         }

@@ -148,15 +148,7 @@ impl Mobile {
             way.next_tti = Instant::FAR_FUTURE;
         }
     }
-    fn drop_packet(
-        &self,
-        cx: &mut Cx,
-        common: &mut Common,
-        direction: Direction,
-        packet: &Packet,
-        reason: &'static str,
-    ) {
-        common.edge.traffic[direction as usize].lost += 1;
+    fn drop_packet(&self, cx: &mut Cx, direction: Direction, packet: &Packet, reason: &'static str) {
         let way = &self.ways[direction as usize];
         let facts = || PacketFacts {
             reason: Some(reason),
@@ -180,9 +172,14 @@ impl Mobile {
         let len = packet.wire_len() as u64;
         let fits = !common.config.queue.get(direction).refuses(sdus as usize, octets, len);
         if !fits || len == 0 {
-            common.edge.traffic[direction as usize].queue_drops += 1;
-            let reason = if fits { "empty packet" } else { "queue full" };
-            return self.drop_packet(cx, common, direction, &packet, reason);
+            let traffic = &mut common.edge.traffic[direction as usize];
+            *if fits { &mut traffic.lost } else { &mut traffic.queue_drops } += 1;
+            return self.drop_packet(
+                cx,
+                direction,
+                &packet,
+                if fits { "empty packet" } else { "queue full" },
+            );
         }
         let looked_at = |p: Point| cx.records.points().get(usize::from(p.0)).is_some_and(|info| info.octets);
         way.sdus.keep_copies = cx.records.wants(way.points.tx) && looked_at(way.points.tx)
@@ -546,7 +543,8 @@ impl cell::Mobile for Mobile {
     fn send(&mut self, cx: &mut Cx, common: &mut Common, direction: Direction, packet: Packet) {
         common.edge.traffic[direction as usize].sdus_in += 1;
         if !self.is_up {
-            return self.drop_packet(cx, common, direction, &packet, "link down");
+            common.edge.traffic[direction as usize].lost += 1;
+            return self.drop_packet(cx, direction, &packet, "link down");
         }
         let core = common.config.core_delay;
         if direction == Direction::Downlink && !core.is_zero() {
