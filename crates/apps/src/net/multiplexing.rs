@@ -41,13 +41,13 @@ pub(crate) enum End {
 
 /// HTTP/2 and the octets that the socket did not take yet.
 pub(crate) struct Two {
-    end: v2::Connection,
+    end: Box<v2::Connection>,
     unwritten: Option<Body>,
 }
 
 /// HTTP/3, and what waits for streams.
 pub(crate) struct Three {
-    end: v3::Connection,
+    end: Box<v3::Connection>,
     /// Requests for which no stream was to be had yet.
     queued: VecDeque<Queued>,
     /// The number of the next request's stream.
@@ -113,13 +113,13 @@ impl Streams for Lent<'_, '_> {
 impl End {
     /// HTTP/2.
     pub(crate) fn two(end: v2::Connection) -> Self {
-        End::Two(Two { end, unwritten: None })
+        End::Two(Two { end: Box::new(end), unwritten: None })
     }
 
     /// HTTP/3.
     pub(crate) fn three(end: v3::Connection) -> Self {
         End::Three(Three {
-            end,
+            end: Box::new(end),
             queued: VecDeque::new(),
             next: 0,
             unread: BTreeSet::new(),
