@@ -346,6 +346,8 @@ pub struct Outbox {
     pub octets: Vec<u8>,
     /// The other records, in order of time.
     pub facts: Vec<Record>,
+    /// Secrets by which packets that follow are read, in lines of a key log (draft-ietf-tls-keylogfile); where packets are wanted.
+    pub secrets: String,
 }
 
 impl Outbox {
@@ -460,15 +462,17 @@ impl Outbox {
         std::mem::swap(&mut self.packets, &mut other.packets);
         std::mem::swap(&mut self.octets, &mut other.octets);
         std::mem::swap(&mut self.facts, &mut other.facts);
+        std::mem::swap(&mut self.secrets, &mut other.secrets);
     }
     /// Are there no records?
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.facts.is_empty()
+        self.packets.is_empty() && self.facts.is_empty() && self.secrets.is_empty()
     }
     /// Forgets the records that were taken; keeps the memory.
     pub fn clear(&mut self) {
         self.packets.clear();
         self.octets.clear();
         self.facts.clear();
+        self.secrets.clear();
     }
 }

@@ -262,6 +262,9 @@ impl Transport for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
+        if !self.is_opener && cx.records.wants_packets() {
+            self.host.tell_secrets(&mut cx.records.secrets);
+        }
         let (path, ecn, packet) = if let Some(answer) = self.answers.pop() {
             (0, 0, answer)
         } else {

@@ -127,6 +127,7 @@ pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) config: Config,
     common: Arc<Common>,
+    log: KeyLog,
     tokens: Arc<Secret>,
     /// First destination connection ids of clients: names that are used once.
     first_ids: Ids,
@@ -139,13 +140,18 @@ pub(crate) struct Host {
 pub(crate) struct Shared(Arc<Mutex<Host>>);
 
 impl Shared {
+    /// Adds to `secrets` the lines of a key log by which what servers of this host send from now on can be read.
+    pub(crate) fn tell_secrets(&self, secrets: &mut String) {
+        self.lock().log.tell(secrets);
+    }
+
     /// A host of the run with this seed. Random numbers are called after `name`; the secrets that packets are protected by are
     /// the same on all hosts.
     pub(crate) fn new(config: Config, seed: u64, name: &str, log: KeyLog) -> Shared {
         let stream = |purpose: &str| Stream::new(seed, &format!("{name}.transport.quic.{purpose}"));
         let protection: Box<dyn Protection> = match config.session {
             Session::Model => Box::new(Model),
-            Session::Seeded => Box::new(Seeded::new(derive(seed, "quic.secrets"), log)),
+            Session::Seeded => Box::new(Seeded::new(derive(seed, "quic.secrets"), log.clone())),
         };
         let sizes = Sizes {
             certificates: config.certificates.0 as usize,
@@ -164,6 +170,7 @@ impl Shared {
             endpoint: library::endpoint(endpoint),
             config,
             common,
+            log,
             tokens: Arc::new(Secret::of(&mut secrets)),
             first_ids: Ids(Secret::of(&mut secrets), 0),
             flows: BTreeMap::new(),

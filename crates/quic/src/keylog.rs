@@ -3,35 +3,50 @@
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::library::Side;
 use crate::session::Epoch;
 
 /// The lines of a host's connections, as they come.
 #[derive(Clone, Default)]
-pub struct KeyLog(Arc<Mutex<String>>);
+pub struct KeyLog(Arc<Mutex<Lines>>);
+
+#[derive(Default)]
+struct Lines {
+    /// Of connections as a client.
+    client: String,
+    /// Of connections as a server, since they were taken. A server has them before the first packet leaves that they protect.
+    server: String,
+}
 
 fn hex(octets: &[u8], out: &mut String) {
     octets.iter().for_each(|octet| write!(out, "{octet:02x}").expect("a string takes everything"));
 }
 
 impl KeyLog {
-    /// Adds the secrets of the client and of the server.
-    pub(crate) fn note(&self, random: &[u8; 32], epoch: Epoch, secrets: &[[u8; 32]; 2]) {
+    /// Adds the secrets of the client and of the server, of whom `side` is this one.
+    pub(crate) fn note(&self, side: Side, random: &[u8; 32], epoch: Epoch, secrets: &[[u8; 32]; 2]) {
         let kind = match epoch {
             Epoch::Handshake => "HANDSHAKE_TRAFFIC_SECRET",
             Epoch::Data(_) => "TRAFFIC_SECRET_0",
         };
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = if side.is_client() { &mut all.client } else { &mut all.server };
         for (end, secret) in ["CLIENT", "SERVER"].into_iter().zip(secrets) {
             write!(lines, "{end}_{kind} ").expect("a string takes everything");
-            hex(random, &mut lines);
+            hex(random, lines);
             lines.push(' ');
-            hex(secret, &mut lines);
+            hex(secret, lines);
             lines.push('\n');
         }
     }
 
-    /// All lines so far.
+    /// All lines of connections as a client so far.
     pub fn lines(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).client.clone()
+    }
+
+    /// Moves the lines of connections as a server to where packets are kept.
+    pub(crate) fn tell(&self, secrets: &mut String) {
+        secrets.push_str(&std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).server));
     }
 }

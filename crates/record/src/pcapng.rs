@@ -30,6 +30,9 @@ use crate::umts::{self, View};
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
+const DECRYPTION_SECRETS: u32 = 10;
+/// Secrets in the lines of TLS's key log.
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
@@ -141,6 +144,14 @@ impl<W: Write> Writer<W> {
     pub fn write(&mut self, outbox: &Outbox) -> io::Result<()> {
         if self.of_point.len() < outbox.points().len() {
             self.add_points(outbox.points())?;
+        }
+        if !outbox.secrets.is_empty() {
+            self.begin(DECRYPTION_SECRETS);
+            self.u32(TLS_KEY_LOG);
+            self.u32(outbox.secrets.len() as u32);
+            self.block.extend_from_slice(outbox.secrets.as_bytes());
+            self.pad();
+            self.end()?;
         }
         for (n, record) in outbox.packets.iter().enumerate() {
             let octets = outbox.octets.get(record.octets.clone()).unwrap_or(&[]);

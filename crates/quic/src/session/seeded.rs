@@ -193,9 +193,7 @@ impl Protection for Seeded {
     }
     fn keys(&self, random: &[u8; 32], epoch: Epoch, side: Side) -> Keys {
         let secrets = self.secrets(random, epoch);
-        if side == Side::Client {
-            self.log.note(random, epoch, &secrets);
-        }
+        self.log.note(side, random, epoch, &secrets);
         all_keys(&secrets, side)
     }
     fn updated(&self, random: &[u8; 32], updates: u32, side: Side) -> KeyPair<Box<dyn PacketKey>> {
