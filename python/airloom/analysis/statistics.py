@@ -116,6 +116,19 @@ def quantile_interval(values: ArrayLike, q: float = 0.5, ci: float = 0.95) -> In
     return Interval(float(np.quantile(x, q)), float(low), float(high), ci, len(x), "percentile")
 
 
+def order_interval(values: ArrayLike, q: float, ci: float = 0.95) -> tuple[float, float]:
+    """An interval of a quantile whose ends are values of the sample, by the binomial distribution.
+
+    It holds whatever the values are distributed as, and is without end where the sample is too small for one.
+    """
+    from scipy import stats
+
+    x = sample(values)
+    found = stats.quantile_test(x, q=float(np.quantile(x, q)), p=q).confidence_interval(ci)
+    low, high = float(found.low), float(found.high)
+    return -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high
+
+
 def _resampled_quantiles(ordered: NDArray[np.float64], q: float) -> NDArray[np.float64]:
     """The quantile of each resample of a bootstrap, without making the resamples, nor importing scipy.
 

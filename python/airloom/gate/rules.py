@@ -132,18 +132,12 @@ def _estimate(values: Sequence[float], statistic: str, *, is_exact: bool, ci: fl
     value = float(np.mean(values) if share is None else np.quantile(values, share))
     if is_exact or statistic in ("min", "max"):
         return value, value, value
-    if share is None:
-        from airloom.analysis.statistics import mean_interval
+    from airloom.analysis.statistics import mean_interval, order_interval
 
-        found = mean_interval(values, ci, "t")
-        low, high = found.low, found.high
-    else:
-        from scipy import stats
-
-        # Of order statistics, by the binomial distribution: it holds whatever the figures are distributed as.
-        order = stats.quantile_test(values, q=value, p=share).confidence_interval(ci)
-        low, high = float(order.low), float(order.high)
-    return value, -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high
+    if share is not None:
+        return value, *order_interval(values, share, ci)
+    found = mean_interval(values, ci, "t")
+    return (value, -math.inf, math.inf) if math.isnan(found.low) else (value, found.low, found.high)
 
 
 def _runs_needed(statistic: str) -> int:

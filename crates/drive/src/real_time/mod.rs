@@ -219,6 +219,9 @@ fn run_and_tell(
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();
     let watched = started.and_then(|command| {
         let stopped = watch(&engine, command.as_ref(), &keeper, &mut records, look)?;
+        if command.as_ref().is_some_and(process::Running::is_lost) {
+            return Err(Error::Gone);
+        }
         Ok((stopped, command.as_ref().and_then(process::Running::exit_code)))
     });
     if watched.is_err() {
@@ -226,10 +229,10 @@ fn run_and_tell(
     }
     // A device of a laboratory that is gone fails too, and a program in it ended as if somebody had killed it.
     let report = engine.join(world);
-    let (stopped, exit_code) = watched?;
     if keeper.is_gone() {
         return Err(Error::Gone);
     }
+    let (stopped, exit_code) = watched?;
     let (report, closing) = report?;
     keeper.ends_after(closing);
     let outcome = if stopped { Outcome::Stopped } else { Outcome::Complete };

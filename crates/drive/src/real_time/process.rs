@@ -116,6 +116,13 @@ impl Running {
         }
     }
 
+    /// Has it ended without anybody saying how? Then the laboratory is gone, and the program with it.
+    pub(super) fn is_lost(&self) -> bool {
+        let mut said = [0; 5];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        recv(self.socket.as_raw_fd(), &mut said, flags).is_ok_and(|len| len != 5 || said[0] != ENDED)
+    }
+
     /// Sends a signal to its process group.
     pub(super) fn signal(&self, number: u8) {
         let _ = send(self.socket.as_raw_fd(), &[number], MsgFlags::MSG_NOSIGNAL);
