@@ -219,9 +219,6 @@ fn run_and_tell(
     let started = command.map(|words| process::Running::start(words, &keeper, 0, true)).transpose();
     let watched = started.and_then(|command| {
         let stopped = watch(&engine, command.as_ref(), &keeper, &mut records, look)?;
-        if command.as_ref().is_some_and(process::Running::is_lost) {
-            return Err(Error::Gone);
-        }
         Ok((stopped, command.as_ref().and_then(process::Running::exit_code)))
     });
     if watched.is_err() {

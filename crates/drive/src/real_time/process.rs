@@ -111,16 +111,12 @@ impl Running {
         match recv(self.socket.as_raw_fd(), &mut said, flags) {
             Ok(5) if said[0] == ENDED => Some(i32::from_le_bytes([said[1], said[2], said[3], said[4]])),
             // The laboratory is gone, and the program with it: killed.
-            Ok(_) => Some(128 + Signal::SIGKILL as i32),
+            Ok(_) => {
+                self.keeper.note_gone();
+                Some(128 + Signal::SIGKILL as i32)
+            }
             Err(_) => None,
         }
-    }
-
-    /// Has it ended without anybody saying how? Then the laboratory is gone, and the program with it.
-    pub(super) fn is_lost(&self) -> bool {
-        let mut said = [0; 5];
-        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        recv(self.socket.as_raw_fd(), &mut said, flags).is_ok_and(|len| len != 5 || said[0] != ENDED)
     }
 
     /// Sends a signal to its process group.

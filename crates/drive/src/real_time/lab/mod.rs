@@ -40,6 +40,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airloom_base::Duration;
@@ -91,6 +92,8 @@ pub(super) struct Keeper {
     rights: Rights,
     /// Ends when the laboratory has.
     relay: Option<Relay>,
+    /// A program ended and nobody said how: the laboratory is gone, though its other end may be open for a moment yet.
+    seen_gone: AtomicBool,
     /// The engine's ports on their way out: dropped last.
     closing: Mutex<Option<Closing>>,
 }
@@ -171,6 +174,7 @@ impl Laboratory {
             names: plan.hosts.iter().map(|h| h.names.clone()).collect(),
             rights,
             relay: None,
+            seen_gone: AtomicBool::new(false),
             closing: Mutex::new(None),
         };
         // Dropped before the keeper, which waits for the laboratory to see its end.
@@ -239,7 +243,13 @@ impl Keeper {
         let Some(socket) = &self.socket else { return true };
         // Nothing is waited for but the other end.
         let mut other_end = [PollFd::new(socket.as_fd(), PollFlags::empty())];
-        poll(&mut other_end, PollTimeout::ZERO).is_ok() && other_end[0].any() == Some(true)
+        self.seen_gone.load(Ordering::Relaxed)
+            || poll(&mut other_end, PollTimeout::ZERO).is_ok() && other_end[0].any() == Some(true)
+    }
+
+    /// Somebody has seen that it has ended.
+    pub(super) fn note_gone(&self) {
+        self.seen_gone.store(true, Ordering::Relaxed);
     }
 
     /// Starts a program; the socket on which it says how it ended ([`NOT_ENTERED`], [`ENDED`]) and takes signals.
