@@ -32,7 +32,7 @@ class _Speaker(QuicConnectionProtocol):
         """The connection is over."""
 
     def happened(self, event: H3Event) -> None:
-        raise NotImplementedError
+        """Something of HTTP/3 came: a client and a server each do something else about it."""
 
 
 class Server(_Speaker):

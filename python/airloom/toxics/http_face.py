@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from airloom._core import __version__
 from airloom.browser_guard import comes_from_another_page, is_meant_for_us
+from airloom.toxics.bounded import Bounded
 from airloom.toxics.proxies import Proxies
 from airloom.toxics.toxic import Refused
 
@@ -82,25 +83,9 @@ class HttpFace:
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(Bounded, HTTPServer):
     proxies: Proxies
-    _places = threading.BoundedSemaphore(_MOST)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away."""
+    places = threading.BoundedSemaphore(_MOST)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import UsageError
+from airloom.toxics.bounded import Bounded
 from airloom.toxics.link import LinkToxics
 from airloom.toxics.proxies import Proxies
 from airloom.toxics.toxic import Refused
@@ -127,25 +128,9 @@ def _is_dead(path: Path) -> bool:
         return False
 
 
-class _Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
+class _Server(Bounded, socketserver.UnixStreamServer):
     of: Proxies | Mapping[str, LinkToxics]
-    _places = threading.BoundedSemaphore(_MOST)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away."""
+    places = threading.BoundedSemaphore(_MOST)
 
 
 class _Handler(socketserver.StreamRequestHandler):
