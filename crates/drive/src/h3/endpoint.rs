@@ -27,13 +27,16 @@ pub(super) fn now() -> Now {
 /// Handshakes that may be under way before an address has to prove that it is one (Retry).
 const UNPROVEN: usize = 64;
 
+/// So many times as many connections as may be open are kept, with those that were closed.
+const LEFTOVERS: usize = 4;
+
 /// A socket with the connections on it.
 pub(super) struct Quic {
     socket: Datagrams,
     endpoint: Endpoint,
     pub(super) links: BTreeMap<usize, Link>,
     options: v3::Options,
-    /// Connections beyond this number are refused.
+    /// Connections beyond this number open at once are refused.
     most: usize,
     buffer: Vec<u8>,
     /// Connections that were refused.
@@ -177,7 +180,9 @@ fn accept(
     buffer: &mut Vec<u8>,
     refused: &mut u64,
 ) -> Option<Transmit> {
-    if links.len() >= most {
+    // A connection that was closed stays for three PTOs, for what comes late (RFC 9000, 10.2): it takes no place.
+    let open = links.values().filter(|link| !link.quic.is_closed()).count();
+    if open >= most || links.len() >= LEFTOVERS.saturating_mul(most) {
         *refused += 1;
         return Some(endpoint.refuse(incoming, buffer));
     }
