@@ -33,9 +33,10 @@ _REQUEST = 16
 
 _PORT = 5001
 
-#: Takes so many octets of one connection.
+#: Takes so many octets of one connection; ends without a word if nobody is left to be told that it is ready.
 _SINK = """\
-import socket
+import signal, socket
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 with socket.create_server(("", int(sys.argv[1]))) as server:
     print("ready", flush=True)
     connection, _ = server.accept()
