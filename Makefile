@@ -64,6 +64,10 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
 		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done
 	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do $(BIN)/airloom study run $$study --real; done
+	@tools/peers http3
+	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
+	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
+	$(BIN)/python conformance/http3
 	@$(MAKE) --no-print-directory site
 	@$(BIN)/python tools/fuzz
 

@@ -179,7 +179,9 @@ def test_we_fetch_from_aioquic(folder: Path, tmp_path: Path) -> None:
         port = free.getsockname()[1]
     names = ["large", *(f"f{n}" for n in range(200))]
     files: list[Path | None] = [tmp_path / name for name in names]
-    with subprocess.Popen([sys.executable, str(PEER), "serve", str(folder), certificate, key, str(port)]) as process:
+    with subprocess.Popen(
+        [sys.executable, str(PEER), "serve", str(folder), certificate, key, "127.0.0.1", str(port)]
+    ) as process:
         try:
             # It says nothing when it is ready: what is sent before is sent again.
             got = http3.get([f"https://127.0.0.1:{port}/{name}" for name in names], files)

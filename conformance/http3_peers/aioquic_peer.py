@@ -1,4 +1,4 @@
-"""aioquic on either side of HTTP/3: `serve DIR CERTIFICATE KEY PORT` and `get HOST PORT FILE..`, files by name."""
+"""aioquic on either side: `serve DIR CERTIFICATE KEY ADDRESS PORT` and `get HOST PORT FILE..`, files by name."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class Client(_Speaker):
         file.write_bytes(self.bodies[stream])
 
 
-async def _serve(folder: str, certificate: str, key: str, port: str) -> None:
+async def _serve(folder: str, certificate: str, key: str, address: str, port: str) -> None:
     Server.folder = Path(folder)
     configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN)
     configuration.load_cert_chain(certificate, key)
-    await quic_serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)
+    await quic_serve(address, int(port), configuration=configuration, create_protocol=Server)
     await asyncio.Event().wait()
 
 

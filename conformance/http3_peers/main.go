@@ -1,4 +1,4 @@
-// quic-go on either side of HTTP/3: `serve DIR CERTIFICATE KEY PORT` and `get URL FILE..`, where each further file is asked
+// quic-go on either side of HTTP/3: `serve DIR CERTIFICATE KEY ADDRESS:PORT` and `get URL FILE..`, where each further file is asked
 // for by its name.
 package main
 
@@ -22,11 +22,11 @@ func fail(err error) {
 	}
 }
 
-func serve(dir, certificate, key, port string) {
+func serve(dir, certificate, key, address string) {
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	fail(err)
 	server := http3.Server{
-		Addr:      "127.0.0.1:" + port,
+		Addr:      address,
 		Handler:   http.FileServer(http.Dir(dir)),
 		TLSConfig: http3.ConfigureTLSConfig(&tls.Config{Certificates: []tls.Certificate{pair}}),
 	}
@@ -74,7 +74,7 @@ func main() {
 	case len(os.Args) > 3 && os.Args[1] == "get":
 		get(os.Args[2], os.Args[3:])
 	default:
-		fmt.Fprintln(os.Stderr, "serve DIR CERTIFICATE KEY PORT, or get URL FILE..")
+		fmt.Fprintln(os.Stderr, "serve DIR CERTIFICATE KEY ADDRESS:PORT, or get URL FILE..")
 		os.Exit(2)
 	}
 }
