@@ -7,6 +7,7 @@ import json
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from airloom.control import Condition, Passed
 from airloom.control.desk import Desk
 from airloom.control.page import TOKEN, _Handler
 from airloom.errors import AirloomError
+from airloom.gateway import dhcp
 from airloom.page_sets import from_har
 from airloom.page_sets.page_set import read as read_page_set
 from airloom.run import Run
@@ -233,9 +235,27 @@ class _Control:
         return 2.0
 
 
+def dhcp_message(octets: bytes) -> None:
+    """Messages of DHCP, one after the other: each is answered or not, and an answer can be read back."""
+    leases = dhcp.Leases(_ROUTER)
+    for number, part in enumerate(octets.split(b"NEXT")[:64]):
+        request = dhcp.parse(part)
+        answer = request and leases.answer(request, float(number))
+        if request and answer:
+            said = dhcp.emit(request, answer, leases.router)
+            assert said[:1] + said[4:8] == b"\x02" + part[4:8]
+            assert len(said) == 300
+            assert answer.address is None or answer.address in _ROUTER.network
+        assert request is None or request.host_name is not None
+
+
+_ROUTER = IPv4Interface("10.78.0.1/24")
+
+
 class _Server:
     names = frozenset({"127.0.0.1:1", "localhost:1"})
     token = "token"
+    presets = None
 
     def __init__(self) -> None:
         self.desk = Desk(_Control())  # type: ignore[arg-type]
@@ -281,5 +301,6 @@ TARGETS: dict[str, Target] = {
         sweep_file,
         run_folder,
         control_page,
+        dhcp_message,
     )
 }

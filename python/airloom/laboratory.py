@@ -50,6 +50,7 @@ def lab(
     enter: bool = True,
     outside: bool = False,
     loopback: Sequence[int] = (),
+    lan: str | None = None,
     out: Path | str | None = None,
     force: bool = False,
 ) -> Lab:
@@ -59,7 +60,9 @@ def lab(
     thread, and the threads and programs it starts, are in the real host `host` (the first one, unless told), unless
     `enter` is false; `LabError` says so where that is not allowed. With `outside` there is a way to the outside world
     behind the far end (for root, or a plain user with pasta or slirp4netns; `DriveError` says what is missing).
-    The TCP ports in `loopback` of this machine's loopback are reached there as `host.airloom`.
+    The TCP ports in `loopback` of this machine's loopback are reached there as `host.airloom`. Devices on this
+    machine's interface `lan` are behind the first real host, for root; it gives them no addresses by itself (`airloom
+    gateway` does).
     Afterwards `summary` has the figures of the run, and there is a run folder if `out` names one. It may hold a run of
     the same scenario, seed and version; other results are replaced with `force` only.
 
@@ -81,14 +84,23 @@ def lab(
         scenario = find(str(name), overrides, real, outside, loopback)
     if seed is not None:
         scenario = scenario.with_seed(seed)
-    return Lab(scenario, host, enter, None if out is None else Path(out), force)
+    return Lab(scenario, host, enter, None if out is None else Path(out), force, lan)
 
 
 class Lab:
     """A laboratory; see `lab`."""
 
-    def __init__(self, scenario: Scenario, host: str | None, enter: bool, out: Path | None, force: bool) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        host: str | None,
+        enter: bool,
+        out: Path | None,
+        force: bool,
+        lan: str | None = None,
+    ) -> None:
         """Use `lab`."""
+        self._lan = lan
         self.scenario = scenario
         self._host = host
         self._enter = enter
@@ -113,16 +125,16 @@ class Lab:
                 "this process may not enter a laboratory: start it with `airloom python SCRIPT` or "
                 "`pytest -p airloom`, or as root; `lab(..., enter=False)` works here, with its `run` and `popen`"
             )
-        files: list[Any] = []
+        place, facts = None, list[tuple[str, str]]()
         if self._out is not None:
             from airloom.folder import Folder
             from airloom.run import metadata
 
             self._folder = Folder(self._out, self.scenario.run_id("real"), force=self._force)
             self._folder.__enter__()
-            files = [self._folder.path(""), list(metadata(self.scenario).items())]
+            place, facts = self._folder.path(""), list(metadata(self.scenario).items())
         try:
-            self._core = _core.Lab(self.scenario._core, *files)
+            self._core = _core.Lab(self.scenario._core, place, facts, self._lan)
             self._control = Control(self._core.control)
             self._host = self._host or self._core.hosts[0]
             if self._enter:

@@ -1,7 +1,7 @@
 //! `Lab`: a scenario in real time while Python goes on; programs and threads inside its hosts.
 
 use std::ffi::OsString;
-use std::os::fd::IntoRawFd;
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,18 +42,19 @@ const STEP: std::time::Duration = std::time::Duration::from_millis(100);
 #[pymethods]
 impl PyLab {
     /// Starts the scenario; returns when its real hosts and their services are there. Files as in `Scenario.emulate`, if there
-    /// is a folder for them.
+    /// is a folder for them; devices of the interface `lan`, if there is one, are behind the first real host.
     #[new]
-    #[pyo3(signature = (scenario, folder = None, metadata = Vec::new()))]
+    #[pyo3(signature = (scenario, folder = None, metadata = Vec::new(), lan = None))]
     fn new(
         py: Python<'_>,
         scenario: &PyScenario,
         folder: Option<PathBuf>,
         metadata: Vec<(String, String)>,
+        lan: Option<String>,
     ) -> PyResult<Self> {
         let understood = scenario.inner().clone();
-        let files = folder.map(|folder| Files { folder, metadata });
         let run_id = scenario.identity("real");
+        let files = folder.map(|folder| Files { folder, metadata, run_id });
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
         let (tell, told) = mpsc::channel();
@@ -62,7 +63,8 @@ impl PyLab {
             let until = Until::Elapsed(FOR_EVER);
             let ready = move |hosts, control| drop(tell.send((hosts, control)));
             let go_on = |_, _, _: &_| !seen.load(Ordering::Relaxed);
-            real_time::emulate_and_tell(&understood, None, until, &run_id, files.as_ref(), ready, go_on)
+            let lan = lan.as_deref();
+            real_time::emulate_and_tell(&understood, lan, None, until, files.as_ref(), ready, go_on)
         };
         let engine = std::thread::Builder::new().name("airloom-engine".to_owned()).spawn(work)?;
         // In steps, so that Ctrl-C is heard.
@@ -155,6 +157,31 @@ impl PyLab {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         hosts.clone().ok_or_else(|| PyRuntimeError::new_err("this laboratory was stopped"))
     }
+}
+
+/// An interface by which nothing comes in but to laboratories, as long as this is there.
+#[pyclass(name = "Closed", module = "airloom._core", frozen)]
+pub struct PyClosed(Mutex<Option<OwnedFd>>);
+
+#[pymethods]
+impl PyClosed {
+    /// Closes the interface of this name.
+    #[new]
+    fn new(py: Python<'_>, interface: &str) -> PyResult<Self> {
+        let closed = real_time::close_to_the_machine(interface).map_err(|e| drive_error(py, e.into()))?;
+        Ok(PyClosed(Mutex::new(Some(closed))))
+    }
+
+    /// Opens it again.
+    fn open(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Addresses of a laboratory on the side of its devices, with their prefix lengths.
+#[pyfunction]
+pub fn lan_addresses() -> Vec<String> {
+    real_time::lan_addresses().map(|(address, bits)| format!("{address}/{bits}")).to_vec()
 }
 
 /// A program in a laboratory.

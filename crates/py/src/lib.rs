@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::h3::{h3_get, serve_h3};
     #[pymodule_export]
-    use crate::lab::{PyLab, PyOutside, PyProgram};
+    use crate::lab::{PyClosed, PyLab, PyOutside, PyProgram, lan_addresses};
     #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]

@@ -180,8 +180,7 @@ impl PyScenario {
             Until::After(time) => virtual_time::Until::Elapsed(time),
         };
         let mut watch = Watch::new(progress, 1);
-        let files = Files { folder, metadata };
-        let run_id = self.run_id("real");
+        let files = Files { folder, metadata, run_id: self.run_id("real") };
         let (results, not_ready) = py.detach(|| {
             let not_ready = RefCell::new(None);
             let tell = |control| {
@@ -198,15 +197,8 @@ impl PyScenario {
             };
             let command = command.as_deref();
             let tell = |_, control| tell(control);
-            let results = real_time::emulate_and_tell(
-                &self.scenario,
-                command,
-                until,
-                &run_id,
-                Some(&files),
-                tell,
-                look,
-            );
+            let results =
+                real_time::emulate_and_tell(&self.scenario, None, command, until, Some(&files), tell, look);
             (results, not_ready.into_inner())
         });
         if let Some(raised) = watch.raised.or(not_ready) {

@@ -50,6 +50,7 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
             "browse",
             "Load pages with airloom's own browser over this machine's TCP.",
         ),
+        Verb("gateway", "Put the devices on a hotspot or a second port behind a link: phones, consoles."),
         Verb("interop", "The QUIC interop runner's network and cases, between endpoint programs, without containers."),
         Verb("h3", "Fetch files over HTTP/3 from real servers."),
         Verb("wap", "WAP: fetch, browse, push and listen through a gateway; compile documents."),

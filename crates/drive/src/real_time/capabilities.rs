@@ -53,7 +53,9 @@ pub fn capabilities() -> Capabilities {
             found.veth = Err(format!("making a veth pair: {}", failure.0));
         }
         Stage::Sockets => found.af_packet = Err(format!("opening a packet socket: {}", failure.0)),
-        Stage::Hosts | Stage::Outside => found.namespaces = Err(format!("furnishing a host: {}", failure.0)),
+        Stage::Hosts | Stage::Outside | Stage::Lan => {
+            found.namespaces = Err(format!("furnishing a host: {}", failure.0))
+        }
     }
     found
 }
@@ -69,7 +71,7 @@ fn attempt() -> Option<(String, Stage)> {
     b.link_with("wire", bearer, vec![end(here, 2)], end(there, 1)).ok()?;
     b.real(here, None);
     let world = b.build().ok()?;
-    let failure = Laboratory::try_build(world.ports(), &mut || true).err()?;
+    let failure = Laboratory::try_build(world.ports(), None, &mut || true).err()?;
     let helps = if failure.denied { format!("; {}", lab::what_helps()) } else { String::new() };
     Some((format!("{}{helps}", failure.text), failure.stage))
 }

@@ -58,6 +58,8 @@ mod vnet;
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,6 +92,8 @@ pub enum Error {
     SetUp(String),
     /// There is no way to the outside world for this user, or on this machine.
     NoWayOut(String),
+    /// Devices of an interface cannot be put behind the laboratory.
+    Lan(String),
     /// No host is marked `real`.
     NothingReal,
     /// The command could not be started; 126: it cannot be executed, 127: there is no such program.
@@ -121,7 +125,7 @@ impl Error {
     pub fn exit_code(&self) -> i32 {
         match self {
             Error::NothingReal => 2,
-            Error::NotAllowed(_) | Error::NoWayOut(_) => 3,
+            Error::NotAllowed(_) | Error::NoWayOut(_) | Error::Lan(_) => 3,
             Error::Command { code, .. } => *code,
             Error::SetUp(_) | Error::Service { .. } | Error::Device(_) | Error::Gone | Error::Stopped => 4,
         }
@@ -136,6 +140,7 @@ impl fmt::Display for Error {
             }
             Error::SetUp(what) => write!(f, "setting up the laboratory failed: {what}"),
             Error::NoWayOut(what) => write!(f, "there is no way to the outside world: {what}"),
+            Error::Lan(what) => write!(f, "devices cannot be put behind the link: {what}"),
             Error::NothingReal => {
                 f.write_str("no host is real: mark one with `real = true`, or name it with --real")
             }
@@ -167,6 +172,25 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     })
 }
 
+/// Lets nothing that comes by the machine's interface `device` in but into laboratories whose `lan` it is; until what is
+/// returned is dropped. Frames of IEEE 802.1X pass.
+pub fn close_to_the_machine(device: &str) -> Result<OwnedFd, Error> {
+    let closed = lab::rules::close(device);
+    closed.map_err(|error| {
+        let taken = lab::rules::is_taken(&error);
+        Error::Lan(if taken {
+            format!("another gateway has {device} already")
+        } else {
+            format!("{device}: {error}")
+        })
+    })
+}
+
+/// Addresses and prefix lengths of a laboratory on the side of its devices: IPv4, IPv6.
+pub fn lan_addresses() -> [(IpAddr, u8); 2] {
+    lab::lan::ADDRESSES.map(|prefix| (prefix.address, prefix.bits))
+}
+
 /// Runs `world` in real time until `command` (in the first real host) has ended, or without one as `until` says;
 /// services of real hosts are started before and ended after.
 ///
@@ -180,13 +204,14 @@ pub fn run(
     until: Until,
     mut look: impl FnMut(Instant, &mut Outbox) -> bool,
 ) -> Result<Report, Error> {
-    run_and_tell(world, command, until, true, |_, _| {}, |now, _, records| look(now, records))
+    run_and_tell(world, None, command, until, true, |_, _| {}, |now, _, records| look(now, records))
 }
 
 /// The same, and `ready` is told of the real hosts when they and their services are there, and how to reach the engine;
 /// `look` gets to know besides how many octets wait in the longest queue of a link.
 fn run_and_tell(
     world: &mut World,
+    lan: Option<&str>,
     command: Option<&[String]>,
     until: Until,
     keep_awake: bool,
@@ -202,7 +227,7 @@ fn run_and_tell(
     let mut records = world.records().counterpart();
     let mut go_on = || look(Instant::ZERO, 0, &mut records);
     // Dropped in reverse order: programs end before the laboratory they live in.
-    let mut laboratory = lab::Laboratory::build(&ports, &mut go_on)?;
+    let mut laboratory = lab::Laboratory::build(&ports, lan, &mut go_on)?;
     let keeper = laboratory.keeper.clone();
     let mut services: Vec<process::Running> = Vec::new();
     for (n, host) in keeper.hosts().iter().enumerate() {
@@ -273,14 +298,16 @@ pub struct Files {
     pub folder: PathBuf,
     /// What each table says of the run: texts by name.
     pub metadata: Vec<(String, String)>,
+    /// The identity of the run.
+    pub run_id: String,
 }
 
 impl Files {
     /// What writes those that `scenario` asks for, as the records come.
-    fn begin(&self, scenario: &Scenario, run_id: &str) -> io::Result<Written> {
+    fn begin(&self, scenario: &Scenario) -> io::Result<Written> {
         let records = |kind| scenario.run.records(kind);
         let capture = records(RecordKind::Pcapng).then(|| self.folder.join("trace.pcapng"));
-        let mut recorder = run::recorder(scenario, run_id, capture.as_deref())?;
+        let mut recorder = run::recorder(scenario, &self.run_id, capture.as_deref())?;
         let mut names = vec!["flows", "pages", "states"];
         let optional = [RecordKind::Packets, RecordKind::Objects, RecordKind::Congestion];
         names.extend(optional.into_iter().filter(|kind| records(*kind)).map(RecordKind::name));
@@ -328,30 +355,32 @@ pub fn emulate(
         scenario::Until::After(time) => Until::Elapsed(time),
     };
     let written = Written::no_tables(run::recorder(scenario, run_id, capture)?);
-    carry_out(scenario, command, until, written, |_, _| {}, |now, _, _| progress(now))
+    carry_out(scenario, None, command, until, written, |_, _| {}, |now, _, _| progress(now))
 }
 
 /// The same until `until`, with the tables and the capture in a folder if there is one; `ready` is told of the real hosts when
 /// they are there, and gets what changes the links by hand; `look` gets to see the time, the octets in the longest queue and
-/// the records ten times a second.
+/// the records ten times a second. Devices of the machine's interface `lan`, if one is named, are behind the first real
+/// host, which has addresses for them ([`lan_addresses`]).
 pub fn emulate_and_tell(
     scenario: &Scenario,
+    lan: Option<&str>,
     command: Option<&[String]>,
     until: Until,
-    run_id: &str,
     files: Option<&Files>,
     ready: impl FnOnce(Hosts, Control),
     look: impl FnMut(Instant, u64, &Outbox) -> bool,
 ) -> Result<(Results, Report), DriveError> {
     let written = match files {
-        Some(files) => files.begin(scenario, run_id)?,
+        Some(files) => files.begin(scenario)?,
         None => Written::no_tables(Recorder::default()),
     };
-    carry_out(scenario, command, until, written, ready, look)
+    carry_out(scenario, lan, command, until, written, ready, look)
 }
 
 fn carry_out(
     scenario: &Scenario,
+    lan: Option<&str>,
     command: Option<&[String]>,
     until: Until,
     mut written: Written,
@@ -361,14 +390,21 @@ fn carry_out(
     let mut world = scenario.build(true)?;
     let mut failed = None;
     let tell = |hosts, shared| ready(hosts, Control::new(shared, scenario));
-    let mut report =
-        run_and_tell(&mut world, command, until, scenario.run.keep_awake, tell, |now, backlog, records| {
+    let mut report = run_and_tell(
+        &mut world,
+        lan,
+        command,
+        until,
+        scenario.run.keep_awake,
+        tell,
+        |now, backlog, records| {
             let go_on = look(now, backlog, records);
             if let Err(e) = written.drain(records) {
                 failed.get_or_insert(e);
             }
             failed.is_none() && go_on
-        })?;
+        },
+    )?;
     if let Some(e) = failed {
         return Err(e.into());
     }

@@ -50,6 +50,27 @@ pub(super) fn bypass_queue(socket: BorrowedFd) -> io::Result<()> {
     packet_option(socket, PACKET_QDISC_BYPASS)
 }
 
+/// Lets the device `index` take frames of every multicast group as long as the packet socket is open.
+pub(super) fn take_all_multicast(socket: BorrowedFd, index: u32) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: index as libc::c_int,
+        mr_type: libc::PACKET_MR_ALLMULTI as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the pointer and length describe a packet_mreq that outlives the call, which only reads it.
+    unsafe {
+        check(libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const membership).cast::<c_void>(),
+            size_of_val(&membership) as libc::socklen_t,
+        ))?;
+    }
+    Ok(())
+}
+
 fn packet_option(socket: BorrowedFd, option: libc::c_int) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the option's value is an int, which outlives the call.

@@ -21,6 +21,7 @@ use airloom_world::{PortDevice, PortInfo};
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket as socket_of};
 
+use super::lan::LAN;
 use super::outside::UPLINK;
 use crate::real_time::netlink::{Device, LOOPBACK, Netlink, Prefix};
 use crate::real_time::port::{DeviceTable, PacketSocket, Port};
@@ -158,7 +159,7 @@ pub(super) fn configure(n: usize, port: &PortInfo) -> io::Result<()> {
 fn device_name(link: &str, n: usize) -> String {
     let fits = (1..=15).contains(&link.len())
         && link.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        && !["lo", ".", "..", "all", "default", UPLINK].contains(&link);
+        && !["lo", ".", "..", "all", "default", UPLINK, LAN].contains(&link);
     if fits { link.to_owned() } else { format!("link{n}") }
 }
 

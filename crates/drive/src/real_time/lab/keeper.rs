@@ -23,7 +23,7 @@ use super::messages::{self, Reader};
 use super::names::Names;
 use super::plan::Plan;
 use super::rights::{self, Rights};
-use super::{child, devices, listening, loopback, outside};
+use super::{child, devices, lan, listening, loopback, outside};
 use crate::real_time::clock::readable;
 
 /// What was being made when it failed.
@@ -34,11 +34,12 @@ pub(crate) enum Stage {
     Sockets,
     Hosts,
     Outside,
+    Lan,
 }
 
 impl Stage {
-    pub(super) const ALL: [Stage; 5] =
-        [Stage::Namespaces, Stage::Cables, Stage::Sockets, Stage::Hosts, Stage::Outside];
+    pub(super) const ALL: [Stage; 6] =
+        [Stage::Namespaces, Stage::Cables, Stage::Sockets, Stage::Hosts, Stage::Outside, Stage::Lan];
 }
 
 /// First octet of the keeper's first message.
@@ -156,6 +157,10 @@ impl<'a> Keeper<'a> {
             keeper
                 .inside(exit, || outside::furnish(way, warden, namespace))
                 .map_err(stage(Stage::Outside))?;
+        }
+        if let (Some(_), Some(first)) = (&plan.lan, plan.hosts.first()) {
+            let namespace = keeper.hosts[0].as_fd();
+            keeper.inside(0, || lan::furnish(warden, namespace, first.has_v6)).map_err(stage(Stage::Lan))?;
         }
         // Behind the ports: the counters of the engine's devices, then those of each host's.
         sockets.push(devices::table().map_err(stage(Stage::Sockets))?);

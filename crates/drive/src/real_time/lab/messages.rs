@@ -95,6 +95,34 @@ pub(super) fn receive_while(
     receive_within(socket, Duration::ZERO)
 }
 
+/// Says a number, or what failed.
+pub(super) fn send_result(socket: BorrowedFd, result: Result<u32, &io::Error>) -> io::Result<()> {
+    let message = match result {
+        Ok(number) => [&[0][..], &number.to_le_bytes()].concat(),
+        Err(error) => {
+            let code = error.raw_os_error().unwrap_or(0).to_le_bytes();
+            [&[1][..], &code, error.to_string().as_bytes()].concat()
+        }
+    };
+    send(socket, &message, &[])
+}
+
+/// What [`send_result`] said at the other end.
+pub(super) fn receive_result(socket: BorrowedFd, time: Duration) -> io::Result<u32> {
+    let (answer, _) = receive_within(socket, time)?;
+    match answer.as_slice() {
+        [0, a, b, c, d] => Ok(u32::from_le_bytes([*a, *b, *c, *d])),
+        [1, a, b, c, d, text @ ..] => {
+            let text = String::from_utf8_lossy(text).into_owned();
+            Err(match i32::from_le_bytes([*a, *b, *c, *d]) {
+                0 => io::Error::other(text),
+                code => io::Error::from_raw_os_error(code),
+            })
+        }
+        _ => Err(io::Error::other("the warden gave no answer")),
+    }
+}
+
 /// Writes texts so that [`Texts`] finds them again.
 #[derive(Default)]
 pub(super) struct Writer(pub(super) Vec<u8>);

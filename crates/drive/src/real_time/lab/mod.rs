@@ -14,6 +14,8 @@
 //! | `leftovers` | what threads that entered a host have left there |
 //! | `names` | `/etc/hosts` and `/etc/resolv.conf` |
 //! | `outside` | the way to the outside world, where there is to be one |
+//! | `lan` | devices behind the first host, where there are to be some |
+//! | `rules` | of the packet filter |
 //! | `loopback` | the way to this machine's loopback, where there is to be one |
 //! | `plan` | what is to be made |
 //! | `messages` | between the engine and the keeper |
@@ -22,6 +24,7 @@
 mod child;
 mod devices;
 mod keeper;
+pub(super) mod lan;
 mod leftovers;
 mod listening;
 mod loopback;
@@ -30,6 +33,7 @@ mod names;
 mod outside;
 mod plan;
 mod rights;
+pub(super) mod rules;
 mod tcp;
 mod warden;
 
@@ -58,6 +62,7 @@ use super::clock::wait_readable;
 use super::engine::Closing;
 use super::port::Port;
 pub(super) use keeper::Stage;
+use lan::Lan;
 use loopback::Relay;
 use messages::Writer;
 use outside::Way;
@@ -118,14 +123,19 @@ pub(super) struct Failure {
 }
 
 impl Laboratory {
-    /// Builds namespaces, cables, addresses and routes for `ports`, as long as `go_on` says so.
-    pub(super) fn build(ports: &[PortInfo], go_on: &mut dyn FnMut() -> bool) -> Result<Laboratory, Error> {
+    /// Builds namespaces, cables, addresses and routes for `ports`, as long as `go_on` says so; devices of the machine's
+    /// interface `lan`, if there is one, are behind the first host.
+    pub(super) fn build(
+        ports: &[PortInfo],
+        lan: Option<&str>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Laboratory, Error> {
         let mut stopped = false;
         let mut go_on = || {
             stopped = stopped || !go_on();
             !stopped
         };
-        let built = Laboratory::try_build(ports, &mut go_on);
+        let built = Laboratory::try_build(ports, lan, &mut go_on);
         built.map_err(|failure| {
             if stopped {
                 return Error::Stopped;
@@ -133,11 +143,14 @@ impl Laboratory {
             if failure.stage == Stage::Outside {
                 return Error::NoWayOut(failure.text);
             }
+            if failure.stage == Stage::Lan {
+                return Error::Lan(failure.text);
+            }
             let what = match failure.stage {
                 Stage::Namespaces => "making namespaces",
                 Stage::Cables => "making veth pairs between the engine and the real hosts",
                 Stage::Sockets => "opening packet sockets",
-                Stage::Hosts | Stage::Outside => "furnishing the real hosts",
+                Stage::Hosts | Stage::Outside | Stage::Lan => "furnishing the real hosts",
             };
             let text = format!("{what}: {}", failure.text);
             if failure.denied { Error::NotAllowed(text) } else { Error::SetUp(text) }
@@ -147,9 +160,15 @@ impl Laboratory {
     /// The same, with the step that failed.
     pub(super) fn try_build(
         ports: &[PortInfo],
+        lan: Option<&str>,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Laboratory, Failure> {
         let rights = Rights::here();
+        let lan = lan.map(|name| {
+            let found = if rights == Rights::Own { Lan::find(name) } else { Err(Errno::EPERM.into()) };
+            found.map_err(|e| Failure { stage: Stage::Lan, denied: false, text: format!("{name}: {e}") })
+        });
+        let lan = lan.transpose()?;
         if rights == Rights::Own {
             outside::repair();
         }
@@ -158,7 +177,7 @@ impl Laboratory {
         let exit_has_v6 = exits.any(|p| p.addresses.iter().any(IpAddr::is_ipv6));
         let way_out = has_exit.then(|| Way::find(rights, exit_has_v6)).transpose();
         let way_out = way_out.map_err(|text| Failure { stage: Stage::Outside, text, denied: true })?;
-        let plan = Plan::new(ports, way_out);
+        let plan = Plan::new(ports, way_out, lan);
         let failed = |error: io::Error| Failure {
             stage: Stage::Namespaces,
             denied: error.kind() == io::ErrorKind::PermissionDenied,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use airloom_base::Duration;
 use airloom_world::PortInfo;
 
+use super::lan::Lan;
 use super::names::Names;
 use super::outside::Way;
 use super::tcp;
@@ -30,11 +31,13 @@ pub(super) struct Plan {
     pub(super) ports: Vec<(usize, PortInfo)>,
     /// To the outside world, if a host is the exit.
     pub(super) way_out: Option<Way>,
+    /// The interface whose devices are behind the first host, if there is one.
+    pub(super) lan: Option<Lan>,
 }
 
 impl Plan {
     /// The laboratory for these ports. Hosts are in the order of their first ports.
-    pub(super) fn new(ports: &[PortInfo], way_out: Option<Way>) -> Plan {
+    pub(super) fn new(ports: &[PortInfo], way_out: Option<Way>, lan: Option<Lan>) -> Plan {
         let servers = way_out.as_ref().map(Way::name_servers).unwrap_or_default();
         let mut hosts: Vec<HostPlan> = Vec::new();
         let mut of_ports = Vec::new();
@@ -58,7 +61,10 @@ impl Plan {
             hosts[host].has_v6 |= port.addresses.iter().any(IpAddr::is_ipv6);
             of_ports.push((host, port.clone()));
         }
-        Plan { hosts, ports: of_ports, way_out }
+        if let (Some(first), true) = (hosts.first_mut(), lan.is_some()) {
+            first.forwards = true;
+        }
+        Plan { hosts, ports: of_ports, way_out, lan }
     }
 
     /// How long it may take to make it. Milliseconds for each host are usual: what takes longer than this will never

@@ -32,7 +32,7 @@ use airloom_base::Duration;
 use super::outside::Outside;
 use super::plan::Plan;
 use super::rights::{self, Rights};
-use super::{child, keeper, leftovers, messages, outside};
+use super::{child, keeper, lan, leftovers, messages, outside};
 use crate::real_time::clock::readable;
 
 /// Starts both processes; the engine's end of the keeper's socket, and the warden's number.
@@ -64,11 +64,12 @@ fn warden(plan: &Plan, rights: Rights, socket: BorrowedFd, engine: BorrowedFd, o
     // Kept until the laboratory is gone. What failed the keeper was told, who ends then.
     let mut outside =
         plan.way_out.as_ref().and_then(|way| outside::make(way, ours.as_fd(), plan.patience()).ok());
+    let lan = plan.lan.as_ref().and_then(|lan| lan::make(lan, ours.as_fd(), plan.patience()).ok());
     if let Ok(ended) = child::pidfd(keeper) {
         watch(engine, ended.as_fd(), &mut outside);
     }
     let _ = kill(keeper, Signal::SIGKILL);
-    drop(outside);
+    drop((outside, lan));
     // Returns when the whole PID namespace is empty.
     while waitpid(keeper, None) == Err(Errno::EINTR) {}
     leftovers::end(&entered(ours.as_fd()), owner);

@@ -20,7 +20,6 @@
 
 mod forwarding;
 mod helper;
-mod masquerade;
 
 use std::fs;
 use std::io;
@@ -32,8 +31,8 @@ use airloom_base::Duration;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
-use super::messages;
 use super::rights::Rights;
+use super::{messages, rules};
 use crate::real_time::netlink::{Device, Netlink, Prefix};
 pub(in crate::real_time::lab) use forwarding::repair;
 use forwarding::{Forwarding, has_gateway_v4, has_gateway_v6, leads_on_v4, leads_on_v6, table};
@@ -146,19 +145,8 @@ pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Res
         By::Program(kind, program) => Helper::start(*kind, program, &exit, way.v4, way.v6)
             .map(|helper| (0, Outside { _tables: Vec::new(), _forwarding: None, helper: Some(helper) })),
     };
-    match made {
-        Ok((number, outside)) => {
-            messages::send(keeper, &[&[0][..], &number.to_le_bytes()].concat(), &[])?;
-            Ok(outside)
-        }
-        Err(error) => {
-            let mut message = vec![1];
-            message.extend_from_slice(&error.raw_os_error().unwrap_or(0).to_le_bytes());
-            message.extend_from_slice(error.to_string().as_bytes());
-            messages::send(keeper, &message, &[])?;
-            Err(error)
-        }
-    }
+    messages::send_result(keeper, made.as_ref().map(|(number, _)| *number))?;
+    made.map(|(_, outside)| outside)
 }
 
 /// A veth pair between here and the exit, and rules that let the exit's traffic leave under the machine's address.
@@ -166,13 +154,14 @@ fn join(way: &Way, exit: &OwnedFd) -> io::Result<(u32, Outside)> {
     use std::os::fd::AsFd;
 
     let mut netlink = Netlink::open()?;
-    let (number, name) = free_pair(&mut netlink, exit.as_fd())?;
+    let there = |number| Device { name: UPLINK, index: UPLINK_INDEX, mac: mac(2, number), mtu: MTU };
+    let (number, name) = free_pair(&mut netlink, "airloom", there, exit.as_fd())?;
     let index = if_nametoindex(name.as_str())?;
     let mut tables = Vec::new();
     netlink.set_up(index, true)?;
     for [here, there] in way.addresses(number) {
         netlink.add_address(index, pair_prefix(here))?;
-        tables.push(masquerade::what_comes_from(&name, there)?);
+        tables.push(rules::what_comes_from(&name, Prefix::exactly(there))?);
     }
     let forwarding = Forwarding::on(&name, way.v6)?;
     Ok((number, Outside { _tables: tables, _forwarding: Some(forwarding), helper: None }))
@@ -201,21 +190,32 @@ fn pair_prefix(address: IpAddr) -> Prefix {
     Prefix { address, bits: if address.is_ipv4() { 31 } else { 127 } }
 }
 
-/// Makes the pair of devices. Its number, which stands in the machine's end's name, is one that no other laboratory has.
-fn free_pair(netlink: &mut Netlink, exit: BorrowedFd) -> io::Result<(u32, String)> {
+/// Makes a pair of devices, the one over `there`. Its number, which stands behind `prefix` in the machine's end's name,
+/// is one that no other laboratory has.
+pub(super) fn free_pair<'a>(
+    netlink: &mut Netlink,
+    prefix: &str,
+    there: impl Fn(u32) -> Device<'a>,
+    namespace: BorrowedFd,
+) -> io::Result<(u32, String)> {
     let first = std::process::id();
     for number in (first..first + 1000).map(|n| n % PAIRS) {
-        let name = format!("airloom{number:x}");
-        let [a, b, c, d] = number.to_be_bytes();
+        let name = format!("{prefix}{number:x}");
+        let there = there(number);
         // The kernel chooses the machine's index.
-        let here = Device { name: &name, index: 0, mac: [0x02, 1, a, b, c, d], mtu: MTU };
-        let there = Device { name: UPLINK, index: UPLINK_INDEX, mac: [0x02, 2, a, b, c, d], mtu: MTU };
-        match netlink.add_veth(&here, &there, exit) {
+        let here = Device { name: &name, index: 0, mac: mac(1, number), mtu: there.mtu };
+        match netlink.add_veth(&here, &there, namespace) {
             Err(error) if error.raw_os_error() == Some(Errno::EEXIST as i32) => {}
             result => return result.map(|()| (number, name)),
         }
     }
-    Err(io::Error::other("no free number for the way out"))
+    Err(io::Error::other("no free number for the pair of devices"))
+}
+
+/// A locally administered address for an end of a pair.
+fn mac(end: u8, number: u32) -> [u8; 6] {
+    let [a, b, c, d] = number.to_be_bytes();
+    [0x02, end, a, b, c, d]
 }
 
 /// The keeper's half: asks the warden, and furnishes the exit's end. Run in the exit's namespace, `exit`.
@@ -223,16 +223,7 @@ pub(super) fn furnish(way: &Way, warden: BorrowedFd, exit: BorrowedFd) -> io::Re
     use std::os::fd::AsRawFd;
 
     messages::send(warden, &[0], &[exit.as_raw_fd()])?;
-    let (answer, _) = messages::receive_within(warden, PATIENCE)?;
-    let number = match answer.as_slice() {
-        [0, a, b, c, d] => u32::from_le_bytes([*a, *b, *c, *d]),
-        [1, a, b, c, d, text @ ..] => {
-            let code = i32::from_le_bytes([*a, *b, *c, *d]);
-            let text = String::from_utf8_lossy(text).into_owned();
-            return Err(if code == 0 { io::Error::other(text) } else { io::Error::from_raw_os_error(code) });
-        }
-        _ => return Err(io::Error::other("the warden gave no answer")),
-    };
+    let number = messages::receive_result(warden, PATIENCE)?;
     let index = if_nametoindex(UPLINK)?;
     if !way.v6 {
         // Its own automatic addresses would be a way that leads nowhere.
@@ -247,7 +238,7 @@ pub(super) fn furnish(way: &Way, warden: BorrowedFd, exit: BorrowedFd) -> io::Re
         }
     }
     // Lives in the exit's namespace, and goes with it.
-    masquerade::what_leaves_by(index).map(drop)
+    rules::what_leaves_by(index)
 }
 
 #[cfg(test)]

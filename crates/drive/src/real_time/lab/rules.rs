@@ -1,0 +1,318 @@
+//! Rules of the kernel's packet filter (linux/netfilter/nf_tables.h).
+//!
+//! Each is alone in a table of its own. In the machine's network a table belongs to the socket that made it: the kernel
+//! takes it away when that closes, so nothing is left of it however a process ends.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
+};
+
+use crate::real_time::netlink::{Message, Prefix};
+
+const BATCH_BEGIN: u16 = 0x10;
+const BATCH_END: u16 = 0x11;
+const SUBSYSTEM: u16 = 10;
+const NEW_TABLE: u16 = SUBSYSTEM << 8;
+const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
+const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
+const CHAIN: &[u8] = b"airloom\0";
+/// The table goes with the socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12).
+const OWNED: u32 = 2;
+/// `NFT_REG_1`, and `NFT_REG_VERDICT`.
+const REGISTER: u32 = 1;
+const VERDICT: u32 = 0;
+/// `NF_DROP`
+const DROP: u32 = 0;
+/// Where the source address is in a header: IPv4, IPv6.
+const SOURCE: [u32; 2] = [12, 8];
+/// `NFPROTO_INET`: both families; `NFPROTO_NETDEV`: frames of a device.
+const BOTH: u8 = 1;
+const FRAMES: u8 = 5;
+const NETWORK_HEADER: u32 = 1;
+/// `NFT_META_PROTOCOL`, `NFT_META_IIF`, `NFT_META_OIF`
+const PROTOCOL: u32 = 1;
+const INPUT_INTERFACE: u32 = 4;
+const OUTPUT_INTERFACE: u32 = 5;
+/// `NFT_CMP_EQ`, `NFT_CMP_NEQ`
+const EQUAL: u32 = 0;
+const NOT_EQUAL: u32 = 1;
+/// IEEE 802.1X (11.1.4): frames by which a device gets access to the network; they are for whoever gives it.
+const EAPOL: [u8; 2] = [0x88, 0x8e];
+
+/// A chain, where its packets come by.
+struct Hook<'a> {
+    kind: &'static [u8],
+    number: u32,
+    priority: u32,
+    device: Option<&'a str>,
+}
+
+/// `NF_INET_POST_ROUTING`, at the priority of source translation (`NF_IP_PRI_NAT_SRC`).
+const LEAVING: Hook = Hook { kind: b"nat\0", number: 4, priority: 100, device: None };
+
+/// `NF_INET_PRE_ROUTING`, at the priority of filters.
+const ARRIVING: Hook = Hook { kind: b"filter\0", number: 0, priority: 0, device: None };
+
+/// `NF_NETDEV_INGRESS` of a device: before everything else of the machine sees a frame.
+fn arriving(device: &str, priority: u32) -> Hook<'_> {
+    Hook { kind: b"filter\0", number: 0, priority, device: Some(device) }
+}
+
+/// Who has a table, and what goes by the same name.
+#[derive(Clone, Copy)]
+enum Owner {
+    /// The namespace: the table goes with it.
+    Namespace,
+    /// The socket.
+    Socket,
+}
+
+/// Masquerades what comes from `network` (whose prefix is whole octets), in the calling process's namespace. The table
+/// is called after `device`; it goes when the socket that is returned closes.
+pub(super) fn what_comes_from(device: &str, network: Prefix) -> io::Result<OwnedFd> {
+    masquerade_source(device, Owner::Socket, network)
+}
+
+/// The same, for as long as the namespace lasts.
+pub(super) fn what_comes_from_for_good(device: &str, network: Prefix) -> io::Result<()> {
+    masquerade_source(device, Owner::Namespace, network).map(drop)
+}
+
+fn masquerade_source(device: &str, owner: Owner, network: Prefix) -> io::Result<OwnedFd> {
+    let (family, source, mut octets) = match network.address {
+        IpAddr::V4(a) => (libc::AF_INET, SOURCE[0], a.octets().to_vec()),
+        IpAddr::V6(a) => (libc::AF_INET6, SOURCE[1], a.octets().to_vec()),
+    };
+    octets.truncate(usize::from(network.bits / 8));
+    install(device, family as u8, owner, &LEAVING, |m| {
+        m.source(source, octets.len());
+        m.compare(EQUAL, &octets);
+        m.expression(b"masq\0", |_| {});
+    })
+}
+
+/// Masquerades what leaves by the interface with this index, of both families, in the calling process's namespace.
+pub(super) fn what_leaves_by(interface: u32) -> io::Result<()> {
+    let made = install("airloom", BOTH, Owner::Namespace, &LEAVING, |m| {
+        m.meta(OUTPUT_INTERFACE);
+        m.compare(EQUAL, &interface.to_ne_bytes());
+        m.expression(b"masq\0", |_| {});
+    });
+    made.map(drop)
+}
+
+/// Every frame that comes by `device` goes out by the one with index `to`, and nobody else of this namespace gets it;
+/// until the socket closes. An error if there is a `table` of this name already.
+pub(super) fn redirect(table: &str, device: &str, to: u32) -> io::Result<OwnedFd> {
+    install(table, FRAMES, Owner::Socket, &arriving(device, 0), |m| {
+        m.frames_of_the_network();
+        m.immediate(REGISTER, |m| m.attribute(1, &to.to_ne_bytes()));
+        m.expression(b"fwd\0", |m| m.number(1, REGISTER));
+    })
+}
+
+/// Frames that come by `device` and that no [`redirect`] takes are lost; until the socket closes.
+pub(in crate::real_time) fn close(device: &str) -> io::Result<OwnedFd> {
+    install(&format!("airloom-{device}-closed"), FRAMES, Owner::Socket, &arriving(device, 1), |m| {
+        m.frames_of_the_network();
+        m.immediate(VERDICT, |m| m.nest(2 | NESTED, |m| m.number(1, DROP)));
+    })
+}
+
+/// Throws away what comes by the interface with index `device` from an address that is neither of `network` (whose prefix
+/// is whole octets), nor of the link, nor none yet; for as long as the calling process's namespace lasts.
+pub(super) fn only_from(device: u32, network: Prefix) -> io::Result<()> {
+    let (family, source, network, link): (_, _, _, &[u8]) = match network.address {
+        IpAddr::V4(a) => {
+            (libc::AF_INET, SOURCE[0], a.octets()[..usize::from(network.bits / 8)].to_vec(), &[])
+        }
+        IpAddr::V6(a) => (
+            libc::AF_INET6,
+            SOURCE[1],
+            a.octets()[..usize::from(network.bits / 8)].to_vec(),
+            &[0xfe, 0x80, 0, 0, 0, 0, 0, 0],
+        ),
+    };
+    let made = install("airloom-only-from", family as u8, Owner::Namespace, &ARRIVING, |m| {
+        m.meta(INPUT_INTERFACE);
+        m.compare(EQUAL, &device.to_ne_bytes());
+        m.source(source, network.len());
+        m.compare(NOT_EQUAL, &network);
+        m.compare(NOT_EQUAL, &vec![0; network.len()]);
+        if !link.is_empty() {
+            m.compare(NOT_EQUAL, link);
+        }
+        m.immediate(VERDICT, |m| m.nest(2 | NESTED, |m| m.number(1, DROP)));
+    });
+    made.map(drop)
+}
+
+/// Does the error say that somebody else has a table of that name?
+pub(in crate::real_time) fn is_taken(error: &io::Error) -> bool {
+    // One that belongs to another socket is refused like a request without rights.
+    matches!(error.raw_os_error(), Some(libc::EEXIST | libc::EPERM))
+}
+
+impl Message {
+    /// Loads so many octets of the source address.
+    fn source(&mut self, at: u32, octets: usize) {
+        self.expression(b"payload\0", |m| {
+            m.number(1, REGISTER);
+            m.number(2, NETWORK_HEADER);
+            m.number(3, at);
+            m.number(4, octets as u32);
+        });
+    }
+
+    /// Goes on for all frames but those by which devices get access.
+    fn frames_of_the_network(&mut self) {
+        self.meta(PROTOCOL);
+        self.compare(NOT_EQUAL, &EAPOL);
+    }
+
+    fn meta(&mut self, key: u32) {
+        self.expression(b"meta\0", |m| {
+            m.number(1, REGISTER);
+            m.number(2, key);
+        });
+    }
+
+    fn compare(&mut self, how: u32, value: &[u8]) {
+        self.expression(b"cmp\0", |m| {
+            m.number(1, REGISTER);
+            m.number(2, how);
+            m.nest(3 | NESTED, |m| m.attribute(1, value));
+        });
+    }
+
+    fn immediate(&mut self, register: u32, value: impl FnOnce(&mut Message)) {
+        self.expression(b"immediate\0", |m| {
+            m.number(1, register);
+            m.nest(2 | NESTED, value);
+        });
+    }
+
+    /// An attribute that is a number; those of this subsystem are in network order.
+    fn number(&mut self, kind: u16, value: u32) {
+        self.attribute(kind, &value.to_be_bytes());
+    }
+
+    fn expression(&mut self, name: &[u8], fill: impl FnOnce(&mut Message)) {
+        const ELEMENT: u16 = 1;
+        self.nest(ELEMENT | NESTED, |m| {
+            m.attribute(1, name);
+            m.nest(2 | NESTED, fill);
+        });
+    }
+}
+
+const NESTED: u16 = libc::NLA_F_NESTED as u16;
+
+/// Makes a table with a chain whose one rule is what `fill` says.
+fn install(
+    name: &str,
+    family: u8,
+    owner: Owner,
+    hook: &Hook,
+    fill: impl FnOnce(&mut Message),
+) -> io::Result<OwnedFd> {
+    let batch = |kind: u16| {
+        let mut message = Message::new(kind, 0);
+        // The whole batch is one message of the subsystem, and has no answer of its own.
+        message.octets[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
+        message.octets.extend_from_slice(&[0, 0]);
+        message.octets.extend_from_slice(&SUBSYSTEM.to_be_bytes());
+        message
+    };
+    let new = |kind: u16, flags: i32| {
+        let mut message = Message::new(kind, libc::NLM_F_CREATE | flags);
+        message.octets.extend_from_slice(&[family, 0, 0, 0]);
+        message
+    };
+    let name = format!("{name}\0");
+    let mut table = new(NEW_TABLE, libc::NLM_F_EXCL);
+    table.attribute(1, name.as_bytes());
+    table.number(2, if matches!(owner, Owner::Socket) { OWNED } else { 0 });
+    let mut chain = new(NEW_CHAIN, 0);
+    chain.attribute(1, name.as_bytes());
+    chain.attribute(3, CHAIN);
+    chain.nest(4 | NESTED, |m| {
+        m.number(1, hook.number);
+        m.number(2, hook.priority);
+        if let Some(device) = hook.device {
+            m.attribute(3, format!("{device}\0").as_bytes());
+        }
+    });
+    chain.attribute(7, hook.kind);
+    let mut rule = new(NEW_RULE, 0);
+    rule.attribute(1, name.as_bytes());
+    rule.attribute(2, CHAIN);
+    rule.nest(4 | NESTED, fill);
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkNetFilter,
+    )?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+    let mut octets = Vec::new();
+    let messages = [batch(BATCH_BEGIN), table, chain, rule, batch(BATCH_END)];
+    for (sequence, mut message) in messages.into_iter().enumerate() {
+        message.seal(sequence as u32);
+        octets.extend_from_slice(&message.octets);
+    }
+    sendto(socket.as_raw_fd(), &octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+    // Table, chain and rule are answered; the first that was refused says why.
+    let mut answered = 0;
+    let mut answer = [0; 8192];
+    while answered < 3 {
+        let len = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        answered += results(&answer[..len])?;
+    }
+    Ok(socket)
+}
+
+/// How many requests succeeded by this answer, or the error of the first that did not.
+fn results(mut answer: &[u8]) -> io::Result<usize> {
+    let mut count = 0;
+    while answer.len() >= 20 {
+        let word = |at: usize| [answer[at], answer[at + 1], answer[at + 2], answer[at + 3]];
+        let len = u32::from_ne_bytes(word(0)) as usize;
+        if i32::from(u16::from_ne_bytes([answer[4], answer[5]])) == libc::NLMSG_ERROR {
+            match i32::from_ne_bytes(word(16)) {
+                0 => count += 1,
+                code => return Err(io::Error::from_raw_os_error(code.saturating_neg())),
+            }
+        }
+        answer = answer.get(len.max(16).next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(code: i32) -> Vec<u8> {
+        let mut octets = vec![0; 36];
+        octets[..4].copy_from_slice(&36u32.to_ne_bytes());
+        octets[4..6].copy_from_slice(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
+        octets[16..20].copy_from_slice(&code.to_ne_bytes());
+        octets
+    }
+
+    #[test]
+    fn answers_are_counted_and_a_refusal_is_an_error() {
+        assert_eq!(results(&[answer(0), answer(0)].concat()).unwrap(), 2);
+        let error = results(&[answer(0), answer(-libc::EPERM)].concat()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EPERM));
+        for cut in 0..20 {
+            assert_eq!(results(&answer(0)[..cut]).unwrap(), 0);
+        }
+    }
+}
