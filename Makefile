@@ -60,6 +60,7 @@ nightly: develop ## the long tests: many more random cases, optimised build, who
 	AIRLOOM_KILLS=100 $(BIN)/pytest -m "slow or not slow"
 	$(BIN)/airloom validate both-clocks
 	$(BIN)/airloom validate wap-both-clocks --jobs 2
+	$(BIN)/airloom validate h3-both-clocks --jobs 2
 	$(BIN)/airloom validate linux-lab tests/data/linux_tcp
 	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
 		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done

@@ -116,7 +116,7 @@ def studies(incomplete: str) -> list[str]:
 
 
 #: What `airloom validate` compares.
-COMPARISONS = ("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "pages", "http-shapes")
+COMPARISONS = ("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "h3-both-clocks", "pages", "http-shapes")
 
 
 def comparisons(incomplete: str) -> list[str]:

@@ -47,7 +47,7 @@ def validate(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to compare: linux-tcp, linux-lab, both-clocks, wap-both-clocks, pages or http-shapes.",
+            help=f"What to compare: {', '.join(names.COMPARISONS[:-1])} or {names.COMPARISONS[-1]}.",
             autocompletion=names.comparisons,
         ),
     ],
@@ -72,12 +72,13 @@ def validate(
 
     linux-tcp compares the simulated TCP with recorded transfers of Linux, linux-lab this machine's TCP through the
     emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one,
-    wap-both-clocks the gateway's daemon and the client on the command line with the simulated ones, pages curl with
-    nginx, Apache and Python's server in real time with the simulated client and server, and http-shapes
-    what our HTTP proxy and Squid (if it is installed) do with messages that two parsers may understand differently.
+    wap-both-clocks and h3-both-clocks a daemon and its client on the command line with the simulated ones (WAP, and
+    HTTP/3), pages curl with nginx, Apache and Python's server in real time with the simulated client and server, and
+    http-shapes what our HTTP proxy and Squid (if it is installed) do with messages that two parsers may understand
+    differently.
     What was measured is kept as it comes: the same command goes on with it.
     """
-    made_by = (_linux_tcp, _linux_lab, _both_clocks, _wap_both_clocks, _pages, _http_shapes)
+    made_by = (_linux_tcp, _linux_lab, _both_clocks, _wap_both_clocks, _h3_both_clocks, _pages, _http_shapes)
     kinds: dict[str, Callable[[_Asked], list[str]]] = dict(zip(names.COMPARISONS, made_by, strict=True))
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
@@ -229,12 +230,26 @@ def _both_clocks(asked: _Asked) -> list[str]:
 
 
 def _wap_both_clocks(asked: _Asked) -> list[str]:
-    from airloom.validate import pairs, wap_both_clocks
+    from airloom.validate import wap_both_clocks
 
-    cells, seeds = wap_both_clocks.chosen(_no_records(asked)), range(1, asked.seeds + 1)
-    from_json = partial(pairs.from_json, one=lambda said: wap_both_clocks.Fetch(**said))
+    return _fetches(asked, wap_both_clocks)
+
+
+def _h3_both_clocks(asked: _Asked) -> list[str]:
+    from airloom.validate import h3_both_clocks
+
+    return _fetches(asked, h3_both_clocks)
+
+
+def _fetches(asked: _Asked, kind: Any) -> list[str]:
+    """By a daemon and its client: `kind` is the module that knows them."""
+    from airloom.validate import pairs
+    from airloom.validate.wap_both_clocks import Fetch
+
+    cells, seeds = kind.chosen(_no_records(asked)), range(1, asked.seeds + 1)
+    from_json = partial(pairs.from_json, one=lambda said: Fetch(**said))
     with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), pairs.to_json, from_json) as how:
-        verdicts = wap_both_clocks.compare(cells, seeds, **how)
+        verdicts = kind.compare(cells, seeds, **how)
     more = {
         v.cell.name: {
             "packets": [f.packets for f in v.real],

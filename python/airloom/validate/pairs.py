@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from airloom import _core, interpreter
-from airloom.errors import UsageError
+from airloom.errors import LabError, UsageError
 from airloom.laboratory import Program
 from airloom.validate.kept import Kept
 from airloom.validate.tasks import Progress, Task, carry_out
@@ -168,3 +168,11 @@ def python(lab: _core.Lab, host: str, text: str, *arguments: str, quiet: bool = 
     words = interpreter.python("-c", FIRST + text, *arguments)
     errors = subprocess.DEVNULL if quiet else None
     return Program(lab, host, words, (subprocess.DEVNULL, subprocess.PIPE, errors), None, True)
+
+
+def expect(program: Program, word: str, title: str) -> None:
+    """Waits for the line with `word` that says that a program is there; `LabError` if it is not."""
+    assert program.stdout is not None
+    line = program.stdout.readline()
+    if not line or word not in line:
+        raise LabError(f"{title}: a program did not start")

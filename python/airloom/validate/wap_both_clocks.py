@@ -20,8 +20,7 @@ from typing import Any
 import polars as pl
 
 from airloom import _core
-from airloom.errors import LabError, RunError
-from airloom.laboratory import Program
+from airloom.errors import RunError
 from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
@@ -184,8 +183,8 @@ def _carry_out(scenario: Scenario, folder: Path, size: int, patience_s: float) -
         server = pairs.python(lab, "gateway", _AIRLOOM, *daemon, "--allow-origin", _ORIGIN_REAL, quiet=True)
         with origin, server:
             try:
-                _expect(origin, "ready", scenario)
-                _expect(server, "", scenario)
+                pairs.expect(origin, "ready", scenario.title)
+                pairs.expect(server, "", scenario.title)
                 url = f"http://{_ORIGIN_REAL}/{size}"
                 words = [
                     "wap",
@@ -212,14 +211,6 @@ def _carry_out(scenario: Scenario, folder: Path, size: int, patience_s: float) -
     finally:
         results = lab.stop()
     return results
-
-
-def _expect(program: Program, word: str, scenario: Scenario) -> None:
-    """Waits for the line that says that it is there."""
-    assert program.stdout is not None
-    line = program.stdout.readline()
-    if not line or word not in line:
-        raise LabError(f"{scenario.title}: a program did not start")
 
 
 def _fetch(scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None) -> Fetch:
