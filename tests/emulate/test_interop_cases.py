@@ -66,6 +66,18 @@ def test_aioquic_talks_to_itself_and_each_case_can_fail(tmp_path: Path, monkeypa
     assert satisfied - {"longrtt"} == same
 
 
+def test_our_own_http3_passes_its_case_with_another_on_either_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    both = "airloom,aioquic"
+    done = airloom("interop", "run", "-c", both, "-s", both, "-t", "http3,handshake", "--out", "out", "--json")
+    assert done.code == 0, done.err
+    pairs = [[row["result"] for row in rows] for rows in json.loads(done.out)["results"]]
+    # It ends with 127 for what it has not: HTTP/0.9, by which the other cases are.
+    assert sorted(pairs) == sorted([["succeeded", "unsupported"]] * 3 + [["succeeded", "succeeded"]])
+
+
 def test_what_the_droplist_names_is_lost_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = f"droplist {WIRE} --drops_to_client=2,4 --drops_to_server=1,3,5"

@@ -19,7 +19,7 @@ def written(folder: Path, text: str) -> Endpoint:
 
 
 def test_shipped_endpoints_can_be_read() -> None:
-    assert {"aioquic", "curl_cffi", "quic-go"} <= shipped().keys()
+    assert {"aioquic", "airloom", "curl_cffi", "quic-go"} <= shipped().keys()
     assert all(find(name).name == name for name in shipped())
 
 
