@@ -54,6 +54,16 @@ def canvas(rows: int = 1, columns: int = 1, height: float = 4.2, **subplots: Any
     return figure, figure.subplots(rows, columns, **subplots)
 
 
+def labelled(figure: Figure, axes: Axes, x: str, y: str, *, from_zero: bool = True, **legend: Any) -> Figure:
+    """The figure, once it says what is drawn: `y` over `x`, from zero or not; `legend` goes to `Axes.legend`."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if from_zero:
+        axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8, **legend)
+    return figure
+
+
 def means(axes: Axes, x: ArrayLike, samples: Sequence[ArrayLike], n: int = 0, label: str = "", **marks: Any) -> None:
     """Ours: solid marks with 95 % intervals over seeds, joined; of fewer than `LEAST` seeds each seed is a dot.
 

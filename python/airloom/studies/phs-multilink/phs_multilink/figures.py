@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airloom.plot.figure import DATA, LOST, RESENT
 from airloom.study import Data, StudyFigure
-from airloom.study.drawing import canvas, hollow, means
+from airloom.study.drawing import canvas, hollow, labelled, means
 
 from .bursts import LENGTHS, expired, seen
 from .configuration import configuration
@@ -115,11 +115,7 @@ def series(data: Data) -> Figure:
     for n, (way, label) in enumerate(NAMES.items()):
         means(axes, CIRCUITS, [static_of_all(data, way, k) for k in CIRCUITS], n, label)
         hollow(axes, (5, 6), [PAPER_STATIC[way, k] for k in (5, 6)], n, f"{label}, paper (Table 2)")
-    axes.set_xlabel("number of PHS connections")
-    axes.set_ylabel("throughput (kbit/s)")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "number of PHS connections", "throughput (kbit/s)")
 
 
 def released(data: Data) -> Figure:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from airloom.plot.figure import LINES
 from airloom.study import Data, StudyFigure
-from airloom.study.drawing import canvas, hollow, means
+from airloom.study.drawing import canvas, hollow, labelled, means
 
 from . import messages, setup
 from .pages import ERRORS, THREE, Numbers, gain, new_blocks, page_time, sctp, tcp
@@ -120,10 +120,7 @@ def load_figure(data: Data) -> Figure:
         samples = [gain(data, "grid", mobiles=mobiles, reading=r) for r in reading]
         means(axes, reading, samples, n, f"{mobiles} mobile{'s' if mobiles > 1 else ''}")
     axes.axhline(0, linewidth=0.6, color="black")
-    axes.set_xlabel("mean reading time (s)")
-    axes.set_ylabel("SCTP's gain, part of TCP's response time")
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "mean reading time (s)", "SCTP's gain, part of TCP's response time", from_zero=False)
 
 
 #: What stands below every figure whose points were pictures.

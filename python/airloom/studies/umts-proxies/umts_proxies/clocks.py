@@ -15,7 +15,7 @@ from airloom.analysis import mean_interval
 from airloom.errors import UsageError
 from airloom.plot.figure import LINES
 from airloom.study import Data, Evidence, NotMade, StudyFigure, StudyTable, exact, pair
-from airloom.study.drawing import canvas
+from airloom.study.drawing import canvas, labelled
 
 from .loads import at_delay, at_loss, rows, spearman
 from .measured import measured, together, visited
@@ -148,10 +148,7 @@ def scatter(data: Data) -> Figure:
         axes.plot(of["virtual_s"], of["real_s"], label="no proxy" if proxy == "none" else f"{proxy} proxy", **mark)
     most = float(max(found["virtual_s"].max(), found["real_s"].max()))  # type: ignore[arg-type,type-var]
     axes.plot((0, most), (0, most), linewidth=0.6, color="black")
-    axes.set_xlabel("page time in virtual time (s)")
-    axes.set_ylabel("page time in real time (s)")
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "page time in virtual time (s)", "page time in real time (s)", from_zero=False)
 
 
 def internet(data: Data) -> Figure:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from airloom.analysis import mean_interval
 from airloom.plot.figure import LINES
 from airloom.study import Data, StudyFigure
-from airloom.study.drawing import LEAST, canvas, means
+from airloom.study.drawing import LEAST, canvas, labelled, means
 
 from .loads import H2_PROXIES, Numbers, at_delay, at_loss, by_page, by_seed, main, times, whole_list
 from .tables import of_policy
@@ -97,10 +97,7 @@ def per_page(proxy: str, http: str) -> Callable[[Data], Figure]:
         axes.set_ylim(0, 1.05 * max(page_times(data, *way).max() for way in BY_PAGE))
         axes.set_xlim(0, len(found) + 1)
         axes.set_xticks([1, *range(15, len(found) + 1, 15)])
-        axes.set_xlabel("page of the surf list")
-        axes.set_ylabel("page time (s)")
-        axes.legend(fontsize=8, loc="upper right")
-        return figure
+        return labelled(figure, axes, "page of the surf list", "page time (s)", from_zero=False, loc="upper right")
 
     return draw
 
@@ -114,11 +111,7 @@ def sorted_pages(data: Data) -> Figure:
         label = f"{way[1]}, {said(way[0])}"
         axes.plot(np.arange(len(order)) + 1, page_times(data, *way)[order], label=label, **mark)
     axes.set_xlim(0, len(order) + 1)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("pages, in the order of their times without keep-alive")
-    axes.set_ylabel("page time (s)")
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "pages, in the order of their times without keep-alive", "page time (s)")
 
 
 def _bars(axes: Axes, groups: Sequence[Sequence[Numbers]], labels: Sequence[str]) -> None:
@@ -182,11 +175,7 @@ def over(what: str, average: Average, name: str) -> Callable[[Data], Figure]:
         for n, proxy in enumerate(PROXIES):
             samples = [average(by_seed(data, of(data, proxy, x), what), axis=1) for x in xs]
             means(axes, [factor * x for x in xs], samples, n, said(proxy))
-        axes.set_xlabel(label)
-        axes.set_ylabel(f"{name} page time (s)")
-        axes.set_ylim(bottom=0)
-        axes.legend(fontsize=8)
-        return figure
+        return labelled(figure, axes, label, f"{name} page time (s)")
 
     return draw
 

@@ -15,7 +15,7 @@ from airloom.plot.figure import ACK, DATA, FAINT, LINES
 from airloom.plot.sequence_chart import draw_sequence
 from airloom.study import Data, StudyFigure, StudyTable
 from airloom.study.data import NotSwept
-from airloom.study.drawing import canvas, hollow, interval, means
+from airloom.study.drawing import canvas, hollow, interval, labelled, means
 
 from . import bearers, captures, encoding, http_side, pay_off, pictures, pipe, proposal
 from .cells import cells, edge
@@ -161,10 +161,7 @@ def gateway_time(data: Data) -> Figure:
         axes.text(
             1.01, mean, f"HTTP, {request} octets", va="center", fontsize=7.5, transform=axes.get_yaxis_transform()
         )
-    axes.set_xlabel("time of the gateway (ms)")
-    axes.set_ylabel("response time of 1 kB (s)")
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "time of the gateway (ms)", "response time of 1 kB (s)", from_zero=False)
 
 
 def several(data: Data) -> Figure:
@@ -180,10 +177,7 @@ def several(data: Data) -> Figure:
             means(axes, counts, samples, n, f"HTTP, {connections} connection{'s' if connections > 1 else ''}")
     except NotSwept:
         pass  # only the full study has it
-    axes.set_xlabel("objects of 1 kB, the first one fetched alone")
-    axes.set_ylabel("time for all (s)")
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "objects of 1 kB, the first one fetched alone", "time for all (s)", from_zero=False)
 
 
 def heat_map(data: Data) -> Figure:

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from airloom.study import Data, Evidence, StudyFigure, StudyTable, pair
-from airloom.study.drawing import canvas, hollow, interval, means
+from airloom.study.drawing import canvas, hollow, interval, labelled, means
 
 from .http_side import response
 
@@ -70,10 +70,7 @@ def window_figure(data: Data) -> Figure:
     axes.set_xscale("log", base=2)
     axes.set_xticks(windows, [str(w) for w in windows])
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.set_xlabel("receive window (kB)")
-    axes.set_ylabel("goodput of 500 kB (kbit/s)")
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "receive window (kB)", "goodput of 500 kB (kbit/s)", from_zero=False)
 
 
 def pipe_table(data: Data) -> tuple[list[str], list[list[Any]]]:

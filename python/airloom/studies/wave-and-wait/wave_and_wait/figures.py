@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from airloom.study import Data, StudyFigure, StudyTable
-from airloom.study.drawing import canvas, hollow, means
+from airloom.study.drawing import canvas, hollow, labelled, means
 
 from .bursts import costs
 from .further import locked, radio, real, rivals, sensitivity, shared, tried
@@ -44,11 +44,7 @@ def _over_drops(
     for n, (protocol, label) in enumerate(NAMES.items()):
         means(axes, DROPS, [ours(data, protocol, drop) for drop in DROPS], n, label)
         hollow(axes, DROPS, [paper(TABLE_1[drop][protocol]) for drop in DROPS], n, f"{label}, paper")
-    axes.set_xlabel("packets dropped in on-phases (%)")
-    axes.set_ylabel(says)
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "packets dropped in on-phases (%)", says)
 
 
 def times(data: Data) -> Figure:
@@ -77,11 +73,7 @@ def buffers(data: Data) -> Figure:
     for n, (how, label) in enumerate(BUFFERS.items()):
         means(axes, DROPS, [completion(data, "tried", how=how, drop=drop) for drop in DROPS], n, label)
     hollow(axes, DROPS, [TABLE_1[drop]["tcp"].seconds for drop in DROPS], 0, "TCP, paper", color="black")
-    axes.set_xlabel("packets dropped in on-phases (%)")
-    axes.set_ylabel("connection time of TCP (s)")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "packets dropped in on-phases (%)", "connection time of TCP (s)")
 
 
 def phase_lengths(data: Data) -> Figure:
@@ -90,11 +82,7 @@ def phase_lengths(data: Data) -> Figure:
     for n, (protocol, label) in enumerate(NAMES.items()):
         found = [completion(data, f"table-2-{protocol}", drop=33, phase=p) for p in PHASES]
         means(axes, PHASES, found, n, label)
-    axes.set_xlabel("length of phases (s)")
-    axes.set_ylabel("connection time (s)")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
-    return figure
+    return labelled(figure, axes, "length of phases (s)", "connection time (s)")
 
 
 def lengths(data: Data) -> Figure:
