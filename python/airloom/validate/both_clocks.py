@@ -6,13 +6,10 @@ Every cell is a link and a size, with ten seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from airloom.validate import pairs, transfer
-from airloom.validate.kept import Kept
-from airloom.validate.tasks import Progress
 from airloom.validate.transfer import Transfer
 
 Made = pairs.Made[Transfer]
@@ -108,20 +105,12 @@ class Verdict(pairs.Verdict[Cell, Transfer]):
         return super().met and self.decided[1] == 0
 
 
-def compare(
-    cells: Sequence[Cell],
-    seeds: Sequence[int],
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    kept: Kept[Made] | None = None,
-    progress: Progress = lambda _done, _share: None,
-) -> list[Verdict]:
+def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
     """A verdict for each cell; see `pairs.fill`."""
     verdicts = [Verdict(cell) for cell in cells]
     # The longest first, so that none of them is left over at the end.
     order = sorted(verdicts, key=lambda verdict: _weight(verdict.cell), reverse=True)
-    pairs.fill(order, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress, weight=_weight)
+    pairs.fill(order, seeds, _pair, **how, weight=_weight)
     return verdicts
 
 

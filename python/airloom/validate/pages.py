@@ -13,10 +13,9 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -27,8 +26,6 @@ from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
 from airloom.validate import pairs, transfer
-from airloom.validate.kept import Kept
-from airloom.validate.tasks import Progress
 
 #: How far the medians may be apart.
 BAR = 0.002
@@ -166,20 +163,12 @@ def spread(verdict: Verdict) -> float:
     return (max(seconds) - min(seconds)) / statistics.median(seconds)
 
 
-def compare(
-    cells: Sequence[Cell],
-    seeds: Sequence[int],
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    kept: Kept[Made] | None = None,
-    progress: Progress = lambda _done, _share: None,
-) -> list[Verdict]:
+def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
     """A verdict for each cell; see `pairs.fill`."""
     if lacks := missing(cells):
         raise UsageError(f"validate pages needs {', '.join(lacks)}: tools/peers test")
     verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress)
+    pairs.fill(verdicts, seeds, _pair, **how)
     return verdicts
 
 

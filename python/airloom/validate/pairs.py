@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
 from airloom import _core, interpreter
 from airloom.errors import LabError, UsageError
@@ -122,6 +122,15 @@ def believed(run: Callable[[], R]) -> tuple[R, int]:
     while found.verdict == "invalid" and tries < TRIES:
         found, tries = run(), tries + 1
     return found, tries - 1
+
+
+class How(TypedDict, total=False):
+    """What `fill` is told besides."""
+
+    jobs: int
+    executor: Executor | None
+    kept: Kept[Any] | None
+    progress: Progress
 
 
 def fill(

@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -25,8 +24,6 @@ from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
 from airloom.validate import pairs
-from airloom.validate.kept import Kept
-from airloom.validate.tasks import Progress
 from airloom.validate.transfer import recorded
 
 #: The median response time in real time against the simulated one.
@@ -99,18 +96,10 @@ Verdict = pairs.Verdict[Cell, Fetch]
 Made = pairs.Made[Fetch]
 
 
-def compare(
-    cells: Sequence[Cell],
-    seeds: Sequence[int],
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    kept: Kept[Made] | None = None,
-    progress: Progress = lambda _done, _share: None,
-) -> list[Verdict]:
+def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
     """A verdict for each cell; see `pairs.fill`."""
     verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress)
+    pairs.fill(verdicts, seeds, _pair, **how)
     return verdicts
 
 
