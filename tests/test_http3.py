@@ -114,6 +114,10 @@ def test_whom_a_client_believes_and_what_it_says_of_failures(folder: Path, tmp_p
         (["--cert", "none.pem", "--key", "none.key"], "none.pem"),
         (["--cert", "none.pem"], "--cert and --key belong together"),
         (["--listen", "here"], "expected ADDRESS:PORT"),
+        (["--header", "one"], "expected NAME: VALUE"),
+        (["--header", "a b: c"], "expected NAME: VALUE"),
+        (["--header", "a: b\nc: d"], "expected NAME: VALUE"),
+        (["--header", "Content-Length: 1"], "content-length is not for you to say"),
     ],
 )
 def test_a_server_that_cannot_begin_says_why(folder: Path, words: list[str], said: str) -> None:

@@ -221,6 +221,7 @@ def serve_h3(
     listen: str,
     folder: Path,
     certificate: tuple[Path, Path] | None,
+    fields: list[tuple[str, str]],
     clients: list[str],
     connections: int,
     grace_s: float,

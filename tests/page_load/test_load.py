@@ -8,8 +8,10 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from airloom import tables
 from airloom.errors import UsageError
 from airloom.page_load import load_page
 from airloom.page_load.link_events import link_events, phases
@@ -96,6 +98,28 @@ def test_a_page_on_two_servers_comes_from_end_to_end(tmp_path: Path, way: str, s
     assert sum(request["url"].startswith(f"{scheme}://images/") for request in requests) == 6
 
 
+@pytest.mark.emulate
+@pytest.mark.parametrize("version", ["1.1", "2", "3"])
+def test_a_page_comes_by_the_version_of_http_that_is_asked_for(tmp_path: Path, version: str) -> None:
+    needs_browser()
+    page, images = two_servers(tmp_path)
+    loaded = load_page(
+        "https://origin/", "wpt/4g", "none", tmp_path / "load", root=page, others={"images": images}, http=version
+    )
+    assert loaded.seen["error"] is None
+    requests = loaded.seen["requests"]
+    assert {request["protocol"] for request in requests} == {{"1.1": "http/1.1", "2": "h2", "3": "h3"}[version]}
+    assert [request["status"] for request in requests] == [200] * 15
+    events = link_events(loaded)
+    # Over one connection all is multiplexed, but to HTTP/1.1 there belong several.
+    assert events.connections > 2 if version == "1.1" else events.connections >= 2
+    packets = tables.read(loaded.folder / "run" / "packets.parquet").filter(pl.col("event").cast(pl.String) == "rx")
+    octets = dict(packets.group_by(pl.col("proto").cast(pl.String)).agg(pl.col("len").sum()).iter_rows())
+    assert (
+        octets.get("udp" if version == "3" else "tcp", 0) > 50_000 > octets.get("tcp" if version == "3" else "udp", 0)
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.emulate
 @pytest.mark.parametrize("way", ["split-tcp", "http-cache", "squid"])
@@ -174,6 +198,10 @@ def test_what_cannot_be_loaded_is_said_before_anything_starts(tmp_path: Path) ->
         (("http://origin/", "--link", "wpt/3g", "--link", "wpt/3g"), "wpt/3g with none is asked for twice"),
         (("http://origin/", "--proxy", "nginx"), "no proxy 'nginx'; valid: none, split-tcp, http-cache, squid"),
         (("http://origin/", "--link", "umts-dsh"), "umts-dch"),
+        (("http://origin/", "--http", "3"), "ask for https://origin/"),
+        (("https://origin/", "--http", "4"), "no HTTP/4; valid: 1.1, 2, 3"),
+        (("https://origin/", "--http", "3", "--proxy", "split-tcp"), "not with split-tcp"),
+        (("https://localhost:8000/", "--http", "3"), "by TCP alone"),
         (("http://origin/", "--site", tmp_path / "nothing"), "is not a folder"),
         (("http://origin/", "--site", tmp_path, "--site", tmp_path), "NAME="),
         (("http://origin/", "--site", f"b={tmp_path}", "--site", f"b={tmp_path}"), "b has files already"),

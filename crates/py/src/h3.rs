@@ -17,14 +17,15 @@ fn seconds(s: f64) -> PyResult<Duration> {
 }
 
 /// Serves the files of a folder over HTTP/3 until SIGINT or SIGTERM. `certificate` are files with a chain and a key, or a
-/// certificate is made. `ready` is called with the address, `log` with a JSON line for each request.
+/// certificate is made. `fields` are names and values that every answer has besides. `ready` is called with the address, `log` with a JSON line for each request.
 #[pyfunction]
-#[pyo3(signature = (listen, folder, certificate, clients, connections, grace_s, ready, log = None))]
+#[pyo3(signature = (listen, folder, certificate, fields, clients, connections, grace_s, ready, log = None))]
 pub fn serve_h3(
     py: Python<'_>,
     listen: &str,
     folder: PathBuf,
     certificate: Option<(PathBuf, PathBuf)>,
+    fields: Vec<(String, String)>,
     clients: Vec<String>,
     connections: usize,
     grace_s: f64,
@@ -37,7 +38,8 @@ pub fn serve_h3(
         let why = "not a loopback address: say who may come (--allow-client ADDRESS or NETWORK)";
         return Err(wrong(format!("{listen} is {why}")));
     }
-    let options = Options { listen, folder, certificate, clients, connections, grace: seconds(grace_s)? };
+    let options =
+        Options { listen, folder, certificate, fields, clients, connections, grace: seconds(grace_s)? };
     let tell = move |at: Listening| {
         let text = at.clients.to_string();
         Python::attach(|py| drop(ready.call1(py, (text,))));

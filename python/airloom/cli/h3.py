@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,16 @@ from airloom.cli.terminal import busy, emit, interruptible, print_json, say
 from airloom.errors import UsageError
 
 GET_HELP = "Fetch files over HTTP/3, all of one server side by side over one connection."
+
+#: A field's name is a token, and its value is of printable octets (RFC 9110, 5.1 and 5.5).
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([!-~](?:[ -~\t]*[!-~])?)[ \t]*")
+#: Those of a connection (RFC 9114, 4.2), and what the server says of its files.
+_NOT_TOLD = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("content-length", "content-type"),
+    }
+)
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -66,6 +77,16 @@ def _name(url: str) -> str:
     return name if name not in ("", ".", "..") else "index.html"
 
 
+def _field(line: str) -> tuple[str, str]:
+    """A line of a header as name and value: one that HTTP/3 lets pass, and that we do not say ourselves."""
+    found = _FIELD.fullmatch(line)
+    if found is None:
+        raise UsageError(f"--header {line}: expected NAME: VALUE")
+    if (name := found[1].lower()) in _NOT_TOLD:
+        raise UsageError(f"--header {line}: {name} is not for you to say")
+    return name, found[2]
+
+
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Whose files are served.")],
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients come to (UDP).")] = "127.0.0.1:4433",
@@ -79,6 +100,10 @@ def serve(
             metavar="ADDRESS|CIDR",
             help="Serve this client. May be repeated; needed where --listen is no loopback address.",
         ),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'NAME: VALUE'", help="What every answer says besides. May be repeated."),
     ] = None,
     connections: Annotated[
         int, typer.Option(metavar="N", min=1, max=10_000, help="Connections beyond this number are refused.")
@@ -97,6 +122,7 @@ def serve(
     if not folder.is_dir():
         raise UsageError(f"{folder}: is no folder")
     place = daemons.address("--listen", listen) or ""
+    fields = [_field(line) for line in header or []]
 
     def ready(at: str) -> None:
         emit(f"listening on {at}")
@@ -105,6 +131,6 @@ def serve(
     def run() -> None:
         write = daemons.log_line if log else None
         certificate = (cert, key) if cert is not None and key is not None else None
-        serve_h3(place, folder, certificate, allow_client or [], connections, grace, ready, write)
+        serve_h3(place, folder, certificate, fields, allow_client or [], connections, grace, ready, write)
 
     daemons.run(run, [])

@@ -30,7 +30,7 @@ def load(
         str,
         typer.Argument(
             metavar="URL",
-            help="http://origin/... (a server that is started; https: by TLS and HTTP/2), http://localhost:PORT/... "
+            help="http://origin/... (a server that is started; https: by TLS), http://localhost:PORT/... "
             "(a program of this machine), or any other address (the outside world).",
         ),
     ],
@@ -48,6 +48,14 @@ def load(
             metavar="NAME",
             help="none, split-tcp, http-cache or squid, in the gateway. May be repeated.",
             autocompletion=names.ways,
+        ),
+    ] = None,
+    http: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="VERSION",
+            help="1.1, 2 or 3 (by QUIC; https, no proxy). Default: what browser and server agree on. May be repeated.",
+            autocompletion=names.http_versions,
         ),
     ] = None,
     site: Annotated[
@@ -117,7 +125,12 @@ def load(
         overrides["run.lateness_limit"] = strict
     root, others = _sites(site or [])
     ports = common.ports(loopback or [])
-    wanted = [(of_link, way) for of_link in link or ["umts-dch"] for way in proxy or ["none"]]
+    wanted: list[tuple[str, str, str | None]] = [
+        (of_link, way, version)
+        for of_link in link or ["umts-dch"]
+        for way in proxy or ["none"]
+        for version in http or (None,)
+    ]
     if twice := next((pair for pair in wanted if wanted.count(pair) > 1), None):
         raise UsageError(f"{twice[0]} with {twice[1]} is asked for twice")
     folder = LoadFolder(out, url, force=force)
@@ -130,9 +143,9 @@ def load(
     try:
         with interruptible(left), steps(f"loading {url}", total) as show:
             show(0)
-            for of_link, way in wanted:
+            for of_link, way, version in wanted:
                 for number in range(runs):
-                    with folder.place(of_link, way, number if runs > 1 else None) as place:
+                    with folder.place(of_link, way, version, number if runs > 1 else None) as place:
                         found = load_page(
                             url,
                             of_link,
@@ -148,6 +161,7 @@ def load(
                             seed=seed + number,
                             timeout_s=timeout,
                             overrides=overrides,
+                            http=version,
                         )
                     loads.append(found)
                     took = "not loaded" if found.page_s is None else f"{found.page_s:.2f} s, {status_text(found)}"

@@ -63,6 +63,13 @@ def ways(incomplete: str) -> list[str]:
     return _beginning(WAYS, incomplete)
 
 
+def http_versions(incomplete: str) -> list[str]:
+    """The versions of HTTP that `airloom load` can ask for."""
+    from airloom.page_load.http import VERSIONS
+
+    return _beginning(VERSIONS, incomplete)
+
+
 def keys_of_load(ctx: typer.Context, incomplete: str) -> list[str]:
     """Keys of the radio link of `airloom load`: that of the first bearer or preset on the line."""
     for word in (*ctx.meta.get(WORDS, ()), "umts-dch"):

@@ -39,7 +39,7 @@ class LoadFolder:
         self._made: list[Path] = []
 
     @contextmanager
-    def place(self, link: str, way: str, number: int | None) -> Iterator[Path]:
+    def place(self, link: str, way: str, http: str | None, number: int | None) -> Iterator[Path]:
         """The place of a load, or of one of several; gone again if the load does not come to its end."""
         if not self._is_ready:
             clear(self.path, self._identity)
@@ -47,7 +47,7 @@ class LoadFolder:
                 self._made = [parent for parent in self.path.parents if not parent.exists()]
                 self.path.mkdir(parents=True, exist_ok=True)
             self._is_ready = True
-        place = self.path / f"{link.replace('/', '-')}-{way}"
+        place = self.path / f"{link.replace('/', '-')}-{way}{f'-http{http}' if http else ''}"
         place = place if number is None else place / f"run-{number + 1}"
         try:
             yield place

@@ -15,19 +15,25 @@ from typing import Any, NamedTuple
 import airloom
 from airloom import interpreter
 from airloom.errors import RunError, Unsupported, UsageError
+from airloom.page_load import http as versions
 from airloom.page_load.address import Address, Where, check_served, rules, understand
 from airloom.page_load.network import network
 from airloom.page_load.progress import speed_index_s, visual_progress
 from airloom.page_load.site import Authority, check_server_name, remove_empty_folders, site
 from airloom.page_load.ways import PORT, WAYS, Asked, Server, Way, program
 
-#: Asks a port of the own host until it is open.
+#: Asks a TCP port of the own host until it is open; looks for one of UDP, which answers nobody.
 _WAIT = """\
 import socket, sys, time
 until = time.monotonic() + 60
+def ask(port, is_udp):
+    if not is_udp:
+        return socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    if not any(f":{port:04X} " in line[:48] for name in ("udp", "udp6") for line in open("/proc/net/" + name)):
+        raise OSError
 while True:
     try:
-        socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5).close()
+        ask(int(sys.argv[1]), "udp" in sys.argv)
         break
     except OSError:
         if time.monotonic() > until: sys.exit("it does not start")
@@ -49,6 +55,8 @@ class Loaded(NamedTuple):
     #: Why the times are not valid, in words, if they are not.
     reasons: list[str]
     seed: int
+    #: The version of HTTP that was asked for, if one was.
+    http: str | None = None
 
     @property
     def page_s(self) -> float | None:
@@ -83,6 +91,7 @@ def load_page(
     seed: int = 1,
     timeout_s: float = 120.0,
     overrides: Mapping[str, object] | None = None,
+    http: str | None = None,
 ) -> Loaded:
     """Loads `url` in headless Chromium over `link`, a bearer or a preset, on a way of `WAYS`.
 
@@ -91,8 +100,9 @@ def load_page(
     through the link, and every other host is in the outside world. `loopback` are further ports of this machine that
     the page may ask (as `localhost`, or `host.airloom`), `outside` lets it ask the outside world as well. `insecure`
     takes certificates that nobody vouches for. `delay` (by default 20 ms, to the outside world 0) and `loss` are those
-    between the gateway and each server, each way. Raises `UsageError` where the address cannot be loaded, and
-    `Unsupported` (exit code 3) if a program is missing.
+    between the gateway and each server, each way. `http` is the version, one of "1.1", "2" and "3" (for `https://` and
+    without a proxy: QUIC); without it what browser and server agree on, HTTP/2 with `https://origin/`. Raises
+    `UsageError` where the address cannot be loaded, and `Unsupported` (exit code 3) if a program is missing.
     """
     chosen = _way(way)
     roots: dict[str, Path | None] = {"origin": root, **(others or {})}
@@ -106,6 +116,7 @@ def load_page(
             f"{url} with {way}: to a forwarding proxy {address.host} is itself; "
             f"ask for {address.url.replace(address.host, address.server, 1)}"
         )
+    versions.check(http, address, chosen)
     check_served(address)
     if find_spec("playwright") is None:
         raise Unsupported('playwright is not installed: pip install "airloom[browser]"')
@@ -113,7 +124,7 @@ def load_page(
     folder = folder.resolve()
     (folder / "shots").mkdir(parents=True)
     authority = Authority(folder) if address.is_secure and roots else None
-    commands = {name: site(name, files, folder, authority) for name, files in roots.items()}
+    commands = {name: site(name, files, folder, authority, by_quic=http == "3") for name, files in roots.items()}
     asked = _asked(address, list(roots), outside)
     ports = list(dict.fromkeys([*([address.port] if address.where is Where.MACHINE else []), *loopback]))
     scenario = network(link, chosen, folder, asked, commands, ports, delay, loss, overrides or {})
@@ -126,6 +137,7 @@ def load_page(
             *([authority.flag] if authority else []),
             *([f"--host-resolver-rules={','.join(named)}"] if named else []),
             *chosen.flags(asked),
+            *versions.flags(http, asked),
         ],
         "insecure": insecure,
         "har": str(folder / "load.har"),
@@ -139,6 +151,8 @@ def load_page(
     ):
         for name in roots:
             wait_for(laboratory, name, "443" if authority else "80")
+            if http == "3":
+                wait_for(laboratory, name, "443", "udp")
         for number in range(chosen.ports(asked)):
             wait_for(laboratory, "gateway", str(PORT + number))
         words = interpreter.python("-m", "airloom.page_load.browser")
@@ -161,11 +175,11 @@ def load_page(
     seen["progress"] = visual_progress([at - zero for at in seen["frames"]], colours)
     seen["speed_index"] = speed_index_s(seen["progress"]) if seen["error"] is None else None
     remove_empty_folders(folder)
-    said = {"link": link, "proxy": way, "url": url, "seed": seed, **seen}
+    said = {"link": link, "proxy": way, "http": http, "url": url, "seed": seed, **seen}
     (folder / "load.json").write_text(json.dumps(said, indent=1) + "\n")
     results = laboratory.results
     reasons = results.verdict_reasons if results and results.verdict == "invalid" else []
-    return Loaded(link, way, folder, seen, dict(laboratory.summary), reasons, seed)
+    return Loaded(link, way, folder, seen, dict(laboratory.summary), reasons, seed, http)
 
 
 def _way(name: str) -> Way:
@@ -184,13 +198,16 @@ def _asked(address: Address, started: list[str], outside: bool) -> Asked:
     return Asked(servers, outside or address.where is Where.OUTSIDE)
 
 
-def wait_for(laboratory: airloom.Lab, host: str, port: str) -> None:
-    """Waits until a program in `host` has opened `port`. Raises `RunError` if it does not."""
+def wait_for(laboratory: airloom.Lab, host: str, *port: str) -> None:
+    """Waits until a program in `host` has opened a port: its number, and `udp` if it is one of UDP.
+
+    Raises `RunError` if it does not.
+    """
     try:
         done = laboratory.run(
-            interpreter.python("-c", _WAIT, port), host=host, timeout=90, capture_output=True, text=True
+            interpreter.python("-c", _WAIT, *port), host=host, timeout=90, capture_output=True, text=True
         )
     except subprocess.TimeoutExpired:
-        raise RunError(f"the program in {host} does not open port {port}") from None
+        raise RunError(f"the program in {host} does not open port {' '.join(port)}") from None
     if done.returncode != 0:
-        raise RunError(f"the program in {host} does not open port {port}")
+        raise RunError(f"the program in {host} does not open port {' '.join(port)}")

@@ -20,7 +20,7 @@ FEW = 3
 
 
 class Runs(NamedTuple):
-    """The runs of one link and way."""
+    """The runs of one link, way and version of HTTP."""
 
     runs: list[Loaded]
     #: The one that stands for all.
@@ -37,10 +37,10 @@ class Runs(NamedTuple):
 
 
 def together(loads: Sequence[Loaded]) -> list[Runs]:
-    """The loads by link and way, in their order."""
-    groups: dict[tuple[str, str], list[Loaded]] = {}
+    """The loads by link, way and version of HTTP, in their order."""
+    groups: dict[tuple[str, str, str | None], list[Loaded]] = {}
     for load in loads:
-        groups.setdefault((load.link, load.way), []).append(load)
+        groups.setdefault((load.link, load.way, load.http), []).append(load)
     found = []
     for runs in groups.values():
         times = [one.page_s for one in runs if one.page_s is not None]
@@ -58,7 +58,8 @@ def _median(runs: Sequence[Loaded]) -> Loaded:
 
 def name_of(loaded: Loaded) -> str:
     """How a load is called."""
-    return f"{loaded.link}, {'no proxy' if loaded.way == 'none' else loaded.way}"
+    version = f", HTTP/{loaded.http}" if loaded.http else ""
+    return f"{loaded.link}, {'no proxy' if loaded.way == 'none' else loaded.way}{version}"
 
 
 def status_text(loaded: Loaded) -> str:
@@ -76,12 +77,12 @@ def is_wanted(loaded: Loaded, allowed: Sequence[int] = ()) -> bool:
 
 def complaints(loads: Sequence[Loaded], allowed: Sequence[int] = ()) -> list[str]:
     """A sentence for each load that is not what was asked for."""
-    several = {(one.link, one.way) for one in loads if one.seed != loads[0].seed}
+    several = {name_of(one) for one in loads if one.seed != loads[0].seed}
     found = []
     for one in loads:
         if is_wanted(one, allowed):
             continue
-        name = name_of(one) + (f", seed {one.seed}" if (one.link, one.way) in several else "")
+        name = name_of(one) + (f", seed {one.seed}" if name_of(one) in several else "")
         if one.page_s is None:
             found.append(f"{name}: not loaded: {one.seen['error']}{_hint(one.seen['error'])}")
         else:
@@ -160,6 +161,7 @@ def as_json(runs: Runs) -> dict[str, Any]:
     return {
         "link": one.link,
         "proxy": one.way,
+        "http": one.http,
         "page_s": one.page_s,
         "interval_s": None if runs.page is None else [runs.page.low, runs.page.high],
         "runs": [

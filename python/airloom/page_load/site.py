@@ -1,4 +1,4 @@
-"""The server: nginx with a folder of files, or with a page of our own."""
+"""The server: nginx with a folder of files, or with a page of our own; `airloom serve h3` beside it for HTTP/3."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import hashlib
 import os
 import random
 import re
+import shlex
 import struct
 import subprocess
 import zlib
 from pathlib import Path
 
+from airloom import interpreter
 from airloom.errors import UsageError
-from airloom.page_load.ways import program
+from airloom.page_load.ways import INSIDE, program
 
 _CONFIG = """\
 daemon off; worker_processes 1; pid {folder}/{name}.pid; {user}
@@ -93,10 +95,12 @@ class Authority:
         subprocess.run([*start, *map(str, words)], check=True, capture_output=True)
 
 
-def site(name: str, root: Path | None, folder: Path, authority: Authority | None) -> list[str]:
+def site(
+    name: str, root: Path | None, folder: Path, authority: Authority | None, *, by_quic: bool = False
+) -> list[str]:
     """The command of an nginx for the server `name` with the files in `root` (or the sample page).
 
-    Its own files go into `folder`. With an authority it speaks TLS and HTTP/2, too.
+    Its own files go into `folder`. With an authority it speaks TLS and HTTP/2, too, and `by_quic` HTTP/3.
     """
     nginx = program("nginx")
     if root is None:
@@ -121,7 +125,17 @@ def site(name: str, root: Path | None, folder: Path, authority: Authority | None
         icon=_ICON,
     )
     (folder / f"{name}.conf").write_text(config)
-    return [nginx, "-e", "stderr", "-c", str(folder / f"{name}.conf")]
+    command = [nginx, "-e", "stderr", "-c", str(folder / f"{name}.conf")]
+    if not by_quic:
+        return command
+    # The system's nginx has no QUIC.
+    pair = [
+        word for end, what in (("crt", "--cert"), ("key", "--key")) for word in (what, str(folder / f"{name}.{end}"))
+    ]
+    clients = [word for network in INSIDE for word in ("--allow-client", network)]
+    ours = ["-q", "serve", "h3", str(root.resolve()), "--listen", "[::]:443", "--no-log", *pair, *clients]
+    ours += ["--header", "Timing-Allow-Origin: *"]
+    return ["/bin/sh", "-c", f"{shlex.join(command)} & exec {shlex.join(interpreter.airloom(*ours))} > /dev/null"]
 
 
 #: Sizes of the sample page's images, in octets, about: many small ones and a few large.

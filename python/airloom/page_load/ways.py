@@ -14,6 +14,8 @@ from airloom.page_load.squid import squid_config
 
 #: Where proxies listen in the gateway.
 PORT = 3128
+#: The addresses of a laboratory's hosts.
+INSIDE = ("10.77.0.0/16", "fd00:77::/32")
 
 
 class Server(NamedTuple):
@@ -84,10 +86,9 @@ def _squid(folder: Path, asked: Asked) -> list[str]:
 def _ours(asked: Asked, *words: str, number: int = 0) -> list[str]:
     listen = ["--listen", f"[::]:{PORT + number}"]
     # Clients are the laboratory's. Where the page is in the outside world it may be on anybody's private network.
-    inside = ("10.77.0.0/16", "fd00:77::/32")
-    for network in inside:
+    for network in INSIDE:
         listen += ["--allow-client", network]
-    for network in ("0.0.0.0/0", "::/0") if asked.outside else inside:
+    for network in ("0.0.0.0/0", "::/0") if asked.outside else INSIDE:
         listen += ["--allow-origin", network]
     return interpreter.airloom("-q", "serve", *words, *listen)
 

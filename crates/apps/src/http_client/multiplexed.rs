@@ -7,7 +7,7 @@ use airloom_content::http::{v2, v3};
 
 use super::lane::{Asked, Exchange, Progress};
 use super::{Config, Http};
-use crate::net::{End, Happened, qpack_options};
+use crate::net::{End, Happened};
 use crate::pages::Job;
 
 /// One end and what was asked for on it.
@@ -23,7 +23,7 @@ impl Multiplexed {
     /// One on which nothing was asked for yet.
     pub(super) fn new(config: &Config) -> Self {
         let end = if config.http == Http::Http3 {
-            End::three(v3::Connection::client(qpack_options(
+            End::three(v3::Connection::client(v3::Options::with_table(
                 config.qpack_table.0 as u32,
                 config.qpack_blocked,
             )))

@@ -12,7 +12,7 @@ use super::Config;
 use super::connection::{Counters, LINGER, Then};
 use super::response::content;
 use super::site::Object;
-use crate::net::{Alarm, End, Happened, qpack_options};
+use crate::net::{Alarm, End, Happened};
 
 /// A connection of which too little has come to know what it speaks.
 pub(super) struct Undecided {
@@ -80,7 +80,7 @@ pub(super) struct Multiplexed {
 impl Multiplexed {
     /// One over QUIC, which is open.
     pub(super) fn three(config: &Config, now: Instant) -> Self {
-        let options = qpack_options(config.qpack_table.0 as u32, config.qpack_blocked);
+        let options = v3::Options::with_table(config.qpack_table.0 as u32, config.qpack_blocked);
         Multiplexed::of(End::three(v3::Connection::server(options)), Version::Http3, config, now)
     }
 

@@ -8,5 +8,5 @@ mod outgoing;
 
 pub use connections::Connections;
 pub use deadlines::{Alarm, Deadlines};
-pub(crate) use multiplexing::{End, H3, Happened, check_windows, qpack_options};
+pub(crate) use multiplexing::{End, H3, Happened, check_windows};
 pub(crate) use outgoing::Outgoing;

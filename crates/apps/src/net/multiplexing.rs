@@ -406,18 +406,6 @@ fn rank(stream: u32, priority: Priority) -> i32 {
     -(((u32::from(priority.urgency.min(7)) << 28) + place) as i32)
 }
 
-/// What an end of HTTP/3 keeps to whose table has so many octets, and for whose entries so many streams may wait; its own field
-/// sections use as much of the peer's.
-pub(crate) fn qpack_options(table: u32, blocked: u16) -> v3::Options {
-    let usual = v3::Options::default();
-    let settings = v3::Settings {
-        qpack_max_table_capacity: table.into(),
-        qpack_blocked_streams: blocked.into(),
-        ..usual.settings
-    };
-    v3::Options { settings, table, ..usual }
-}
-
 /// Refuses windows that HTTP/2 cannot have.
 ///
 /// # Errors

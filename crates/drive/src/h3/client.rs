@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
-use airloom_content::http::v3::{self, Event, Priority};
+use airloom_content::http::v3::{Event, Priority};
 use noq_proto::{ClientConfig, Dir, TransportConfig, VarInt};
 
-use super::endpoint::{Now, Quic, now};
+use super::endpoint::{Now, Quic, now, options};
 use super::link::Link;
 use super::tls::{self, Trust};
 
@@ -137,7 +137,7 @@ async fn run(
         SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
         SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
     };
-    let mut quic = Quic::bind(any, None, v3::Options::default(), 1)
+    let mut quic = Quic::bind(any, None, options(), 1)
         .map_err(|why| Failure::Io("cannot open a socket".to_owned(), why))?;
     quic.connect(config, fetching.to, &fetching.host).map_err(|why| Failure::Usage(why.to_string()))?;
     let count = wanted.len();

@@ -29,6 +29,8 @@ pub struct Options {
     pub folder: PathBuf,
     /// Certificates and key (PEM); made for this run if not given.
     pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Fields that every answer has besides: names in lower case, and values.
+    pub fields: Vec<(String, String)>,
     /// Who may come.
     pub clients: Clients,
     /// Connections beyond this number are refused.
@@ -101,7 +103,7 @@ async fn run(
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config.transport_config(Arc::new(transport()));
     let mut quic =
-        Quic::bind(options.listen, Some(Arc::new(config)), v3::Options::default(), options.connections)
+        Quic::bind(options.listen, Some(Arc::new(config)), super::endpoint::options(), options.connections)
             .map_err(cannot)?;
     let mut stop = Stop::listen().map_err(general)?;
     ready(Listening { clients: quic.local().map_err(cannot)? });
@@ -109,7 +111,8 @@ async fn run(
     let mut end = None;
     loop {
         quic.turn(|handle, link| {
-            attend(link, &folder, sending.entry(handle).or_default(), end.is_some(), &mut log)
+            let sending = sending.entry(handle).or_default();
+            attend(link, &folder, &options.fields, sending, end.is_some(), &mut log)
         });
         sending.retain(|handle, _| quic.links.contains_key(handle));
         if end.is_some() && quic.links.values().all(|link| link.quic.is_closed()) {
@@ -149,6 +152,7 @@ async fn over(end: Option<tokio::time::Instant>) {
 fn attend(
     link: &mut Link,
     folder: &Folder,
+    more: &[(String, String)],
     sending: &mut Files,
     is_ending: bool,
     log: &mut impl FnMut(String),
@@ -158,7 +162,7 @@ fn attend(
         moved = true;
         match event {
             Event::Request(stream, head) => {
-                answer(&mut link.http, stream, &head, folder, sending, log);
+                answer(&mut link.http, stream, &head, folder, more, sending, log);
             }
             Event::Reset(stream, _) => {
                 sending.remove(&stream);
@@ -194,6 +198,7 @@ fn answer(
     stream: u64,
     request: &RequestHead,
     folder: &Folder,
+    more: &[(String, String)],
     sending: &mut Files,
     log: &mut impl FnMut(String),
 ) {
@@ -214,6 +219,9 @@ fn answer(
     }
     fields.push("content-length", size.to_string());
     fields.push("server", "airloom");
+    for (name, value) in more {
+        fields.push(name.clone(), value.clone());
+    }
     let head = ResponseHead { version: Version::Http3, status, reason: Bytes::new(), fields };
     let ends = request.method == Method::Head || size == 0;
     if http.respond(stream, &head, ends)

@@ -32,6 +32,20 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Those of an end whose table has so many octets, and for whose entries so many streams may wait; its own field sections
+    /// use as much of the peer's.
+    pub fn with_table(octets: u32, blocked: u16) -> Options {
+        let usual = Options::default();
+        let settings = Settings {
+            qpack_max_table_capacity: octets.into(),
+            qpack_blocked_streams: blocked.into(),
+            ..usual.settings
+        };
+        Options { settings, table: octets, ..usual }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
