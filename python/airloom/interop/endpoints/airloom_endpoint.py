@@ -20,7 +20,7 @@ def _serve() -> None:
 
     certificate = (Path("/certs/cert.pem"), Path("/certs/priv.key"))
     # The case is by IPv4.
-    serve_h3("0.0.0.0:443", Path("/www"), certificate, ["0.0.0.0/0"], 256, 1.0, lambda _: None, None)
+    serve_h3("0.0.0.0:443", Path("/www"), certificate, [], ["0.0.0.0/0"], 256, 1.0, lambda _: None, None)
 
 
 if __name__ == "__main__":
