@@ -1,0 +1,1 @@
+"""What the study computes and draws."""

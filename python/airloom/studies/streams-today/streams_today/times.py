@@ -1,0 +1,200 @@
+"""When pages and their objects are there, and what a handshake takes: from tables to evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from airloom.study import Data, Evidence, exact, pair, value
+
+Numbers = NDArray[np.float64]
+Computation = Callable[[Data], Evidence]
+
+#: Protocols by their short names: name, and the ending of their sweeps.
+PROTOCOLS = {
+    "h1": ("HTTP/1.1", "http-1"),
+    "h2": ("HTTP/2", "http-2"),
+    "h3": ("HTTP/3", "http-3"),
+    "sctp": ("SCTP", "sctp"),
+}
+BEARERS = ("egprs", "umts-dch", "umts-hsdpa")
+LOSSES = (0, 0.01, 0.03)
+AT_ONCE = (1, 3, 6)
+
+#: The losses and the requests at a time that are compared.
+MOST, SIX = 0.03, 6
+
+
+def sweep(kind: str, protocol: str) -> str:
+    """The name of a sweep."""
+    return f"{kind}-{PROTOCOLS[protocol][1]}"
+
+
+def page_time(data: Data, protocol: str, kind: str = "page", **where: Any) -> Numbers:
+    """Seconds until a page was there, one number per seed."""
+    return data.per_seed(sweep(kind, protocol), "pages", "load_ns", **where) / 1e9
+
+
+def object_delay(data: Data, protocol: str, kind: str = "page", **where: Any) -> Numbers:
+    """Seconds from when the page named an object until it was there, the mean of a page, one number per seed."""
+    rows = data.table(sweep(kind, protocol), "objects", **where).filter(pl.col("object") > 0)
+    took = (pl.col("done_ns").cast(pl.Float64) - pl.col("known_ns").cast(pl.Float64)) / 1e9
+    return rows.group_by("seed").agg(took.mean().alias("took")).sort("seed")["took"].to_numpy()
+
+
+def at_most(bearer: str) -> dict[str, Any]:
+    """Where objects are compared under losses."""
+    return {"bearer": bearer, "loss": MOST, "at_once": SIX}
+
+
+def at_none(bearer: str) -> dict[str, Any]:
+    """The same without losses."""
+    return {"bearer": bearer, "loss": 0, "at_once": SIX}
+
+
+# ---- objects and pages ---------------------------------------------------------------------------------------------
+
+
+def objects(first: str, second: str, bearer: str) -> Computation:
+    """T01 to T03: the objects of two protocols under losses."""
+    where = at_most(bearer)
+    return lambda data: pair(object_delay(data, first, **where), object_delay(data, second, **where), "s")
+
+
+def pages(first: str, second: str, bearer: str) -> Computation:
+    """T14: their pages."""
+    where = at_most(bearer)
+    return lambda data: pair(page_time(data, first, **where), page_time(data, second, **where), "s")
+
+
+def on_the_air(bearer: str) -> Computation:
+    """T09: the objects of HTTP/2 and 3 where the air alone loses."""
+
+    def compare(data: Data) -> Evidence:
+        data.at_default_only()
+        return pair(*(object_delay(data, protocol, "air", bearer=bearer) for protocol in ("h2", "h3")), "s")
+
+    return compare
+
+
+def streams(bearer: str) -> Computation:
+    """T04: what three streams give a page, of what six do."""
+
+    def share(data: Data) -> Evidence:
+        data.at_default_only()
+        one, three, six = (page_time(data, "sctp", bearer=bearer, loss=0, at_once=n).mean() for n in AT_ONCE)
+        return exact(float((one - three) / (one - six)), "")
+
+    return share
+
+
+# ---- handshakes ----------------------------------------------------------------------------------------------------
+
+
+def small_pages(data: Data, protocol: str, bearer: str) -> list[float]:
+    """Seconds that one octet took on a new connection, one octet on the same, and 100 kB there."""
+    data.at_default_only()
+    rows = data.table(sweep("setup", protocol), "pages", bearer=bearer).sort("seed", "page")
+    return [float(rows.filter(pl.col("page") == page)["load_ns"].mean()) / 1e9 for page in (1, 2, 3)]  # type: ignore[arg-type]
+
+
+def set_up(data: Data, protocol: str, bearer: str) -> float:
+    """Seconds that a connection takes before its first request leaves."""
+    new, again, _ = small_pages(data, protocol, bearer)
+    return new - again
+
+
+def share(data: Data, protocol: str, bearer: str) -> float:
+    """The same as a part of the page, six requests at a time, nothing lost."""
+    return set_up(data, protocol, bearer) / float(page_time(data, protocol, **at_none(bearer)).mean())
+
+
+def one_round_trip(bearer: str) -> Computation:
+    """T10: what HTTP/2 takes longer, in round trips of one octet."""
+
+    def count(data: Data) -> Evidence:
+        longer = set_up(data, "h2", bearer) - set_up(data, "h3", bearer)
+        return exact(longer / small_pages(data, "h3", bearer)[1], "round trips")
+
+    return count
+
+
+def shares(bearer: str) -> Computation:
+    """T11."""
+    return lambda data: exact(share(data, "h2", bearer) / share(data, "h3", bearer), "")
+
+
+def cookie(bearer: str) -> Computation:
+    """T12."""
+    return lambda data: exact(set_up(data, "sctp", bearer) / set_up(data, "h3", bearer), "")
+
+
+def faster(protocol: str) -> Computation:
+    """T13."""
+    return lambda data: exact(share(data, protocol, "umts-hsdpa") / share(data, protocol, "egprs"), "")
+
+
+# ---- controls ------------------------------------------------------------------------------------------------------
+
+
+def one_object(protocol: str) -> Computation:
+    """One request at a time less six, where there is one."""
+
+    def compare(data: Data) -> Evidence:
+        data.at_default_only()
+        one, six = (
+            np.concatenate([page_time(data, protocol, "one", bearer=b, at_once=n) for b in BEARERS]) for n in (1, SIX)
+        )
+        return value(one - six, "s")
+
+    return compare
+
+
+def same_object(protocol: str, bearer: str) -> Computation:
+    """100 kB on an open connection, in a protocol and in HTTP/3; no seed changes it."""
+
+    def compare(data: Data) -> Evidence:
+        took = [small_pages(data, each, bearer)[2] for each in (protocol, "h3")]
+        return pair([took[0]] * 2, [took[1]] * 2, "s")
+
+    return compare
+
+
+def losses_cost(protocol: str) -> Computation:
+    """Pages with losses and without, mean over radios."""
+
+    def compare(data: Data) -> Evidence:
+        data.at_default_only()
+        lossy, clean = (
+            np.mean([page_time(data, protocol, **at(bearer)) for bearer in BEARERS], axis=0)
+            for at in (at_most, at_none)
+        )
+        return pair(lossy, clean, "s")
+
+    return compare
+
+
+COMPUTE: dict[str, Computation] = {
+    **{f"T01.{bearer}": objects("h2", "h3", bearer) for bearer in BEARERS},
+    **{f"T02.{bearer}": objects("sctp", "h3", bearer) for bearer in BEARERS},
+    **{f"T03.{bearer}": objects("h2", "h1", bearer) for bearer in BEARERS},
+    **{f"T04.{bearer}": streams(bearer) for bearer in BEARERS},
+    **{f"T09.{bearer}": on_the_air(bearer) for bearer in BEARERS},
+    **{f"T10.{bearer}": one_round_trip(bearer) for bearer in BEARERS},
+    **{f"T11.{bearer}": shares(bearer) for bearer in BEARERS},
+    **{f"T12.{bearer}": cookie(bearer) for bearer in BEARERS},
+    **{f"T13.{protocol}": faster(protocol) for protocol in ("h2", "h3")},
+    **{f"T14.{bearer}": pages("h2", "h3", bearer) for bearer in BEARERS},
+    **{f"one-object.{protocol}": one_object(protocol) for protocol in PROTOCOLS},
+    **{
+        f"same-object.{protocol}.{bearer}": same_object(protocol, bearer)
+        for protocol in PROTOCOLS
+        if protocol != "h3"
+        for bearer in BEARERS
+    },
+    **{f"losses-cost.{protocol}": losses_cost(protocol) for protocol in PROTOCOLS},
+}
