@@ -76,7 +76,8 @@ def on_the_air(bearer: str) -> Computation:
 
     def compare(data: Data) -> Evidence:
         data.at_default_only()
-        return pair(*(object_delay(data, protocol, "air", bearer=bearer) for protocol in ("h2", "h3")), "s")
+        h2, h3 = (object_delay(data, protocol, "air", bearer=bearer) for protocol in ("h2", "h3"))
+        return pair(h2, h3, "s")
 
     return compare
 
@@ -95,10 +96,10 @@ def streams(bearer: str) -> Computation:
 # ---- handshakes ----------------------------------------------------------------------------------------------------
 
 
-def small_pages(data: Data, protocol: str, bearer: str) -> list[float]:
+def small_pages(data: Data, protocol: str, bearer: str, kind: str = "setup") -> list[float]:
     """Seconds that one octet took on a new connection, one octet on the same, and 100 kB there."""
     data.at_default_only()
-    rows = data.table(sweep("setup", protocol), "pages", bearer=bearer).sort("seed", "page")
+    rows = data.table(sweep(kind, protocol), "pages", bearer=bearer).sort("seed", "page")
     return [float(rows.filter(pl.col("page") == page)["load_ns"].mean()) / 1e9 for page in (1, 2, 3)]  # type: ignore[arg-type]
 
 
@@ -154,12 +155,12 @@ def one_object(protocol: str) -> Computation:
     return compare
 
 
-def same_object(protocol: str, bearer: str) -> Computation:
-    """100 kB on an open connection, in a protocol and in HTTP/3; no seed changes it."""
+def same_object(protocol: str, bearer: str, kind: str = "setup") -> Computation:
+    """T15 and its control: 100 kB on an open connection, in a protocol and in HTTP/3; no seed changes it."""
 
     def compare(data: Data) -> Evidence:
-        took = [small_pages(data, each, bearer)[2] for each in (protocol, "h3")]
-        return pair([took[0]] * 2, [took[1]] * 2, "s")
+        own, other = small_pages(data, protocol, bearer)[2], small_pages(data, "h3", bearer, kind)[2]
+        return pair([own] * 2, [other] * 2, "s")
 
     return compare
 
@@ -190,10 +191,10 @@ COMPUTE: dict[str, Computation] = {
     **{f"T13.{protocol}": faster(protocol) for protocol in ("h2", "h3")},
     **{f"T14.{bearer}": pages("h2", "h3", bearer) for bearer in BEARERS},
     **{f"one-object.{protocol}": one_object(protocol) for protocol in PROTOCOLS},
+    **{f"T15.{each}.{bearer}": same_object(each, bearer) for each in ("h1", "h2", "sctp") for bearer in BEARERS},
     **{
-        f"same-object.{protocol}.{bearer}": same_object(protocol, bearer)
-        for protocol in PROTOCOLS
-        if protocol != "h3"
+        f"same-object.{each}.{bearer}": same_object(each, bearer, "plain")
+        for each in ("h1", "h2")
         for bearer in BEARERS
     },
     **{f"losses-cost.{protocol}": losses_cost(protocol) for protocol in PROTOCOLS},
