@@ -28,6 +28,7 @@ SHOWN = {
     "phs-384k": ["bundle", "What each member carries"],
     "phs-circuit": ["PIAFS"],
     "phs-room": ["TCP", "PIAFS"],
+    "quic-migration": ["QUIC, flow 1, received at mobile", "RLC"],
     "quic-transfer": ["Datagrams", "RLC", "MAC-hs"],
     "sctp-page": ["SCTP"],
     "split-page": ["TCP", "RLC"],

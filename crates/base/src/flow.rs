@@ -66,3 +66,16 @@ pub struct FlowFacts {
     /// How it ended, if it did.
     pub end: Option<CloseReason>,
 }
+
+/// What became of the paths of one end of a connection (RFC 9000, 9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// Times that it went on by another path: its own choice, or its peer's.
+    pub changes: u32,
+    /// When it did so for the first time.
+    pub first: Option<Instant>,
+    /// The longest time without an arrival, from the last one before a change to the first one over the new path.
+    pub silence: Duration,
+    /// The longest time that a new path took to be validated.
+    pub validation: Duration,
+}

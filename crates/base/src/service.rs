@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use crate::flow::{CloseReason, FlowFacts};
+pub use crate::flow::{CloseReason, FlowFacts, Moves};
 use crate::machine::Cx;
 use crate::packet::{Body, Packet};
 pub use crate::streams::{StreamEvent, StreamKind};
@@ -194,6 +194,10 @@ pub trait Transport: Send {
     }
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
+    /// What became of its paths, where it has several.
+    fn moves(&self) -> Moves {
+        Moves::default()
+    }
     /// The same connection in a few words, after it reported [`TransportEvent::Lingering`].
     fn into_lingering(self: Box<Self>) -> Box<dyn Transport>;
     /// Only lingering: does this unit of the same addresses and ports open a new connection in its place (RFC 9293

@@ -47,6 +47,20 @@ pub enum Pacing {
     Off,
 }
 
+/// How a connection goes on from another address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Migration {
+    /// Not at all: a server drops what comes from elsewhere, a client stays where it is.
+    Off,
+    /// A client goes on by the other path at once, and the server validates it (RFC 9000, 9.3).
+    #[default]
+    AtOnce,
+    /// A client has the other path validated first, and goes on by the old one meanwhile (RFC 9000, 9.1). Takes the extension for
+    /// several paths (draft-ietf-quic-multipath), to which both ends have to be set; else it is `at-once`.
+    Probe,
+}
+
 /// How large the congestion window is at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "rfc9002, or a number of packets")]
@@ -168,9 +182,9 @@ settings! {
     datagram_buffer: Octets,
     /// A server has a client show that it is where it says it is before anything is kept for it (Retry, RFC 9000, 8.1.2).
     retry: bool,
-    /// A client may go on from another address: the server takes its packets from there, and the client changes to another of its
-    /// host's links when the one it uses goes out of service.
-    migration: bool,
+    /// A client goes on from another address: it uses the first of its host's links that is in service, and changes when that is
+    /// another one. The server takes its packets from there.
+    migration: Migration,
     /// The spin bit shows round trips to those on the path (RFC 9000, 17.4).
     spin_bit: bool,
 }

@@ -1,25 +1,23 @@
 //! One connection: the library's, between its host and its application.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use airloom_base::service::{FlowFacts, Identity, Path, WriteError};
+use airloom_base::service::{FlowFacts, Identity, Moves, Path, WriteError};
 use airloom_base::{
     Body, CloseReason, Cx, Duration, Instant, Outgoing, Packet, PathId, StreamEvent, StreamKind, Transport,
     TransportEvent,
 };
 
 use crate::clock::{from_library, to_library};
-use crate::config::BASE_DATAGRAM;
+use crate::config::{BASE_DATAGRAM, Migration};
 use crate::host::{PLAIN, SERVER_NAME, Shared, overhead};
 use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
 use crate::pace::Meter;
 use crate::protocol::{datagram, payload};
 use crate::streams::{self, Plain, Streams};
-
-/// Address pairs of a connection at most. A peer that moves more often comes by those that are oldest.
-const MOST_PATHS: usize = 8;
+use crate::ways::{Way, Ways};
 
 /// Answers of the endpoint (stateless resets) that wait to be sent at most.
 const MOST_ANSWERS: usize = 4;
@@ -27,13 +25,6 @@ const MOST_ANSWERS: usize = 4;
 /// What an application closes with that knows no codes: all is said, or it gave up.
 const ALL_SAID: u64 = 0;
 const GIVEN_UP: u64 = 1;
-
-/// An address pair with its ports.
-struct Way {
-    path: Path,
-    ports: (u16, u16),
-    is_up: bool,
-}
 
 /// One end of a connection.
 pub struct Connection {
@@ -43,12 +34,7 @@ pub struct Connection {
     spoken: &'static str,
     library: Option<(ConnectionHandle, library::Connection)>,
     meter: Arc<Meter>,
-    ways: Vec<Way>,
-    /// The way a client's packets go; the last one its application knows of.
-    active: usize,
-    told_active: usize,
-    /// The way that the next move takes when there are as many as there may be.
-    oldest: usize,
+    ways: Ways,
     streams: Streams,
     /// The unit that opened it was read before it was there.
     skips: bool,
@@ -61,11 +47,15 @@ pub struct Connection {
     told_unreliable: bool,
     unreliable_limit: Option<usize>,
     facts: FlowFacts,
+    /// A deadline has passed that may have been a probe timeout: what leaves at this moment shows it.
+    may_probe: bool,
+    initial_rtt: Duration,
 }
 
 impl Connection {
     fn new(host: Shared, path: Path, ports: (u16, u16), spoken: &'static str, meter: Arc<Meter>) -> Self {
         let streams = Streams::new(spoken == PLAIN);
+        let initial_rtt = host.lock().config.initial_rtt;
         Connection {
             host,
             who: Identity::default(),
@@ -73,10 +63,7 @@ impl Connection {
             spoken,
             library: None,
             meter,
-            ways: vec![Way { path, ports, is_up: true }],
-            active: 0,
-            told_active: 0,
-            oldest: 0,
+            ways: Ways::new(path, ports),
             streams,
             skips: false,
             answers: Vec::new(),
@@ -87,7 +74,15 @@ impl Connection {
             told_unreliable: false,
             unreliable_limit: None,
             facts: FlowFacts::default(),
+            may_probe: false,
+            initial_rtt,
         }
+    }
+
+    /// Is a packet without acknowledgement for longer than any would take?
+    fn is_overdue(&self, now: Instant) -> bool {
+        let usual = self.meter.smoothed().unwrap_or(self.initial_rtt);
+        self.meter.unanswered_since().is_some_and(|sent| now - sent >= usual)
     }
 
     /// One that will open.
@@ -125,6 +120,23 @@ impl Connection {
                     self.streams.events.push_back(TransportEvent::Opened);
                 }
                 Event::Stream(event) => self.streams.handle(library, event),
+                Event::Path(event) => {
+                    let Some((id, remote, local)) = library::validated(library, &event) else { continue };
+                    let way = if self.is_opener {
+                        let Some(way) = self.ways.probed(id, now) else { continue };
+                        library::keep_path(library, now, id);
+                        way
+                    } else {
+                        self.ways.answered(now, u64::MAX);
+                        let way = self.ways.between(remote, local);
+                        self.ways.changed(now);
+                        way
+                    };
+                    self.ways.tell(way);
+                    self.streams
+                        .events
+                        .push_back(TransportEvent::Stream(0, StreamEvent::Path(PathId(way as u8), true)));
+                }
                 Event::DatagramReceived if !self.told_unreliable => {
                     self.told_unreliable = true;
                     self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Unreliable));
@@ -149,15 +161,60 @@ impl Connection {
     }
 
     /// The way by which a datagram for this address goes.
-    fn way_to(&self, to: std::net::SocketAddr, from: Option<IpAddr>) -> usize {
-        if self.ways.len() == 1 || self.is_opener {
-            return self.active;
+    fn way_to(&self, to: SocketAddr, from: Option<IpAddr>) -> usize {
+        match &self.library {
+            _ if !self.ways.are_several() => 0,
+            // Where it has one path the library may believe in the old address for some time yet.
+            Some((_, library)) if self.is_opener && !library::has_several_paths(library) => {
+                self.ways.active()
+            }
+            _ if self.is_opener => self.ways.from(from),
+            _ => self.ways.between(to, from),
         }
-        let is_it = |way: &Way| {
-            (way.path.remote, way.ports.1) == (to.ip(), to.port())
-                && from.is_none_or(|own| own == way.path.local)
+    }
+
+    /// Something came over this way, from there: what that says of paths.
+    fn follow(&mut self, now: Instant, way: usize, remote: SocketAddr) {
+        let silent_since = self.ways.last_arrival();
+        self.ways.arrived(way, now);
+        let Some((_, library)) = self.library.as_mut().filter(|_| self.ways.are_several()) else { return };
+        if self.ways.is_asking() {
+            self.ways.answered(now, library::path_responses(library));
+        }
+        let is_it = if self.is_opener {
+            way == self.ways.active()
+        } else {
+            library::remote(library) == Some(remote) && !library::has_several_paths(library)
         };
-        self.ways.iter().position(is_it).unwrap_or(0)
+        if is_it && self.ways.tell(way) {
+            if !self.is_opener {
+                self.ways.peer_changed(silent_since, now);
+                self.ways.ask(now, library::path_responses(library));
+            }
+            let event = StreamEvent::Path(PathId(way as u8), true);
+            self.streams.events.push_back(TransportEvent::Stream(0, event));
+        }
+    }
+
+    /// A link has come or gone: a client goes on by the first of those that are in service.
+    fn choose(&mut self, now: Instant) {
+        let best = self.ways.best(&self.host.lock().addresses);
+        let Some(way) = best.filter(|way| *way != self.ways.active() && !self.ways.is_probing(*way)) else {
+            return;
+        };
+        let (Some((_, library)), Some(to)) = (&mut self.library, self.ways.get(way)) else { return };
+        let remote = (to.path.remote, to.ports.1).into();
+        if library::has_several_paths(library)
+            && let Some(id) = library::open_path(library, now, remote, to.path.local)
+        {
+            self.ways.probe(way, id, now);
+        } else {
+            let left = PathId(self.ways.active() as u8);
+            self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
+            self.ways.change_to(way, now);
+            library::address_changed(library, now);
+        }
+        self.settle(now);
     }
 
     /// Ends it for the application, and with that for us, if there is no library's connection.
@@ -203,7 +260,7 @@ impl Transport for Connection {
     }
 
     fn connect(&mut self, cx: &mut Cx) {
-        let Way { path, ports, .. } = self.ways[0];
+        let Way { path, ports, .. } = *self.ways.first();
         //= RFC 9000 (14): a path that does not carry 1200 octets of UDP is no path for QUIC.
         if path.mtu < BASE_DATAGRAM + overhead(&path) {
             return self.fail(CloseReason::Unreachable);
@@ -247,17 +304,7 @@ impl Transport for Connection {
             _ => {}
         }
         drop(host);
-        if self.ways.len() > 1 && usize::from(path.0) != self.told_active {
-            let is_active = if self.is_opener {
-                usize::from(path.0) == self.active
-            } else {
-                library::remote(library) == Some(remote)
-            };
-            if is_active {
-                self.told_active = usize::from(path.0);
-                self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(path, true)));
-            }
-        }
+        self.follow(cx.now, usize::from(path.0), remote);
         self.settle(cx.now);
     }
 
@@ -271,13 +318,19 @@ impl Transport for Connection {
             let (_, library) = self.library.as_mut()?;
             let mut octets = Vec::with_capacity(usize::from(library.current_mtu()));
             let Some(sent) = library::transmit(library, cx.now, &mut octets) else {
+                self.may_probe = false;
                 self.settle(cx.now);
                 return None;
             };
+            // With nothing acknowledged for so long, what asks for an acknowledgement at a deadline is a probe.
+            if std::mem::take(&mut self.may_probe) && self.meter.unanswered_since() == Some(cx.now) {
+                self.facts.rto_count += 1;
+            }
             octets.truncate(sent.size);
             let way = self.way_to(sent.destination, sent.src_ip);
             let ecn = sent.ecn.map_or(0, |ecn| ecn as u8);
-            (way, ecn, datagram(self.ways[way].ports, octets))
+            let ports = self.ways.get(way).map_or(self.ways.first().ports, |way| way.ports);
+            (way, ecn, datagram(ports, octets))
         };
         self.facts.segments += 1;
         self.facts.wire_sent += packet.wire_len() as u64;
@@ -312,8 +365,12 @@ impl Transport for Connection {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
+        let is_overdue = self.is_overdue(cx.now);
         if let Some((_, library)) = &mut self.library {
+            let lost = self.meter.lost.load(Relaxed);
             library.handle_timeout(to_library(cx.now));
+            // Of its timers the library tells nothing. One that finds packets lost is no probe timeout.
+            self.may_probe = is_overdue && lost == self.meter.lost.load(Relaxed);
             self.settle(cx.now);
         }
     }
@@ -401,46 +458,35 @@ impl Transport for Connection {
 
     fn peer_addresses(&self) -> Option<&[IpAddr]> {
         // A peer has one address, and may be reached from each of ours.
-        (self.is_opener && self.host.lock().config.migration).then_some(&[])
+        (self.is_opener && self.host.lock().config.migration != Migration::Off).then_some(&[])
     }
 
     fn add_path(&mut self, _cx: &mut Cx, path: Path) -> bool {
-        let takes = self.ways.len() < MOST_PATHS;
-        if takes {
-            let ports = self.ways[0].ports;
-            self.ways.push(Way { path, ports, is_up: true });
-        }
-        takes
+        self.ways.add(path)
     }
 
     fn handle_path(&mut self, cx: &mut Cx, path: PathId, is_up: bool) {
         let Some(way) = self.ways.get_mut(usize::from(path.0)) else { return };
         way.is_up = is_up;
-        if !self.is_opener || is_up || usize::from(path.0) != self.active {
-            return;
-        }
-        if let Some(other) = self.ways.iter().position(|way| way.is_up)
-            && let Some((_, library)) = &mut self.library
-        {
-            self.active = other;
-            self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(path, false)));
-            library::address_changed(library, cx.now);
-            self.settle(cx.now);
+        if self.is_opener {
+            self.choose(cx.now);
         }
     }
 
-    fn handle_move(&mut self, _cx: &mut Cx, path: Path, ports: (u16, u16)) -> Option<PathId> {
-        if self.is_opener || !self.host.lock().config.migration {
+    fn handle_move(&mut self, cx: &mut Cx, path: Path, ports: (u16, u16)) -> Option<PathId> {
+        if self.is_opener || self.host.lock().config.migration == Migration::Off {
             return None;
         }
-        let way = Way { path, ports, is_up: true };
-        if self.ways.len() < MOST_PATHS {
-            self.ways.push(way);
-            return Some(PathId(self.ways.len() as u8 - 1));
+        let way = self.ways.peer_moved(path, ports);
+        if self.library.as_ref().is_some_and(|(_, library)| library::has_several_paths(library)) {
+            // Validated when the library says so, not by answers that are counted.
+            self.ways.ask(cx.now, u64::MAX - 1);
         }
-        self.oldest = self.oldest % (MOST_PATHS - 1) + 1;
-        self.ways[self.oldest] = way;
-        Some(PathId(self.oldest as u8))
+        Some(PathId(way as u8))
+    }
+
+    fn moves(&self) -> Moves {
+        self.ways.moves
     }
 
     fn facts(&self) -> FlowFacts {
@@ -450,7 +496,7 @@ impl Transport for Connection {
             app_received: self.streams.received,
             resent: self.meter.lost.load(Relaxed),
             spurious: self.meter.spurious.load(Relaxed),
-            srtt: time(self.meter.srtt.load(Relaxed)),
+            srtt: self.meter.smoothed(),
             min_rtt: time(self.meter.min_rtt.load(Relaxed)),
             ..self.facts
         }

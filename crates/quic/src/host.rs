@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use airloom_base::service::Path;
 use siphasher::sip::SipHasher24;
 
 use crate::clock::Dateless;
-use crate::config::{BASE_DATAGRAM, Config, Session};
+use crate::config::{BASE_DATAGRAM, Config, Migration, Session};
 use crate::keylog::KeyLog;
 use crate::library::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
 use crate::library::{
@@ -23,6 +24,7 @@ use crate::session::Protection;
 use crate::session::handshake::{Common, Sizes, Starter};
 use crate::session::model::Model;
 use crate::session::seeded::Seeded;
+use crate::ways::MOST_PATHS;
 
 /// What applications speak that know nothing of streams.
 pub(crate) const PLAIN: &str = "airloom";
@@ -126,6 +128,8 @@ impl HandshakeTokenKey for Secret {
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) config: Config,
+    /// The host's addresses, in the order of its links.
+    pub(crate) addresses: Vec<IpAddr>,
     common: Arc<Common>,
     log: KeyLog,
     tokens: Arc<Secret>,
@@ -169,6 +173,7 @@ impl Shared {
         let mut host = Host {
             endpoint: library::endpoint(endpoint),
             config,
+            addresses: Vec::new(),
             common,
             log,
             tokens: Arc::new(Secret::of(&mut secrets)),
@@ -235,7 +240,7 @@ impl Host {
     pub(crate) fn server(&self, spoken: &'static str, path: &Path, meter: Arc<Meter>) -> ServerConfig {
         let starter = Starter { common: self.common.clone(), spoken };
         let mut config = ServerConfig::new(Arc::new(starter), self.tokens.clone());
-        config.time_source(Arc::new(Dateless)).migration(self.config.migration);
+        config.time_source(Arc::new(Dateless)).migration(self.config.migration != Migration::Off);
         config.transport_config(Arc::new(self.transport(path, meter)));
         config
     }
@@ -266,6 +271,9 @@ impl Host {
             )
             .allow_spin(config.spin_bit)
             .enable_segmentation_offload(false);
+        if config.migration == Migration::Probe {
+            library::several_paths(&mut out, MOST_PATHS as u32);
+        }
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(largest);
         out.mtu_discovery_config(config.mtu_discovery.then_some(discovery));

@@ -7,6 +7,7 @@
 //!   host    --->  protocol  (units of no connection, listening ports)        config, profile: what can be set
 //!                    |                                                       clock: moments of the library
 //!   streams <--->  connection  (one library connection; streams: its data)   pace: its congestion controllers
+//!                    |                                                       ways: its paths
 //!                    |
 //!                  host  (endpoint, names, keys)  --->  session  (handshake, protection)
 //! ```
@@ -15,7 +16,7 @@
 //! it writes goes by the first unidirectional stream of its end, what it reads comes by that of the other, since either may speak
 //! first. Such a connection ends when both have finished, as TCP's does.
 //!
-//! Not here: HTTP/3 (`content`), sockets (`drive`), several paths at a time.
+//! Not here: HTTP/3 (`content`), sockets (`drive`), data on several paths at a time.
 
 mod clock;
 mod config;
@@ -28,8 +29,9 @@ mod profile;
 mod protocol;
 mod session;
 mod streams;
+mod ways;
 
-pub use config::{Config, Controller, InitialWindow, InitialWindowRule, Pacing, Session};
+pub use config::{Config, Controller, InitialWindow, InitialWindowRule, Migration, Pacing, Session};
 pub use connection::Connection;
 pub use keylog::KeyLog;
 pub use profile::Profile;

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use airloom_base::Instant;
+
+use crate::clock::from_library;
 use crate::config::{Config, Controller as Kind, Pacing};
 use crate::library::RttEstimator;
 use crate::library::congestion::{
@@ -30,6 +33,26 @@ pub(crate) struct Meter {
     /// In nanoseconds; 0: not measured yet.
     pub(crate) srtt: AtomicU64,
     pub(crate) min_rtt: AtomicU64,
+    /// The last packet that asks for an acknowledgement: its number, and when it was sent, in nanoseconds from 1; 0: it was acknowledged.
+    last_number: AtomicU64,
+    last_sent: AtomicU64,
+}
+
+impl Meter {
+    /// When the last packet was sent that asks for an acknowledgement and has none.
+    pub(crate) fn unanswered_since(&self) -> Option<Instant> {
+        self.last_sent.load(Relaxed).checked_sub(1).map(Instant::from_nanos)
+    }
+
+    /// The smoothed round trip, once there is one.
+    pub(crate) fn smoothed(&self) -> Option<airloom_base::Duration> {
+        Some(airloom_base::Duration::from_nanos(self.srtt.load(Relaxed))).filter(|time| !time.is_zero())
+    }
+}
+
+/// A moment as the meter has it.
+fn mark(at: Moment) -> u64 {
+    from_library(at).as_nanos().saturating_add(1)
 }
 
 /// Makes the controllers of one connection.
@@ -84,6 +107,8 @@ impl Controller for Paced {
         self.inner.on_sent(now, bytes, largest);
     }
     fn on_packet_sent(&mut self, now: Moment, bytes: u16, number: u64) {
+        self.meter.last_number.store(number, Relaxed);
+        self.meter.last_sent.store(mark(now), Relaxed);
         self.inner.on_packet_sent(now, bytes, number);
     }
     fn on_cwnd_limited(&mut self) {
@@ -100,6 +125,10 @@ impl Controller for Paced {
     ) {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.is_measured = true;
+        if self.meter.last_number.load(Relaxed) == number && self.meter.last_sent.load(Relaxed) == mark(sent)
+        {
+            self.meter.last_sent.store(0, Relaxed);
+        }
         self.meter.acknowledged.fetch_add(bytes, Relaxed);
         self.meter.srtt.store(nanos(rtt.get()), Relaxed);
         self.meter.min_rtt.store(nanos(rtt.min()), Relaxed);

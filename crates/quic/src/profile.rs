@@ -5,7 +5,7 @@ use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Config, Controller, InitialWindow, InitialWindowRule, Pacing, Session};
+use super::config::{Config, Controller, InitialWindow, InitialWindowRule, Migration, Pacing, Session};
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +73,7 @@ impl Profile {
             uni_streams: 100,
             datagram_buffer: Octets(1 << 20),
             retry: false,
-            migration: true,
+            migration: Migration::AtOnce,
             spin_bit: true,
         };
         match self {

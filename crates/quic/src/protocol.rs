@@ -1,5 +1,6 @@
 //! QUIC as a host sees it: it makes connections, and answers what belongs to none.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use airloom_base::service::{Described, Identity, Path};
@@ -104,6 +105,10 @@ impl Protocol for Quic {
 
     fn ip_protocol(&self) -> u8 {
         UDP
+    }
+
+    fn own(&mut self, addresses: &[IpAddr]) {
+        self.host.lock().addresses = addresses.to_vec();
     }
 
     fn serve(&mut self, port: u16, protocol: &'static str) {

@@ -22,6 +22,11 @@ fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
 
+/// Probe timeouts of the client.
+fn timeouts(pair: &mut Pair) -> u32 {
+    pair.client().transport.as_ref().expect("it is there").facts().rto_count
+}
+
 fn opened(pair: &mut Pair) -> Instant {
     pair.client().when(TransportEvent::Opened).expect("it opens")
 }
@@ -103,6 +108,55 @@ fn a_client_that_hears_nothing_asks_again_after_a_probe_timeout_that_doubles() {
     times.dedup();
     //= RFC 9002 (6.2.1, 6.2.2): smoothed_rtt + 4 rttvar with the initial round trip of 333 ms and half of it, 999 ms; then twice.
     assert_eq!(times, [ms(0), ms(999), ms(2997)]);
+    assert_eq!(timeouts(&mut pair), 2);
+}
+
+#[test]
+fn a_tail_that_is_lost_is_probed_for_after_a_timeout_that_is_counted_and_doubles() {
+    let mut pair = pair(&Config::default());
+    pair.open(End::Client);
+    pair.drive_until(ms(1000));
+    assert_eq!(timeouts(&mut pair), 0);
+    pair.set_fate(Box::new(|sent| if sent.from == End::Client { Fate::Lose } else { Fate::Deliver }));
+    let before = pair.seen.len();
+    pair.write(End::Client, Body::filler(1, 100));
+    pair.drive_until(ms(2500));
+    let mut times: Vec<Instant> = pair.seen[before..].iter().map(|seen| seen.at).collect();
+    times.dedup();
+    let waits: Vec<u64> = times.windows(2).map(|two| (two[1] - two[0]).as_millis()).collect();
+    //= RFC 9002 (6.2.1): smoothed_rtt + max(4 rttvar, 1 ms) + max_ack_delay, and twice as long each time.
+    assert!((60..200).contains(&waits[0]), "{waits:?}");
+    assert!(waits.windows(2).all(|two| two[1].abs_diff(2 * two[0]) <= 2), "{waits:?}");
+    assert_eq!(timeouts(&mut pair) as usize, waits.len());
+}
+
+#[test]
+fn losses_over_three_timeouts_are_persistent_congestion_and_leave_a_window_of_two_packets() {
+    for (threshold, collapses) in [(3, true), (1000, false)] {
+        let config = Config { persistent_congestion_threshold: threshold, ..Config::default() };
+        let mut pair = pair(&config);
+        pair.open(End::Client);
+        pair.write(End::Client, Body::filler(1, 3_000_000));
+        pair.drive_until(ms(300));
+        pair.set_fate(Box::new(|sent| if sent.from == End::Client { Fate::Lose } else { Fate::Deliver }));
+        pair.drive_until(ms(2300));
+        pair.set_fate(Box::new(|_| Fate::Deliver));
+        let answered = |pair: &Pair| {
+            pair.seen.iter().find(|seen| seen.from == End::Server && seen.at > ms(2300)).map(|seen| seen.at)
+        };
+        let mut until = ms(2300);
+        while answered(&pair).is_none() {
+            until += Duration::from_millis(10);
+            pair.drive_until(until);
+        }
+        // The answer takes 20 ms to the client; what leaves in the round trip after that is one window.
+        let known = answered(&pair).unwrap_or(until) + Duration::from_millis(20);
+        pair.drive_until(known + Duration::from_millis(39));
+        let is_in = |seen: &&airloom_testkit::Seen| seen.from == End::Client && seen.at >= known;
+        let flight = pair.seen.iter().filter(is_in).count();
+        //= RFC 9002 (7.6.2): the congestion window is the minimum one, two packets.
+        assert_eq!(flight <= 6, collapses, "{threshold} {flight}");
+    }
 }
 
 #[test]

@@ -197,6 +197,10 @@ fn a_link_that_is_out_of_service_from_the_beginning_is_known_before_anybody_star
     let told = told(&[(0, "wire", &[], DOWN)]);
     assert_eq!(
         told,
-        expected(&[(0, "mobile: 10.0.1.2 to 10.0.1.1 false"), (0, "gateway: 10.0.1.1 to 10.0.1.2 false"),])
+        expected(&[
+            (0, "mobile: 10.0.1.2 to 10.0.1.1 false"),
+            (0, "gateway: 10.0.1.1 to 10.0.1.2 false"),
+            (0, "path 1 false"),
+        ])
     );
 }

@@ -131,6 +131,14 @@ impl Routes {
         self.over(host, link, Some(via))
     }
 
+    /// The next hop to another host over this link that both are on, whichever link its address belongs to: a host takes what comes
+    /// for any of its addresses.
+    pub(crate) fn straight_over(&self, host: u32, link: u32, address: u128) -> Option<Hop> {
+        let (owner, _) = self.places.get(&address).copied().filter(|(owner, _)| *owner != host)?;
+        self.interface(owner, link)?;
+        self.over(host, link, Some(owner))
+    }
+
     fn find(&self, host: u32, address: u128) -> Option<Hop> {
         let place = self.places.get(&address).copied();
         if place.is_some_and(|(owner, _)| owner == host) {

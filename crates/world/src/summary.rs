@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use airloom_base::{Cx, Direction, Summary};
+use airloom_base::{Cx, Direction, Instant, Summary};
 
 use crate::world::World;
 
@@ -28,7 +28,7 @@ enum Source {
 }
 
 /// Names of what a world counts itself.
-const TOTALS: [&str; 12] = [
+const TOTALS: [&str; 16] = [
     "lost",
     "packets",
     "simulated_s",
@@ -37,6 +37,10 @@ const TOTALS: [&str; 12] = [
     "resent",
     "spurious",
     "rto_count",
+    "path_changes",
+    "path_change_s",
+    "path_silence_s",
+    "path_validation_s",
     "no_route",
     "hop_limit_exceeded",
     "too_big",
@@ -128,6 +132,10 @@ impl World {
             totals.resent as f64,
             totals.spurious as f64,
             totals.rto_count as f64,
+            totals.path_changes as f64,
+            totals.path_change.map_or(0.0, Instant::as_secs_f64),
+            totals.path_silence.as_secs_f64(),
+            totals.path_validation.as_secs_f64(),
             strays.no_route as f64,
             strays.hop_limit as f64,
             strays.too_big as f64,

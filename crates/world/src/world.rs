@@ -628,7 +628,8 @@ impl World {
             let mut event = connection.transport.poll_event();
             if event.is_none() {
                 let cx = &mut Cx { now: self.now, records: &mut self.records };
-                if !connection.others.is_empty() {
+                let has_paths = !connection.others.is_empty();
+                if has_paths {
                     connection.send_by_path(cx, &mut net.out);
                     if !net.out.is_empty() {
                         self.flush(host);
@@ -636,7 +637,8 @@ impl World {
                     }
                 }
                 let mut used = None;
-                while let Some(outgoing) = connection.transport.poll_transmit(cx) {
+                // What leaves by one of several paths was sent above, each by its own.
+                while !has_paths && let Some(outgoing) = connection.transport.poll_transmit(cx) {
                     let Outgoing { ecn, mut packet, last, .. } = outgoing;
                     connection.header.prepend(&mut packet, ecn);
                     packet.label(cx.records.next_packet(), connection.flow);

@@ -11,10 +11,12 @@ fn unit(octets: &[u8]) -> Packet {
 }
 
 /// An open connection without protection, so that every octet reaches the frames. What comes is cut into datagrams by the first octet:
-/// some as they are, some behind the header that the peer's last packet had; every fourth is of nobody.
+/// some as they are, some behind the header that the peer's last packet had; every fourth is of nobody. With an odd first octet the
+/// client has to show where it is first (Retry).
 pub fn quic(octets: &[u8]) {
     let (Some(&how), rest) = (octets.first(), octets.get(1..).unwrap_or_default()) else { return };
-    let [mut one, mut other] = ["client", "server"].map(|name| Quic::new(Config::default(), 1, name));
+    let config = Config { retry: how & 1 == 1, ..Config::default() };
+    let [mut one, mut other] = ["client", "server"].map(|name| Quic::new(config.clone(), 1, name));
     let [a, b] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(std::net::IpAddr::from);
     let (near, far) = (Path { local: a, remote: b, mtu: 1500 }, Path { local: b, remote: a, mtu: 1500 });
     let mut records = Outbox::default();
@@ -30,6 +32,11 @@ pub fn quic(octets: &[u8]) {
             header = sent.packet.body().to_bytes()[..11].to_vec();
             if server.is_none() {
                 server = other.accept(&mut cx, far, (443, 40_000), Identity::default(), &sent.packet);
+                if server.is_none()
+                    && let Some(answer) = other.answer(&mut cx, &far, &sent.packet, true)
+                {
+                    client.handle_packet(&mut cx, PathId(0), 0, answer);
+                }
             }
             if let Some(server) = &mut server {
                 server.handle_packet(&mut cx, PathId(0), 0, sent.packet);
@@ -61,8 +68,12 @@ pub fn quic(octets: &[u8]) {
                 let _ = other.answer(&mut cx, &far, &stranger, true);
                 continue;
             }
-            // A short header with one octet of number, and the tag that says nothing.
-            _ => unit(&[&[0x40], &header[1..9], &[n as u8 + 16], octets, &[0; 16]].concat()),
+            // A short header with one octet of number, and the tag that says the number again.
+            _ => {
+                let number = (n as u8).wrapping_add(16);
+                let tag = u128::from(number).to_be_bytes();
+                unit(&[&[0x40], &header[1..9], &[number], octets, &tag].concat())
+            }
         };
         server.handle_packet(&mut cx, PathId(0), octets[0] & 3, datagram);
         while server.poll_event().is_some() {}

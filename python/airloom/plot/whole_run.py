@@ -6,6 +6,7 @@
 | SCTP | TSN, coloured by stream | packets and a capture where a host is |
 | WWP | number of the segment, coloured by wave; levels told, probes | packets and a capture where a host is |
 | TCP | sequence number | packets where a host is |
+| QUIC over several links | octets that arrived, coloured by link | packets where a host is |
 | others | octets that passed | packets where a host is |
 | Multilink | number of the fragment, rates, by member | packets at the members |
 | RLC, MAC-hs, PIAFS | PDUs and frames, attempts, losses | packets on the link |
@@ -32,6 +33,7 @@ from airloom.plot import on_the_wire, transports
 from airloom.plot.bundle import bundle_panels
 from airloom.plot.figure import LINES, heading, save_svg
 from airloom.plot.panels import Panel, stacked
+from airloom.plot.paths import path_panel
 from airloom.plot.time_sequence import from_zero, link_panels, seconds, sequence_panel
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def picture(run: Run, flow: int | None = None, width_mm: float | None = None) ->
         if len(there) > 1 and flow is None:
             which = f"drawn is flow {drawn.flow}, {drawn.proto.upper()}, which carried most of {len(there)}"
             notes.insert(0, f"{which}; others: airloom report, or airloom.plot.picture(run, flow=N)")
-    elif not wap and (passed := _passed(packets)) is not None:
+    elif not wap and (passed := path_panel(packets) or _passed(packets)) is not None:
         panels = [passed]
     span_s = _span(packets, drawn) if drawn and not wap else None
     if span_s is not None:

@@ -1,4 +1,5 @@
-//! No protection: tags that say nothing, so that everything has the size it would have.
+//! No protection: tags that say nothing but which packet they are of, so that everything has the size it would have, and is refused
+//! where its number, of which packets carry the last octets, is taken for another one.
 
 use airloom_base::lookup::FixedHasher;
 use bytes::BytesMut;
@@ -6,13 +7,18 @@ use std::hash::Hasher;
 
 use super::{Epoch, Protection};
 use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
-use crate::library::{ConnectionId, PathId, Side};
+use crate::library::{ConnectionId, PathId, Side, path_number};
 
 /// Octets of a tag of AES-GCM, and of the sample that header protection takes.
 const TAG: usize = 16;
 
 /// Protects nothing.
 pub(crate) struct Model;
+
+/// The tag of a packet: the numbers of its path and its own.
+fn tag(path: PathId, number: u64) -> [u8; TAG] {
+    (u128::from(path_number(path)) << 64 | u128::from(number)).to_be_bytes()
+}
 
 impl HeaderKey for Model {
     fn decrypt(&self, _: usize, _: &mut [u8]) {}
@@ -23,16 +29,22 @@ impl HeaderKey for Model {
 }
 
 impl PacketKey for Model {
-    fn encrypt(&self, _: PathId, _: u64, packet: &mut [u8], _: usize) {
+    fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], _: usize) {
         // The room was there before; what was in it is nobody's business.
-        if let Some(tag) = packet.last_chunk_mut::<TAG>() {
-            *tag = [0; TAG];
+        if let Some(room) = packet.last_chunk_mut::<TAG>() {
+            *room = tag(path, number);
         }
     }
-    fn decrypt(&self, _: PathId, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+    fn decrypt(
+        &self,
+        path: PathId,
+        number: u64,
+        _: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
         match payload.last_chunk::<TAG>() {
             // Whatever else a stranger sends is refused, as it would be.
-            Some(tag) if *tag == [0; TAG] => payload.truncate(payload.len() - TAG),
+            Some(there) if *there == tag(path, number) => payload.truncate(payload.len() - TAG),
             _ => return Err(CryptoError),
         }
         Ok(())

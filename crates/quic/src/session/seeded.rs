@@ -8,7 +8,7 @@ use ring::hkdf;
 use super::{Epoch, Protection};
 use crate::keylog::KeyLog;
 use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
-use crate::library::{ConnectionId, PathId, Side};
+use crate::library::{ConnectionId, PathId, Side, path_number};
 
 //= RFC 9001 (5.2): the salt of Initial secrets, version 1.
 const SALT: [u8; 20] = [
@@ -60,30 +60,32 @@ impl Packets {
         Packets { key: aes(&expand(secret, "quic key")), iv: expand(secret, "quic iv") }
     }
 
-    /// RFC 9001, 5.3: the packet number in the last octets.
-    fn nonce(&self, number: u64) -> Nonce {
+    /// RFC 9001, 5.3: the packet number in the last octets; in front of it that of the path (draft-ietf-quic-multipath, 2.4).
+    fn nonce(&self, path: PathId, number: u64) -> Nonce {
         let mut nonce = self.iv;
+        let path = path_number(path).to_be_bytes();
+        nonce.iter_mut().zip(path).for_each(|(octet, with)| *octet ^= with);
         nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(octet, with)| *octet ^= with);
         Nonce::assume_unique_for_key(nonce)
     }
 }
 
 impl PacketKey for Packets {
-    fn encrypt(&self, _: PathId, number: u64, packet: &mut [u8], header_len: usize) {
+    fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], header_len: usize) {
         let (header, rest) = packet.split_at_mut(header_len);
         let (payload, room) = rest.split_at_mut(rest.len() - TAG);
-        let nonce = self.nonce(number);
+        let nonce = self.nonce(path, number);
         let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(&*header), payload);
         room.copy_from_slice(tag.expect("a packet is far below the limits of GCM").as_ref());
     }
     fn decrypt(
         &self,
-        _: PathId,
+        path: PathId,
         number: u64,
         header: &[u8],
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
-        let nonce = self.nonce(number);
+        let nonce = self.nonce(path, number);
         let plain = self.key.open_in_place(nonce, Aad::from(header), payload).map_err(|_| CryptoError)?.len();
         payload.truncate(plain);
         Ok(())

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use airloom_base::record::{FlowRecord, Record};
 use airloom_base::service::{Outgoing, Path, PathId};
-use airloom_base::{Cx, Instant, Packet, Transport};
+use airloom_base::{Cx, Duration, Instant, Packet, Transport};
 use airloom_wire::ip;
 
 use super::Held;
@@ -90,6 +90,14 @@ pub struct Totals {
     pub spurious: u64,
     /// Expiries of retransmission timers.
     pub rto_count: u64,
+    /// Changes of path, as the ends saw them that accepted.
+    pub path_changes: u64,
+    /// When the first of these was.
+    pub path_change: Option<Instant>,
+    /// The longest time without an arrival that a change took at any end.
+    pub path_silence: Duration,
+    /// The longest time that validating a path took.
+    pub path_validation: Duration,
 }
 
 impl Connection {
@@ -140,6 +148,13 @@ impl Connection {
         totals.resent += facts.resent;
         totals.spurious += facts.spurious;
         totals.rto_count += u64::from(facts.rto_count);
+        let moves = self.transport.moves();
+        if self.accepted && moves.changes > 0 {
+            totals.path_changes += u64::from(moves.changes);
+            totals.path_change = totals.path_change.into_iter().chain(moves.first).min();
+        }
+        totals.path_silence = totals.path_silence.max(moves.silence);
+        totals.path_validation = totals.path_validation.max(moves.validation);
         if cx.records.wants_facts() {
             cx.records.push(Record::Flow(FlowRecord {
                 flow: self.flow,

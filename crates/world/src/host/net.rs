@@ -67,6 +67,8 @@ impl Fed {
 pub(crate) struct Net {
     pub(crate) index: u32,
     pub(crate) interfaces: Vec<Interface>,
+    /// Stations of links that are out of service for this host.
+    out_of_service: Vec<(u32, Station)>,
     pub(crate) protocols: Vec<Box<dyn Protocol>>,
     /// Number in the IP header of each of them.
     pub(crate) numbers: Vec<u8>,
@@ -100,6 +102,17 @@ pub(crate) struct Net {
     pub(crate) too_big: u64,
     /// Datagrams ready to go.
     pub(crate) out: VecDeque<(Hop, Packet)>,
+}
+
+/// The hop over this own link to an address of a peer that may be reached over others of its links too.
+fn hop_over(routes: &Routes, host: u32, link: u32, remote: IpAddr, straight: bool) -> Option<Hop> {
+    let remote = ip::key(remote);
+    let straight = || routes.straight_over(host, link, remote).filter(|_| straight);
+    routes.lookup_over(host, link, remote).or_else(straight)
+}
+
+fn is_over_one_of(out: &[(u32, Station)], hop: Hop) -> bool {
+    matches!(hop, Hop::Link { link, station, .. } if out.contains(&(link, station)))
 }
 
 impl Net {
@@ -262,6 +275,10 @@ impl Net {
 
     /// Tells connections whose datagrams leave over this station of a link whether it is in service.
     pub(crate) fn path_changed(&mut self, cx: &mut Cx, over: (u32, Station), is_up: bool, fed: &mut Fed) {
+        self.out_of_service.retain(|other| *other != over);
+        if !is_up {
+            self.out_of_service.push(over);
+        }
         for slot in 0..self.slots.len() as u32 {
             let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { continue };
             let hops = std::iter::once(connection.hop).chain(connection.others.iter().map(|other| other.hop));
@@ -329,12 +346,14 @@ impl Net {
         let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
         let Some(told) = connection.transport.peer_addresses() else { return };
         // A peer with one address says nothing, and may be reached from each of ours.
-        let remotes = if told.is_empty() { vec![connection.path.remote] } else { told.to_vec() };
+        let has_one = told.is_empty();
+        let remotes = if has_one { vec![connection.path.remote] } else { told.to_vec() };
         let protocol = self.numbers[usize::from(connection.protocol)];
         for remote in remotes {
             for (interface, &link) in self.interfaces.iter().zip(&routes.attached[self.index as usize]) {
-                let hop = routes.lookup_over(self.index, link, ip::key(remote));
+                let hop = hop_over(routes, self.index, link, remote, has_one);
                 let Some((hop, local)) = hop.zip(interface.address_for(remote)) else { continue };
+                let is_out = is_over_one_of(&self.out_of_service, hop);
                 let path = Path { local, remote, mtu: interface.mtu };
                 let index = self.locals.iter().position(|own| *own == ip::key(local)).unwrap_or(0) as u16;
                 let key = Key::new(protocol, index, connection.ports.0, ip::key(remote), connection.ports.1);
@@ -345,6 +364,10 @@ impl Net {
                     let header = ip::Template::new(local, remote, protocol);
                     connection.others.push(OtherPath { key, hop, header });
                     self.table.insert(key, slot);
+                    if is_out {
+                        let path = PathId(connection.others.len() as u8);
+                        connection.transport.handle_path(cx, path, false);
+                    }
                 }
             }
         }
@@ -361,6 +384,22 @@ impl Net {
             }
         };
         Some((Path { local, remote, mtu }, hop))
+    }
+
+    /// As `way`, for a new connection: over the first link in service that leads there, if the usual one is not.
+    fn way_in_service(&self, routes: &mut Routes, remote: IpAddr) -> Option<(Path, Hop)> {
+        let usual = self.way(routes, remote)?;
+        if self.out_of_service.is_empty() || !is_over_one_of(&self.out_of_service, usual.1) {
+            return Some(usual);
+        }
+        let routes = &*routes;
+        let attached = &routes.attached[self.index as usize];
+        let mut others = self.interfaces.iter().zip(attached).filter_map(|(interface, &link)| {
+            let hop = hop_over(routes, self.index, link, remote, true)?;
+            let local = interface.address_for(remote)?;
+            Some((Path { local, remote, mtu: interface.mtu }, hop))
+        });
+        others.find(|(_, hop)| !is_over_one_of(&self.out_of_service, *hop)).or(Some(usual))
     }
 
     /// The protocol of its own that the interface has over which this hop goes.
@@ -422,7 +461,7 @@ impl Call<'_> {
         to: SocketAddr,
         spoken: Option<&'static str>,
     ) -> Result<SocketId, CloseReason> {
-        let (path, hop) = self.net.way(self.routes, to.ip()).ok_or(CloseReason::Unreachable)?;
+        let (path, hop) = self.net.way_in_service(self.routes, to.ip()).ok_or(CloseReason::Unreachable)?;
         let index = self.net.protocol_over(hop).unwrap_or(0);
         let protocol = self.net.protocols.get(index).ok_or(CloseReason::Unreachable)?.ip_protocol();
         let port = self.net.ephemeral_port(protocol, &path, to.port()).ok_or(CloseReason::Unreachable)?;

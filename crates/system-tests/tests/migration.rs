@@ -1,0 +1,171 @@
+//! Connections of QUIC that outlive their path: another link of the client's, or another address that somebody between gives it.
+
+use airloom_base::Duration;
+use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_world::scenario::Scenario;
+
+const SHIPPED: &str = include_str!("../../../python/airloom/scenarios/quic-migration.toml");
+
+/// The outcome of two simulated minutes at most, and a way to look at the numbers.
+fn play(text: &str) -> (Outcome, impl Fn(&str) -> f64 + use<>) {
+    let scenario = Scenario::parse("migration.toml", text).unwrap_or_else(|e| panic!("{e}"));
+    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = virtual_time::run(&mut world, Until::Done { limit: Duration::from_secs(120) }, |_, _| true);
+    world.close_books();
+    let summary = world.summary();
+    (outcome, move |key: &str| *summary.values.get(key).unwrap_or_else(|| panic!("no {key}")))
+}
+
+/// A client with two links, and a server behind both of them by way of a router, or straight.
+fn two_links(straight: bool, client: &str, timeline: &str) -> String {
+    let (near, wan) = if straight {
+        ("server", "")
+    } else {
+        (
+            "router",
+            r#"
+            [hosts.router]
+            [links.wan]
+            bearer = "wireline"
+            between = ["router", "server"]
+            rate = "100Mbit/s"
+            delay = "1ms"
+            "#,
+        )
+    };
+    format!(
+        r#"
+        [hosts.client]
+        app = {{ bulk = {{ size = "1MB" }} }}
+        forward = false
+        transport = {{ quic = {client} }}
+        [hosts.server]
+        app = "bulk-server"
+        transport = {{ quic = {client} }}
+        [links.first]
+        bearer = "wireline"
+        between = ["client", "{near}"]
+        rate = "2Mbit/s"
+        delay = "20ms"
+        [links.second]
+        bearer = "wireline"
+        between = ["client", "{near}"]
+        rate = "2Mbit/s"
+        delay = "30ms"
+        {wan}
+        [run]
+        seed = 1
+        {timeline}
+        "#
+    )
+}
+
+fn change(at: &str, target: &str, state: &str) -> String {
+    format!("[[timeline]]\nat = \"{at}\"\ntarget = \"{target}\"\nset = {{ state = \"{state}\" }}\n")
+}
+
+const WAYS: [&str; 3] = [
+    r#"{ migration = "at-once" }"#,
+    r#"{ migration = "probe" }"#,
+    r#"{ migration = "probe", session = "seeded" }"#,
+];
+
+#[test]
+fn a_link_that_goes_takes_no_connection_with_it_where_another_leads_to_the_server() {
+    for straight in [false, true] {
+        for client in WAYS {
+            let (outcome, value) = play(&two_links(straight, client, &change("1s", "first", "down")));
+            assert_eq!((outcome, value("transfers")), (Outcome::Complete, 1.0), "{client}");
+            assert_eq!(value("path_changes"), 1.0, "{client}");
+            // One way there and back, or two where the path is validated before it is used.
+            assert!((1.0..1.2).contains(&value("path_change_s")), "{client} {}", value("path_change_s"));
+            assert!((0.06..0.3).contains(&value("path_silence_s")), "{client} {}", value("path_silence_s"));
+            let validation = value("path_validation_s");
+            assert!((0.06..0.2).contains(&validation), "{client} {validation}");
+            assert!(value("second.downlink.bytes") > 600_000.0);
+            // A megabyte takes four seconds, whichever way.
+            assert!(value("completion_s") < 5.5, "{client} {}", value("completion_s"));
+        }
+    }
+}
+
+#[test]
+fn the_first_link_in_service_is_used_and_changed_to_without_a_pause_when_it_comes() {
+    let timeline = change("0s", "first", "down") + &change("1s", "first", "up");
+    for client in WAYS {
+        let (outcome, value) = play(&two_links(true, client, &timeline));
+        assert_eq!((outcome, value("transfers")), (Outcome::Complete, 1.0), "{client}");
+        assert!(value("second.downlink.bytes") > 100_000.0 && value("first.downlink.bytes") > 600_000.0);
+        assert_eq!(value("path_changes"), 1.0, "{client}");
+        // The old path brings what is under way.
+        assert!(value("path_silence_s") < 0.1, "{client} {}", value("path_silence_s"));
+    }
+}
+
+#[test]
+fn a_client_that_may_not_move_stays_on_a_link_that_is_gone() {
+    let text = two_links(true, r#"{ migration = "off" }"#, &change("1s", "first", "down"));
+    let (_, value) = play(&text);
+    assert_eq!((value("transfers"), value("path_changes")), (0.0, 0.0));
+    assert_eq!(value("second.downlink.bytes"), 0.0);
+}
+
+#[test]
+fn a_server_sends_a_challenge_and_else_three_times_what_came_from_an_address_that_has_not_shown_itself() {
+    // The new path carries requests and no answers: nothing that the server says there arrives, so the client never shows itself.
+    let timeline = change("1s", "first", "down");
+    let text = two_links(true, r#"{ migration = "at-once" }"#, &timeline)
+        .replace("delay = \"30ms\"", "delay = \"30ms\"\nloss = { downlink = 1.0 }");
+    let (_, value) = play(&text);
+    assert_eq!(value("transfers"), 0.0);
+    // What the wire was given, lost or not, without the headers of IP and UDP.
+    let sent =
+        |way: &str| value(&format!("second.{way}.bytes")) - 28.0 * value(&format!("second.{way}.packets"));
+    let (up, down) = (sent("uplink"), sent("downlink"));
+    //= RFC 9000 (8.1, 9.3.1): no more than three times what it received, before the address is validated. The library fills its
+    // challenge up to 1200 octets all the same, and counts it then.
+    assert!(up > 0.0 && (1200.0..=1200.0 + 3.0 * up).contains(&down), "{up} {down}");
+    let challenges = value("second.downlink.packets");
+    assert!(challenges < 10.0, "{challenges}");
+}
+
+#[test]
+fn a_translator_that_forgets_its_bindings_ends_no_connection() {
+    for (nat, client) in
+        [("{ first = \"1s\", every = \"1s\" }", WAYS[0]), ("{ first = \"1s\", address = true }", WAYS[0])]
+    {
+        let text = two_links(true, client, "").replacen(
+            "delay = \"20ms\"",
+            &format!("delay = \"20ms\"\nfaults = {{ nat = {nat} }}"),
+            1,
+        );
+        let (outcome, value) = play(&text);
+        assert_eq!((outcome, value("transfers")), (Outcome::Complete, 1.0), "{nat}");
+        assert!(value("nat_rebindings") >= 1.0);
+        assert_eq!(value("path_changes"), value("nat_rebindings"), "{nat}");
+        assert!(
+            value("path_validation_s") > 0.0 && value("completion_s") < 6.0,
+            "{nat} {}",
+            value("completion_s")
+        );
+    }
+}
+
+#[test]
+fn the_shipped_transfer_changes_to_the_wireless_lan_and_over_tcp_ends_with_the_cell() {
+    let (outcome, probed) = play(SHIPPED);
+    assert_eq!((outcome, probed("transfers"), probed("path_changes")), (Outcome::Complete, 1.0, 1.0));
+    assert!((4.0..4.5).contains(&probed("path_change_s")), "{}", probed("path_change_s"));
+    // The rest came by the cell before.
+    let by_wlan = probed("wlan.downlink.bytes");
+    assert!((1_500_000.0..1_950_000.0).contains(&by_wlan), "{by_wlan}");
+    let (outcome, at_once) = play(&SHIPPED.replace("migration = \"probe\"", "migration = \"at-once\""));
+    assert_eq!((outcome, at_once("transfers")), (Outcome::Complete, 1.0));
+    let tcp = SHIPPED
+        .replace("[hosts.mobile.transport.quic]\nmigration = \"probe\"", "")
+        .replace("[hosts.server.transport.quic]\ncontroller = \"cubic\"\nmigration = \"probe\"", "");
+    assert!(!tcp.contains("quic]"));
+    let (_, stalled) = play(&tcp);
+    assert_eq!((stalled("transfers"), stalled("path_changes")), (0.0, 0.0));
+    assert_eq!(stalled("wlan.downlink.bytes"), 0.0);
+}
