@@ -25,6 +25,11 @@ pub enum StreamEvent {
     More(StreamKind),
     /// `read_unreliable` gives something, where it gave nothing before.
     Unreliable,
+    /// What is sent from now on until the connection is open may reach the peer more than once: what somebody repeats who listens
+    /// (0-RTT, RFC 9001, 4.1.1). Comes in front of `Opened`.
+    Early,
+    /// The peer has taken nothing of that: the streams that were opened are gone, and the next one is the first. `Opened` follows.
+    EarlyRefused,
     /// The connection goes by this path from now on, which works in both directions; or the path was given up (false).
     Path(PathId, bool),
 }

@@ -141,6 +141,12 @@ settings! {
     post_quantum: bool,
     /// Session tickets that a server sends after the handshake.
     tickets: u8,
+    /// A client goes on with a session by a ticket of an earlier connection to the same address in this run, and a server lets it:
+    /// no certificates are sent then.
+    resumes: bool,
+    /// On such a connection a client sends at once what may be repeated (0-RTT; HTTP/3 does so with safe methods), and a server takes
+    /// it, once for each ticket.
+    zero_rtt: bool,
     /// The congestion controller.
     controller: Controller,
     /// Congestion window at the beginning.
@@ -227,6 +233,9 @@ impl Config {
         //= RFC 9000 (18.2): a delay of 2^14 ms or more is invalid.
         if self.max_ack_delay.as_millis() >= 1 << 14 {
             return Err("max_ack_delay: must be less than 16384ms".to_owned());
+        }
+        if self.zero_rtt && !self.resumes {
+            return Err("zero_rtt: needs resumes = true".to_owned());
         }
         if !(1_000..=16_000).contains(&self.certificates.0) {
             return Err("certificates: must be between 1kB and 16kB".to_owned());

@@ -40,6 +40,10 @@ pub struct Connection {
     skips: bool,
     answers: Vec<Packet>,
     is_established: bool,
+    /// Data can flow, as its application knows it.
+    is_open: bool,
+    /// A client has sent before the handshake was over, or could have.
+    is_early: bool,
     /// Why it is over, until its application was told.
     closing: Option<CloseReason>,
     is_over: bool,
@@ -68,6 +72,8 @@ impl Connection {
             skips: false,
             answers: Vec::new(),
             is_established: false,
+            is_open: false,
+            is_early: false,
             closing: None,
             is_over: false,
             is_gone: false,
@@ -114,12 +120,27 @@ impl Connection {
             match event {
                 Event::Connected => {
                     self.is_established = true;
+                    if self.is_early && !library.accepted_0rtt() {
+                        // Its streams are as if they had never been.
+                        let refused = TransportEvent::Stream(0, StreamEvent::EarlyRefused);
+                        self.streams.events.push_back(refused);
+                    }
                     self.facts.established.get_or_insert(now);
                     self.unreliable_limit = library.datagrams().max_size();
-                    self.streams.begin(library);
-                    self.streams.events.push_back(TransportEvent::Opened);
+                    if !std::mem::replace(&mut self.is_open, true) {
+                        self.streams.begin(library);
+                        self.streams.events.push_back(TransportEvent::Opened);
+                    }
                 }
-                Event::Stream(event) => self.streams.handle(library, event),
+                Event::Stream(event) => {
+                    // What a client sends early is read before the handshake is over.
+                    if !self.is_opener && !std::mem::replace(&mut self.is_open, true) {
+                        self.facts.established.get_or_insert(now);
+                        self.streams.begin(library);
+                        self.streams.events.push_back(TransportEvent::Opened);
+                    }
+                    self.streams.handle(library, event);
+                }
                 Event::Path(event) => {
                     let Some((id, remote, local)) = library::validated(library, &event) else { continue };
                     let way = if self.is_opener {
@@ -266,12 +287,18 @@ impl Transport for Connection {
             return self.fail(CloseReason::Unreachable);
         }
         let mut host = self.host.lock();
-        let config = host.client(self.spoken, &path, self.meter.clone());
         let remote = (path.remote, ports.1).into();
+        let config = host.client(self.spoken, &path, remote, self.meter.clone());
         match host.endpoint.connect(to_library(cx.now), config, remote, SERVER_NAME) {
             Ok((handle, library)) => {
                 host.enter(handle, self.who.flow);
                 drop(host);
+                // An application that knows of no streams does not say what may be repeated.
+                self.is_early = library.has_0rtt() && self.streams.plain.is_none();
+                if self.is_early {
+                    self.facts.established = Some(cx.now);
+                    self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Early));
+                }
                 self.library = Some((handle, library));
             }
             Err(_) => {
@@ -284,7 +311,8 @@ impl Transport for Connection {
     fn handle_packet(&mut self, cx: &mut Cx, path: PathId, ecn: u8, packet: Packet) {
         self.facts.wire_received += packet.wire_len() as u64;
         if std::mem::take(&mut self.skips) {
-            return;
+            // What came early with it is told at once.
+            return self.settle(cx.now);
         }
         let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
         let Some((own, library)) = &mut self.library else { return };
@@ -309,7 +337,7 @@ impl Transport for Connection {
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
-        if !self.is_opener && cx.records.wants_packets() {
+        if (!self.is_opener || self.is_early) && cx.records.wants_packets() {
             self.host.tell_secrets(&mut cx.records.secrets);
         }
         let (path, ecn, packet) = if let Some(answer) = self.answers.pop() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::session::Protection;
 use crate::session::handshake::{Common, Sizes, Starter};
 use crate::session::model::Model;
 use crate::session::seeded::Seeded;
+use crate::session::tickets::Office;
 use crate::ways::MOST_PATHS;
 
 /// What applications speak that know nothing of streams.
@@ -42,14 +43,14 @@ pub(crate) const fn overhead(path: &Path) -> u16 {
 
 /// A keyed function with as much to say as is asked for (SipHash-2-4).
 #[derive(Clone, Copy)]
-struct Secret(u64, u64);
+pub(crate) struct Secret(u64, u64);
 
 impl Secret {
-    fn of(stream: &mut Stream) -> Secret {
+    pub(crate) fn of(stream: &mut Stream) -> Secret {
         Secret(stream.bits(), stream.bits())
     }
 
-    fn say(self, parts: &[&[u8]], out: &mut [u8]) {
+    pub(crate) fn say(self, parts: &[&[u8]], out: &mut [u8]) {
         for (n, piece) in out.chunks_mut(8).enumerate() {
             let mut hasher = SipHasher24::new_with_keys(self.0, self.1);
             hasher.write_u64(n as u64);
@@ -161,8 +162,16 @@ impl Shared {
             certificates: config.certificates.0 as usize,
             post_quantum: config.post_quantum,
             tickets: config.tickets,
+            resumes: config.resumes,
+            zero_rtt: config.zero_rtt,
         };
-        let common = Arc::new(Common { sizes, protection, randoms: Mutex::new(stream("hello")) });
+        let common = Arc::new(Common {
+            sizes,
+            protection,
+            randoms: Mutex::new(stream("hello")),
+            office: Mutex::new(Office::new(Secret::of(&mut stream("tickets")))),
+            wallet: Mutex::default(),
+        });
         let mut secrets = stream("secrets");
         let mut endpoint = EndpointConfig::new(Arc::new(Secret::of(&mut secrets)));
         let mut rng_seed = [0; 32];
@@ -227,8 +236,14 @@ impl Host {
     }
 
     /// What a client's connection is made from.
-    pub(crate) fn client(&mut self, spoken: &'static str, path: &Path, meter: Arc<Meter>) -> ClientConfig {
-        let starter = Starter { common: self.common.clone(), spoken };
+    pub(crate) fn client(
+        &mut self,
+        spoken: &'static str,
+        path: &Path,
+        server: SocketAddr,
+        meter: Arc<Meter>,
+    ) -> ClientConfig {
+        let starter = Starter { common: self.common.clone(), spoken, server: Some(server) };
         let mut config = ClientConfig::new(Arc::new(starter));
         let first = self.first_ids.generate_cid();
         config.initial_dst_cid_provider(Arc::new(move || first));
@@ -238,7 +253,7 @@ impl Host {
 
     /// What a server's connection is made from.
     pub(crate) fn server(&self, spoken: &'static str, path: &Path, meter: Arc<Meter>) -> ServerConfig {
-        let starter = Starter { common: self.common.clone(), spoken };
+        let starter = Starter { common: self.common.clone(), spoken, server: None };
         let mut config = ServerConfig::new(Arc::new(starter), self.tokens.clone());
         config.time_source(Arc::new(Dateless)).migration(self.config.migration != Migration::Off);
         config.transport_config(Arc::new(self.transport(path, meter)));

@@ -14,8 +14,9 @@ pub struct KeyLog(Arc<Mutex<Lines>>);
 struct Lines {
     /// Of connections as a client.
     client: String,
-    /// Of connections as a server, since they were taken. A server has them before the first packet leaves that they protect.
-    server: String,
+    /// Those that whoever sends first under them has to tell, since they were taken: of connections as a server, before the first
+    /// packet leaves that they protect; of early data, the client's.
+    told: String,
 }
 
 fn hex(octets: &[u8], out: &mut String) {
@@ -26,17 +27,25 @@ impl KeyLog {
     /// Adds the secrets of the client and of the server, of whom `side` is this one.
     pub(crate) fn note(&self, side: Side, random: &[u8; 32], epoch: Epoch, secrets: &[[u8; 32]; 2]) {
         let kind = match epoch {
+            Epoch::Early => "EARLY_TRAFFIC_SECRET",
             Epoch::Handshake => "HANDSHAKE_TRAFFIC_SECRET",
             Epoch::Data(_) => "TRAFFIC_SECRET_0",
         };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = if side.is_client() { &mut all.client } else { &mut all.server };
-        for (end, secret) in ["CLIENT", "SERVER"].into_iter().zip(secrets) {
+        let mut lines = String::new();
+        let ends = if epoch == Epoch::Early { &["CLIENT"][..] } else { &["CLIENT", "SERVER"] };
+        for (end, secret) in ends.iter().zip(secrets) {
             write!(lines, "{end}_{kind} ").expect("a string takes everything");
-            hex(random, lines);
+            hex(random, &mut lines);
             lines.push(' ');
-            hex(secret, lines);
+            hex(secret, &mut lines);
             lines.push('\n');
+        }
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if side.is_client() {
+            all.client.push_str(&lines);
+        }
+        if side.is_client() == (epoch == Epoch::Early) {
+            all.told.push_str(&lines);
         }
     }
 
@@ -45,8 +54,8 @@ impl KeyLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).client.clone()
     }
 
-    /// Moves the lines of connections as a server to where packets are kept.
+    /// Moves the lines that are to be told to where packets are kept.
     pub(crate) fn tell(&self, secrets: &mut String) {
-        secrets.push_str(&std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).server));
+        secrets.push_str(&std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).told));
     }
 }

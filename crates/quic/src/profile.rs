@@ -47,6 +47,8 @@ impl Profile {
             post_quantum: false,
             // OpenSSL and BoringSSL send two.
             tickets: 2,
+            resumes: true,
+            zero_rtt: false,
             controller: Controller::NewReno,
             initial_window: InitialWindow::Standard(InitialWindowRule::Rfc9002),
             pacing: Pacing::Measured,

@@ -134,12 +134,9 @@ fn whoever_speaks_another_protocol_is_refused() {
     assert!(ends.told(0, TransportEvent::Closed(CloseReason::Refused)));
 }
 
-/// A datagram to the server with these octets.
+/// A datagram to this end with these octets.
 fn unit(end: usize, octets: &[u8]) -> Packet {
-    let (destination, source) = ports(end);
-    let len = (8 + octets.len()) as u16;
-    let udp = airloom_wire::udp::Udp { source, destination, len };
-    Packet::build(|out| udp.emit(out), Body::Real(octets.to_vec().into()))
+    ends::unit(ports(end), octets)
 }
 
 #[test]

@@ -109,3 +109,54 @@ fn a_client_goes_on_over_its_other_link_when_the_first_goes_out_of_service() {
     assert!((4.0..5.0).contains(&usual), "{usual}");
     assert!(moved > usual && moved < usual + 1.0, "{usual} {moved}");
 }
+
+/// Two pages of two objects, each over a connection of its own, a round trip of 100 ms away.
+fn pages(client: serde_json::Value, transport: serde_json::Value) -> Summary {
+    let mut b = Builder::new(1);
+    let hosts = ["client", "server"].map(|name| b.host(name));
+    let [client_host, server] = hosts;
+    b.link("wire", "wireline", &json!({ "rate": "10Mbit/s", "delay": "50ms" }), &[client_host], server)
+        .unwrap();
+    for host in hosts {
+        b.transport(host, "quic", &transport).unwrap();
+    }
+    b.app(server, "http-server", &json!({ "http": "3" }), None).unwrap();
+    let mut config = json!({ "http": "3", "per_page": true, "pages": [["/1kB", "/2kB"], ["/1kB", "/2kB"]] });
+    for (key, value) in client.as_object().unwrap() {
+        config[key] = value.clone();
+    }
+    b.app(client_host, "http-client", &config, Some("server")).unwrap();
+    let mut world = b.build().unwrap();
+    let limit = Duration::from_secs(60);
+    assert_eq!(virtual_time::run(&mut world, Until::Done { limit }, |_, _| true), Outcome::Complete);
+    world.summary()
+}
+
+#[test]
+fn a_page_over_a_session_that_goes_on_takes_a_round_trip_less_with_early_requests() {
+    let usual = pages(json!({}), json!({}));
+    let early = pages(json!({}), json!({ "zero_rtt": true }));
+    for summary in [&usual, &early] {
+        assert_eq!((value(summary, "objects"), value(summary, "failed")), (4.0, 0.0));
+    }
+    assert_eq!((value(&usual, "connections_early"), value(&early, "connections_early")), (0.0, 1.0));
+    let saved = value(&usual, "page_load_min_s") - value(&early, "page_load_min_s");
+    assert!((0.095..0.11).contains(&saved), "{saved}");
+}
+
+#[test]
+fn a_form_waits_for_the_handshake() {
+    let pages_of = |object: &str| {
+        let posted = if object == "form" { json!({ "path": "/1kB", "post": "100B" }) } else { json!("/1kB") };
+        let client = json!({ "pages": [["/1kB"], [posted]] });
+        pages(client, json!({ "zero_rtt": true }))
+    };
+    let (form, plain) = (pages_of("form"), pages_of("plain"));
+    for summary in [&form, &plain] {
+        assert_eq!((value(summary, "objects"), value(summary, "failed")), (2.0, 0.0));
+        assert_eq!(value(summary, "connections_early"), 1.0);
+    }
+    //= RFC 8470 (4): a client sends no request early that is not safe.
+    let waited = value(&form, "page_load_min_s") - value(&plain, "page_load_min_s");
+    assert!((0.09..0.12).contains(&waited), "{waited}");
+}

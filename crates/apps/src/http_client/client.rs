@@ -2,7 +2,9 @@
 
 use airloom_base::random::Stream;
 use airloom_base::record::ObjectSource;
-use airloom_base::{App, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{
+    App, CloseReason, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, StreamEvent, Summary,
+};
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v2::Priority;
 
@@ -50,6 +52,8 @@ struct Results {
     bytes: u64,
     wasted: u64,
     connections: u64,
+    /// Those of them on which requests could leave before the handshake was over.
+    early: u64,
     /// Most streams of a connection that objects were dealt over.
     streams: usize,
     asked_again: u64,
@@ -489,6 +493,10 @@ impl App for Client {
                 self.news = true;
                 self.opened.push(socket);
             }
+            SocketEvent::Stream(StreamEvent::Early) => {
+                self.results.early += 1;
+                self.write(cx, net, socket);
+            }
             SocketEvent::Opened | SocketEvent::Writable => self.write(cx, net, socket),
             SocketEvent::Readable(_) => self.read(cx, net, socket),
             // Of streams one by one.
@@ -537,6 +545,7 @@ impl App for Client {
         out.set("from_cache", results.cached as f64);
         out.set("requests_sent", results.requests as f64);
         out.set("connections", results.connections as f64);
+        out.set("connections_early", results.early as f64);
         if results.connections > 0 {
             out.set("requests_per_connection", results.requests as f64 / results.connections as f64);
         }

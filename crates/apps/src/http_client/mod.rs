@@ -28,7 +28,8 @@
 //! knowledge); over TLS (`../tls`) it is asked (ALPN), and a server that does not breaks the handshake off.
 //!
 //! HTTP/3 is the same over QUIC (`transport = "quic"` of both hosts): each request on a stream of its own, and no loss holds up
-//! others than those it hit. It is asked for at once (`h2_streams` at a time): requests wait for the handshake in order.
+//! others than those it hit. It is asked for at once (`h2_streams` at a time): requests wait for the handshake in order, but for those
+//! that may leave with it (`zero_rtt` of QUIC): GET.
 //!
 //! Standards: RFC 9113, RFC 9114, RFC 9218, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server

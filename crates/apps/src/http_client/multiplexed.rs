@@ -23,10 +23,7 @@ impl Multiplexed {
     /// One on which nothing was asked for yet.
     pub(super) fn new(config: &Config) -> Self {
         let end = if config.http == Http::Http3 {
-            End::three(v3::Connection::client(v3::Options::with_table(
-                config.qpack_table.0 as u32,
-                config.qpack_blocked,
-            )))
+            End::asking(v3::Options::with_table(config.qpack_table.0 as u32, config.qpack_blocked))
         } else {
             let usual = v2::Options::default();
             let settings = v2::Settings {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use airloom_base::units::Octets;
 use airloom_base::{Body, ConfigError, Cx, SocketEvent, SocketId, Sockets, StreamEvent, StreamKind};
 use airloom_content::http::Priority;
-use airloom_content::http::message::{RequestHead, ResponseHead};
+use airloom_content::http::message::{Method, RequestHead, ResponseHead};
 use airloom_content::http::v3::{ErrorCode, Read, Streams};
 use airloom_content::http::{v2, v3};
 use bytes::Bytes;
@@ -58,13 +58,27 @@ pub(crate) struct Three {
     under_way: BTreeSet<u32>,
     /// Why the connection is to be closed.
     code: ErrorCode,
+    /// The handshake is not over: only what may be repeated is asked for.
+    is_early: bool,
+    /// What was asked for so far, in case it has to be asked for again.
+    early: Vec<Queued>,
+    /// What another end is made from then.
+    options: Option<v3::Options>,
 }
 
+#[derive(Clone)]
 struct Queued {
     stream: u32,
     head: RequestHead,
     priority: Priority,
     form: Bytes,
+}
+
+impl Queued {
+    /// Does it change nothing, however often it is asked for (RFC 9110, 9.2.1)?
+    fn is_safe(&self) -> bool {
+        matches!(self.head.method, Method::Get | Method::Head)
+    }
 }
 
 /// The streams of a connection, as a host lends them.
@@ -118,14 +132,12 @@ impl End {
 
     /// HTTP/3.
     pub(crate) fn three(end: v3::Connection) -> Self {
-        End::Three(Three {
-            end: Box::new(end),
-            queued: VecDeque::new(),
-            next: 0,
-            unread: BTreeSet::new(),
-            under_way: BTreeSet::new(),
-            code: ErrorCode::NO_ERROR,
-        })
+        End::Three(Three::new(end, None))
+    }
+
+    /// HTTP/3 of a client, which may ask before its handshake is over.
+    pub(crate) fn asking(options: v3::Options) -> Self {
+        End::Three(Three::new(v3::Connection::client(options), Some(options)))
     }
 
     /// Writes until nothing more is taken or nothing is left, and says how many octets were. What is sent next is decided when
@@ -311,6 +323,29 @@ impl Two {
 }
 
 impl Three {
+    fn new(end: v3::Connection, options: Option<v3::Options>) -> Three {
+        Three {
+            end: Box::new(end),
+            queued: VecDeque::new(),
+            next: 0,
+            unread: BTreeSet::new(),
+            under_way: BTreeSet::new(),
+            code: ErrorCode::NO_ERROR,
+            is_early: false,
+            early: Vec::new(),
+            options,
+        }
+    }
+
+    /// Nothing was taken of what was sent early: all of it is asked for again, on streams of the same numbers.
+    fn begin_again(&mut self) {
+        if let Some(options) = &self.options {
+            *self.end = v3::Connection::client(*options);
+            self.under_way.clear();
+            self.queued = self.early.drain(..).chain(self.queued.drain(..)).collect();
+        }
+    }
+
     fn has_room(&self) -> bool {
         // Before there are streams it is not known how many there may be: a few are asked for.
         const UNTOLD: usize = 100;
@@ -321,7 +356,13 @@ impl Three {
     fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         let stream = u64::from(socket.stream);
         match event {
-            SocketEvent::Opened | SocketEvent::Accepted { .. } => {
+            SocketEvent::Opened if self.end.is_begun() => {
+                self.is_early = false;
+                self.early.clear();
+            }
+            SocketEvent::Stream(StreamEvent::EarlyRefused) => self.begin_again(),
+            SocketEvent::Opened | SocketEvent::Accepted { .. } | SocketEvent::Stream(StreamEvent::Early) => {
+                self.is_early = matches!(event, SocketEvent::Stream(_));
                 let mut open =
                     || net.open_stream(cx, socket, StreamKind::Uni).map(|own| u64::from(own.stream));
                 //= RFC 9114 (6.2): each side lets the other open three streams of one way at least.
@@ -348,8 +389,16 @@ impl Three {
 
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
         while self.end.is_begun() && !self.queued.is_empty() {
+            //= RFC 8470 (4): what is not safe waits for the handshake, and what is behind it.
+            if self.is_early && self.queued.front().is_some_and(|first| !first.is_safe()) {
+                break;
+            }
             let Some(opened) = net.open_stream(cx, socket, StreamKind::Bi) else { break };
-            let Some(Queued { stream, head, priority, form }) = self.queued.pop_front() else { break };
+            let Some(first) = self.queued.pop_front() else { break };
+            if self.is_early {
+                self.early.push(first.clone());
+            }
+            let Queued { stream, head, priority, form } = first;
             debug_assert_eq!(opened.stream, stream, "requests have streams one after another");
             net.set_priority(opened, rank(stream, priority));
             if self.end.request(stream.into(), &head, priority, form.is_empty()) && !form.is_empty() {

@@ -7,15 +7,23 @@
 //!   Finished                      ->
 //!                                 <-     | tickets
 //! ```
+//!
+//! With a ticket of an earlier connection the session goes on: no certificates, and where both ends are set to it the client's data
+//! comes right behind its hello (0-RTT).
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Buf;
 
 use airloom_base::random::Stream;
 
-use super::messages::{self, CLIENT_HELLO, ENCRYPTED_EXTENSIONS, FINISHED, HEADER, SERVER_HELLO};
+use super::messages::{
+    self, CLIENT_HELLO, ENCRYPTED_EXTENSIONS, FINISHED, HEADER, NEW_SESSION_TICKET, Resumed, SERVER_HELLO,
+    TICKET,
+};
+use super::tickets::{Office, Wallet};
 use super::{Epoch, Protection};
 use crate::library::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
@@ -38,6 +46,9 @@ pub(crate) struct Sizes {
     pub(crate) certificates: usize,
     pub(crate) post_quantum: bool,
     pub(crate) tickets: u8,
+    /// Sessions go on; and with early data.
+    pub(crate) resumes: bool,
+    pub(crate) zero_rtt: bool,
 }
 
 /// What all sessions of a host share.
@@ -45,11 +56,17 @@ pub(crate) struct Common {
     pub(crate) sizes: Sizes,
     pub(crate) protection: Box<dyn Protection>,
     pub(crate) randoms: Mutex<Stream>,
+    pub(crate) office: Mutex<Office>,
+    pub(crate) wallet: Mutex<Wallet>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Common {
     fn random(&self) -> [u8; 32] {
-        let mut stream = self.randoms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = lock(&self.randoms);
         let mut random = [0; 32];
         random.chunks_mut(8).for_each(|part| part.copy_from_slice(&stream.bits().to_be_bytes()));
         random
@@ -60,6 +77,8 @@ impl Common {
 pub(crate) struct Starter {
     pub(crate) common: Arc<Common>,
     pub(crate) spoken: &'static str,
+    /// A client's server.
+    pub(crate) server: Option<SocketAddr>,
 }
 
 impl Starter {
@@ -72,7 +91,15 @@ impl Starter {
         let mut own = Vec::new();
         parameters.write(&mut own);
         let random = self.common.random();
+        let known = self.server.filter(|_| self.common.sizes.resumes);
+        let known = known.and_then(|server| lock(&self.common.wallet).take((server, self.spoken)));
+        let (offered, remembered) = known.unzip();
         Box::new(Handshake {
+            address: self.server,
+            is_early: offered.is_some() && self.common.sizes.zero_rtt,
+            offered,
+            remembered,
+            resumes: false,
             common: self.common.clone(),
             spoken: self.spoken,
             server: server.to_owned(),
@@ -127,6 +154,14 @@ enum Saying {
 
 struct Handshake {
     common: Arc<Common>,
+    /// Where a client's server is, the ticket that it goes on with, and what the server said when it gave that.
+    address: Option<SocketAddr>,
+    offered: Option<[u8; TICKET]>,
+    remembered: Option<TransportParameters>,
+    /// Both ends go on with that session.
+    resumes: bool,
+    /// A client sends data early, a server takes it.
+    is_early: bool,
     spoken: &'static str,
     /// The name that a client asks for.
     server: String,
@@ -154,7 +189,7 @@ impl Handshake {
         let [kind, ..] = *message else { return Ok(()) };
         let body = message.get(HEADER..).unwrap_or_default();
         if self.expected == 0 {
-            // Tickets are for another time.
+            self.keep(kind, body);
             return Ok(());
         }
         // Between the extensions and Finished a server shows its certificates.
@@ -175,12 +210,38 @@ impl Handshake {
                 self.peer = Some(read);
                 self.client_random = said.random.unwrap_or(self.client_random);
                 self.expected = FINISHED;
+                if self.side.is_client() {
+                    self.is_early &= self.resumes && said.is_early;
+                } else if self.common.sizes.resumes
+                    && let Some(ticket) = said.session
+                {
+                    let mut office = lock(&self.common.office);
+                    let number = office.number(ticket);
+                    self.resumes = number.is_some();
+                    let wants = said.is_early && self.common.sizes.zero_rtt;
+                    self.is_early = wants && number.is_some_and(|number| office.take_early(number));
+                }
             }
-            SERVER_HELLO => self.expected = ENCRYPTED_EXTENSIONS,
+            SERVER_HELLO => {
+                let said = messages::read(kind, body).ok_or_else(|| alert(DECODE_ERROR, "cut short"))?;
+                self.resumes = self.offered.is_some() && said.session.is_some();
+                self.expected = ENCRYPTED_EXTENSIONS;
+            }
             FINISHED => self.expected = 0,
             _ => {}
         }
         Ok(())
+    }
+
+    /// A client keeps the tickets of its server.
+    fn keep(&self, kind: u8, body: &[u8]) {
+        if kind == NEW_SESSION_TICKET
+            && self.common.sizes.resumes
+            && let (Some(server), Some(parameters), Some(ticket)) =
+                (self.address, self.peer, messages::read_ticket(body))
+        {
+            lock(&self.common.wallet).keep((server, self.spoken), parameters, *ticket);
+        }
     }
 
     fn keys(&self, epoch: Epoch) -> Keys {
@@ -203,10 +264,14 @@ impl crypto::Session for Handshake {
         None
     }
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        let keys = self.is_early.then(|| self.keys(Epoch::Early))?;
+        Some(match self.side {
+            Side::Client => (keys.header.local, keys.packet.local),
+            Side::Server => (keys.header.remote, keys.packet.remote),
+        })
     }
     fn early_data_accepted(&self) -> Option<bool> {
-        None
+        self.side.is_client().then_some(self.is_early)
     }
     fn is_handshaking(&self) -> bool {
         match self.side {
@@ -233,14 +298,17 @@ impl crypto::Session for Handshake {
         Ok(self.peer.is_some() && !std::mem::replace(&mut self.told, self.peer.is_some()))
     }
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        Ok(self.peer)
+        // Until the server has said what it wants what it wanted before counts.
+        Ok(self.peer.or(self.remembered))
     }
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let sizes = &self.common.sizes;
         match (self.side, self.next) {
             (Side::Client, Saying::Hello) => {
                 let (random, own) = (&self.random, self.parameters());
-                messages::client_hello(out, sizes, random, &self.server, self.spoken, own);
+                let is_early = self.is_early;
+                let resumed = self.offered.as_ref().map(|ticket| Resumed { ticket, is_early });
+                messages::client_hello(out, sizes, random, &self.server, self.spoken, own, resumed);
                 self.next = Saying::Keys;
                 None
             }
@@ -254,17 +322,21 @@ impl crypto::Session for Handshake {
                 Some(self.keys(Epoch::Data(0)))
             }
             (Side::Server, Saying::Hello) if self.expected != CLIENT_HELLO => {
-                messages::server_hello(out, sizes, &self.random);
+                messages::server_hello(out, sizes, &self.random, self.resumes);
                 self.next = Saying::Rest;
                 Some(self.keys(Epoch::Handshake))
             }
             (Side::Server, Saying::Rest) => {
-                messages::server_flight(out, sizes, &self.random, self.spoken, self.parameters());
+                let goes_on = (self.resumes, self.is_early);
+                messages::server_flight(out, sizes, &self.random, self.spoken, self.parameters(), goes_on);
                 self.next = Saying::Tickets;
                 Some(self.keys(Epoch::Data(0)))
             }
             (Side::Server, Saying::Tickets) if self.expected == 0 => {
-                (0..sizes.tickets).for_each(|number| messages::ticket(out, number, &self.random));
+                for number in 0..sizes.tickets {
+                    let ticket = lock(&self.common.office).give();
+                    messages::ticket(out, number, &self.random, &ticket);
+                }
                 self.next = Saying::Nothing;
                 None
             }

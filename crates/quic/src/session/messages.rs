@@ -5,7 +5,7 @@ use super::handshake::Sizes;
 
 pub(super) const CLIENT_HELLO: u8 = 1;
 pub(super) const SERVER_HELLO: u8 = 2;
-const NEW_SESSION_TICKET: u8 = 4;
+pub(super) const NEW_SESSION_TICKET: u8 = 4;
 pub(super) const ENCRYPTED_EXTENSIONS: u8 = 8;
 const CERTIFICATE: u8 = 11;
 const CERTIFICATE_VERIFY: u8 = 15;
@@ -24,7 +24,12 @@ const ALPN: u16 = 16;
 const SUPPORTED_VERSIONS: u16 = 43;
 const KEY_SHARE: u16 = 51;
 const TRANSPORT_PARAMETERS: u16 = 57;
+const PRE_SHARED_KEY: u16 = 41;
 const EARLY_DATA: u16 = 42;
+const PSK_KEY_EXCHANGE_MODES: u16 = 45;
+
+/// Octets of a ticket itself.
+pub(super) const TICKET: usize = 174;
 
 /// Octets of a handshake message's own header.
 pub(super) const HEADER: usize = 4;
@@ -70,6 +75,13 @@ fn protocol(out: &mut Vec<u8>, name: &str) {
     });
 }
 
+/// A session that a client goes on with.
+pub(super) struct Resumed<'a> {
+    pub(super) ticket: &'a [u8; TICKET],
+    /// Data follows at once.
+    pub(super) is_early: bool,
+}
+
 pub(super) fn client_hello(
     out: &mut Vec<u8>,
     sizes: &Sizes,
@@ -77,6 +89,7 @@ pub(super) fn client_hello(
     server: &str,
     spoken: &str,
     parameters: &[u8],
+    resumed: Option<Resumed>,
 ) {
     message(out, CLIENT_HELLO, |out| {
         out.extend_from_slice(&[3, 3]);
@@ -100,11 +113,25 @@ pub(super) fn client_hello(
             extension(out, SUPPORTED_VERSIONS, |out| counted(out, 1, |out| put16(out, usize::from(TLS_1_3))));
             extension(out, KEY_SHARE, |out| counted(out, 2, |out| share(out, sizes, true, random)));
             extension(out, TRANSPORT_PARAMETERS, |out| out.extend_from_slice(parameters));
+            let Some(Resumed { ticket, is_early }) = resumed else { return };
+            if is_early {
+                extension(out, EARLY_DATA, |_| {});
+            }
+            // With a key exchange of its own (psk_dhe_ke).
+            extension(out, PSK_KEY_EXCHANGE_MODES, |out| out.extend_from_slice(&[1, 1]));
+            //= RFC 8446 (4.2.11): the last extension; a ticket with its age, and a binder of 32 octets.
+            extension(out, PRE_SHARED_KEY, |out| {
+                counted(out, 2, |out| {
+                    counted(out, 2, |out| out.extend_from_slice(ticket));
+                    out.extend_from_slice(&random[..4]);
+                });
+                counted(out, 2, |out| counted(out, 1, |out| out.extend_from_slice(random)));
+            });
         });
     });
 }
 
-pub(super) fn server_hello(out: &mut Vec<u8>, sizes: &Sizes, random: &[u8; 32]) {
+pub(super) fn server_hello(out: &mut Vec<u8>, sizes: &Sizes, random: &[u8; 32], resumes: bool) {
     message(out, SERVER_HELLO, |out| {
         out.extend_from_slice(&[3, 3]);
         out.extend_from_slice(random);
@@ -114,24 +141,35 @@ pub(super) fn server_hello(out: &mut Vec<u8>, sizes: &Sizes, random: &[u8; 32]) 
         counted(out, 2, |out| {
             extension(out, SUPPORTED_VERSIONS, |out| put16(out, usize::from(TLS_1_3)));
             extension(out, KEY_SHARE, |out| share(out, sizes, false, random));
+            if resumes {
+                // The first of those that were offered.
+                extension(out, PRE_SHARED_KEY, |out| put16(out, 0));
+            }
         });
     });
 }
 
-/// All that a server says under handshake keys.
+/// All that a server says under handshake keys. Where a session goes on nothing has to be proved by a certificate.
 pub(super) fn server_flight(
     out: &mut Vec<u8>,
     sizes: &Sizes,
     random: &[u8; 32],
     spoken: &str,
     parameters: &[u8],
+    (resumes, takes_early): (bool, bool),
 ) {
     message(out, ENCRYPTED_EXTENSIONS, |out| {
         counted(out, 2, |out| {
             protocol(out, spoken);
             extension(out, TRANSPORT_PARAMETERS, |out| out.extend_from_slice(parameters));
+            if takes_early {
+                extension(out, EARLY_DATA, |_| {});
+            }
         });
     });
+    if resumes {
+        return finished(out, random);
+    }
     // A list with one certificate, without extensions.
     let octets = sizes.certificates.saturating_sub(HEADER + 1 + 3 + 3 + 2);
     message(out, CERTIFICATE, |out| {
@@ -153,14 +191,22 @@ pub(super) fn finished(out: &mut Vec<u8>, random: &[u8; 32]) {
 }
 
 /// A ticket of 200 octets with its header, good for a day.
-pub(super) fn ticket(out: &mut Vec<u8>, number: u8, random: &[u8; 32]) {
+pub(super) fn ticket(out: &mut Vec<u8>, number: u8, random: &[u8; 32], ticket: &[u8; TICKET]) {
     message(out, NEW_SESSION_TICKET, |out| {
         out.extend_from_slice(&86_400u32.to_be_bytes());
         out.extend_from_slice(&random[..4]);
         counted(out, 1, |out| out.push(number));
-        counted(out, 2, |out| out.extend(random.iter().cycle().take(174)));
+        counted(out, 2, |out| out.extend_from_slice(ticket));
         counted(out, 2, |out| extension(out, EARLY_DATA, |out| out.extend_from_slice(&[0xFF; 4])));
     });
+}
+
+/// The ticket in the body of a NewSessionTicket.
+pub(super) fn read_ticket(body: &[u8]) -> Option<&[u8; TICKET]> {
+    // Behind its lifetime and what is added to its age.
+    let mut rest = body.get(8..)?;
+    take(&mut rest, 1)?;
+    take(&mut rest, 2)?.try_into().ok()
 }
 
 /// Takes a field behind its length, in so many octets.
@@ -177,19 +223,28 @@ pub(super) struct Said<'a> {
     pub(super) random: Option<[u8; 32]>,
     pub(super) spoken: Option<&'a [u8]>,
     pub(super) parameters: Option<&'a [u8]>,
+    /// The session that a client offers, or that a server takes (nothing is said of it then).
+    pub(super) session: Option<&'a [u8]>,
+    /// Data comes early; or is taken.
+    pub(super) is_early: bool,
 }
 
-/// Reads a ClientHello or EncryptedExtensions behind its header. `None`: it is cut short.
+/// Reads a hello or EncryptedExtensions behind its header. `None`: it is cut short.
 pub(super) fn read(kind: u8, mut body: &[u8]) -> Option<Said<'_>> {
     let mut said = Said::default();
-    if kind == CLIENT_HELLO {
+    if kind != ENCRYPTED_EXTENSIONS {
         said.random = Some(*body.get(2..)?.first_chunk()?);
         body = body.get(34..)?;
         take(&mut body, 1)?;
-        take(&mut body, 2)?;
-        take(&mut body, 1)?;
+        if kind == CLIENT_HELLO {
+            take(&mut body, 2)?;
+            take(&mut body, 1)?;
+        } else {
+            body = body.get(3..)?;
+        }
     }
     let mut extensions = take(&mut body, 2)?;
+    let hello = kind;
     while !extensions.is_empty() {
         let kind = u16::from_be_bytes(*extensions.first_chunk()?);
         extensions = &extensions[2..];
@@ -200,6 +255,12 @@ pub(super) fn read(kind: u8, mut body: &[u8]) -> Option<Said<'_>> {
                 said.spoken = Some(take(&mut names, 1)?);
             }
             TRANSPORT_PARAMETERS => said.parameters = Some(content),
+            EARLY_DATA => said.is_early = true,
+            PRE_SHARED_KEY if said.session.is_none() && CLIENT_HELLO == hello => {
+                let mut identities = take(&mut content, 2)?;
+                said.session = Some(take(&mut identities, 2)?);
+            }
+            PRE_SHARED_KEY => said.session = Some(content),
             _ => {}
         }
     }
@@ -210,28 +271,54 @@ pub(super) fn read(kind: u8, mut body: &[u8]) -> Option<Said<'_>> {
 mod tests {
     use super::*;
 
-    const SIZES: Sizes = Sizes { certificates: 3000, post_quantum: false, tickets: 2 };
+    const SIZES: Sizes =
+        Sizes { certificates: 3000, post_quantum: false, tickets: 2, resumes: true, zero_rtt: false };
+
+    const TICKET_OF_SEVENS: [u8; TICKET] = [7; TICKET];
 
     #[test]
     fn what_a_client_says_is_read_back_and_a_cut_hello_refused() {
-        let mut out = Vec::new();
-        client_hello(&mut out, &SIZES, &[7; 32], "server", "h3", b"parameters");
-        let said = read(CLIENT_HELLO, &out[HEADER..]).unwrap();
-        let expected = Said { random: Some([7; 32]), spoken: Some(b"h3"), parameters: Some(b"parameters") };
-        assert_eq!(said, expected);
-        for cut in 0..out.len() - HEADER {
-            assert_eq!(read(CLIENT_HELLO, &out[HEADER..HEADER + cut]), None);
+        for session in [None, Some(false), Some(true)] {
+            let resumed = session.map(|is_early| Resumed { ticket: &TICKET_OF_SEVENS, is_early });
+            let mut out = Vec::new();
+            client_hello(&mut out, &SIZES, &[7; 32], "server", "h3", b"parameters", resumed);
+            let said = read(CLIENT_HELLO, &out[HEADER..]).unwrap();
+            let expected = Said {
+                random: Some([7; 32]),
+                spoken: Some(b"h3"),
+                parameters: Some(b"parameters"),
+                session: session.map(|_| &TICKET_OF_SEVENS[..]),
+                is_early: session == Some(true),
+            };
+            assert_eq!(said, expected);
+            for cut in 0..out.len() - HEADER {
+                assert_eq!(read(CLIENT_HELLO, &out[HEADER..HEADER + cut]), None);
+            }
         }
     }
 
     #[test]
     fn a_flight_has_the_sizes_that_were_asked_for() {
         let mut out = Vec::new();
-        server_flight(&mut out, &SIZES, &[7; 32], "h3", &[]);
+        server_flight(&mut out, &SIZES, &[7; 32], "h3", &[], (false, false));
         // Extensions: 4 + 2 + 4 + 5 + 4; certificates; 4 + 2 + 2 + 256; 4 + 32.
         assert_eq!(out.len(), 19 + 3000 + 264 + 36);
         let mut out = Vec::new();
-        ticket(&mut out, 0, &[7; 32]);
-        assert_eq!(out.len(), 200);
+        server_flight(&mut out, &SIZES, &[7; 32], "h3", &[], (true, true));
+        // No certificates; four octets say that early data is taken.
+        assert_eq!(out.len(), 19 + 4 + 36);
+        let mut out = Vec::new();
+        ticket(&mut out, 0, &[7; 32], &TICKET_OF_SEVENS);
+        assert_eq!((out.len(), read_ticket(&out[HEADER..])), (200, Some(&TICKET_OF_SEVENS)));
+    }
+
+    #[test]
+    fn a_server_says_that_a_session_goes_on() {
+        for resumes in [false, true] {
+            let mut out = Vec::new();
+            server_hello(&mut out, &SIZES, &[7; 32], resumes);
+            let said = read(SERVER_HELLO, &out[HEADER..]).unwrap();
+            assert_eq!(said.session.is_some(), resumes);
+        }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod handshake;
 mod messages;
 pub(crate) mod model;
 pub(crate) mod seeded;
+pub(crate) mod tickets;
 
 use crate::library::crypto::{KeyPair, Keys, PacketKey};
 use crate::library::{ConnectionId, Side};
@@ -16,6 +17,8 @@ use crate::library::{ConnectionId, Side};
 /// What keys are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epoch {
+    /// 0-RTT packets, which the client alone sends.
+    Early,
     Handshake,
     /// 1-RTT packets, after so many updates of the keys.
     Data(u32),

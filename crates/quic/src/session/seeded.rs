@@ -171,6 +171,7 @@ impl Seeded {
     /// Those of the client and of the server, with the words that a key log has for them.
     fn secrets(&self, random: &[u8; 32], epoch: Epoch) -> [[u8; 32]; 2] {
         let labels = match epoch {
+            Epoch::Early => ["CLIENT_EARLY_TRAFFIC_SECRET"; 2],
             Epoch::Handshake => ["CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET"],
             Epoch::Data(_) => ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"],
         };

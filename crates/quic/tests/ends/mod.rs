@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 
 use airloom_base::service::{Identity, Path};
-use airloom_base::{Cx, Duration, Instant, Outbox, Packet, PathId, Protocol, Transport, TransportEvent};
+use airloom_base::{
+    Body, Cx, Duration, Instant, Outbox, Packet, PathId, Protocol, Transport, TransportEvent,
+};
 use airloom_quic::{Config, Quic};
 
 /// Two ends without a link between them: what one sends the other has after a millisecond.
@@ -51,6 +53,24 @@ impl Ends {
             events: Default::default(),
             flying: VecDeque::new(),
             sent: Vec::new(),
+        }
+    }
+
+    /// Another connection between the same ends, at this moment; what was sent and told before is forgotten.
+    pub fn again(&mut self, spoken: &'static str) {
+        let mut client: Box<dyn Transport> = Box::new(self.protocols[0].connection(path(0), ports(0), WHO));
+        client.speak(spoken);
+        client.connect(&mut Cx { now: self.now, records: &mut self.records });
+        self.ends = [Some(client), None];
+        self.events = Default::default();
+        self.flying.clear();
+        self.sent.clear();
+    }
+
+    /// Tells what there is to tell, and sends nothing.
+    pub fn listen(&mut self, end: usize) {
+        while let Some(event) = self.ends[end].as_mut().and_then(|transport| transport.poll_event()) {
+            self.events[end].push(event);
         }
     }
 
@@ -120,6 +140,12 @@ impl Ends {
     pub fn told(&self, end: usize, event: TransportEvent) -> bool {
         self.events[end].contains(&event)
     }
+}
+
+/// A datagram with these octets, by the receiver's and the sender's port.
+pub fn unit((destination, source): (u16, u16), octets: &[u8]) -> Packet {
+    let udp = airloom_wire::udp::Udp { source, destination, len: (8 + octets.len()) as u16 };
+    Packet::build(|out| udp.emit(out), Body::Real(octets.to_vec().into()))
 }
 
 pub fn at(ms: u64) -> Instant {
