@@ -63,12 +63,14 @@ pub enum Migration {
 
 /// How large the congestion window is at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "rfc9002, or a number of packets")]
+#[serde(untagged, expecting = "rfc9002, a number of packets, or octets such as \"40kB\"")]
 pub enum InitialWindow {
     /// As the standard says.
     Standard(InitialWindowRule),
     /// So many packets of 1200 octets.
     Packets(u16),
+    /// So many octets.
+    Octets(Octets),
 }
 
 /// The initial window of the standard.
@@ -90,6 +92,7 @@ impl InitialWindow {
             //= RFC 9002 (7.2): min(10 max_datagram_size, max(14720, 2 max_datagram_size)).
             InitialWindow::Standard(InitialWindowRule::Rfc9002) => (10 * packet).min(14_720.max(2 * packet)),
             InitialWindow::Packets(packets) => u64::from(packets) * packet,
+            InitialWindow::Octets(octets) => octets.0,
         }
     }
 }
@@ -241,7 +244,8 @@ impl Config {
             return Err("certificates: must be between 1kB and 16kB".to_owned());
         }
         let most = 1 << 32;
-        if [self.stream_window, self.receive_window, self.send_buffer, self.datagram_buffer]
+        let initial_window = Octets(self.initial_window.octets());
+        if [initial_window, self.stream_window, self.receive_window, self.send_buffer, self.datagram_buffer]
             .iter()
             .any(|octets| octets.0 > most)
         {

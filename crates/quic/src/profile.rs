@@ -14,9 +14,9 @@ pub enum Profile {
     /// What the standards say (RFC 9000, 9002).
     #[default]
     Rfc9002,
-    /// Chromium's QUIC, as far as it is modelled: CUBIC, 32 packets at the beginning, windows of 6 and 15 MB.
+    /// Chromium's QUIC, as far as it is modelled: CUBIC, 46,720 octets at the beginning, windows of 6 and 15 MB.
     Chromium,
-    /// quic-go, as far as it is modelled: NewReno, 32 packets at the beginning, windows of 6 and 15 MB.
+    /// quic-go, as far as it is modelled: NewReno, 40,960 octets at the beginning, windows of 6 and 15 MB.
     QuicGo,
 }
 
@@ -80,11 +80,16 @@ impl Profile {
         };
         match self {
             Profile::Rfc9002 => standard,
-            // QUICHE and net/quic of Chromium: kInitialCongestionWindow 32, kInitialRttMs 100, kDefaultMaxPacketSize 1250,
-            // kQuicSessionMaxRecvWindowSize 15 MB, kQuicStreamMaxRecvWindowSize 6 MB, 30 s of idleness, no spin bit.
+            // Of google/quiche, quic/core/quic_constants.h unless said: kInitialCongestionWindow 32 times kDefaultTCPMSS 1460, kInitialRttMs
+            // 100, kDefaultMaxPacketSize 1250, kDefaultMaxStreamsPerConnection 100, kDefaultPacketReorderingThreshold 3,
+            // kDefaultIetfLossDelayShift 3 (9/8 of a round trip), kDefaultDelayedAckTimeMs 25 and
+            // kDefaultRetransmittablePacketsBeforeAck 2, which are the standard's; quic_connection.cc, GetDefaultCongestionControlType: CUBIC.
+            // Of chromium, net/quic/quic_context.cc: kQuicSessionMaxRecvWindowSize 15 MB, kQuicStreamMaxRecvWindowSize 6 MB;
+            // net/quic/quic_context.h: kIdleConnectionTimeout 30 s. It shows no spin bit.
+            // Left out: a timeout of 2 rttvar (kPtoRttvarMultiplier), acknowledgements of every tenth packet after a hundred.
             Profile::Chromium => Config {
                 controller: Controller::Cubic,
-                initial_window: InitialWindow::Packets(32),
+                initial_window: InitialWindow::Octets(Octets(32 * 1_460)),
                 initial_rtt: Duration::from_millis(100),
                 initial_datagram: 1_250,
                 receive_window: Octets(15 << 20),
@@ -92,11 +97,15 @@ impl Profile {
                 spin_bit: false,
                 ..standard
             },
-            // quic-go v0.65: initialCongestionWindow 32 with its Reno, DefaultInitialRTT 100 ms, InitialPacketSize 1280,
-            // DefaultMaxReceiveStreamFlowControlWindow 6 MB, DefaultMaxReceiveConnectionFlowControlWindow 15 MB,
-            // DefaultMaxIncomingStreams 100, DefaultIdleTimeout 30 s, no spin bit.
+            // quic-go v0.65.0. internal/congestion/cubic_sender.go: initialCongestionWindow 32 of the first datagram size;
+            // internal/ackhandler/sent_packet_handler.go: Reno, packetThreshold 3, 9/8 of a round trip; received_packet_tracker.go:
+            // packetsBeforeAck 2, MaxAckDelay 25 ms; internal/utils/rtt_stats.go: DefaultInitialRTT 100 ms; internal/protocol/params.go:
+            // InitialPacketSize 1280, DefaultMaxReceiveStreamFlowControlWindow 6 MB, DefaultMaxReceiveConnectionFlowControlWindow 15 MB,
+            // DefaultMaxIncomingStreams 100, DefaultMaxIncomingUniStreams 100, DefaultIdleTimeout 30 s; connection.go: one ticket. It
+            // shows no spin bit.
+            // Left out: a window that shrinks to 0.7 (renoBeta) and not to a half, receive windows that begin with 512 kB and grow.
             Profile::QuicGo => Config {
-                initial_window: InitialWindow::Packets(32),
+                initial_window: InitialWindow::Octets(Octets(32 * 1_280)),
                 initial_rtt: Duration::from_millis(100),
                 initial_datagram: 1_280,
                 receive_window: Octets(15 << 20),
