@@ -1,0 +1,113 @@
+//! Peers and strangers that mean no good: the standard's answer, bounded memory, and connections that go on.
+
+mod ends;
+
+use airloom_base::random::Stream;
+use airloom_base::units::Octets;
+use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Protocol, StreamKind, TransportEvent};
+use airloom_quic::{Config, Quic};
+use airloom_testkit::{End, Fate, LinkConfig, Pair};
+
+use ends::{Ends, WHO, at, path, ports, read_all, unit};
+
+/// Where the token of an Initial packet is: behind two connection ids of eight octets and its own length (RFC 9000, 17.2.2).
+fn token(datagram: &[u8]) -> std::ops::Range<usize> {
+    let at = 1 + 4 + 1 + 8 + 1 + 8;
+    let len_of_len = 1 << (datagram[at] >> 6);
+    let first = usize::from(datagram[at] & 0x3F);
+    let len =
+        datagram[at + 1..at + len_of_len].iter().fold(first, |len, octet| len << 8 | usize::from(*octet));
+    at + len_of_len..at + len_of_len + len
+}
+
+#[test]
+fn a_token_counts_as_it_was_given_and_for_whom_it_was_given() {
+    let config = Config { retry: true, ..Config::default() };
+    let mut ends = Ends::new(&config, 1, None);
+    ends.run(at(100));
+    assert!(ends.told(0, TransportEvent::Opened));
+    let mut sent = ends.sent.iter().filter(|(end, _)| *end == 0).map(|(_, octets)| octets[8..].to_vec());
+    let (without, with) = (sent.next().expect("it begins"), sent.next().expect("and again"));
+    assert!(token(&without).is_empty() && token(&with).len() > 16);
+    // The same server, before it has heard of anybody.
+    let mut server = Quic::new(config, 1, "server");
+    let mut opens = |datagram: &[u8], ports: (u16, u16)| {
+        let cx = &mut Cx { now: ends.now, records: &mut ends.records };
+        let unit = unit(ports, datagram);
+        assert_eq!(server.whose(cx, &path(1), ports, 0, &unit), None);
+        let opened = server.accept(cx, path(1), ports, WHO, &unit).is_some();
+        let answer = server.answer(cx, &path(1), &unit, true).map_or(0, |answer| answer.wire_len());
+        (opened, answer)
+    };
+    for octet in token(&with) {
+        let mut forged = with.clone();
+        forged[octet] ^= 0x10;
+        let (opened, answer) = opens(&forged, ports(1));
+        //= RFC 9000 (8.1.3): a token that is not valid shows nothing; whoever sends it is asked for one, or refused.
+        assert!(!opened && (1..200).contains(&answer), "{octet} {answer}");
+    }
+    assert!(!opens(&with, (443, 50_001)).0, "it was given to another port");
+    assert!(opens(&with, ports(1)).0);
+}
+
+#[test]
+fn no_forged_reset_ends_a_connection() {
+    let mut ends = Ends::new(&Config::default(), 1, None);
+    ends.run(at(100));
+    let mut random = Stream::new(1, "resets");
+    for _ in 0..2000 {
+        let len = 21 + random.below(100) as usize;
+        let mut octets: Vec<u8> = (0..len).map(|_| random.bits() as u8).collect();
+        octets[0] = octets[0] & 0x3F | 0x40;
+        ends.arrive(0, unit(ports(0), &octets));
+    }
+    ends.with(0, |client, cx| client.write(cx, 0, Body::filler(1, 500))).unwrap();
+    ends.run(ends.now + Duration::from_millis(100));
+    assert_eq!(read_all(&mut ends, 1, 0).len(), 500);
+    //= RFC 9000 (10.3.1): a reset is one whose last 16 octets are a token of this server's.
+    assert!(!ends.told(0, TransportEvent::Closed(CloseReason::Reset)));
+}
+
+#[test]
+fn ten_thousand_streams_are_open_at_a_time_and_one_more_is_not() {
+    const MANY: u32 = 10_000;
+    let mut ends = Ends::new(&Config { bidi_streams: MANY, ..Config::default() }, 1, Some("h3"));
+    ends.run(at(100));
+    for n in 0..MANY {
+        let stream = ends.with(0, |client, cx| client.open_stream(cx, StreamKind::Bi));
+        assert_eq!(stream, Some(4 * n));
+        ends.with(0, |client, cx| client.write(cx, 4 * n, Body::filler(1, 1))).unwrap();
+        ends.with(0, |client, cx| client.finish(cx, 4 * n));
+    }
+    assert_eq!(ends.with(0, |client, cx| client.open_stream(cx, StreamKind::Bi)), None);
+    ends.run(ends.now + Duration::from_secs(5));
+    for n in 0..MANY {
+        assert_eq!(read_all(&mut ends, 1, 4 * n).len(), 1);
+        ends.with(1, |server, cx| server.finish(cx, 4 * n));
+    }
+    ends.run(ends.now + Duration::from_secs(5));
+    // As many again, once those are over.
+    assert_eq!(ends.with(0, |client, cx| client.open_stream(cx, StreamKind::Bi)), Some(4 * MANY));
+}
+
+#[test]
+fn a_peer_that_never_acknowledges_gets_a_window_and_a_few_probes() {
+    let idle_timeout = Duration::from_secs(20);
+    let config = Config { idle_timeout, send_buffer: Octets(100_000), ..Config::default() };
+    let quic = |name: &str| Box::new(Quic::new(config.clone(), 1, name));
+    let link = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
+    let mut pair = Pair::new(quic("client"), quic("server"), link);
+    pair.endless = 300_000;
+    pair.watch = true;
+    pair.open(End::Client);
+    pair.drive_until(Instant::ZERO + Duration::from_secs(1));
+    let before = pair.seen.len();
+    pair.set_fate(Box::new(|sent| if sent.from == End::Server { Fate::Lose } else { Fate::Deliver }));
+    pair.write(End::Client, Body::filler(1, 10_000_000));
+    pair.drive();
+    let sent = || pair.seen[before..].iter().filter(|seen| seen.from == End::Client);
+    let (packets, octets) = (sent().count(), sent().map(|seen| seen.body).sum::<usize>());
+    //= RFC 9002 (7, 6.2.4): no more in flight than the congestion window, but for two probes at each timeout.
+    assert!((10..60).contains(&packets) && octets < 60_000, "{packets} {octets}");
+    assert_eq!(pair.client().closed(), Some(CloseReason::TimedOut));
+}
