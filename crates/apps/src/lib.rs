@@ -41,6 +41,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry::new::<http_server::Config>("http-server", http_server::build),
     Entry::new::<name_server::Config>("name-server", name_server::build),
     Entry::new::<ping::Config>("ping", ping::build),
+    Entry::new::<ping::ServerConfig>("ping-server", ping::build_server),
     Entry::new::<push::Config>("push", push::build),
     Entry::new::<striped::Config>("striped", striped::build_client),
     Entry::new::<striped::ServerConfig>("striped-server", striped::build_server),

@@ -31,12 +31,24 @@ fn an_application_that_cannot_reach_its_server_fails_and_is_done() {
 
 /// Two hosts with TCP and a wire that loses.
 fn transfer(server: &str, server_config: &Value, client: &str, client_config: &Value, loss: f64) -> Summary {
+    over("tcp", server, server_config, client, client_config, loss)
+}
+
+/// Two hosts with this transport and a wire that loses.
+fn over(
+    transport: &str,
+    server: &str,
+    server_config: &Value,
+    client: &str,
+    client_config: &Value,
+    loss: f64,
+) -> Summary {
     let mut b = Builder::new(7);
     let (near, far) = (b.host("client"), b.host("server"));
     let wire = json!({ "rate": "2Mbit/s", "delay": "20ms", "queue": "50 packets", "loss": loss });
     b.link("wire", "wireline", &wire, &[near], far).unwrap();
     for host in [near, far] {
-        b.transport(host, "tcp", &json!({})).unwrap();
+        b.transport(host, transport, &json!({})).unwrap();
     }
     b.app(far, server, server_config, None).unwrap();
     b.app(near, client, client_config, Some("server")).unwrap();
@@ -78,26 +90,28 @@ fn every_way_of_using_http_brings_every_object_through_losses() {
 
 #[test]
 fn every_way_of_bulk_transfer_completes_through_losses() {
-    for mode in ["get", "put"] {
+    for (transport, mode) in [("tcp", "get"), ("tcp", "put"), ("quic", "get"), ("quic", "put")] {
         for (parallel, keep) in [(1, false), (1, true), (4, false), (4, true)] {
             let config =
                 json!({ "mode": mode, "size": "50kB", "repeat": 8, "parallel": parallel, "keep": keep });
-            let values = transfer("bulk-server", &json!({}), "bulk", &config, 0.03).values;
-            assert_eq!((values["transfers"], values["transfers_failed"]), (8.0, 0.0), "{config}");
-            assert_eq!((values["transfers_served"], values["transfers_broken"]), (8.0, 0.0), "{config}");
+            let values = over(transport, "bulk-server", &json!({}), "bulk", &config, 0.03).values;
+            let what = format!("{transport} {config}");
+            assert_eq!((values["transfers"], values["transfers_failed"]), (8.0, 0.0), "{what}");
+            assert_eq!((values["transfers_served"], values["transfers_broken"]), (8.0, 0.0), "{what}");
         }
     }
 }
 
 #[test]
 fn every_way_of_file_transfer_completes_through_losses() {
-    for mode in ["get", "put"] {
+    for (transport, mode) in [("tcp", "get"), ("tcp", "put"), ("quic", "get"), ("quic", "put")] {
         for active in [false, true] {
             let config = json!({ "mode": mode, "active": active, "size": "50kB", "repeat": 4 });
-            let values = transfer("ftp-server", &json!({}), "ftp", &config, 0.03).values;
-            assert_eq!((values["transfers"], values["transfers_failed"]), (4.0, 0.0), "{config}");
-            assert_eq!(values["files_sent"] + values["files_stored"], 4.0, "{config}");
-            assert_eq!((values["files_broken"], values["commands_refused"]), (0.0, 0.0), "{config}");
+            let values = over(transport, "ftp-server", &json!({}), "ftp", &config, 0.03).values;
+            let what = format!("{transport} {config}");
+            assert_eq!((values["transfers"], values["transfers_failed"]), (4.0, 0.0), "{what}");
+            assert_eq!(values["files_sent"] + values["files_stored"], 4.0, "{what}");
+            assert_eq!((values["files_broken"], values["commands_refused"]), (0.0, 0.0), "{what}");
         }
     }
 }
@@ -150,4 +164,27 @@ fn a_response_that_takes_minutes_on_a_slow_link_is_not_cut_off() {
     let summary = world.summary();
     assert_eq!((summary.values["objects"], summary.values["failed"]), (1.0, 0.0));
     assert!(summary.values["simulated_s"] > 120.0);
+}
+
+#[test]
+fn datagrams_of_a_connection_are_timed_and_those_that_are_lost_stay_lost() {
+    let ping = |count: u32, size: &str| json!({ "over": "datagrams", "count": count, "interval": "50ms", "size": size });
+    let times = |transport: &str, config: &Value, loss: f64| {
+        over(transport, "ping-server", &json!({}), "ping", config, loss).values
+    };
+    let clean = times("quic", &ping(20, "100B"), 0.0);
+    assert_eq!((clean["sent"], clean["received"], clean["client.lost"]), (20.0, 20.0, 0.0));
+    // 20 ms each way, and 100 octets with some 50 of headers at 2 Mbit/s twice.
+    assert!((0.0412..0.0425).contains(&clean["rtt_min_s"]), "{}", clean["rtt_min_s"]);
+    let lossy = times("quic", &ping(400, "100B"), 0.05);
+    assert_eq!(lossy["received"] + lossy["client.lost"], 400.0);
+    // One in ten loses its request or its answer: 39 of 400, 6 on average away from it.
+    assert!((15.0..63.0).contains(&lossy["client.lost"]), "{}", lossy["client.lost"]);
+    assert!(lossy["rtt_max_s"] < 0.06, "none was sent again: {}", lossy["rtt_max_s"]);
+    for (transport, size) in [("tcp", "100B"), ("quic", "1470B")] {
+        let none = times(transport, &ping(3, size), 0.0);
+        assert_eq!((none["sent"], none["client.lost"]), (3.0, 3.0), "{transport} takes none of {size}");
+    }
+    let nobody = unreachable("ping", &json!({ "server": "192.0.2.9", "count": 2, "over": "datagrams" }));
+    assert_eq!((nobody.values["received"], nobody.values["client.lost"]), (0.0, 2.0));
 }

@@ -1,12 +1,15 @@
-//! Round-trip times by ICMP echo.
+//! Round-trip times by ICMP echo, or by datagrams of a connection.
 //!
-//! The host answers echo requests by itself, so there is no server. A request that is not answered within the
-//! timeout is lost; an answer that comes later still, or a second one, is counted apart.
+//! The host answers echo requests by itself, so there is no server. Where requests are datagrams of a connection (RFC 9221), which
+//! are never sent again either, `ping-server` sends them back. A request that is not answered within the timeout is lost; an answer
+//! that comes later still, or a second one, is counted apart.
+
+mod server;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use airloom_base::service::Datagram;
+use airloom_base::service::{Datagram, StreamEvent};
 use airloom_base::units::Octets;
 use airloom_base::{
     App, AppParts, Body, ConfigError, Cx, Duration, Histogram, Instant, SocketEvent, SocketId, Sockets,
@@ -20,18 +23,41 @@ use serde_json::Value;
 const MAX_SIZE: u64 = 65_487;
 /// Which filler the payloads are cut from.
 const SOURCE: u32 = 0x7069_6e67;
+/// Where ping servers listen unless told otherwise: the port of Echo (RFC 862).
+const PORT: u16 = 7;
+/// What is spoken on a connection whose datagrams are requests (a name of TLS's ALPN).
+const PROTOCOL: &str = "airloom-ping";
 
-/// Sends ICMP echo requests and measures the round-trip time and the loss.
+pub use server::Config as ServerConfig;
+pub use server::build as build_server;
+
+/// What carries the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// ICMP echo, which every host answers.
+    #[default]
+    Icmp,
+    /// Unreliable datagrams of a connection, over QUIC; the server runs `ping-server`. Without them, or if `size` is too large for
+    /// one, all requests are lost.
+    Datagrams,
+}
+
+/// Sends echo requests, by ICMP or as datagrams of a connection, and measures the round-trip time and the loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host to ping; the far end if not given.
     pub server: Option<String>,
+    /// What carries the requests: `"icmp"`, or `"datagrams"` of a connection over QUIC.
+    pub over: Over,
+    /// Port of `ping-server`.
+    pub port: u16,
     /// Number of requests.
     pub count: u32,
     /// Time between two requests.
     pub interval: Duration,
-    /// Payload of a request, behind the ICMP header.
+    /// Payload of a request, behind the ICMP header; as a datagram two octets at least.
     pub size: Octets,
     /// How long to wait for an answer.
     pub timeout: Duration,
@@ -43,6 +69,8 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             server: None,
+            over: Over::Icmp,
+            port: PORT,
             count: 10,
             interval: Duration::from_secs(1),
             size: Octets(56),
@@ -51,6 +79,9 @@ impl Default for Config {
         }
     }
 }
+
+/// Octets of a request's number in a datagram.
+const NUMBER: usize = 2;
 
 struct Waiting {
     seq: u16,
@@ -62,6 +93,9 @@ pub struct Ping {
     to: IpAddr,
     config: Config,
     next: Option<Instant>,
+    /// Of datagrams: the connection, and whether it is still to be opened.
+    socket: Option<SocketId>,
+    is_opening: bool,
     sent: u32,
     lost: u32,
     late: u32,
@@ -87,6 +121,12 @@ impl Ping {
         if config.size.0 > MAX_SIZE {
             return Err(ConfigError::at("size", format!("{} does not fit one datagram", config.size)));
         }
+        if config.over == Over::Datagrams && config.size.0 < NUMBER as u64 {
+            return Err(ConfigError::at(
+                "size",
+                format!("must be at least {NUMBER}B: a request has a number"),
+            ));
+        }
         // Sequence numbers have 16 bits: more requests on their way could not be told apart.
         if config.interval * 65_535 < config.timeout && config.count > 65_535 {
             return Err(ConfigError::at(
@@ -97,6 +137,8 @@ impl Ping {
         Ok(Ping {
             to,
             next: Some(Instant::ZERO + config.start),
+            socket: None,
+            is_opening: config.over == Over::Datagrams,
             config,
             sent: 0,
             lost: 0,
@@ -108,14 +150,46 @@ impl Ping {
     }
 
     fn send_due(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        if self.is_opening && self.next.is_some_and(|due| due <= cx.now) {
+            self.next = None;
+            self.socket = Some(net.connect_for(cx, (self.to, self.config.port).into(), PROTOCOL));
+        }
         while let Some(due) = self.next.filter(|due| *due <= cx.now) {
             let seq = self.sent as u16;
             self.sent += 1;
             // The next one keeps to the grid even if this call came late.
             self.next = (self.sent < self.config.count).then_some(due + self.config.interval);
             self.waiting.push_back(Waiting { seq, sent: cx.now });
-            let body = Body::filler(SOURCE, self.config.size.0 as u32);
-            net.send_datagram(cx, Datagram::Echo { remote: self.to, ident: 0, seq, body });
+            let size = self.config.size.0 as usize;
+            if let Some(socket) = self.socket {
+                let mut octets = seq.to_be_bytes().to_vec();
+                octets.resize(size, 0);
+                // One that is not taken is a request without an answer.
+                net.send_unreliable(cx, socket, Body::Real(octets.into()));
+            } else {
+                let body = Body::filler(SOURCE, size as u32);
+                net.send_datagram(cx, Datagram::Echo { remote: self.to, ident: 0, seq, body });
+            }
+        }
+    }
+
+    fn answered(&mut self, now: Instant, seq: u16) {
+        let place = self.waiting.iter().position(|w| w.seq == seq);
+        let Some(waiting) = place.and_then(|place| self.waiting.remove(place)) else {
+            self.late += 1;
+            return;
+        };
+        let rtt = now - waiting.sent;
+        self.min = self.min.min(rtt);
+        self.rtt.add(rtt.as_nanos());
+    }
+
+    /// Ends the connection when there is nothing left to ask.
+    fn settle(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        if self.is_done()
+            && let Some(socket) = self.socket.take()
+        {
+            net.close(cx, socket, 0);
         }
     }
 }
@@ -124,17 +198,36 @@ impl App for Ping {
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.send_due(cx, net);
     }
-    fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
+    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        match event {
+            SocketEvent::Opened => {
+                (self.is_opening, self.next) = (false, Some(cx.now));
+                self.send_due(cx, net);
+            }
+            SocketEvent::Stream(StreamEvent::Unreliable) => {
+                while let Some(body) = net.read_unreliable(cx, socket) {
+                    if let Some(seq) = body.to_bytes().first_chunk::<NUMBER>() {
+                        self.answered(cx.now, u16::from_be_bytes(*seq));
+                    }
+                }
+                self.settle(cx, net);
+            }
+            SocketEvent::Closed(_) => {
+                // What was asked gets no answer any more, and what was not asked neither.
+                self.lost += self.waiting.len() as u32 + (self.config.count - self.sent);
+                self.waiting.clear();
+                (self.is_opening, self.next, self.socket) = (false, None, None);
+            }
+            _ => {}
+        }
+    }
     fn handle_datagram(&mut self, cx: &mut Cx, _: &mut dyn Sockets, datagram: Datagram) {
         let Datagram::Echo { remote, seq, .. } = datagram else { return };
-        let place = self.waiting.iter().position(|w| w.seq == seq).filter(|_| remote == self.to);
-        let Some(waiting) = place.and_then(|place| self.waiting.remove(place)) else {
+        if remote == self.to {
+            self.answered(cx.now, seq);
+        } else {
             self.late += 1;
-            return;
-        };
-        let rtt = cx.now - waiting.sent;
-        self.min = self.min.min(rtt);
-        self.rtt.add(rtt.as_nanos());
+        }
     }
     fn poll_timeout(&self) -> Option<Instant> {
         let lost = self.waiting.front().map(|w| w.sent + self.config.timeout);
@@ -146,9 +239,10 @@ impl App for Ping {
             self.lost += 1;
         }
         self.send_due(cx, net);
+        self.settle(cx, net);
     }
     fn is_done(&self) -> bool {
-        self.next.is_none() && self.waiting.is_empty()
+        !self.is_opening && self.next.is_none() && self.waiting.is_empty()
     }
     fn summarise(&self, out: &mut Summary) {
         let received = self.rtt.count();
@@ -217,6 +311,8 @@ mod tests {
         let path = |config| Ping::new(config, SERVER).err().map(|e| e.path.concat());
         assert_eq!(path(Config { count: 0, ..Config::default() }).as_deref(), Some("count"));
         assert_eq!(path(Config { size: Octets(65_488), ..Config::default() }).as_deref(), Some("size"));
+        let short = Config { over: Over::Datagrams, size: Octets(1), ..Config::default() };
+        assert_eq!(path(short).as_deref(), Some("size"));
         let fast = Config { count: 100_000, interval: Duration::from_micros(1), ..Config::default() };
         assert_eq!(path(fast).as_deref(), Some("interval"));
     }
