@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.bench.emulation import run as emulation
 from tools.bench.measure import Cost, Failed, cost, instructions
 from tools.bench.proxies import measure as measure_proxies
+from tools.bench.quic import measure as measure_quic
 from tools.bench.report import page, table
 from tools.bench.sweeps import measure as measure_sweeps
 from tools.bench.wap import measure as measure_wap
@@ -181,16 +182,23 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=7, help="runs of each scenario (default 7)")
     parser.add_argument("--quick", action="store_true", help="few runs, no c and d of the others; writes no page")
     parser.add_argument("--only-emulation", action="store_true", help="real time only; writes no page")
+    parser.add_argument("--only-quic", action="store_true", help="QUIC and HTTP/3 only; writes no page")
     parser.add_argument("--only-ours", action="store_true", help="do not run the others; writes no page")
     chosen = parser.parse_args()
     count = 3 if chosen.quick else max(chosen.count, 1)
     results = Results()
     try:
+        if chosen.only_quic:
+            print("quic")
+            measure_quic(str(build_ours()), count)
+            return 0
         if not chosen.only_emulation:
             print("simulation")
             program = str(build_ours())
             side_by_side(results, program, not chosen.only_ours, count, chosen.quick)
             counted(results, program, chosen.quick)
+            print("quic")
+            results.numbers.update(measure_quic(program, 1 if chosen.quick else min(count, 3)))
         print("emulation")
         load = os.getloadavg()[0]
         results.numbers.update(emulation.measure(build_emulator(), chosen.quick))

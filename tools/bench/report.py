@@ -75,6 +75,25 @@ SWEEPS: list[tuple[str, str, float, float, bool]] = [
     ("report.2000.octets", "the same, octets of the file", 5e6, 2e6, True),
 ]
 
+# And of QUIC.
+QUIC: list[tuple[str, str, float, float, bool]] = [
+    (
+        "quic.share_of_library",
+        "100 MB over QUIC and the link of a, packets per CPU s, share of the library alone",
+        0.7,
+        0.85,
+        False,
+    ),
+    ("quic.seeded_ratio", "the same with packets protected (AES-128-GCM), times the CPU s", 1.6, 1.4, True),
+    (
+        "quic.h3_ratio",
+        "the clients and objects of d over HTTP/3, a connection for each client, times the CPU s of d",
+        4,
+        2,
+        True,
+    ),
+]
+
 # And of WWP.
 WWP: list[tuple[str, str, float, float, bool]] = [
     ("wwp.share_of_link", "file of 100 MB over 100 Mbit/s and 1 ms in real time, share of the link", 0.9, 0.93, False),
@@ -293,6 +312,15 @@ def proxies(numbers: dict[str, float]) -> str:
     return "\n".join(lines) + "\n\n" + goals(numbers, wanted)
 
 
+def quic(numbers: dict[str, float]) -> str:
+    """QUIC and HTTP/3 beside the library alone."""
+    rates = ", ".join(
+        f"{name} {number(numbers.get(f'quic.{key}.packets_per_s'))}"
+        for key, name in (("bare", "the library alone"), ("model", "in the network"), ("seeded", "protected"))
+    )
+    return f"{goals(numbers, QUIC)}\n\nPackets per CPU s: {rates}."
+
+
 def wwp(numbers: dict[str, float]) -> str:
     """WWP in both clocks."""
     load = number(numbers.get("wwp.load"))
@@ -321,6 +349,7 @@ def table(numbers: dict[str, float]) -> str:
         emulation(numbers),
         wap(numbers),
         proxies(numbers),
+        quic(numbers),
         wwp(numbers),
         sweeps(numbers),
     ]
@@ -390,6 +419,14 @@ iperf3 with two streams and a thousand idle pairs; sixteen clients that ask ngin
 kept and not to be kept.
 
 {proxies(numbers)}
+
+## QUIC and HTTP/3
+
+Two endpoints of noq-proto with a wire of a few lines between them (`crates/quic/examples/bare.rs`), and the same
+packets through hosts, streams and a `wireline` (`yardsticks quic`): windows of 400 kB, NewReno, nothing is lost, one
+model of handshake and protection. The least of three runs each, in turns.
+
+{quic(numbers)}
 
 ## Files over WWP
 

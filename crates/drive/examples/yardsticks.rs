@@ -8,6 +8,8 @@
 //! yardsticks rlc [seconds]    a saturated umts-dch downlink of 384 kbit/s with 5 % of PDUs in error
 //! yardsticks cell [seconds]   50 idle mobiles on a umts-dch cell
 //! yardsticks sctp [megabytes] one SCTP association over the link of a
+//! yardsticks quic [megabytes] one QUIC connection over the link of a; `seeded` behind it: with packets protected
+//! yardsticks h3 [objects]     as d, over HTTP/3: one connection for the objects of a client
 //! yardsticks egprs [seconds]  four mobiles on an EGPRS cell with 5 % of blocks in error, web pages by HTTP over SCTP
 //! yardsticks idle             builds the network of b and does nothing: what start-up costs
 //! ```
@@ -91,14 +93,43 @@ fn c(tcp: Tcp) -> Result<World> {
     Ok(b.build()?)
 }
 
+/// As `a`, over QUIC, paced as the library paces by itself.
+fn quic(megabytes: u64, session: &str) -> Result<World> {
+    let mut b = Builder::new(1);
+    let (client, server) = (b.host("client"), b.host("server"));
+    let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "2000 packets" });
+    b.link("link", "wireline", &link, &[client], server)?;
+    for host in [client, server] {
+        let windows = json!({ "session": session, "pacing": "always", "receive_window": "400kB", "stream_window": "400kB" });
+        b.transport(host, "quic", &windows)?;
+    }
+    b.app(server, "bulk-server", &json!({}), None)?;
+    b.app(client, "bulk", &json!({ "size": format!("{megabytes}MB") }), Some("server"))?;
+    Ok(b.build()?)
+}
+
 fn d(tcp: Tcp, objects: u64) -> Result<World> {
+    let get = json!({ "size": "10240B", "request": "300B", "repeat": objects, "spread": "10s" });
+    thousand("tcp", &tcp.settings(1_000_000), ("bulk-server", json!({})), ("bulk", get))
+}
+
+fn h3(objects: u64) -> Result<World> {
+    let list = vec!["/10240"; objects as usize];
+    let get = json!({
+        "http": "3", "connections": 1, "objects": list, "request": "300B", "reaction": "0s", "spread": "10s",
+    });
+    thousand("quic", &json!({}), ("http-server", json!({ "http": "3" })), ("http-client", get))
+}
+
+/// A thousand clients behind 25 edges, and their server.
+fn thousand(transport: &str, settings: &Value, serves: (&str, Value), asks: (&str, Value)) -> Result<World> {
     let mut b = Builder::new(1);
     let (server, core) = (b.host("server"), b.host("core"));
     let backbone = json!({ "rate": "1Gbit/s", "delay": "1ms", "queue": "2000 packets" });
     let access = json!({ "rate": "10Mbit/s", "delay": "18ms", "queue": "2000 packets" });
     b.link("backbone", "wireline", &backbone, &[core], server)?;
-    b.transport(server, "tcp", &tcp.settings(1_000_000))?;
-    b.app(server, "bulk-server", &json!({}), None)?;
+    b.transport(server, transport, settings)?;
+    b.app(server, serves.0, &serves.1, None)?;
     for e in 0..25 {
         let edge = b.host(&format!("edge{e}"));
         b.link(&format!("edge{e}"), "wireline", &backbone, &[edge], core)?;
@@ -106,9 +137,8 @@ fn d(tcp: Tcp, objects: u64) -> Result<World> {
             let name = format!("client{}", e * 40 + k);
             let client = b.host(&name);
             b.link(&name, "wireline", &access, &[client], edge)?;
-            b.transport(client, "tcp", &tcp.settings(1_000_000))?;
-            let get = json!({ "size": "10240B", "request": "300B", "repeat": objects, "spread": "10s" });
-            b.app(client, "bulk", &get, Some("server"))?;
+            b.transport(client, transport, settings)?;
+            b.app(client, asks.0, &asks.1, Some("server"))?;
         }
     }
     Ok(b.build()?)
@@ -267,6 +297,11 @@ fn main() -> Result<()> {
             println!("simulated={seconds} s events={}", summary.values["events"]);
         }
         "sctp" => print(&run(sctp(number(100)?)?)?),
+        "quic" => {
+            let session = if words.iter().any(|w| w == "seeded") { "seeded" } else { "model" };
+            print(&run(quic(number(100)?, session)?)?);
+        }
+        "h3" => print(&run(h3(number(20)?)?)?),
         "egprs" => {
             let seconds = number(3600)?;
             let (_, summary) = run_for(egprs()?, seconds)?;
@@ -278,7 +313,10 @@ fn main() -> Result<()> {
             b(tcp, 1, "1B")?;
         }
         other => {
-            return Err(format!("no scenario `{other}`: a, b, c, d, rlc, cell, sctp, egprs or idle").into());
+            return Err(format!(
+                "no scenario `{other}`: a, b, c, d, rlc, cell, sctp, quic, h3, egprs or idle"
+            )
+            .into());
         }
     }
     println!("cpu_s={:.4}", cpu_seconds());
