@@ -24,3 +24,15 @@ def test_protection_changes_no_time_and_without_it_no_secrets_are_written() -> N
     assert bare.capture is not None
     assert b"CLIENT_HANDSHAKE_TRAFFIC_SECRET" in protected.capture.read_bytes()
     assert b"TRAFFIC_SECRET" not in bare.capture.read_bytes()
+
+
+def test_requests_that_leave_with_the_first_packet_are_read_too() -> None:
+    keys = {f"hosts.{host}.transport.quic.zero_rtt": True for host in ("mobile", "origin")}
+    pages = {"per_page": True, "pages": [["/1kB"], ["/2kB"]]}
+    client = {f"hosts.mobile.app.http-client.{key}": value for key, value in pages.items()}
+    run = al.load("http3-page", {**keys, **client}).run()
+    assert run.summary["connections_early"] == 1
+    # 0-RTT packets (RFC 9000, 17.2.3), and the session that the second hello offers.
+    assert frames(run.capture, "quic.long.packet_type == 1") != []
+    assert frames(run.capture, "tls.handshake.type == 1 && tls.handshake.extension.type == 41") != []
+    assert frames(run.capture, f"quic.decryption_failed || {BROKEN}") == []
