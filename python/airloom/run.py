@@ -106,6 +106,11 @@ class Run:
         path = self.folder / "trace.pcapng"
         return path if path.exists() else None
 
+    @property
+    def qlogs(self) -> list[Path]:
+        """Files with the events of QUIC's connections, one for each end; only if the scenario records qlog."""
+        return sorted(self.folder.glob("*.sqlog"))
+
     def _table(self, name: str) -> pl.DataFrame:
         from airloom import tables
 
@@ -140,7 +145,7 @@ def simulate(
     with Folder(out or default_place(scenario.name, identity), identity, force=force) as folder:
         _log.info("simulating %s, seed %d, run %s", scenario.name, scenario.seed, identity)
         before = time.process_time()
-        results = scenario._core.simulate(folder.path("trace.pcapng"), progress)
+        results = scenario._core.simulate(folder.path(""), progress)
         used, simulated = time.process_time() - before, results.summary.get("simulated_s", 0.0)
         _log.info("%.3f s of model time in %.3f s of CPU", simulated, used)
         check(scenario, results)

@@ -162,7 +162,7 @@ COMMANDS = {
 
 #: Verbs that take moments; those that become another program; those that serve until they are told to end, which is how
 #: they end well; those with tests of their own.
-QUICK = {"check", "list", "pages", "energy", "monitor", "report", "compare", "plot", "show"}
+QUICK = {"check", "list", "pages", "energy", "export", "monitor", "report", "compare", "plot", "show"}
 OTHERS = {"python", "serve", "gateway"}
 
 

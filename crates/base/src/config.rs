@@ -120,6 +120,8 @@ pub struct ProtocolParts<'a> {
     pub seed: u64,
     /// Name of the host.
     pub host: &'a str,
+    /// Are its packets captured, with their octets?
+    pub captured: bool,
 }
 
 impl ProtocolParts<'_> {

@@ -4,6 +4,7 @@
 //! one predictable branch.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::direction::{Direction, Station};
 use crate::flow::FlowFacts;
@@ -330,6 +331,28 @@ pub enum Record {
     Congestion(CongestionRecord),
 }
 
+/// An end of a connection whose events are kept one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QlogEnd {
+    /// What both ends call the connection: the connection id that its client sent to first, in hexadecimal digits.
+    pub group: String,
+    /// Is it the client's end?
+    pub is_client: bool,
+    /// Name of its host.
+    pub host: String,
+    /// Number of its flow.
+    pub flow: u32,
+}
+
+/// Events of a connection's end, as they happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QlogRecord {
+    /// Whose they are.
+    pub of: Arc<QlogEnd>,
+    /// A record of a JSON text sequence (RFC 7464) for each.
+    pub lines: Vec<u8>,
+}
+
 /// Where machines put records; the driver empties it between steps.
 #[derive(Default)]
 pub struct Outbox {
@@ -337,6 +360,7 @@ pub struct Outbox {
     facts_on: bool,
     congestion_on: bool,
     objects_on: bool,
+    qlog_on: bool,
     points: Vec<PointInfo>,
     last_packet: u64,
     last_flow: u32,
@@ -348,6 +372,8 @@ pub struct Outbox {
     pub facts: Vec<Record>,
     /// Secrets by which packets that follow are read, in lines of a key log (draft-ietf-tls-keylogfile); where packets are wanted.
     pub secrets: String,
+    /// Events of connections, in order of time for each of them; where they are wanted.
+    pub qlog: Vec<QlogRecord>,
 }
 
 impl Outbox {
@@ -384,6 +410,14 @@ impl Outbox {
     /// Are the objects of pages wanted?
     pub fn wants_objects(&self) -> bool {
         self.objects_on
+    }
+    /// Asks for the events of connections.
+    pub fn ask_qlog(&mut self, qlog: bool) {
+        self.qlog_on = qlog;
+    }
+    /// Are the events of connections wanted?
+    pub fn wants_qlog(&self) -> bool {
+        self.qlog_on
     }
     /// Is anything wanted at any point?
     #[inline]
@@ -453,6 +487,7 @@ impl Outbox {
             facts_on: self.facts_on,
             congestion_on: self.congestion_on,
             objects_on: self.objects_on,
+            qlog_on: self.qlog_on,
             points: self.points.clone(),
             ..Outbox::default()
         }
@@ -463,10 +498,11 @@ impl Outbox {
         std::mem::swap(&mut self.octets, &mut other.octets);
         std::mem::swap(&mut self.facts, &mut other.facts);
         std::mem::swap(&mut self.secrets, &mut other.secrets);
+        std::mem::swap(&mut self.qlog, &mut other.qlog);
     }
     /// Are there no records?
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.facts.is_empty() && self.secrets.is_empty()
+        self.packets.is_empty() && self.facts.is_empty() && self.secrets.is_empty() && self.qlog.is_empty()
     }
     /// Forgets the records that were taken; keeps the memory.
     pub fn clear(&mut self) {
@@ -474,5 +510,6 @@ impl Outbox {
         self.octets.clear();
         self.facts.clear();
         self.secrets.clear();
+        self.qlog.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! `emulate SCENARIO.toml [COMMAND ...]`: a scenario in real time, without Python. The capture goes to trace.pcapng.
+//! `emulate SCENARIO.toml [COMMAND ...]`: a scenario in real time, without Python. The capture goes into the current folder.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,12 +9,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = words.next().ok_or("usage: emulate SCENARIO.toml [COMMAND ...]")?;
     let command: Vec<String> = words.collect();
     let scenario = Scenario::parse(&file, &std::fs::read_to_string(&file)?)?;
-    let capture = scenario.run.records(airloom_world::scenario::RecordKind::Pcapng);
     let (results, report) = real_time::emulate(
         &scenario,
         (!command.is_empty()).then_some(command.as_slice()),
         "example",
-        capture.then_some("trace.pcapng".as_ref()),
+        Some(".".as_ref()),
         |_| true,
     )
     .unwrap_or_else(|error| {

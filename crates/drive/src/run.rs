@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use airloom_base::{Instant, Summary};
-use airloom_record::{About, CaptureFile, Recorder, Tables};
-use airloom_world::scenario::{self, Scenario};
+use airloom_record::{About, CaptureFile, QlogFiles, Recorder, Tables};
+use airloom_world::scenario::{self, RecordKind, Scenario};
 use airloom_world::{BuildError, World};
 
 use crate::virtual_time::{self, Outcome, Until};
@@ -69,8 +69,9 @@ pub struct Results {
     pub tables: Tables,
 }
 
-/// The recorder of a run, with names for hosts and stations, and a capture if the scenario asks for one.
-pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io::Result<Recorder> {
+/// The recorder of a run, with names for hosts and stations. A capture (`trace.pcapng`) and the events of connections
+/// (`*.sqlog`) go into `folder`, if there is one and the scenario asks for them.
+pub fn recorder(scenario: &Scenario, run_id: &str, folder: Option<&Path>) -> io::Result<Recorder> {
     let mut tables = Tables::default();
     name(scenario, &mut tables);
     let about = About {
@@ -78,8 +79,11 @@ pub fn recorder(scenario: &Scenario, run_id: &str, capture: Option<&Path>) -> io
         application: format!("airloom {}", env!("CARGO_PKG_VERSION")),
         epoch: scenario.run.epoch,
     };
+    let wanted = |kind| folder.filter(|_| scenario.run.records(kind));
+    let capture = wanted(RecordKind::Pcapng).map(|folder| folder.join("trace.pcapng"));
     let capture = capture.map(|path| CaptureFile::create(path, &about)).transpose()?;
-    Ok(Recorder::new(tables, capture))
+    let qlog = wanted(RecordKind::Qlog).map(|folder| QlogFiles::new(folder, &about));
+    Ok(Recorder::new(tables, capture, qlog))
 }
 
 /// Tells the tables the hosts and stations of a scenario, in place of those of another.
@@ -108,14 +112,14 @@ pub(crate) fn check_timeline(world: &World) -> Result<(), DriveError> {
 }
 
 /// Runs `scenario` in virtual time. `progress` is told the simulated time now and then and says whether to go on.
-/// A capture goes to `capture` under a temporary name and is renamed when it is whole.
+/// Files that the scenario asks for go into `folder`; a capture has a temporary name until it is whole.
 pub fn simulate(
     scenario: &Scenario,
     run_id: &str,
-    capture: Option<&Path>,
+    folder: Option<&Path>,
     progress: impl FnMut(Instant) -> bool,
 ) -> Result<Results, DriveError> {
-    let mut recorder = recorder(scenario, run_id, capture)?;
+    let mut recorder = recorder(scenario, run_id, folder)?;
     let (outcome, world) = carry_out(scenario, &mut recorder, progress)?;
     Ok(Results { outcome, summary: world.summary(), tables: recorder.finish()? })
 }

@@ -38,7 +38,7 @@ fn every_packet_of_a_transfer_reads_well_and_has_a_good_checksum() {
         let folder = std::env::temp_dir().join(format!("airloom-sctp-{n}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let trace = folder.join("trace.pcapng");
-        let results = run::simulate(&scenario(settings), "0123456789", Some(&trace), |_| true).unwrap();
+        let results = run::simulate(&scenario(settings), "0123456789", Some(&folder), |_| true).unwrap();
         assert_eq!(results.outcome, Outcome::Complete);
         assert_eq!(results.summary.values["transfers"], 1.0);
         let count = |filter: &str| {

@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 
 use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
@@ -53,7 +54,7 @@ fn curl_fetches_over_a_lossy_dedicated_channel_and_every_pdu_is_dissected() {
     let url = format!("http://{}/object", scenario.links[1].far.ipv4);
     let command = ["curl", "-sS", "-o", &body, &url].map(str::to_owned);
     let (results, report) =
-        real_time::emulate(&scenario, Some(&command), "0123456789", Some(trace.as_ref()), |_| true)
+        real_time::emulate(&scenario, Some(&command), "0123456789", Path::new(&trace).parent(), |_| true)
             .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)));
     assert_eq!(fs::metadata(&body).unwrap().len(), SIZE as u64);

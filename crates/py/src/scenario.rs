@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use airloom_base::{Instant, Outbox};
 use airloom_drive::real_time::{self, Files, Meter};
 use airloom_drive::{run, virtual_time};
-use airloom_world::scenario::{Document, Identity, RecordKind, Registries, Scenario, Until};
+use airloom_world::scenario::{Document, Identity, Registries, Scenario, Until};
 use pyo3::prelude::*;
 
 use crate::control::PyControl;
@@ -138,20 +138,19 @@ impl PyScenario {
         self.scenario.run_id(clock, env!("CARGO_PKG_VERSION"))
     }
 
-    /// Runs it in virtual time. `capture` is written if the scenario asks for one. `progress` is called now and then
-    /// with the simulated nanoseconds.
-    #[pyo3(signature = (capture = None, progress = None))]
+    /// Runs it in virtual time. Captures and events of connections go into `folder`, if the scenario asks for them. `progress`
+    /// is called now and then with the simulated nanoseconds.
+    #[pyo3(signature = (folder = None, progress = None))]
     fn simulate(
         &self,
         py: Python<'_>,
-        capture: Option<PathBuf>,
+        folder: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<PyResults> {
         let mut watch = Watch::new(progress, PATIENCE);
-        let capture = self.capture(capture);
         let run_id = self.run_id("virtual");
         let results =
-            py.detach(|| run::simulate(&self.scenario, &run_id, capture.as_deref(), |now| watch.look(now)));
+            py.detach(|| run::simulate(&self.scenario, &run_id, folder.as_deref(), |now| watch.look(now)));
         if let Some(raised) = watch.raised {
             return Err(raised);
         }
@@ -218,10 +217,5 @@ impl PyScenario {
     /// What `run_id` says.
     pub fn identity(&self, clock: &str) -> String {
         self.run_id(clock)
-    }
-
-    /// Where the capture goes, if the scenario asks for one.
-    fn capture(&self, path: Option<PathBuf>) -> Option<PathBuf> {
-        path.filter(|_| self.scenario.run.records(RecordKind::Pcapng))
     }
 }

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant as Theirs, SystemTime, UNIX_EPOCH};
 
 use airloom_base::Instant;
 
+/// The library's type for a moment.
+pub(crate) type Moment = Theirs;
+
 static ORIGIN: OnceLock<Theirs> = OnceLock::new();
 
 /// Some of the library's rules look back: there is a day before the beginning.

@@ -11,8 +11,10 @@ use super::profile::{Profile, differences};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Session {
-    /// Not at all: tags of 16 octets that say nothing. Times are those of the real thing, at a part of its work.
+    /// As `seeded` where the run makes a capture, which then can be read; as `model` otherwise.
     #[default]
+    Auto,
+    /// Not at all: tags of 16 octets that say nothing. Times are those of the real thing, at a part of its work.
     Model,
     /// As RFC 9001 says, with AES-128-GCM and secrets that follow from the run's seed: the same seed gives the same octets, and
     /// whoever knows the secrets (the run's key log) reads them.

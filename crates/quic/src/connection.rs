@@ -16,6 +16,7 @@ use crate::host::{PLAIN, SERVER_NAME, Shared, overhead};
 use crate::library::{self, ConnectionError, ConnectionHandle, DatagramEvent, Event};
 use crate::pace::Meter;
 use crate::protocol::{datagram, payload};
+use crate::qlog::Trace;
 use crate::streams::{self, Plain, Streams};
 use crate::ways::{Way, Ways};
 
@@ -34,6 +35,8 @@ pub struct Connection {
     spoken: &'static str,
     library: Option<(ConnectionHandle, library::Connection)>,
     meter: Arc<Meter>,
+    /// Where its events are kept, if they are wanted.
+    trace: Option<Trace>,
     ways: Ways,
     streams: Streams,
     /// The unit that opened it was read before it was there.
@@ -67,6 +70,7 @@ impl Connection {
             spoken,
             library: None,
             meter,
+            trace: None,
             ways: Ways::new(path, ports),
             streams,
             skips: false,
@@ -106,9 +110,10 @@ impl Connection {
         spoken: &'static str,
         meter: Arc<Meter>,
         library: (ConnectionHandle, library::Connection),
+        trace: Option<Trace>,
     ) -> Self {
         let mut new = Connection::new(host, path, ports, spoken, meter);
-        (new.library, new.skips) = (Some(library), true);
+        (new.library, new.skips, new.trace) = (Some(library), true, trace);
         new
     }
 
@@ -178,6 +183,9 @@ impl Connection {
             library.close(to_library(now), streams::code(ALL_SAID), bytes::Bytes::new());
             self.facts.end.get_or_insert(CloseReason::Finished);
             self.closing = Some(CloseReason::Finished);
+        }
+        if let (Some(trace), Some(why)) = (&mut self.trace, self.facts.end) {
+            trace.end(now, why);
         }
     }
 
@@ -287,8 +295,9 @@ impl Transport for Connection {
             return self.fail(CloseReason::Unreachable);
         }
         let mut host = self.host.lock();
+        self.trace = cx.records.wants_qlog().then(|| Trace::new(&host, self.who.flow, None));
         let remote = (path.remote, ports.1).into();
-        let config = host.client(self.spoken, &path, remote, self.meter.clone());
+        let config = host.client(self.spoken, &path, remote, self.meter.clone(), self.trace.as_ref());
         match host.endpoint.connect(to_library(cx.now), config, remote, SERVER_NAME) {
             Ok((handle, library)) => {
                 host.enter(handle, self.who.flow);
@@ -348,6 +357,9 @@ impl Transport for Connection {
             let Some(sent) = library::transmit(library, cx.now, &mut octets) else {
                 self.may_probe = false;
                 self.settle(cx.now);
+                if let Some(trace) = &self.trace {
+                    trace.tell(&mut cx.records.qlog);
+                }
                 return None;
             };
             // With nothing acknowledged for so long, what asks for an acknowledgement at a deadline is a probe.

@@ -20,6 +20,7 @@ use crate::library::{
     ServerConfig, TransportConfig, VarInt,
 };
 use crate::pace::{Factory, Meter};
+use crate::qlog::Trace;
 use crate::session::Protection;
 use crate::session::handshake::{Common, Sizes, Starter};
 use crate::session::model::Model;
@@ -131,6 +132,8 @@ pub(crate) struct Host {
     pub(crate) config: Config,
     /// The host's addresses, in the order of its links.
     pub(crate) addresses: Vec<IpAddr>,
+    /// What the host is called.
+    pub(crate) name: String,
     common: Arc<Common>,
     log: KeyLog,
     tokens: Arc<Secret>,
@@ -155,7 +158,7 @@ impl Shared {
     pub(crate) fn new(config: Config, seed: u64, name: &str, log: KeyLog) -> Shared {
         let stream = |purpose: &str| Stream::new(seed, &format!("{name}.transport.quic.{purpose}"));
         let protection: Box<dyn Protection> = match config.session {
-            Session::Model => Box::new(Model),
+            Session::Auto | Session::Model => Box::new(Model),
             Session::Seeded => Box::new(Seeded::new(derive(seed, "quic.secrets"), log.clone())),
         };
         let sizes = Sizes {
@@ -183,6 +186,7 @@ impl Shared {
             endpoint: library::endpoint(endpoint),
             config,
             addresses: Vec::new(),
+            name: name.to_owned(),
             common,
             log,
             tokens: Arc::new(Secret::of(&mut secrets)),
@@ -194,6 +198,7 @@ impl Shared {
             PLAIN,
             &Path { local: [0; 4].into(), remote: [0; 4].into(), mtu: 1500 },
             Arc::default(),
+            None,
         );
         host.endpoint.set_server_config(Some(Arc::new(reads)));
         Shared(Arc::new(Mutex::new(host)))
@@ -242,25 +247,32 @@ impl Host {
         path: &Path,
         server: SocketAddr,
         meter: Arc<Meter>,
+        trace: Option<&Trace>,
     ) -> ClientConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: Some(server) };
         let mut config = ClientConfig::new(Arc::new(starter));
         let first = self.first_ids.generate_cid();
         config.initial_dst_cid_provider(Arc::new(move || first));
-        config.transport_config(Arc::new(self.transport(path, meter)));
+        config.transport_config(Arc::new(self.transport(path, meter, trace)));
         config
     }
 
     /// What a server's connection is made from.
-    pub(crate) fn server(&self, spoken: &'static str, path: &Path, meter: Arc<Meter>) -> ServerConfig {
+    pub(crate) fn server(
+        &self,
+        spoken: &'static str,
+        path: &Path,
+        meter: Arc<Meter>,
+        trace: Option<&Trace>,
+    ) -> ServerConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: None };
         let mut config = ServerConfig::new(Arc::new(starter), self.tokens.clone());
         config.time_source(Arc::new(Dateless)).migration(self.config.migration != Migration::Off);
-        config.transport_config(Arc::new(self.transport(path, meter)));
+        config.transport_config(Arc::new(self.transport(path, meter, trace)));
         config
     }
 
-    fn transport(&self, path: &Path, meter: Arc<Meter>) -> TransportConfig {
+    fn transport(&self, path: &Path, meter: Arc<Meter>, trace: Option<&Trace>) -> TransportConfig {
         let config = &self.config;
         let std = |time: airloom_base::Duration| Duration::from_nanos(time.as_nanos());
         let octets = |n: airloom_base::units::Octets| VarInt::from_u64(n.0).unwrap_or(VarInt::MAX);
@@ -298,6 +310,9 @@ impl Host {
             acks.ack_eliciting_threshold((config.ack_every - 1).into())
                 .max_ack_delay(some(config.max_ack_delay));
             out.ack_frequency_config(Some(acks));
+        }
+        if let Some(trace) = trace {
+            out.qlog_factory(trace.factory());
         }
         out
     }

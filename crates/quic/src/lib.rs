@@ -10,6 +10,7 @@
 //!                    |                                                       ways: its paths
 //!                    |
 //!                  host  (endpoint, names, keys)  --->  session  (handshake, protection)
+//!                                                       qlog: what becomes of each packet, told one by one
 //! ```
 //!
 //! A stream of an application that knows of streams has QUIC's own number. One that does not (`bulk`, FTP, HTTP/1) has stream 0: what
@@ -27,6 +28,7 @@ mod library;
 mod pace;
 mod profile;
 mod protocol;
+mod qlog;
 mod session;
 mod streams;
 mod ways;
@@ -36,3 +38,4 @@ pub use connection::Connection;
 pub use keylog::KeyLog;
 pub use profile::Profile;
 pub use protocol::Quic;
+pub use qlog::Events;

@@ -7,19 +7,16 @@ use std::time::Duration;
 
 use airloom_base::Instant;
 
-use crate::clock::from_library;
+use crate::clock::{Moment, from_library};
 use crate::config::{Config, Controller as Kind, Pacing};
 use crate::library::RttEstimator;
 use crate::library::congestion::{
     Bbr3Config, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
 };
 
-#[expect(clippy::disallowed_types, reason = "the library's type for a moment")]
-type Moment = std::time::Instant;
-
 /// Octets a second at which nothing waits that matters: a packet takes some two microseconds. The library rounds waits to
 /// nanoseconds, and one of none would come again and again, so an octet has to take one at least.
-const AT_ONCE: u64 = 500_000_000;
+pub(crate) const AT_ONCE: u64 = 500_000_000;
 
 /// What a connection's controller has seen.
 #[derive(Debug, Default)]

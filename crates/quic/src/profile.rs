@@ -41,7 +41,7 @@ impl Profile {
     pub fn settings(self) -> Config {
         let standard = Config {
             profile: self,
-            session: Session::Model,
+            session: Session::Auto,
             // A leaf and an intermediate certificate with keys of P-256: below what a server may send at once.
             certificates: Octets(2_000),
             post_quantum: false,

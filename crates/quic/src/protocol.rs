@@ -11,11 +11,12 @@ use bytes::BytesMut;
 use serde_json::Value;
 
 use crate::clock::to_library;
-use crate::config::Config;
+use crate::config::{Config, Session};
 use crate::connection::Connection;
 use crate::host::{PLAIN, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
+use crate::qlog::Trace;
 
 /// What the first look at a unit of no connection gave.
 enum Look {
@@ -58,7 +59,7 @@ pub(crate) fn datagram((source, destination): (u16, u16), octets: Vec<u8>) -> Pa
 }
 
 impl Quic {
-    /// QUIC of the host called `name` in the run with this seed.
+    /// QUIC of the host called `name` in the run with this seed. Nothing is captured of it: a session that is left to us is `model`.
     pub fn new(config: Config, seed: u64, name: &str) -> Quic {
         let log = KeyLog::default();
         let host = Shared::new(config, seed, name, log.clone());
@@ -70,7 +71,10 @@ impl Quic {
     /// # Errors
     /// Which key cannot be as it is.
     pub fn from_table(table: &Value, parts: &ProtocolParts) -> Result<Box<dyn Protocol>, ConfigError> {
-        let config = airloom_base::config::read(table)?;
+        let mut config: Config = airloom_base::config::read(table)?;
+        if config.session == Session::Auto && parts.captured {
+            config.session = Session::Seeded;
+        }
         Ok(Box::new(Quic::new(config, parts.seed, parts.host)))
     }
 
@@ -172,13 +176,22 @@ impl Protocol for Quic {
         let meter = Arc::default();
         let mut answer = Vec::new();
         let mut host = self.host.lock();
-        let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter)));
+        let first = Some(incoming.orig_dst_cid());
+        let trace = cx.records.wants_qlog().then(|| Trace::new(&host, who.flow, first));
+        let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter), trace.as_ref()));
         match host.endpoint.accept(*incoming, to_library(cx.now), &mut answer, Some(config)) {
             Ok((handle, inner)) => {
                 host.enter(handle, who.flow);
                 drop(host);
-                let connection =
-                    Connection::acceptor(self.host.clone(), path, ports, spoken, meter, (handle, inner));
+                let connection = Connection::acceptor(
+                    self.host.clone(),
+                    path,
+                    ports,
+                    spoken,
+                    meter,
+                    (handle, inner),
+                    trace,
+                );
                 Some(Box::new(connection))
             }
             Err(error) => {

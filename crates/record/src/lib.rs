@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! Outbox --packets--> pcapng::Writer --> trace.pcapng
+//!        \-qlog-----> qlog::QlogFiles --> *.sqlog
 //!        \-packets--> columns::Packets  \
 //!         \--facts--> Flows, Pages, States, Congestion  --> Parquet (written by Python)
 //! ```
@@ -21,6 +22,7 @@ mod growing;
 mod gsmtap;
 mod parquet_file;
 pub mod pcapng;
+mod qlog;
 pub mod sweep;
 mod umts;
 
@@ -28,6 +30,7 @@ pub use columns::{Column, Tables, Values};
 pub use file::CaptureFile;
 pub use growing::TableFiles;
 pub use pcapng::{About, Writer};
+pub use qlog::{QlogFiles, header as qlog_header, name as qlog_name};
 
 use std::io;
 
@@ -39,29 +42,34 @@ pub struct Recorder {
     /// The tables so far.
     pub tables: Tables,
     capture: Option<CaptureFile>,
+    qlog: Option<QlogFiles>,
 }
 
 impl Recorder {
-    /// A recorder that fills `tables` and, if given, writes a capture.
-    pub fn new(tables: Tables, capture: Option<CaptureFile>) -> Self {
-        Recorder { tables, capture }
+    /// A recorder that fills `tables` and, if given, writes a capture and the events of connections.
+    pub fn new(tables: Tables, capture: Option<CaptureFile>, qlog: Option<QlogFiles>) -> Self {
+        Recorder { tables, capture, qlog }
     }
 
     /// Takes all records out of `outbox` and clears it.
     ///
-    /// Fails if the capture cannot be written (a full disk); the outbox is cleared all the same.
+    /// Fails if a file cannot be written (a full disk); the outbox is cleared all the same.
     pub fn drain(&mut self, outbox: &mut Outbox) -> io::Result<()> {
         self.tables.take(outbox);
         let written = match &mut self.capture {
             Some(capture) => capture.write(outbox),
             None => Ok(()),
         };
+        let kept = self.qlog.as_mut().map_or(Ok(()), |files| files.take(outbox));
         outbox.clear();
-        written
+        written.and(kept)
     }
 
     /// Gives the capture its final name and returns the tables.
     pub fn finish(self) -> io::Result<Tables> {
+        if let Some(mut qlog) = self.qlog {
+            qlog.write()?;
+        }
         if let Some(capture) = self.capture {
             capture.finish()?;
         }

@@ -16,8 +16,8 @@
 //! segments were really sent again). `tshark -r FILE -Y 'frame.interface_name == "mobile.radio.ip"' -w ONE` cuts one
 //! view out. A scenario that names no points gets one view of each flow.
 //!
-//! Left out: name resolution, decryption secrets (no TLS here yet), and events that are not sightings (entering and
-//! leaving a queue); they stand in the packets table.
+//! Left out: name resolution, and events that are not sightings (entering and leaving a queue); they stand in the packets
+//! table. Secrets of QUIC's connections go before the packets that they protect.
 
 use std::io::{self, Write};
 

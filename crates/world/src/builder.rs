@@ -77,6 +77,7 @@ pub struct End {
 /// A world under construction. Set-up is linear in hosts and links.
 pub struct Builder {
     seed: u64,
+    captured: bool,
     world: World,
     mtu: u16,
     real: Vec<(HostId, Option<Vec<String>>, RealTcp)>,
@@ -96,6 +97,7 @@ impl Builder {
         let (real, devices, proxies) = (Vec::new(), Vec::new(), Vec::new());
         Builder {
             seed,
+            captured: false,
             world: World::default(),
             mtu: MTU,
             real,
@@ -107,6 +109,11 @@ impl Builder {
             environments: Environments::new(),
             processors: BTreeMap::new(),
         }
+    }
+
+    /// Says that the run makes a capture. Before hosts get their protocols.
+    pub fn captured(&mut self, captured: bool) {
+        self.captured = captured;
     }
 
     /// Adds a host.
@@ -293,7 +300,7 @@ impl Builder {
         let entry = airloom_transports::find(kind).ok_or_else(|| {
             self.fail(host, ConfigError::at("transport", format!("there is no transport `{kind}`")))
         })?;
-        let parts = ProtocolParts { seed: self.seed, host: name };
+        let parts = ProtocolParts { seed: self.seed, host: name, captured: self.captured };
         (entry.build)(config, &parts).map_err(|error| self.fail(host, error))
     }
 

@@ -20,6 +20,7 @@ impl Scenario {
     /// can judge, or a change of the timeline that the link does not know.
     pub fn build(&self, real_time: bool) -> Result<World, BuildError> {
         let mut b = Builder::new(self.run.seed);
+        b.captured(self.run.records(RecordKind::Pcapng));
         let hosts: Vec<HostId> = self.hosts.iter().map(|h| b.host(&h.name)).collect();
         b.environments(self.environments.clone());
         for (host, id) in self.hosts.iter().zip(&hosts) {
@@ -149,6 +150,7 @@ impl Scenario {
         });
         b.records().ask_facts(true, run.records(RecordKind::Congestion));
         b.records().ask_objects(run.records(RecordKind::Objects));
+        b.records().ask_qlog(run.records(RecordKind::Qlog));
     }
 }
 

@@ -67,8 +67,9 @@ HEADINGS: dict[str, tuple[Verb, ...]] = {
         Verb("replay", "Simulate a run again with one setting changed, and name the first packet that differs."),
         Verb(
             "analyze",
-            "Read a capture, ours or a foreign one, and say what TCP did: resent, stalls, causes.",
+            "Read a capture or a qlog, ours or a foreign one, and say what TCP or QUIC did.",
         ),
+        Verb("export", "Write a run for other programs: events of its connections (qlog), secrets of its capture."),
         Verb("energy", "Work out what the mobile's radio spent in a run: joules by state."),
         Verb("monitor", "Print the PIAFS frames of a run as a monitor shows them, with TCP's segments between."),
         Verb(

@@ -171,7 +171,7 @@ class Whole:
         with Folder(place, one.run_id("virtual"), force=True) as folder:
             start = time.perf_counter_ns()
             try:
-                results = one._core.simulate(folder.path("trace.pcapng"), self._go_on)
+                results = one._core.simulate(folder.path(""), self._go_on)
             except DriveError as error:
                 return None, str(error), time.perf_counter_ns() - start
             took_ns = time.perf_counter_ns() - start

@@ -15,6 +15,7 @@ use noq_proto::{ClientConfig, Dir, TransportConfig, VarInt};
 
 use super::endpoint::{Now, Quic, now, options};
 use super::link::Link;
+use super::qlog;
 use super::tls::{self, Trust};
 
 /// What is fetched, and where it goes.
@@ -131,6 +132,8 @@ async fn run(
         .max_concurrent_uni_streams(VarInt::from_u32(8))
         .max_idle_timeout(Some(VarInt::from_u32(patience).into()))
         .datagram_receive_buffer_size(None);
+    qlog::from_environment(&mut transport)
+        .map_err(|(folder, why)| Failure::Io(folder.display().to_string(), why))?;
     let mut config = ClientConfig::new(Arc::new(tls));
     config.transport_config(Arc::new(transport));
     let any = match fetching.to {

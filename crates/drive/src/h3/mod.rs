@@ -12,6 +12,7 @@ mod client;
 mod endpoint;
 mod files;
 mod link;
+mod qlog;
 mod server;
 mod tls;
 

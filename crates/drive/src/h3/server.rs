@@ -15,6 +15,7 @@ use noq_proto::{ServerConfig, TransportConfig, VarInt};
 use super::endpoint::{Quic, now};
 use super::files::{Folder, Sending};
 use super::link::Link;
+use super::qlog;
 use super::tls;
 use crate::daemon::CannotListen;
 use crate::daemon::stop::Stop;
@@ -101,7 +102,11 @@ async fn run(
     let files = options.certificate.as_ref().map(|(chain, key)| (chain.as_path(), key.as_path()));
     let tls = tls::server(files).map_err(|why| general(std::io::Error::other(why)))?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
-    config.transport_config(Arc::new(transport()));
+    let mut transport = transport();
+    qlog::from_environment(&mut transport).map_err(|(folder, why)| {
+        general(std::io::Error::new(why.kind(), format!("{}: {why}", folder.display())))
+    })?;
+    config.transport_config(Arc::new(transport));
     let mut quic =
         Quic::bind(options.listen, Some(Arc::new(config)), super::endpoint::options(), options.connections)
             .map_err(cannot)?;

@@ -306,8 +306,7 @@ impl Files {
     /// What writes those that `scenario` asks for, as the records come.
     fn begin(&self, scenario: &Scenario) -> io::Result<Written> {
         let records = |kind| scenario.run.records(kind);
-        let capture = records(RecordKind::Pcapng).then(|| self.folder.join("trace.pcapng"));
-        let mut recorder = run::recorder(scenario, &self.run_id, capture.as_deref())?;
+        let mut recorder = run::recorder(scenario, &self.run_id, Some(&self.folder))?;
         let mut names = vec!["flows", "pages", "states"];
         let optional = [RecordKind::Packets, RecordKind::Objects, RecordKind::Congestion];
         names.extend(optional.into_iter().filter(|kind| records(*kind)).map(RecordKind::name));
@@ -341,20 +340,20 @@ impl Written {
     }
 }
 
-/// Runs `scenario` in real time: from the scenario as understood to a report, without tables. A capture goes to
-/// `capture` under a temporary name and is renamed when it is whole. See [`run()`] for the rest.
+/// Runs `scenario` in real time: from the scenario as understood to a report, without tables. A capture goes into
+/// `folder` under a temporary name and is renamed when it is whole. See [`run()`] for the rest.
 pub fn emulate(
     scenario: &Scenario,
     command: Option<&[String]>,
     run_id: &str,
-    capture: Option<&Path>,
+    folder: Option<&Path>,
     mut progress: impl FnMut(Instant) -> bool,
 ) -> Result<(Results, Report), DriveError> {
     let until = match scenario.run.until {
         scenario::Until::Done => Until::Done { limit: scenario.run.limit },
         scenario::Until::After(time) => Until::Elapsed(time),
     };
-    let written = Written::no_tables(run::recorder(scenario, run_id, capture)?);
+    let written = Written::no_tables(run::recorder(scenario, run_id, folder)?);
     carry_out(scenario, None, command, until, written, |_, _| {}, |now, _, _| progress(now))
 }
 

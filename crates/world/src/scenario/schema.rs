@@ -282,12 +282,19 @@ pub enum RecordKind {
     Congestion,
     /// The objects table: a row per object of each page.
     Objects,
+    /// The events of each QUIC connection, in a file for each end.
+    Qlog,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 4] =
-        [RecordKind::Packets, RecordKind::Pcapng, RecordKind::Congestion, RecordKind::Objects];
+    pub const ALL: [RecordKind; 5] = [
+        RecordKind::Packets,
+        RecordKind::Pcapng,
+        RecordKind::Congestion,
+        RecordKind::Objects,
+        RecordKind::Qlog,
+    ];
 
     /// As in scenario files.
     pub const fn name(self) -> &'static str {
@@ -296,6 +303,7 @@ impl RecordKind {
             RecordKind::Pcapng => "pcapng",
             RecordKind::Congestion => "congestion",
             RecordKind::Objects => "objects",
+            RecordKind::Qlog => "qlog",
         }
     }
 }
