@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, QuicEvent
+from aioquic.quic.logger import QuicFileLogger
 
 
 class _Speaker(QuicConnectionProtocol):
@@ -86,9 +88,14 @@ class Client(_Speaker):
         file.write_bytes(self.bodies[stream])
 
 
+def _logger() -> QuicFileLogger | None:
+    """What writes qlog, if `QLOGDIR` says where."""
+    return QuicFileLogger(folder) if (folder := os.environ.get("QLOGDIR")) else None
+
+
 async def _serve(folder: str, certificate: str, key: str, address: str, port: str) -> None:
     Server.folder = Path(folder)
-    configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN)
+    configuration = QuicConfiguration(is_client=False, alpn_protocols=H3_ALPN, quic_logger=_logger())
     configuration.load_cert_chain(certificate, key)
     await quic_serve(address, int(port), configuration=configuration, create_protocol=Server)
     await asyncio.Event().wait()
@@ -96,7 +103,9 @@ async def _serve(folder: str, certificate: str, key: str, address: str, port: st
 
 async def _get(host: str, port: str, *files: str) -> None:
     # Who answers is this machine: the certificate was made for this run.
-    configuration = QuicConfiguration(is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE)
+    configuration = QuicConfiguration(
+        is_client=True, alpn_protocols=H3_ALPN, verify_mode=ssl.CERT_NONE, quic_logger=_logger()
+    )
     async with connect(host, int(port), configuration=configuration, create_protocol=Client) as client:
         assert isinstance(client, Client)
         # It asks for more streams than it was given without saying so: as many as servers take, at a time.

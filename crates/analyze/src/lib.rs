@@ -10,6 +10,7 @@
 //! RFC 3522 (needless retransmissions); where a choice was open, Wireshark's analysis was followed.
 
 mod connection;
+pub mod qlog;
 mod report;
 mod samples;
 mod segment;

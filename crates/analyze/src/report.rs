@@ -221,7 +221,7 @@ impl SideReport {
 }
 
 impl RttReport {
-    fn new(samples: &Samples) -> RttReport {
+    pub(crate) fn new(samples: &Samples) -> RttReport {
         RttReport {
             count: samples.count(),
             min_s: samples.least().map(seconds),

@@ -1,9 +1,10 @@
-//! `analyze_capture`: what TCP did in a capture.
+//! `analyze_capture`: what TCP did in a capture; `analyze_qlog`: what QUIC did by an end's own account.
 
 use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 
-use airloom_analyze::{Options, analyze};
+use airloom_analyze::{Options, analyze, qlog};
 use airloom_record::capture::{Error, Reader};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,6 +24,22 @@ pub fn analyze_capture(
     let found = py.detach(|| -> Result<_, Error> { Ok(analyze(Reader::new(File::open(path)?)?, &options)) });
     let analysis = found.map_err(|error| match error {
         Error::Io(error) => error.into(),
+        other => PyValueError::new_err(other.to_string()),
+    })?;
+    let report =
+        serde_json::to_string(&analysis.report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let trace =
+        analysis.trace.into_iter().map(|column| PyColumn::new(py, column)).collect::<PyResult<_>>()?;
+    Ok((report, trace))
+}
+
+/// The report of a qlog as JSON, and its trace, of `rows` rows at most. Raises `OSError` if the file cannot be opened, `ValueError`
+/// with the reason if it is no qlog.
+#[pyfunction]
+pub fn analyze_qlog(py: Python<'_>, path: PathBuf, rows: usize) -> PyResult<(String, Vec<PyColumn>)> {
+    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let analysis = py.detach(|| qlog::analyze(file, rows)).map_err(|error| match error {
+        qlog::Error::Io(error) => error.into(),
         other => PyValueError::new_err(other.to_string()),
     })?;
     let report =

@@ -28,7 +28,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::analyze::analyze_capture;
+    use crate::analyze::{analyze_capture, analyze_qlog};
     #[pymodule_export]
     use crate::browse::browse;
     #[pymodule_export]

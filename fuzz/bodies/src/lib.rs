@@ -11,6 +11,7 @@ mod http3;
 mod link;
 mod octets;
 mod ppp;
+mod qlog;
 mod quic;
 mod rlc;
 mod scenario;
@@ -42,6 +43,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http_server", apps::http_server),
     ("page_set", files::page_set),
     ("ppp", ppp::ppp),
+    ("qlog", qlog::qlog),
     ("quic", quic::quic),
     ("rlc", rlc::rlc),
     ("scenario", scenario::scenario),

@@ -1,4 +1,4 @@
-"""`airloom analyze`: what TCP did in a capture."""
+"""`airloom analyze`: what TCP did in a capture, and QUIC by a qlog."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from airloom.cli.terminal import interruptible, print_json, print_table, quoted,
 from airloom.errors import UsageError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from airloom.analysis.capture import CaptureAnalysis
 
 #: Rows of stalls that are printed; --json has all.
@@ -42,7 +44,7 @@ _WHY = {
 
 
 def analyze(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capture: pcap or pcapng.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capture (pcap, pcapng), or a qlog of QUIC.")],
     connection: Annotated[
         int | None, typer.Option(metavar="N", help="The connection to look at closely. Default: that with most data.")
     ] = None,
@@ -55,7 +57,7 @@ def analyze(
     ] = None,
     width_mm: common.Width = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Write a row for each segment (.csv or .parquet).")
+        Path | None, typer.Option(metavar="FILE.csv", help="Write a row for each segment or packet (.csv or .parquet).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
@@ -63,6 +65,15 @@ def analyze(
     common.check_width(width_mm, "--plot", is_drawn=plot is not None)
     _refuse(plot, _FIGURES)
     _refuse(trace, _ENDINGS)
+    from airloom.analysis.qlog import is_qlog
+
+    if is_qlog(file):
+        if stall is not None:
+            raise UsageError("--stall: a qlog says what was sent, and no pauses")
+        from airloom.cli import qlogs
+
+        qlogs.analyze(file, connection, plot, width_mm, trace, as_json=as_json)
+        return
     from airloom.analysis.capture import analyze
 
     with interruptible():
@@ -76,7 +87,7 @@ def analyze(
     if why := found.report["unreadable"]:
         say_error(f"{quoted(file)}: {why}; all before it is in the numbers")
     if trace is not None:
-        _write_trace(found, trace)
+        write_trace(found.trace, trace)
     if plot is not None:
         _draw(found, connection, plot, width_mm)
 
@@ -212,12 +223,13 @@ def _facts(connection: dict[str, Any], side: dict[str, Any]) -> list[str]:
     return facts
 
 
-def _write_trace(found: CaptureAnalysis, path: Path) -> None:
+def write_trace(trace: pl.DataFrame, path: Path) -> None:
+    """Writes a trace in the form that the file's name says. Raises `UsageError` if it cannot be written."""
     try:
         if path.suffix == ".csv":
-            found.trace.write_csv(path)
+            trace.write_csv(path)
         else:
-            found.trace.write_parquet(path)
+            trace.write_parquet(path)
     except OSError as error:
         raise UsageError(f"{quoted(path)}: {error.strerror or error}") from None
     say(f"wrote {quoted(path)}")

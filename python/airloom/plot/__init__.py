@@ -3,6 +3,7 @@
 from airloom.plot.distribution import cdf
 from airloom.plot.figure import save, save_as, save_pdf, save_svg
 from airloom.plot.over_time import backlog, congestion_window, throughput
+from airloom.plot.quic_trace import quic_trace
 from airloom.plot.response import paired_difference, response
 from airloom.plot.sequence_trace import sequence_trace
 from airloom.plot.time_sequence import time_sequence
@@ -16,6 +17,7 @@ __all__ = [
     "congestion_window",
     "paired_difference",
     "picture",
+    "quic_trace",
     "response",
     "save",
     "save_as",

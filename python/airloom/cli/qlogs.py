@@ -1,0 +1,116 @@
+"""What `airloom analyze` says of a qlog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, say_error, waiting
+from airloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from airloom.analysis.qlog import QlogAnalysis
+
+_UNKNOWN = "-"
+
+
+def analyze(
+    file: Path,
+    connection: int | None,
+    plot: Path | None,
+    width_mm: float | None,
+    trace: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Prints the connections, and one more closely; writes its trace and its picture where they are asked for."""
+    from airloom.analysis.qlog import analyze
+
+    with interruptible():
+        found = waiting(f"reading {file.name}", lambda: analyze(file))
+    if connection is not None and not 0 <= connection < len(found.connections):
+        raise UsageError(f"there is no connection {connection}: {quoted(file)} has {len(found.connections)}")
+    if as_json:
+        print_json(found.report)
+    else:
+        _print(found, connection)
+    if why := found.report["unreadable"]:
+        say_error(f"{quoted(file)}: {why}; all before it is in the numbers")
+    if trace is not None:
+        from airloom.cli.analyze import write_trace
+
+        write_trace(found.trace, trace)
+    if plot is not None:
+        from airloom import plot as plots
+
+        chosen = found.busiest() if connection is None else connection
+        plots.save_as(plots.quic_trace(found.trace, chosen, width_mm), plot)
+        say(f"wrote {quoted(plot)}")
+
+
+def _print(found: QlogAnalysis, connection: int | None) -> None:
+    report = found.report
+    headings = ["no", "connection", "said by", "sent", "octets", "received", "octets", "lost", "RTT (ms)"]
+    headings += ["window (octets)", "handshake (ms)"]
+    print_table(headings, [_row(each) for each in found.connections])
+    schemas = ", ".join(report["schemas"])
+    form = f"{report['form']} ({schemas})" if schemas else report["form"]
+    say(f"{form}: {report['events']} events in {report['duration_s']:.3f} s")
+    for key, what in (
+        ("other_events", "events of other kinds, not looked into"),
+        ("left_out", "events of more connections than are told apart, left out"),
+        ("rows_left_out", "events have no row in the trace"),
+    ):
+        if report[key]:
+            say(f"{report[key]} {what}")
+    if found.connections:
+        chosen = found.connections[_chosen(found, connection)]
+        say(f"connection {chosen['number']}:")
+        for fact in _facts(chosen):
+            say(f"  {fact}")
+
+
+def _chosen(found: QlogAnalysis, connection: int | None) -> int:
+    if connection is not None:
+        return connection
+    return max(range(len(found.connections)), key=lambda n: found.connections[n]["sent"]["packets"])
+
+
+def _row(connection: dict[str, Any]) -> list[str]:
+    window = connection["cwnd"]
+    said_by = connection["vantage"] if not connection["host"] else f"{connection['host']} ({connection['vantage']})"
+    return [
+        str(connection["number"]),
+        connection["group"] or _UNKNOWN,
+        said_by,
+        str(connection["sent"]["packets"]),
+        str(connection["sent"]["octets"]),
+        str(connection["received"]["packets"]),
+        str(connection["received"]["octets"]),
+        str(connection["lost"]),
+        _ms(connection["rtt"]["median_s"]),
+        _UNKNOWN if window is None else f"{window[1]} to {window[2]}",
+        _ms(connection["handshake_s"]),
+    ]
+
+
+def _ms(seconds: float | None) -> str:
+    return _UNKNOWN if seconds is None else f"{seconds * 1e3:.1f}"
+
+
+def _facts(connection: dict[str, Any]) -> list[str]:
+    rtt, window = connection["rtt"], connection["cwnd"]
+    facts = []
+    if rtt["count"]:
+        times = [f"{rtt[key] * 1e3:.1f}" for key in ("min_s", "median_s", "p95_s", "max_s")]
+        facts.append(f"round trips (ms): least {times[0]}, median {times[1]}, p95 {times[2]}, longest {times[3]}")
+    if window is not None:
+        facts.append(f"congestion window (octets): {window[0]} at first, {window[3]} at the end")
+    if connection["most_in_flight"] is not None:
+        facts.append(f"in flight at most {connection['most_in_flight']} octets")
+    if connection["most_pto"]:
+        facts.append(f"probe timeouts in a row: {connection['most_pto']} at most")
+    if connection["dropped"]:
+        facts.append(f"thrown away unread: {connection['dropped']} packets")
+    facts.append(f"ended: {connection['closed'] or 'not said'}")
+    return facts

@@ -1,0 +1,317 @@
+"""qlog of runs: what is recorded, how it is exported, and that the packet numbers in it are Wireshark's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airloom as al
+from airloom.analysis.qlog import analyze
+from airloom.errors import UsageError
+from airloom.key_log import key_log
+from airloom.qlog import export
+from tests.cli.shell import airloom
+from tests.test_http3 import PEER, serving
+from tests.wireshark import fields
+
+DATA = Path(__file__).parent / "data" / "qlog"
+
+PAGE = {"hosts.mobile.app.http-client.pages": [["/20kB.html", "/10kB"]]}
+
+
+def recorded(*kinds: str, points: list[str] | None = None, session: str = "auto") -> al.Run:
+    """A page of two objects over HTTP/3."""
+    keys: dict[str, object] = {**PAGE, "run.record": list(kinds)}
+    keys |= {f"hosts.{host}.transport.quic.session": session for host in ("mobile", "origin")}
+    if points is not None:
+        keys["run.points"] = points
+    return al.load("http3-page", keys).run(out=Path("-".join(kinds)), force=True)
+
+
+def records(file: Path) -> list[dict[str, Any]]:
+    """The records of a text sequence (RFC 7464)."""
+    texts = file.read_text().split("\x1e")
+    assert texts[0] == ""
+    assert all(text.endswith("\n") for text in texts[1:])
+    return [json.loads(text) for text in texts[1:]]
+
+
+def test_each_end_of_a_connection_has_a_file_named_as_qlogdir_wants_it() -> None:
+    run = recorded("qlog")
+    client, server = run.qlogs
+    odcid, end = client.stem.split("_")
+    assert len(bytes.fromhex(odcid)) >= 8
+    assert (end, server.stem) == ("client", f"{odcid}_server")
+    for file, host in ((client, "mobile"), (server, "origin")):
+        head, *events = records(file)
+        # Both stand in the first 256 octets, as the draft asks.
+        assert file.read_text()[:256].count("urn:ietf:params:qlog:file:sequential") == 1
+        assert head["serialization_format"] == "application/qlog+json-seq"
+        trace = head["trace"]
+        assert trace["vantage_point"] == {"name": host, "type": file.stem.split("_")[1]}
+        assert trace["common_fields"]["group_id"] == odcid
+        assert len(trace["event_schemas"]) == 1
+        times = [event["time"] for event in events]
+        assert times == sorted(times)
+        assert times[-1] <= run.summary["simulated_s"] * 1e3
+        names = {event["name"] for event in events}
+        assert {"quic:packet_sent", "quic:packet_received", "quic:recovery_metrics_updated"} <= names
+        for event in events:
+            if event["name"] in ("quic:packet_sent", "quic:packet_received"):
+                assert event["data"]["raw"]["length"] > 0
+                assert "length" not in event["data"]["header"]
+
+
+def test_events_are_the_same_octets_each_time_and_cost_nothing_that_shows() -> None:
+    first = {file.name: file.read_bytes() for file in recorded("packets", "pcapng", "qlog").qlogs}
+    with_events = recorded("packets", "pcapng", "qlog")
+    assert {file.name: file.read_bytes() for file in with_events.qlogs} == first
+    without = recorded("packets", "pcapng")
+    assert without.qlogs == []
+    assert with_events.summary == without.summary
+    assert with_events.packets.equals(without.packets)
+    assert with_events.flows.equals(without.flows)
+
+
+def test_the_number_of_workers_does_not_change_an_octet() -> None:
+    sweep = al.load("http3-page", {**PAGE, "run.record": ["qlog"]}).sweep(seeds="1..6", folders=True)
+    found = []
+    for workers in (1, 8):
+        folder = sweep.run(workers=workers, out=f"of-{workers}").folder
+        files = sorted(folder.rglob("*.sqlog"))
+        assert len(files) == 12
+        found.append({file.relative_to(folder): file.read_bytes() for file in files})
+    assert found[0] == found[1]
+
+
+#: What tshark calls the kinds of long headers (RFC 9000, 17.2).
+KINDS = {"0": "initial", "1": "0RTT", "2": "handshake", "3": "retry"}
+
+
+def test_packet_numbers_are_those_that_tshark_reads_behind_the_protection() -> None:
+    # `auto`: since there is a capture, packets are protected, and the file has the secrets.
+    run = recorded("pcapng", "qlog", points=["mobile.radio.ip"])
+    assert run.capture
+    seen: dict[str, list[tuple[str, int]]] = {"quic:packet_sent": [], "quic:packet_received": []}
+    columns = ("ip.src", "quic.header_form", "quic.long.packet_type", "quic.packet_number")
+    rows = fields(run.capture, *columns, shown="quic")
+    own = rows[0][0]
+    for source, forms, longs, numbers in rows:
+        kinds = iter(longs.split(","))
+        names = [KINDS[next(kinds)] if form in ("1", "True") else "1RTT" for form in forms.split(",")]
+        # A Retry has no number; there is none here.
+        name = "quic:packet_sent" if source == own else "quic:packet_received"
+        seen[name] += zip(names, map(int, numbers.split(",")), strict=True)
+    told: dict[str, list[tuple[str, int]]] = {name: [] for name in seen}
+    for event in records(run.qlogs[0])[1:]:
+        if event["name"] in told:
+            header = event["data"]["header"]
+            told[event["name"]].append((header["packet_type"], header["packet_number"]))
+    assert len(told["quic:packet_received"]) > 30
+    assert told == seen
+
+
+def test_what_one_end_acknowledges_the_other_has_sent() -> None:
+    client, server = (records(file)[1:] for file in recorded("qlog").qlogs)
+    for sender, receiver in ((client, server), (server, client)):
+        sent = numbers(sender, "quic:packet_sent")
+        arrived = numbers(receiver, "quic:packet_received")
+        for events, name in ((receiver, "quic:packet_sent"), (sender, "quic:packet_received")):
+            acknowledged = set()
+            for event in events:
+                if event["name"] == name:
+                    kind = event["data"]["header"]["packet_type"]
+                    for frame in event["data"].get("frames", []):
+                        for ends in frame.get("acked_ranges", []):
+                            acknowledged |= {(kind, number) for number in range(ends[0], ends[-1] + 1)}
+            assert acknowledged
+            # Numbers that were left out on purpose, to catch who acknowledges what never came, are not among them.
+            assert acknowledged <= arrived <= sent
+            assert len(sent) - len(acknowledged) < 10
+
+
+def numbers(events: list[dict[str, Any]], name: str) -> set[tuple[str, int]]:
+    headers = [event["data"]["header"] for event in events if event["name"] == name]
+    return {(header["packet_type"], header["packet_number"]) for header in headers}
+
+
+def test_a_capture_switches_protection_on_and_changes_no_time() -> None:
+    captured, bare = recorded("pcapng"), recorded("packets")
+    assert captured.summary["page_load_s"] == bare.summary["page_load_s"]
+    assert captured.capture
+    secrets = key_log(captured.capture)
+    assert secrets.count("CLIENT_HANDSHAKE_TRAFFIC_SECRET") == 1
+    assert airloom("export", captured.folder, "--keylog", "keys.log").code == 0
+    assert Path("keys.log").read_text() == secrets
+    plain = recorded("pcapng", session="model")
+    assert plain.capture
+    assert key_log(plain.capture) == ""
+    assert plain.summary["page_load_s"] == captured.summary["page_load_s"]
+    done = airloom("export", plain.folder, "--keylog", "none.log")
+    assert (done.code, "no secrets" in done.err) == (2, True)
+    assert "no capture" in airloom("export", bare.folder, "--keylog", "none.log").err
+
+
+def test_the_draft_has_tcp_and_rlc_on_the_same_axis() -> None:
+    run = al.load("umts-page", {"run.record": ["packets", "congestion"]}).run(out="umts", force=True)
+    made = {file.stem: records(file) for file in export(run, "draft", Path("exported"))}
+    assert {"flow-1_gateway.radio.ip", "flow-1_origin", "radio.rlc.dl.tx", "radio.rlc.dl.rx"} <= made.keys()
+    for head, *events in made.values():
+        assert not head["trace"]["event_schemas"][0].startswith("urn:ietf")
+        assert all(event["name"].startswith("airloom-") for event in events)
+    tcp = made["flow-1_gateway.radio.ip"][1:]
+    packets = run.packets.filter(run.packets["proto"] == "tcp")
+    assert len(tcp) == packets.height
+    assert tcp[0]["name"] == "airloom-tcp:segment_received"
+    assert [event["time"] for event in tcp] == [ns / 1e6 for ns in packets["t_ns"]]
+    assert made["flow-1_gateway.radio.ip"][0]["trace"]["vantage_point"]["flow"] == "server"
+    lost = [event for event in made["radio.rlc.dl.tx"] if event.get("name") == "airloom-rlc:pdu_lost"]
+    assert (
+        len(lost)
+        == run.packets.filter((run.packets["point"] == "radio.rlc.dl.tx") & (run.packets["event"] == "drop")).height
+    )
+    assert {event["data"]["trigger"] for event in lost} == {"block error"}
+    windows = [event["data"]["congestion_window"] for event in made["flow-1_origin"][1:]]
+    assert windows == run.congestion.filter(run.congestion["host"] == "origin")["cwnd"].to_list()
+
+
+def test_the_export_of_sctp_and_what_has_no_events() -> None:
+    run = al.load("sctp-page", {"run.record": ["packets", "congestion"], "run.until": "5s"}).run(out="sctp", force=True)
+    names = {event["name"] for file in export(run, "qvis", Path("q")) for event in records(file)[1:]}
+    assert {"airloom-sctp:packet_sent", "airloom-sctp:recovery_metrics_updated"} <= names
+    nothing = al.load("umts-page", {"run.record": "none"}).run(out="nothing", force=True)
+    with pytest.raises(UsageError, match="has no events"):
+        export(nothing, "draft", Path("none"))
+    assert not Path("none").exists()
+    done = airloom("export", nothing.folder)
+    assert (done.code, "--qlog draft|qvis" in done.err) == (2, True)
+    assert "valid: draft, qvis" in airloom("export", nothing.folder, "--qlog", "other").err
+
+
+def test_qvis_gets_the_names_and_places_of_version_0_3() -> None:
+    run = recorded("qlog")
+    done = airloom("export", run.folder, "--qlog", "qvis", "--json")
+    files = [Path(file) for file in json.loads(done.out)["files"]]
+    assert [file.name for file in files] == [file.name for file in run.qlogs]
+    assert files[0].parent == run.folder / "qlog-qvis"
+    for file, original in zip(files, run.qlogs, strict=True):
+        head, *events = records(file)
+        assert (head["qlog_version"], head["qlog_format"]) == ("0.3", "JSON-SEQ")
+        # The loader looks for it there.
+        assert "JSON-SEQ" in file.read_text()[:1024]
+        assert head["trace"]["vantage_point"]["type"] == file.stem.split("_")[1]
+        assert head["trace"]["common_fields"]["ODCID"] == file.stem.split("_")[0]
+        kinds = {event["name"] for event in events}
+        assert {"transport:packet_sent", "transport:packet_received", "recovery:metrics_updated"} <= kinds
+        assert all(kind.split(":")[0] in ("transport", "recovery", "connectivity") for kind in kinds)
+        packets = [event for event in records(original) if event.get("name") == "quic:packet_sent"]
+        sent = [event["data"] for event in events if event["name"] == "transport:packet_sent"]
+        assert [one["header"] for one in sent] == [event["data"]["header"] for event in packets]
+        frames = [frame for one in sent for frame in one.get("frames", [])]
+        assert all(frame["length"] >= 0 for frame in frames if frame["frame_type"] in ("stream", "crypto"))
+        assert all(len(ends) == 2 for frame in frames for ends in frame.get("acked_ranges", []))
+
+
+def test_both_forms_are_read_back_as_the_run_says() -> None:
+    run = recorded("packets", "qlog")
+    flow = run.flows.row(0, named=True)
+    for place in (run.folder, export(run, "draft", Path("d"))[0].parent, export(run, "qvis", Path("v"))[0].parent):
+        ends = [analyze(file) for file in sorted(place.glob("*_*t.sqlog")) + sorted(place.glob("*_server.sqlog"))]
+        client, server = (end.connections[0] for end in ends)
+        assert (client["vantage"], server["vantage"]) == ("client", "server")
+        assert client["group"] == server["group"]
+        # RLC repairs all, so that nothing is lost on the way; the run ends with the page, and words on their way.
+        assert client["sent"]["packets"] - server["received"]["packets"] in (0, 1, 2)
+        assert server["sent"]["packets"] - client["received"]["packets"] in (0, 1, 2)
+        assert client["lost"] + server["lost"] == flow["resent"]
+        # The flows table has that of the end that sent more, as it was when the last acknowledgement began to be read.
+        metrics = [event["data"] for event in records(run.qlogs[1]) if "smoothed_rtt" in event.get("data", {})]
+        assert metrics[-1]["smoothed_rtt"] == pytest.approx(server["smoothed_rtt_s"] * 1e3)
+        assert any(abs(each["smoothed_rtt"] - flow["srtt_ms"]) < 1e-3 for each in metrics)
+        assert client["handshake_s"] > 0
+        assert ends[0].report["unreadable"] is None
+
+
+def test_a_qlog_is_told_from_a_capture_and_drawn() -> None:
+    run = recorded("pcapng", "qlog")
+    server = str(run.qlogs[1])
+    said = airloom("analyze", server, "--plot", "trace.svg", "--trace", "trace.csv")
+    assert said.code == 0, said.err
+    assert "origin (server)" in said.out
+    assert Path("trace.svg").read_text().count("packet number") >= 1
+    assert Path("trace.csv").read_text().startswith("connection,t_ns,kind,space,number,len,cwnd,in_flight,rtt_ns")
+    assert json.loads(airloom("analyze", server, "--json").out)["connections"][0]["vantage"] == "server"
+    assert "no connection 3" in airloom("analyze", server, "--connection", "3").err
+    assert airloom("analyze", server, "--stall", "1").code == 2
+    assert airloom("analyze", str(run.capture)).code == 0
+    Path("other.json").write_text('{"log": {}}')
+    assert "not a qlog" in airloom("analyze", "other.json").err
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "sent", "received", "window"),
+    [
+        # Both heads in one file: today's, and that of 0.3 behind it. A server; cut after 48 records.
+        ("quic-go", "urn:ietf:params:qlog:file:sequential application/qlog+json-seq", 4, 5, 40960),
+        # ngtcp2's, a client.
+        ("libcurl", "0.3 JSON-SEQ", 10, 13, 13200),
+    ],
+)
+def test_the_beginnings_of_files_of_other_programs(name: str, form: str, sent: int, received: int, window: int) -> None:
+    found = analyze(DATA / f"{name}.sqlog")
+    assert (found.report["form"], found.report["events"], found.report["unreadable"]) == (form, 47, None)
+    (connection,) = found.connections
+    assert (connection["sent"]["packets"], connection["received"]["packets"]) == (sent, received)
+    assert connection["cwnd"][3] == window
+    assert connection["rtt"]["count"] > 0
+    # Half a record at the end.
+    cut = Path("cut.sqlog")
+    cut.write_bytes((DATA / f"{name}.sqlog").read_bytes()[:-30])
+    assert analyze(cut).report["unreadable"]
+
+
+def test_what_aioquic_writes_agrees_with_what_our_server_writes_by_qlogdir(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "file").write_bytes(bytes(100_000))
+    ours, theirs, keys = tmp_path / "ours" / "new", tmp_path / "theirs", tmp_path / "keys"
+    theirs.mkdir()
+    monkeypatch.setenv("QLOGDIR", str(ours))
+    monkeypatch.setenv("SSLKEYLOGFILE", str(keys))
+    with serving(tmp_path / "www") as at:
+        host, _, port = at.rpartition(":")
+        monkeypatch.setenv("QLOGDIR", str(theirs))
+        command = [sys.executable, str(PEER), "get", host, port, str(tmp_path / "file")]
+        subprocess.run(command, check=True, timeout=60)
+        one = airloom("h3", "get", f"https://{at}/file", "-o", str(tmp_path / "got"), QLOGDIR=str(ours))
+        assert one.code == 0, one.err
+    assert "SERVER_TRAFFIC_SECRET_0" in keys.read_text()
+    # Contained JSON of version 0.3 of theirs; text sequences of ours: the server's of both, and our client's.
+    (file,) = theirs.iterdir()
+    written = sorted(path.name.split("_")[1] for path in ours.iterdir())
+    assert written == ["client.sqlog", "server.sqlog", "server.sqlog"]
+    client = analyze(file)
+    assert client.report["form"] == "0.3 JSON"
+    (said,) = client.connections
+    (answer,) = analyze(ours / f"{said['group']}_server.sqlog").connections
+    assert (said["vantage"], answer["vantage"]) == ("client", "server")
+    assert said["lost"] == 0
+    # On loopback all arrives; the server may be gone before the client's last words.
+    assert said["sent"]["packets"] - 5 <= answer["received"]["packets"] <= said["sent"]["packets"]
+    assert answer["sent"]["packets"] - 5 <= said["received"]["packets"] <= answer["sent"]["packets"]
+    assert answer["sent"]["octets"] > 100_000
+    assert said["rtt"]["count"] > 0
+    assert said["cwnd"][2] >= said["cwnd"][1] > 0
+    assert said["handshake_s"] > 0
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = airloom("serve", "h3", tmp_path, "--listen", "127.0.0.1:0", QLOGDIR=str(tmp_path / "file" / "logs"))
+    assert (done.code, "file/logs" in done.err) == (4, True)
