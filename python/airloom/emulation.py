@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +76,27 @@ def exported(link: str, scenario: Scenario) -> dict[str, str]:
     return {"AIRLOOM_LINK": link, "AIRLOOM_SEED": str(scenario.seed), "AIRLOOM_RUN": scenario.run_id("real")}
 
 
+@contextmanager
+def told(folder: Folder, *, keys: bool = False) -> Iterator[None]:
+    """Programs that are started meanwhile find `QLOGDIR`: their qlogs go into the folder `qlog` of the results.
+
+    With `keys` they find `SSLKEYLOGFILE` as well. What the caller's environment says already stays as it is; a folder
+    into which nothing was written is taken away.
+    """
+    logs = folder.path("qlog")
+    logs.mkdir()
+    wanted = {"QLOGDIR": str(logs)} | ({"SSLKEYLOGFILE": str(folder.path("tls-keys.log"))} if keys else {})
+    added = {name: value for name, value in wanted.items() if not os.environ.get(name)}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+        with suppress(OSError):  # there is something in it
+            logs.rmdir()
+
+
 def emulate(
     scenario: Scenario,
     command: Sequence[str] | None = None,
@@ -89,7 +112,8 @@ def emulate(
 
     Without a command the run ends when the scenario says. `run.summary["valid"]` is 0 if packets left the model too
     late for the figures to be believed. `meter` is told ten times a second what goes over the links. `ready` gets what
-    changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`). Without `out`
+    changes them, once the hosts are there; the folder then has `replay.json` (see `airloom.control`). Programs find
+    `QLOGDIR` (`told`). Without `out`
     each run has a folder of its own; `force` replaces what another one left in `out`.
     """
     if seed is not None:
@@ -105,9 +129,10 @@ def emulate(
             if ready:
                 ready(controls[0])
 
-        results = scenario._core.emulate(
-            words, folder.path(""), list(metadata(scenario).items()), progress, meter, tell if ready else None
-        )
+        with told(folder):
+            results = scenario._core.emulate(
+                words, folder.path(""), list(metadata(scenario).items()), progress, meter, tell if ready else None
+            )
         if results.outcome == "stopped":
             raise Interrupted(f"{scenario.name}: interrupted, nothing was written")
         code = results.exit_code or 0

@@ -144,8 +144,9 @@ class Folder:
                 "end_utc": datetime.now(UTC).isoformat(timespec="milliseconds"),
             },
         )
-        for file in sorted(self._partial.iterdir()):
-            _log.info("wrote %s, %d octets", self.place / file.name, file.stat().st_size)
+        for file in sorted(self._partial.rglob("*")):
+            if file.is_file():
+                _log.info("wrote %s, %d octets", self.place / file.relative_to(self._partial), file.stat().st_size)
             _give_back(file)
         self._take_place()
         for made in (self.place, *self._made):

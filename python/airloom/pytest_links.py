@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from airloom._core import DriveError
+from airloom.emulation import told
 from airloom.errors import AirloomError, LabError, RunError, Unsupported
 from airloom.links import Link, link
 from airloom.pytest_plugin import BEGAN_ANEW, names_of
@@ -60,7 +60,7 @@ class TestLink:
             self._enter(stack, made)
             self._made.append(made)
             if made._folder is not None:
-                stack.enter_context(_environment(made._folder.path("")))
+                stack.enter_context(told(made._folder, keys=True))
             for app, port, timeout_s in self._served:
                 made.serve(app, port, timeout_s=timeout_s)
             self._stack = stack.pop_all()
@@ -194,23 +194,3 @@ def _said(made: Link) -> str:
     lines += [f"results in {results.folder}"]
     lines += sorted(f"  {file.name}" for file in results.folder.iterdir())
     return "\n".join(lines)
-
-
-@contextmanager
-def _environment(folder: Path) -> Iterator[None]:
-    """Programs that can tell more (qlog, keys of TLS) are told where."""
-    logs = folder / "qlog"
-    logs.mkdir()
-    wanted = {"QLOGDIR": str(logs), "SSLKEYLOGFILE": str(folder / "tls-keys.log")}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        if not any(logs.iterdir()):
-            logs.rmdir()

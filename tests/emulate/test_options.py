@@ -45,6 +45,19 @@ def test_a_preset_of_another_tool_by_its_own_name_and_by_the_servers_name() -> N
     assert al.Run("result").manifest["scenario"]["links"]["link"]["rate"]["downlink"] == "5Mbit/s"
 
 
+def test_what_programs_write_by_qlogdir_is_kept_with_the_run_unless_the_caller_said_where(tmp_path: Path) -> None:
+    write = ["sh", "-c", "echo event > $QLOGDIR/id_client.sqlog"]
+    done = airloom("emulate", "wireline", "--out", "kept", "--", *write, QLOGDIR="")
+    assert done.code == 0, done.err
+    assert (al.Run("kept").folder / "qlog" / "id_client.sqlog").read_text() == "event\n"
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    done = airloom("emulate", "wireline", "--out", "said", "--", *write, QLOGDIR=str(mine))
+    assert done.code == 0, done.err
+    assert (mine / "id_client.sqlog").exists()
+    assert not Path("said/qlog").exists()
+
+
 def test_the_bound_decides_what_is_valid_and_a_run_that_is_not_ends_with_4_whatever_the_command_says() -> None:
     fetch = ["sh", "-c", "curl -sf -o /dev/null http://origin/9kB; exit 7"]
     for bound, code, is_valid in (("30s", 7, True), ("1ns", 4, False)):
