@@ -1,9 +1,60 @@
-//! The Huffman code that HPACK and QPACK write strings in (RFC 7541, 5.2 and appendix B; RFC 9204, 4.1.2), through libraries.
+//! The Huffman code that HPACK and QPACK write strings in (RFC 7541, 5.2 and appendix B; RFC 9204, 4.1.2).
 //!
-//! `httlib-huffman` writes (by a table), `loona-hpack` reads: it refuses every padding that is not the beginning of the
-//! end-of-string symbol, and the symbol itself.
+//! `httlib-huffman` writes, by a table. Reading is ours, since the code is canonical: codes of one length are numbers in a row, so
+//! that a symbol is found by its length and its number. Every padding is refused that is not the beginning of the end-of-string
+//! symbol, and so is the symbol itself.
 
-use loona_hpack::huffman::HuffmanDecoder;
+use std::sync::OnceLock;
+
+/// The shortest code and the longest one, that of the end of a string alone left out.
+const SHORTEST: usize = 5;
+const LONGEST: usize = 30;
+
+/// Symbols in the order of their codes, and of each length its first code and where its symbols begin.
+struct Codes {
+    symbols: Vec<u8>,
+    first: [u32; LONGEST + 1],
+    begin: [u32; LONGEST + 2],
+}
+
+impl Codes {
+    /// From what is written for each symbol.
+    fn new() -> Codes {
+        let mut known: Vec<(usize, u32, u8)> = (0..=255)
+            .map(|symbol| {
+                let mut coded = Vec::new();
+                encode(&[symbol; 8], &mut coded);
+                // Eight times so many bits are so many octets.
+                let length = coded.len();
+                let front =
+                    coded.iter().chain([&0; 4]).take(4).fold(0, |n, octet| n << 8 | u32::from(*octet));
+                (length, front >> (32 - length), symbol)
+            })
+            .collect();
+        known.sort_unstable();
+        let mut codes = Codes { symbols: Vec::new(), first: [0; LONGEST + 1], begin: [0; LONGEST + 2] };
+        for (length, code, symbol) in known {
+            if codes.begin[length + 1] == 0 {
+                codes.first[length] = code;
+            }
+            codes.symbols.push(symbol);
+            codes.begin[length + 1] = codes.symbols.len() as u32;
+        }
+        for length in 1..codes.begin.len() {
+            codes.begin[length] = codes.begin[length].max(codes.begin[length - 1]);
+        }
+        codes
+    }
+
+    /// The symbol that these bits begin with, from the highest on, and its length.
+    fn symbol(&self, bits: u64) -> Option<(u8, usize)> {
+        (SHORTEST..=LONGEST).find_map(|length| {
+            let number = ((bits >> (64 - length)) as u32).checked_sub(self.first[length])?;
+            let (begin, end) = (self.begin[length], self.begin[length + 1]);
+            (number < end - begin).then(|| (self.symbols[(begin + number) as usize], length))
+        })
+    }
+}
 
 /// Adds the code of `text` to `out`.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
@@ -23,14 +74,28 @@ pub fn shortens(text: &[u8]) -> bool {
     coded.len() < text.len()
 }
 
-/// Reads such strings. Its tables are made when the first one comes.
-#[derive(Default)]
-pub struct Decoder(Option<HuffmanDecoder>);
-
-impl Decoder {
-    /// The text that these octets are; `None` if they are none. It has 8/5 of their length at most.
-    pub fn decode(&mut self, coded: &[u8]) -> Option<Vec<u8>> {
-        self.0.get_or_insert_with(HuffmanDecoder::new).decode(coded).ok()
+/// The text that these octets are; `None` if they are none. It has 8/5 of their length at most.
+pub fn decode(coded: &[u8]) -> Option<Vec<u8>> {
+    static CODES: OnceLock<Codes> = OnceLock::new();
+    let codes = CODES.get_or_init(Codes::new);
+    let mut text = Vec::with_capacity(coded.len() * 8 / SHORTEST);
+    let (mut bits, mut held, mut rest) = (0_u64, 0_usize, coded.iter());
+    loop {
+        while held <= 56
+            && let Some(octet) = rest.next()
+        {
+            bits |= u64::from(*octet) << (56 - held);
+            held += 8;
+        }
+        match codes.symbol(bits) {
+            Some((symbol, length)) if length <= held => {
+                text.push(symbol);
+                bits <<= length;
+                held -= length;
+            }
+            //= RFC 7541 (5.2): padding has fewer than 8 bits, all of them ones.
+            _ => return (held < 8 && bits >> 56 == 0xff & !(0xff >> held)).then_some(text),
+        }
     }
 }
 
@@ -52,7 +117,7 @@ mod tests {
             let mut coded = Vec::new();
             encode(text.as_bytes(), &mut coded);
             assert_eq!(coded, code);
-            assert_eq!(Decoder::default().decode(code).as_deref(), Some(text.as_bytes()));
+            assert_eq!(decode(code).as_deref(), Some(text.as_bytes()));
             assert!(shortens(text.as_bytes()));
         }
         assert!(!shortens(b"\x01\x02"));
@@ -61,10 +126,9 @@ mod tests {
     //= RFC 7541 (5.2): padding of more than 7 bits, padding of other bits than ones, and the end-of-string symbol are errors.
     #[test]
     fn paddings_that_may_not_be() {
-        let mut decoder = Decoder::default();
-        assert_eq!(decoder.decode(b"\x1f").as_deref(), Some(&b"a"[..]));
+        assert_eq!(decode(b"\x1f").as_deref(), Some(&b"a"[..]));
         for wrong in [&b"\x18"[..], b"\x1f\xff", b"\xff\xff\xff\xff", b"\x1b"] {
-            assert_eq!(decoder.decode(wrong), None, "{wrong:x?}");
+            assert_eq!(decode(wrong), None, "{wrong:x?}");
         }
     }
 
@@ -75,7 +139,7 @@ mod tests {
             encode(&text, &mut coded);
             let wins = if shortens(&text) { coded.len() <= text.len() } else { coded.len() >= text.len() };
             prop_assert!(wins);
-            prop_assert_eq!(Decoder::default().decode(&coded), Some(text));
+            prop_assert_eq!(decode(&coded), Some(text));
         }
     }
 }

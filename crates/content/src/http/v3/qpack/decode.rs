@@ -6,7 +6,6 @@ use super::integer::{Fault, Reader, emit};
 use super::table::{self, Table};
 use super::{Malformed, static_table};
 use crate::http::fields::Line;
-use crate::http::huffman;
 
 /// What became of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,6 @@ pub struct Decoder {
     may_block: u64,
     /// Octets of the largest list that is taken.
     most: usize,
-    huffman: huffman::Decoder,
     /// Streams that wait, and for how many entries.
     blocked: BTreeMap<u64, u64>,
     /// Entries that the encoder knows us to have.
@@ -48,7 +46,6 @@ impl Decoder {
             most_table: table,
             may_block: blocked,
             most,
-            huffman: huffman::Decoder::default(),
             blocked: BTreeMap::new(),
             told: 0,
             instructions: Vec::new(),
@@ -103,11 +100,11 @@ impl Decoder {
                 } else {
                     &self.table.get(relative(index)?).ok_or(Fault::Malformed)?.0
                 };
-                (name.to_vec(), reader.string(7, most, &mut self.huffman)?)
+                (name.to_vec(), reader.string(7, most)?)
             }
             0b010 | 0b011 => {
-                let name = reader.string(5, most, &mut self.huffman)?;
-                (name, reader.string(7, most, &mut self.huffman)?)
+                let name = reader.string(5, most)?;
+                (name, reader.string(7, most)?)
             }
             0b001 => {
                 //= RFC 9204 (4.3.1): a capacity above what we have allowed is an error.
@@ -206,7 +203,7 @@ impl Decoder {
                     entry(before(index))?.0.clone()
                 }
             }
-            0x20.. => reader.string(3, most, &mut self.huffman)?,
+            0x20.. => reader.string(3, most)?,
             0x10.. => {
                 let index = reader.integer(4)?;
                 return entry(base.checked_add(index)).cloned();
@@ -216,7 +213,7 @@ impl Decoder {
                 entry(base.checked_add(index))?.0.clone()
             }
         };
-        Ok((name, reader.string(7, most, &mut self.huffman)?))
+        Ok((name, reader.string(7, most)?))
     }
 
     /// Streams whose entries have come. They do not count as blocked any more.
