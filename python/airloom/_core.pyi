@@ -116,6 +116,17 @@ class Closed:
     def __new__(cls, interface: str) -> Closed: ...
     def open(self) -> None: ...
 
+class Forwarding:
+    """Real sockets at both ends of a simulated path, in a thread of its own."""
+
+    control: Control
+    addresses: list[str]
+
+    def __new__(
+        cls, scenario: Scenario, near: str, far: str, address: str, forwards: list[tuple[bool, str, str]]
+    ) -> Forwarding: ...
+    def stop(self) -> Results: ...
+
 class Program:
     """A program in a laboratory."""
 

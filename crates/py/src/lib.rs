@@ -17,6 +17,7 @@ mod rights;
 mod scenario;
 mod serve;
 mod sweep;
+mod user_space;
 mod wap;
 mod wap_client;
 mod watch;
@@ -55,6 +56,8 @@ mod _core {
     use crate::serve::{serve_http_cache, serve_split_tcp, serve_wap_gateway};
     #[pymodule_export]
     use crate::sweep::{PyPart, make_runs, sweep_statuses, write_sweep};
+    #[pymodule_export]
+    use crate::user_space::PyForwarding;
     #[pymodule_export]
     use crate::wap::{wap_compile, wap_decompile, wap_encode_headers, wap_initiation, wap_parse};
     #[pymodule_export]

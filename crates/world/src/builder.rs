@@ -388,6 +388,13 @@ impl Builder {
         self.world.hosts[host.0 as usize].add_app(app);
     }
 
+    /// The same, for one that stands between the network and something outside: it is woken by [`World::wake`] too.
+    pub fn app_at_the_edge(&mut self, host: HostId, app: Box<dyn App>) {
+        let index = self.world.hosts[host.0 as usize].apps.len() as u16;
+        self.world.edges.push((host.0, index));
+        self.app_with(host, app);
+    }
+
     /// The address of the host called `name` as `from` should use it: on a link they share if there is one,
     /// otherwise the first. An address in text form is its own name.
     pub fn address_of(&self, from: HostId, name: &str) -> Option<IpAddr> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use airloom_base::ConfigError;
 use airloom_base::units::Octets;
+use airloom_base::{App, ConfigError};
 use airloom_bearers::faults::Faulty;
 use serde_json::{Value, json};
 
@@ -19,6 +19,16 @@ impl Scenario {
     /// What can still be wrong after parsing is said with the component's name: a value that only its own builder
     /// can judge, or a change of the timeline that the link does not know.
     pub fn build(&self, real_time: bool) -> Result<World, BuildError> {
+        self.build_network(real_time, Vec::new())
+    }
+
+    /// The same with all hosts simulated, and these applications on those that are named: they stand between the network and
+    /// something outside ([`World::wake`]).
+    pub fn build_with(&self, edges: Vec<(&str, Box<dyn App>)>) -> Result<World, BuildError> {
+        self.build_network(false, edges)
+    }
+
+    fn build_network(&self, real_time: bool, edges: Vec<(&str, Box<dyn App>)>) -> Result<World, BuildError> {
         let mut b = Builder::new(self.run.seed);
         b.captured(self.run.records(RecordKind::Pcapng));
         let hosts: Vec<HostId> = self.hosts.iter().map(|h| b.host(&h.name)).collect();
@@ -68,6 +78,12 @@ impl Scenario {
             self.hosts.iter().position(|h| !h.settings.loopback.is_empty() && h.real && real_time)
         {
             b.loopback(hosts[door], self.hosts[door].settings.loopback.clone());
+        }
+        for (name, app) in edges {
+            let at = self.hosts.iter().position(|h| h.name == name);
+            let unknown = || ConfigError::at("hosts", format!("there is no host `{name}`"));
+            let at = at.ok_or_else(|| BuildError { component: "hosts".to_owned(), error: unknown() })?;
+            b.app_at_the_edge(hosts[at], app);
         }
         self.ask(&mut b);
         b.build()

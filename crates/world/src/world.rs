@@ -74,6 +74,8 @@ pub struct World {
     pub(crate) totals: Totals,
     strays: Strays,
     first_unsupported: Option<(String, Unsupported)>,
+    /// Applications, by host and place, that [`World::wake`] calls.
+    pub(crate) edges: Vec<(u32, u16)>,
 }
 
 impl World {
@@ -123,6 +125,16 @@ impl World {
             let now = self.now;
             self.fire(at, key, now);
         }
+    }
+
+    /// Something has happened outside that applications at the edge of the network wait for: they are called as at a deadline.
+    pub fn wake(&mut self, now: Instant) {
+        self.handle_timeout(now);
+        for n in 0..self.edges.len() {
+            let (host, app) = self.edges[n];
+            self.call(host, app, |slot, cx, net| slot.handle_timeout(cx, net));
+        }
+        self.settle();
     }
 
     /// A datagram, or a super-packet, of a real host arrived at a port. Its checksums are verified here unless the
@@ -303,7 +315,7 @@ impl World {
                 return false;
             }
             self.now = now;
-            self.wake(key, at);
+            self.fire_other(key, at);
         }
         self.settle();
         true
@@ -334,7 +346,7 @@ impl World {
         for i in 0..self.timeline.len() as u32 {
             match self.timeline[i as usize].at {
                 // What is planned for the beginning holds before anybody sends.
-                at if at <= self.now => self.wake(Key::Timeline(i), at),
+                at if at <= self.now => self.fire_other(Key::Timeline(i), at),
                 at => self.agenda.push(at, Key::Timeline(i)),
             }
         }
@@ -349,7 +361,7 @@ impl World {
         self.settle();
     }
 
-    fn wake(&mut self, key: Key, at: Instant) {
+    fn fire_other(&mut self, key: Key, at: Instant) {
         match key {
             Key::Link(_) | Key::Connection { .. } => {
                 unreachable!("links and connections are woken where the entry is taken")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: As `timeout` and `env` do: the wrapper itself failed. Any other code is the command's own.
 _WRAPPER_FAILED = 125
+#: Namespaces cannot be made here.
+_NOT_ALLOWED = 3
 #: With `--strict`: its numbers are not valid.
 _NOT_VALID = 4
 
@@ -148,7 +150,8 @@ def emulate(
         ):
             done, code = run(read, words, out=out, force=force, meter=shown, ready=ready)
     except DriveError as error:
-        say_error(str(error))
+        instead = "; TCP and UDP ports go over the same link without namespaces: airloom serve link"
+        say_error(f"{error}{instead if error.exit_code == _NOT_ALLOWED and not outside else ''}")
         # A program that could not be started has the shell's codes; wrong use and missing rights keep theirs.
         raise typer.Exit(_WRAPPER_FAILED if error.exit_code == 4 else error.exit_code) from None
     known = Path(name).is_file() or name in shipped() or study_of(name) is not None

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from airloom.cli import daemons, h3, proxies, toxics
+from airloom.cli import daemons, h3, proxies, toxics, user_space
 from airloom.cli.terminal import emit, say
 from airloom.errors import RunError, UsageError
 
@@ -88,6 +88,7 @@ app.command("h3")(h3.serve)
 app.command("split-tcp")(proxies.split_tcp)
 app.command("http-cache")(proxies.http_cache)
 app.command("toxiproxy")(toxics.toxiproxy)
+app.command("link", help=user_space.LINK_HELP)(user_space.link)
 
 
 @app.command("wap-mail")

@@ -299,6 +299,13 @@ impl Engine {
                     self.departures(world, at);
                     let _ = answer.try_send(done.map(|()| at).map_err(|why| why.0));
                 }
+                Ask::Wake => {
+                    let at = horizon.max(self.now);
+                    self.deadlines(world, at);
+                    self.now = at;
+                    world.wake(at);
+                    self.departures(world, at);
+                }
                 Ask::Look { answer } => {
                     let _ = answer.try_send((self.now.max(horizon), world.conditions()));
                 }

@@ -31,6 +31,8 @@ pub(super) enum Ask {
         changes: Vec<Change>,
         answer: SyncSender<Result<Instant, &'static str>>,
     },
+    /// Call the applications at the edge of the network: something waits for them outside.
+    Wake,
     /// Say how the links are.
     Look { answer: SyncSender<(Instant, Vec<Vec<Condition>>)> },
 }

@@ -33,6 +33,7 @@
 //! | `netlink` | devices, addresses, routes |
 //! | `process` | services and the command in real hosts |
 //! | [`hosts`] | the same while a run goes on, for other threads |
+//! | [`user_space`] | real sockets at both ends instead, where there can be no namespaces |
 //! | `sys` | what no safe wrapper covers |
 
 mod awake;
@@ -54,6 +55,7 @@ mod process;
 mod report;
 mod sys;
 mod tun;
+pub mod user_space;
 mod vnet;
 
 use std::fmt;
