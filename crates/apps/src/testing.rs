@@ -564,14 +564,9 @@ impl App for Speaker {
             _ => {}
         }
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn is_done(&self) -> bool {
         self.end.is_some()
     }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 /// A server that answers every connection with given octets, after so many octets have been heard, and then
@@ -604,7 +599,6 @@ impl App for Answerer {
     fn stream_ports(&self) -> Vec<u16> {
         vec![80]
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Accepted { .. } => {
@@ -633,12 +627,4 @@ impl App for Answerer {
             SocketEvent::Asked { .. } | SocketEvent::Opened | SocketEvent::Stream(_) => {}
         }
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }

@@ -461,7 +461,7 @@ pub trait App: Send {
         false
     }
     /// The run begins.
-    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
+    fn start(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
     /// Something happened on a socket of this app.
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent);
     /// A datagram arrived for this app.
@@ -470,11 +470,15 @@ pub trait App: Send {
     /// neighbour there. Comes before `start` where a link is out of service from the beginning.
     fn handle_path(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets, _path: Path, _is_up: bool) {}
     /// When to call `handle_timeout`.
-    fn poll_timeout(&self) -> Option<Instant>;
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
     /// That moment has come.
-    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
+    fn handle_timeout(&mut self, _cx: &mut Cx, _net: &mut dyn Sockets) {}
     /// Has it done what it was started for? Servers are always done. A run `until = "done"` ends when all are.
-    fn is_done(&self) -> bool;
+    fn is_done(&self) -> bool {
+        true
+    }
     /// Adds its results to the summary of the run; names carry their unit.
-    fn summarise(&self, out: &mut Summary);
+    fn summarise(&self, _out: &mut Summary) {}
 }

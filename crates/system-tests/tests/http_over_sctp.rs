@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use airloom_base::random::Stream;
-use airloom_base::{App, Body, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{App, Body, Cx, Duration, SocketEvent, SocketId, Sockets, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
 use airloom_world::scenario::Scenario;
 use airloom_world::{Builder, HostId, World};
@@ -181,14 +181,6 @@ impl App for Program {
         }
         (self.say)(cx, net, socket, event, &octets);
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use airloom_base::service::{Datagram, Described, FlowFacts, Identity, Path, WriteError};
 use airloom_base::{
     App, Body, Cx, Duration, Instant, Outgoing, Packet, PathId, Protocol, SocketEvent, SocketId, Sockets,
-    StreamEvent, StreamKind, Summary, Transport, TransportEvent,
+    StreamEvent, StreamKind, Transport, TransportEvent,
 };
 use airloom_drive::virtual_time::{self, Until};
 use airloom_world::Builder;
@@ -140,7 +140,6 @@ impl App for Server {
     fn speaks(&self) -> Option<&'static str> {
         Some("named/1")
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         let SocketEvent::Stream(StreamEvent::Opened) = event else { return };
         note(&self.0, format!("stream {} was opened", socket.stream));
@@ -154,14 +153,6 @@ impl App for Server {
         let Datagram::Udp { local_port, remote, .. } = datagram else { return };
         note(&self.0, format!("{local_port} has a datagram from port {}", remote.port()));
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 /// Sends these datagrams, each from its port to its port with this name, and notes what comes back.
@@ -186,14 +177,6 @@ impl App for Sender {
         let Datagram::Udp { local_port, .. } = datagram else { return };
         note(&self.log, format!("an answer to port {local_port}"));
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 fn told(sends: &[(u16, u16, u8)]) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use airloom_base::service::{Described, FlowFacts, Identity, Path, WriteError};
 use airloom_base::{
     App, Body, Change, Cx, Duration, Instant, LinkState, Outgoing, Packet, PathId, Protocol, SocketEvent,
-    SocketId, Sockets, Summary, Transport, TransportEvent,
+    SocketId, Sockets, Transport, TransportEvent,
 };
 use airloom_drive::virtual_time::{self, Until};
 use airloom_world::{Builder, End, HostId, LinkId};
@@ -115,14 +115,6 @@ impl App for Watcher {
     fn handle_path(&mut self, cx: &mut Cx, _: &mut dyn Sockets, path: Path, is_up: bool) {
         note(&self.log, cx.now, format!("{}: {} to {} {is_up}", self.name, path.local, path.remote));
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 fn link(b: &mut Builder, name: &str, config: &Value, near: &[(HostId, &str)], far: (HostId, &str)) -> LinkId {

@@ -310,10 +310,6 @@ impl App for Speaker {
             _ => {}
         }
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn is_done(&self) -> bool {
         self.end.is_some()
     }
@@ -334,7 +330,6 @@ impl App for Echo {
     fn stream_ports(&self) -> Vec<u16> {
         vec![7]
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         hear(cx, net, socket, &mut self.heard);
         self.is_full |= event == SocketEvent::Finished;
@@ -346,14 +341,6 @@ impl App for Echo {
             }
         }
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 proptest! {

@@ -80,7 +80,6 @@ impl App for Phone {
     fn is_done(&self) -> bool {
         self.replies.lock().unwrap().len() == self.all
     }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 /// What a phone gets from a gateway with these settings, over a link of 64 kbit/s that loses this part of its packets.

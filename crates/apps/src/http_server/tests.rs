@@ -214,13 +214,7 @@ impl App for Deaf {
             self.0.handle_event(cx, net, socket, event);
         }
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
     fn handle_timeout(&mut self, _: &mut airloom_base::Cx, _: &mut dyn airloom_base::Sockets) {}
-    fn is_done(&self) -> bool {
-        true
-    }
     fn summarise(&self, _: &mut airloom_base::Summary) {}
 }
 

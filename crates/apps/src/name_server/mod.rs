@@ -156,8 +156,6 @@ impl App for NameServer {
         vec![self.config.port]
     }
 
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
-
     fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
 
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
@@ -183,10 +181,6 @@ impl App for NameServer {
             let (local_port, body) = (self.config.port, Body::Real(octets.into()));
             net.send_datagram(cx, Datagram::Udp { local_port, remote, body });
         }
-    }
-
-    fn is_done(&self) -> bool {
-        true
     }
 
     fn summarise(&self, out: &mut Summary) {

@@ -298,7 +298,6 @@ impl App for Server {
     fn stream_ports(&self) -> Vec<u16> {
         vec![self.config.port]
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Accepted { .. } => {
@@ -338,9 +337,6 @@ impl App for Server {
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.look(cx.now);
         self.send(cx, net);
-    }
-    fn is_done(&self) -> bool {
-        true
     }
     fn summarise(&self, out: &mut Summary) {
         out.set("connections", self.accepted as f64);

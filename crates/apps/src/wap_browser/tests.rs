@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use airloom_base::random::Stream;
 use airloom_base::record::{FlowRecord, PageRecord, Record};
 use airloom_base::service::Datagram;
-use airloom_base::{Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets};
 use airloom_transports::wsp::connectionless;
 use airloom_transports::wsp::headers::{Pages, Version, decode, decode_content_type, encoding_version};
 use airloom_transports::wsp::server::{self, Server};
@@ -81,7 +81,6 @@ impl App for Gateway {
     fn datagram_ports(&self) -> Vec<u16> {
         vec![9200, 9201]
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
         let Datagram::Udp { local_port, remote, body } = datagram else { return };
@@ -114,10 +113,6 @@ impl App for Gateway {
         self.wsp.handle_timeout(cx.now);
         self.advance(cx, net);
     }
-    fn is_done(&self) -> bool {
-        true
-    }
-    fn summarise(&self, _: &mut Summary) {}
 }
 
 fn browser(config: Config) -> Browser {
@@ -374,7 +369,6 @@ fn another_gateway_is_asked_where_one_says_so() {
         fn datagram_ports(&self) -> Vec<u16> {
             vec![9201, 9301]
         }
-        fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
         fn handle_event(&mut self, _: &mut Cx, _: &mut dyn Sockets, _: SocketId, _: SocketEvent) {}
         fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
             let Datagram::Udp { local_port: 9301, remote, body } = datagram else {
@@ -400,10 +394,6 @@ fn another_gateway_is_asked_where_one_says_so() {
         fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
             self.0.handle_timeout(cx, net);
         }
-        fn is_done(&self) -> bool {
-            true
-        }
-        fn summarise(&self, _: &mut Summary) {}
     }
     let config = Config { gateway_port: Some(9301), objects: paths(&["/5"]), ..Config::default() };
     let mut pair = Pair::new(browser(config), Elsewhere(Gateway::new()));

@@ -52,9 +52,6 @@ impl App for Talker {
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.advance(cx, net);
     }
-    fn is_done(&self) -> bool {
-        true
-    }
     fn summarise(&self, out: &mut Summary) {
         out.set("heard", self.heard.len() as f64);
         out.set("last_s", self.heard.last().map_or(0.0, |(at, _)| (*at - Instant::ZERO).as_secs_f64()));

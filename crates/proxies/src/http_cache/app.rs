@@ -322,10 +322,6 @@ impl App for HttpCache {
         self.go_on(cx, net);
     }
 
-    fn is_done(&self) -> bool {
-        true
-    }
-
     fn summarise(&self, out: &mut Summary) {
         let c = &self.counters;
         let numbers = [

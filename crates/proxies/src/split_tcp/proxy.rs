@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::config::{Config, Connects, Mode};
 use super::pair::{Onward, Pair, Side};
-use crate::way::Work;
+use crate::relay::Work;
 
 /// The port of an addressed proxy that names none.
 const HTTP: u16 = 80;
@@ -327,10 +327,6 @@ impl App for SplitTcp {
             self.counters.idle += 1;
             self.end(cx, net, id);
         }
-    }
-
-    fn is_done(&self) -> bool {
-        true
     }
 
     fn summarise(&self, out: &mut Summary) {

@@ -106,10 +106,6 @@ impl App for WapGateway {
         self.go_on(cx, net);
     }
 
-    fn is_done(&self) -> bool {
-        true
-    }
-
     fn summarise(&self, out: &mut Summary) {
         let counted = self.gateway.counters();
         let numbers = [
