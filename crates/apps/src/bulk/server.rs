@@ -1,7 +1,7 @@
 //! The answering end of bulk transfers.
 
 use airloom_base::{
-    App, AppParts, Body, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary,
+    App, AppParts, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary,
 };
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::request::{LEN, Request};
 use super::{PORT, Reaction, SOURCE, clamp};
-use crate::net::{Connections, Outgoing};
+use crate::net::{Connections, Outgoing, drain};
 
 /// Answers bulk transfers: sends as many octets as a client asks for, or takes as many as it announces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -159,20 +159,10 @@ impl Server {
     }
 }
 
-/// Drops what has arrived.
-pub(super) fn drain(cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
-    let mut dropped = 0;
-    while let Some(body) = net.read(cx, socket, usize::MAX) {
-        dropped += Body::len(&body) as u64;
-    }
-    dropped
-}
-
 impl App for Server {
     fn stream_ports(&self) -> Vec<u16> {
         vec![self.port]
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Accepted { .. } => {
@@ -200,9 +190,6 @@ impl App for Server {
         while let Some(socket) = self.reaction.take(cx.now) {
             self.serve(cx, net, socket);
         }
-    }
-    fn is_done(&self) -> bool {
-        true
     }
     fn summarise(&self, out: &mut Summary) {
         out.set("connections", self.accepted as f64);

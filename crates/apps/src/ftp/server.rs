@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+use airloom_base::{App, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+
 use super::session::{Session, Then};
 use super::shared::{Config, Role, Shared};
-use airloom_base::{App, ConfigError, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
+use crate::net;
 
 /// The server.
 pub struct Server {
@@ -89,7 +91,7 @@ impl Server {
             match then {
                 Then::Finish => {
                     net.finish(cx, socket);
-                    drain(cx, net, socket);
+                    net::drain(cx, net, socket);
                 }
                 Then::Reset => {
                     self.shared.roles.remove(socket);
@@ -101,18 +103,12 @@ impl Server {
     }
 }
 
-/// Drops what has arrived.
-fn drain(cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-    while net.read(cx, socket, usize::MAX).is_some() {}
-}
-
 impl App for Server {
     fn stream_ports(&self) -> Vec<u16> {
         let config = &self.shared.config;
         let passive = (0..config.passive_ports).map(|n| config.passive_port.saturating_add(n));
         std::iter::once(config.port).chain(passive).collect()
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         if let SocketEvent::Accepted { at, from } = event {
             return self.accept(cx, net, socket, at, from);
@@ -122,7 +118,10 @@ impl App for Server {
             self.shared.roles.remove(socket);
         }
         // What a client says after the end of its session is dropped, until it has finished too.
-        let Some(session) = self.sessions.get_mut(&number) else { return drain(cx, net, socket) };
+        let Some(session) = self.sessions.get_mut(&number) else {
+            net::drain(cx, net, socket);
+            return;
+        };
         let then = match role {
             Role::Control => session.control_event(cx, net, &mut self.shared, event),
             Role::Data => session.data_event(cx, net, &mut self.shared, event),
@@ -145,9 +144,6 @@ impl App for Server {
             let then = session.time_out(cx, net);
             self.after(cx, net, number, then);
         }
-    }
-    fn is_done(&self) -> bool {
-        true
     }
     fn summarise(&self, out: &mut Summary) {
         let counters = &self.shared.counters;

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use airloom_base::{Cx, Instant, SocketId, Sockets};
+use airloom_base::{Instant, SocketEvent};
 
 use super::Config;
-use super::connection::{Connection, Counters, Then};
-use crate::net::Alarm;
+use super::connection::Connection;
+use super::served::{Call, Served, Then, UnderWay};
 
 /// An association, with the streams that something arrived on.
 pub(super) struct Association {
@@ -17,12 +17,8 @@ pub(super) struct Association {
     wrote: u32,
     /// One of both sides is finished; what still arrives is dropped.
     is_finished: bool,
-    /// Octets that the peer had not acknowledged when the deadline came last.
-    under_way: u64,
-    /// When something has to be done if nothing happens; the server keeps the queue.
-    pub(super) alarm: Alarm,
-    /// The time the alarm should ring.
-    pub(super) deadline: Instant,
+    under_way: UnderWay,
+    deadline: Instant,
 }
 
 impl Association {
@@ -32,45 +28,30 @@ impl Association {
             streams: BTreeMap::new(),
             wrote: 0,
             is_finished: false,
-            under_way: 0,
-            alarm: Alarm::default(),
+            under_way: UnderWay::default(),
             deadline: now + config.idle_timeout,
         }
     }
 
-    /// Something arrived on the stream of `socket`.
-    pub(super) fn read(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) {
-        let can_answer = net.streams(socket).is_some_and(|streams| socket.stream < streams);
-        counters.malformed += u64::from(!can_answer);
+    /// Something arrived on a stream.
+    fn read(&mut self, call: &mut Call, event: SocketEvent) {
+        let number = call.socket.stream;
+        let can_answer = call.net.streams(call.socket).is_some_and(|streams| number < streams);
+        call.counters.malformed += u64::from(!can_answer);
         if self.is_finished || !can_answer {
-            while net.read(cx, socket, usize::MAX).is_some() {}
-            return;
+            return call.drain();
         }
-        let stream = self.streams.entry(socket.stream);
-        let stream = stream.or_insert_with(|| Box::new(Connection::stream(config, cx.now)));
+        let stream = self.streams.entry(number);
+        let stream = stream.or_insert_with(|| Box::new(Connection::stream(call.config, call.now())));
         if stream.is_idle() {
-            stream.deadline = cx.now + config.idle_timeout;
+            stream.deadline = call.now() + call.config.idle_timeout;
         }
-        stream.serve(cx, net, socket, config, counters);
-        self.look(cx, net, socket, config);
+        stream.handle(call, event);
+        self.look(call);
     }
 
     /// There is room again: each stream in turn is the first to use it.
-    pub(super) fn write(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) {
+    fn write(&mut self, call: &mut Call, event: SocketEvent) {
         let writing = self.streams.iter().filter(|(_, stream)| stream.is_writing());
         let mut numbers: Vec<u32> = writing.map(|(number, _)| *number).collect();
         let behind = numbers.partition_point(|number| *number <= self.wrote);
@@ -79,64 +60,68 @@ impl Association {
         self.wrote = numbers.first().copied().unwrap_or(self.wrote);
         for number in numbers {
             if let Some(stream) = self.streams.get_mut(&number) {
-                stream.serve(cx, net, socket.with_stream(number), config, counters);
+                stream.handle(&mut call.stream(number), event);
             }
         }
-        self.look(cx, net, socket, config);
+        self.look(call);
     }
 
     /// The peer sends no more, and takes nothing either: SCTP has no half close.
-    pub(super) fn peer_finished(&mut self) {
+    fn peer_finished(&mut self) {
         self.is_finished = true;
         self.streams.clear();
         self.deadline = Instant::FAR_FUTURE;
     }
 
-    /// The deadline has come, of a stream or of all of them.
-    pub(super) fn timeout(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) -> Then {
-        let mut is_idle = true;
-        for (number, stream) in self.streams.iter_mut().filter(|(_, stream)| !stream.is_idle()) {
-            is_idle = false;
-            if stream.deadline <= cx.now
-                && stream.timeout(cx, net, socket.with_stream(*number), config, counters) == Then::Forget
-            {
-                return Then::Forget;
-            }
-        }
-        if is_idle {
-            // On a slow link the send buffer holds what takes minutes.
-            let before = std::mem::replace(&mut self.under_way, net.unacknowledged(socket));
-            if self.under_way == 0 || self.under_way == before {
-                self.finish(cx, net, socket);
-            }
-        }
-        self.look(cx, net, socket, config);
-        Then::Wait
-    }
-
     /// Works out what is waited for.
-    fn look(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, config: &Config) {
+    fn look(&mut self, call: &mut Call) {
         let served: u32 = self.streams.values().map(|stream| stream.served).sum();
         let busy =
             self.streams.values().filter(|stream| !stream.is_idle()).map(|stream| stream.deadline).min();
-        if busy.is_none() && config.max_requests.is_some_and(|most| served >= most) {
-            self.finish(cx, net, socket);
+        if busy.is_none() && call.config.max_requests.is_some_and(|most| served >= most) {
+            self.finish(call);
         }
         if !self.is_finished {
-            self.deadline = busy.unwrap_or(cx.now + config.idle_timeout);
+            self.deadline = busy.unwrap_or(call.now() + call.config.idle_timeout);
         }
     }
 
     /// Shuts the association down, which has timers of its own for that.
-    fn finish(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+    fn finish(&mut self, call: &mut Call) {
         self.peer_finished();
-        net.finish(cx, socket);
+        call.finish();
+    }
+}
+
+impl Served for Association {
+    fn handle(&mut self, call: &mut Call, event: SocketEvent) -> Then {
+        match event {
+            SocketEvent::Readable(_) => self.read(call, event),
+            SocketEvent::Writable => self.write(call, event),
+            SocketEvent::Finished => self.peer_finished(),
+            _ => {}
+        }
+        Then::Wait
+    }
+
+    fn timeout(&mut self, call: &mut Call) -> Then {
+        let mut is_idle = true;
+        for (number, stream) in self.streams.iter_mut().filter(|(_, stream)| !stream.is_idle()) {
+            is_idle = false;
+            if stream.deadline <= call.now()
+                && let Then::Forget = stream.timeout(&mut call.stream(*number))
+            {
+                return Then::Forget;
+            }
+        }
+        if is_idle && !self.under_way.gets_on(call.net.unacknowledged(call.socket)) {
+            self.finish(call);
+        }
+        self.look(call);
+        Then::Wait
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
     }
 }

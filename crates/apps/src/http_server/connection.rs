@@ -1,32 +1,14 @@
 //! One connection of the server, or one stream of an association: which part of which exchange it is in.
 
-use airloom_base::{Body, Cx, Duration, Instant, SocketId, Sockets};
+use airloom_base::{Body, Duration, Instant, SocketEvent};
 use airloom_content::http::message::RequestHead;
 use airloom_content::http::v1::{BodyLength, Framing, Item, Limits, Receiver, RequestReader, persists};
 
 use bytes::Bytes;
 
 use super::response::{After, Response};
+use super::served::{Call, LINGER, Served, Then, UnderWay};
 use super::{Config, Http};
-use crate::net::Alarm;
-
-/// How long the server reads on after it finished its side, before it resets the connection.
-//= RFC 9112 (9.6): a server half-closes, reads on until the client closes or for a while, then closes fully.
-// Servers close after a few seconds, but that is no reset: Linux then keeps the connection in FIN-WAIT-2 for 60 s. A proxy that
-// has taken a response off the server and passes it on over a slow link finishes its side that much later.
-pub(super) const LINGER: Duration = Duration::from_secs(60);
-
-/// What the server counts.
-#[derive(Default)]
-pub(super) struct Counters {
-    pub(super) requests: u64,
-    pub(super) errors: u64,
-    pub(super) malformed: u64,
-    pub(super) sent_bytes: u64,
-    pub(super) timeouts: u64,
-    /// Connections that spoke HTTP/2, or HTTP/3.
-    pub(super) multiplexed: u64,
-}
 
 enum State {
     /// No complete head has arrived.
@@ -49,21 +31,9 @@ pub(super) struct Connection {
     /// A stream of an association: it is never finished by itself.
     lasts: bool,
     peer_finished: bool,
-    /// Octets of responses that the peer had not acknowledged when the deadline came last.
-    under_way: u64,
-    /// When something has to be done if nothing happens; the server keeps the queue.
-    pub(super) alarm: Alarm,
-    /// The time the alarm should ring.
+    under_way: UnderWay,
+    /// When something has to be done if nothing happens.
     pub(super) deadline: Instant,
-}
-
-/// What the connection wants of the server after a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
-    /// Nothing; the deadline is up to date.
-    Wait,
-    /// It was reset: forget it.
-    Forget,
 }
 
 impl Connection {
@@ -75,8 +45,7 @@ impl Connection {
             served: 0,
             lasts: false,
             peer_finished: false,
-            under_way: 0,
-            alarm: Alarm::default(),
+            under_way: UnderWay::default(),
             deadline: now + config.idle_timeout,
         }
     }
@@ -107,129 +76,73 @@ impl Connection {
         matches!(self.state, State::Answering(_))
     }
 
-    /// Goes on as far as possible: reads requests, writes responses.
-    pub(super) fn serve(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) {
+    /// Reads requests and writes responses as far as possible.
+    fn serve(&mut self, call: &mut Call) {
         loop {
             match &mut self.state {
-                State::Reading => match self.reader.poll() {
+                // A head comes while one is read, all else while the body is dropped.
+                State::Reading | State::Discarding(_) => match self.reader.poll() {
                     Ok(Some(Item::Head(head, framing))) => {
-                        counters.requests += 1;
-                        self.state = self.accept(config, &head, framing);
+                        call.counters.requests += 1;
+                        self.state = self.accept(call.config, &head, framing);
                     }
-                    // Anything else cannot come before a head.
-                    Ok(Some(_)) => {}
-                    Ok(None) if self.take(cx, net, socket) => {}
-                    Ok(None) if self.peer_finished => self.hang_up(cx, net, socket),
+                    Ok(Some(Item::End(_))) => self.think(call),
+                    Ok(Some(_)) => self.deadline = call.now() + call.config.idle_timeout,
+                    Ok(None) if self.take(call) => {}
+                    Ok(None) if self.peer_finished => self.hang_up(call),
                     Ok(None) => return,
                     Err(error) => {
-                        counters.malformed += 1;
-                        self.state =
-                            State::Answering(Response::error(config, error.status(), After::Close, None));
-                    }
-                },
-                State::Discarding(_) => match self.reader.poll() {
-                    Ok(Some(Item::End(_))) => self.think(cx, config),
-                    Ok(Some(_)) => self.deadline = cx.now + config.idle_timeout,
-                    Ok(None) if self.take(cx, net, socket) => {}
-                    Ok(None) if self.peer_finished => self.hang_up(cx, net, socket),
-                    Ok(None) => return,
-                    Err(error) => {
-                        counters.malformed += 1;
-                        self.state =
-                            State::Answering(Response::error(config, error.status(), After::Close, None));
+                        call.counters.malformed += 1;
+                        self.state = State::Answering(Response::error(
+                            call.config,
+                            error.status(),
+                            After::Close,
+                            None,
+                        ));
                     }
                 },
                 State::Thinking(_) => return,
                 State::Answering(response) => {
-                    if response.pump_apart(cx, net, socket) {
+                    if response.pump_apart(call.cx, call.net, call.socket) {
                         if let State::Answering(response) =
                             std::mem::replace(&mut self.state, State::Lingering)
                         {
                             // When the head has left, which it has not before this call ends.
-                            self.deadline = cx.now + Duration::from_nanos(1);
+                            self.deadline = call.now() + Duration::from_nanos(1);
                             self.state = State::Thinking(response);
                         }
                         return;
                     }
-                    self.deadline = cx.now + config.stall_timeout;
-                    if !response.pump(cx, net, socket) {
+                    self.deadline = call.now() + call.config.stall_timeout;
+                    if !response.pump(call.cx, call.net, call.socket) {
                         return;
                     }
+                    let counters = &mut *call.counters;
                     counters.sent_bytes = counters.sent_bytes.saturating_add(response.size);
                     counters.errors += u64::from(response.status >= 400);
                     self.served += 1;
-                    self.deadline = cx.now + config.idle_timeout;
+                    self.deadline = call.now() + call.config.idle_timeout;
                     if response.close {
-                        self.hang_up(cx, net, socket);
+                        self.hang_up(call);
                     } else {
                         self.state = State::Reading;
                     }
                 }
-                State::Lingering => {
-                    while net.read(cx, socket, usize::MAX).is_some() {}
-                    return;
-                }
+                State::Lingering => return call.drain(),
             }
         }
     }
 
-    /// The peer sends no more.
-    pub(super) fn peer_finished(&mut self) {
-        self.peer_finished = true;
-    }
-
-    /// The deadline has come.
-    pub(super) fn timeout(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) -> Then {
-        if self.is_under_way(cx, net, socket, config) {
-            return Then::Wait;
-        }
-        match std::mem::replace(&mut self.state, State::Lingering) {
-            State::Thinking(response) => self.state = State::Answering(response),
-            State::Reading if self.reader.is_between_messages() => self.hang_up(cx, net, socket),
-            State::Reading | State::Discarding(_) => {
-                counters.timeouts += 1;
-                self.state = State::Answering(Response::error(config, 408, After::Close, None));
-            }
-            State::Answering(_) => {
-                counters.timeouts += 1;
-                net.reset(cx, socket);
-                return Then::Forget;
-            }
-            State::Lingering => {
-                net.reset(cx, socket);
-                return Then::Forget;
-            }
-        }
-        self.serve(cx, net, socket, config, counters);
-        Then::Wait
-    }
-
-    /// Is the last response still on its way through the transport, and getting on? Then the peer is neither idle nor
-    /// done: on a slow link the send buffer holds what takes minutes.
-    fn is_under_way(&mut self, cx: &Cx, net: &dyn Sockets, socket: SocketId, config: &Config) -> bool {
+    /// Is the last response still on its way through the transport, and getting on? Then the peer is neither idle nor done.
+    fn is_under_way(&mut self, call: &Call) -> bool {
         let patience = match self.state {
-            State::Reading if self.reader.is_between_messages() => config.idle_timeout,
-            State::Lingering => LINGER.max(config.idle_timeout),
+            State::Reading if self.reader.is_between_messages() => call.config.idle_timeout,
+            State::Lingering => LINGER.max(call.config.idle_timeout),
             _ => return false,
         };
-        let before = std::mem::replace(&mut self.under_way, net.unacknowledged(socket));
-        let gets_on = self.under_way > 0 && self.under_way != before;
+        let gets_on = self.under_way.gets_on(call.net.unacknowledged(call.socket));
         if gets_on {
-            self.deadline = cx.now + patience;
+            self.deadline = call.now() + patience;
         }
         gets_on
     }
@@ -253,33 +166,61 @@ impl Connection {
         State::Discarding(Response::to(config, head, after))
     }
 
-    fn think(&mut self, cx: &Cx, config: &Config) {
+    fn think(&mut self, call: &Call) {
         if let State::Discarding(response) = std::mem::replace(&mut self.state, State::Lingering) {
-            self.state = if config.delay.is_zero() {
+            self.state = if call.config.delay.is_zero() {
                 State::Answering(response)
             } else {
-                self.deadline = cx.now + config.delay;
+                self.deadline = call.now() + call.config.delay;
                 State::Thinking(response)
             };
         }
     }
 
     /// Feeds the reader with one piece from the socket; `false` if there is none.
-    fn take(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> bool {
-        match net.read(cx, socket, usize::MAX) {
-            Some(body) => {
-                self.reader.feed(body);
-                true
-            }
-            None => false,
-        }
+    fn take(&mut self, call: &mut Call) -> bool {
+        let body = call.net.read(call.cx, call.socket, usize::MAX);
+        body.map(|body| self.reader.feed(body)).is_some()
     }
 
-    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+    fn hang_up(&mut self, call: &mut Call) {
         if !self.lasts {
-            net.finish(cx, socket);
-            self.deadline = cx.now + LINGER;
+            call.finish();
+            self.deadline = call.now() + LINGER;
         }
         self.state = State::Lingering;
+    }
+}
+
+impl Served for Connection {
+    fn handle(&mut self, call: &mut Call, event: SocketEvent) -> Then {
+        self.peer_finished |= event == SocketEvent::Finished;
+        self.serve(call);
+        Then::Wait
+    }
+
+    fn timeout(&mut self, call: &mut Call) -> Then {
+        if self.is_under_way(call) {
+            return Then::Wait;
+        }
+        match std::mem::replace(&mut self.state, State::Lingering) {
+            State::Thinking(response) => self.state = State::Answering(response),
+            State::Reading if self.reader.is_between_messages() => self.hang_up(call),
+            State::Reading | State::Discarding(_) => {
+                call.counters.timeouts += 1;
+                self.state = State::Answering(Response::error(call.config, 408, After::Close, None));
+            }
+            State::Answering(_) => {
+                call.counters.timeouts += 1;
+                return call.reset();
+            }
+            State::Lingering => return call.reset(),
+        }
+        self.serve(call);
+        Then::Wait
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
     }
 }

@@ -39,6 +39,7 @@ mod connection;
 mod documents;
 mod multiplexed;
 mod response;
+mod served;
 mod server;
 mod site;
 #[cfg(test)]

@@ -2,57 +2,57 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airloom_base::{Body, Cx, Instant, SocketEvent, SocketId, Sockets};
+use airloom_base::{Body, Instant, SocketEvent};
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use airloom_content::http::v2::PREFACE;
 use airloom_content::http::{v2, v3};
 use bytes::Bytes;
 
 use super::Config;
-use super::connection::{Counters, LINGER, Then};
+use super::connection::Connection;
 use super::response::content;
+use super::served::{Call, LINGER, Served, Then, UnderWay};
 use super::site::Object;
-use crate::net::{Alarm, End, Happened};
+use crate::net::{End, Happened};
 
 /// A connection of which too little has come to know what it speaks.
 pub(super) struct Undecided {
     octets: Vec<u8>,
-    pub(super) alarm: Alarm,
-    pub(super) deadline: Instant,
-}
-
-/// What it speaks, and what has come of it.
-pub(super) enum Begun {
-    /// HTTP/1.
-    Old(Bytes),
-    /// HTTP/2.
-    New(Bytes),
+    deadline: Instant,
 }
 
 impl Undecided {
     pub(super) fn new(config: &Config, now: Instant) -> Self {
-        Undecided { octets: Vec::new(), alarm: Alarm::default(), deadline: now + config.idle_timeout }
+        Undecided { octets: Vec::new(), deadline: now + config.idle_timeout }
     }
+}
 
+impl Served for Undecided {
     /// Reads no more than it takes to know.
-    pub(super) fn decide(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        has_ended: bool,
-    ) -> Option<Begun> {
+    fn handle(&mut self, call: &mut Call, event: SocketEvent) -> Then {
         loop {
             let octets = || Bytes::copy_from_slice(&self.octets);
-            if !PREFACE.starts_with(&self.octets) || has_ended {
-                return Some(Begun::Old(octets()));
+            if !PREFACE.starts_with(&self.octets) || event == SocketEvent::Finished {
+                return Then::Become(Box::new(Connection::begun(call.config, call.now(), octets())));
             }
             if self.octets.len() == PREFACE.len() {
-                return Some(Begun::New(octets()));
+                call.counters.multiplexed += 1;
+                return Then::Become(Box::new(Multiplexed::new(call.config, call.now(), octets())));
             }
-            let body = net.read(cx, socket, PREFACE.len() - self.octets.len())?;
+            let Some(body) = call.net.read(call.cx, call.socket, PREFACE.len() - self.octets.len()) else {
+                return Then::Wait;
+            };
             self.octets.extend_from_slice(&body.to_bytes());
         }
+    }
+
+    /// Whoever says nothing is told nothing.
+    fn timeout(&mut self, call: &mut Call) -> Then {
+        call.reset()
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
     }
 }
 
@@ -69,12 +69,9 @@ pub(super) struct Multiplexed {
     peer_finished: bool,
     /// Our side is finished; what still arrives is dropped.
     is_lingering: bool,
-    /// Octets that the peer had not acknowledged when the deadline came last.
-    under_way: u64,
+    under_way: UnderWay,
     /// When it is given up, thinking apart.
     patience: Instant,
-    pub(super) alarm: Alarm,
-    pub(super) deadline: Instant,
 }
 
 impl Multiplexed {
@@ -108,44 +105,24 @@ impl Multiplexed {
             served: 0,
             peer_finished: false,
             is_lingering: false,
-            under_way: 0,
+            under_way: UnderWay::default(),
             patience: now + config.idle_timeout,
-            alarm: Alarm::default(),
-            deadline: now + config.idle_timeout,
         }
-    }
-
-    /// What an event of the connection or of one of its streams does.
-    pub(super) fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        self.end.on(cx, net, socket, event);
-    }
-
-    /// The peer sends no more.
-    pub(super) fn peer_finished(&mut self) {
-        self.peer_finished = true;
     }
 
     /// Reads what there is and writes what can be written.
-    pub(super) fn serve(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) {
+    fn serve(&mut self, call: &mut Call) {
         if self.is_lingering {
-            while net.read(cx, socket, usize::MAX).is_some() {}
-            return;
+            return call.drain();
         }
         let mut moved = false;
         loop {
-            while let Some(happened) = self.end.poll(cx, net, socket) {
+            while let Some(happened) = self.end.poll(call.cx, call.net, call.socket) {
                 moved = true;
-                self.happened(cx, happened, config, counters);
+                self.happened(call, happened);
             }
             let was_held_back = self.end.is_held_back();
-            moved |= self.end.write(cx, net, socket) > 0;
+            moved |= self.end.write(call.cx, call.net, call.socket) > 0;
             // What it held back can be taken in now: the socket does not tell of it again.
             if !was_held_back || self.end.is_held_back() {
                 break;
@@ -153,27 +130,23 @@ impl Multiplexed {
         }
         if moved {
             let is_idle = !self.end.is_busy();
-            self.patience = cx.now + if is_idle { config.idle_timeout } else { config.stall_timeout };
+            let config = call.config;
+            self.patience = call.now() + if is_idle { config.idle_timeout } else { config.stall_timeout };
         }
         // Nothing more can be asked: what was asked for is answered, and then it ends.
         let closing = self.end.is_closing() || self.peer_finished;
         // What is under way on streams is lost when a connection of them is closed.
-        let may_end = self.version == Version::Http2 || self.end.unacknowledged(net, socket) == 0;
+        let may_end = self.version == Version::Http2 || self.end.unacknowledged(call.net, call.socket) == 0;
         if closing && !self.end.is_busy() && may_end {
-            self.hang_up(cx, net, socket);
+            self.hang_up(call);
         }
-        self.watch();
     }
 
-    fn watch(&mut self) {
-        let ready = self.thinking.first().map(|(at, _)| *at);
-        self.deadline = ready.map_or(self.patience, |at| at.min(self.patience));
-    }
-
-    fn happened(&mut self, cx: &Cx, happened: Happened, config: &Config, counters: &mut Counters) {
+    fn happened(&mut self, call: &mut Call, happened: Happened) {
+        let config = call.config;
         match happened {
             Happened::Request(stream, head) => {
-                counters.requests += 1;
+                call.counters.requests += 1;
                 self.asked.insert(stream, head);
             }
             // The body of a request, which nobody needs, is dropped before the answer.
@@ -184,9 +157,9 @@ impl Multiplexed {
                     self.end.go_away();
                 }
                 if config.delay.is_zero() {
-                    self.answer(stream, &head, config, counters);
+                    self.answer(call, stream, &head);
                 } else {
-                    self.thinking.insert((cx.now + config.delay, stream));
+                    self.thinking.insert((call.now() + config.delay, stream));
                     self.answers.insert(stream, head);
                 }
             }
@@ -197,7 +170,7 @@ impl Multiplexed {
                 }
             }
             Happened::Failed => {
-                counters.malformed += 1;
+                call.counters.malformed += 1;
                 self.asked.clear();
                 self.answers.clear();
                 self.thinking.clear();
@@ -206,7 +179,8 @@ impl Multiplexed {
         }
     }
 
-    fn answer(&mut self, stream: u32, request: &RequestHead, config: &Config, counters: &mut Counters) {
+    fn answer(&mut self, call: &mut Call, stream: u32, request: &RequestHead) {
+        let (config, counters) = (call.config, &mut *call.counters);
         let (status, media, object) = content(config, request);
         let size = match &object {
             Object::Text(text) => text.len() as u64,
@@ -232,49 +206,56 @@ impl Multiplexed {
         counters.errors += u64::from(status >= 400);
     }
 
-    /// The deadline has come.
-    pub(super) fn timeout(
-        &mut self,
-        cx: &mut Cx,
-        net: &mut dyn Sockets,
-        socket: SocketId,
-        config: &Config,
-        counters: &mut Counters,
-    ) -> Then {
+    fn hang_up(&mut self, call: &mut Call) {
+        let lingers = self.end.finish(call.cx, call.net, call.socket);
+        self.is_lingering = true;
+        self.patience = if lingers { call.now() + LINGER } else { call.now() };
+    }
+}
+
+impl Served for Multiplexed {
+    fn handle(&mut self, call: &mut Call, event: SocketEvent) -> Then {
+        self.end.on(call.cx, call.net, call.socket, event);
+        // The end of a stream is no end of the connection.
+        self.peer_finished |= self.version == Version::Http2 && event == SocketEvent::Finished;
+        self.serve(&mut call.stream(0));
+        Then::Wait
+    }
+
+    fn timeout(&mut self, call: &mut Call) -> Then {
+        let (now, config) = (call.now(), call.config);
         let mut is_answering = false;
-        while self.thinking.first().is_some_and(|(at, _)| *at <= cx.now) {
+        while self.thinking.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, stream)) = self.thinking.pop_first() else { break };
             if let Some(head) = self.answers.remove(&stream) {
-                self.answer(stream, &head, config, counters);
+                self.answer(call, stream, &head);
                 is_answering = true;
             }
         }
         if is_answering {
-            self.patience = cx.now + config.stall_timeout;
-        } else if self.patience <= cx.now {
-            let now = self.end.unacknowledged(net, socket);
-            let before = std::mem::replace(&mut self.under_way, now);
-            let gets_on = self.under_way > 0 && self.under_way != before;
-            if gets_on {
-                self.patience = cx.now + config.idle_timeout;
-            } else if self.is_lingering || self.end.is_busy() || (self.version == Version::Http3 && now > 0) {
-                counters.timeouts += u64::from(!self.is_lingering);
-                self.end.abort(cx, net, socket);
+            self.patience = now + config.stall_timeout;
+        } else if self.patience <= now {
+            let octets = self.end.unacknowledged(call.net, call.socket);
+            if self.under_way.gets_on(octets) {
+                self.patience = now + config.idle_timeout;
+            } else if self.is_lingering
+                || self.end.is_busy()
+                || (self.version == Version::Http3 && octets > 0)
+            {
+                call.counters.timeouts += u64::from(!self.is_lingering);
+                self.end.abort(call.cx, call.net, call.socket);
                 return Then::Forget;
             } else {
                 self.end.go_away();
-                self.patience = cx.now + config.stall_timeout;
+                self.patience = now + config.stall_timeout;
             }
         }
-        self.serve(cx, net, socket, config, counters);
-        self.watch();
+        self.serve(call);
         Then::Wait
     }
 
-    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
-        let lingers = self.end.finish(cx, net, socket);
-        self.is_lingering = true;
-        self.patience = if lingers { cx.now + LINGER } else { cx.now };
+    fn deadline(&self) -> Instant {
+        self.thinking.first().map_or(self.patience, |(at, _)| self.patience.min(*at))
     }
 }
 

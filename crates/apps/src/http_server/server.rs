@@ -3,48 +3,22 @@
 use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 
 use super::association::Association;
-use super::connection::{Connection, Counters, Then};
-use super::multiplexed::{Begun, Multiplexed, Undecided};
+use super::connection::Connection;
+use super::multiplexed::{Multiplexed, Undecided};
+use super::served::{Call, Counters, Served, Then};
 use super::{Config, Http};
 use crate::net::{self, Alarm, Connections, Deadlines};
 
-/// A connection of one stream, or an association of many.
-enum Served {
-    One(Box<Connection>),
-    Many(Box<Association>),
-    /// One that speaks HTTP/2 or 3.
-    Multiplexed(Box<Multiplexed>),
-    /// It is not known yet what it speaks.
-    Undecided(Box<Undecided>),
-}
-
-/// Why a connection is looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    /// Something can be read.
-    Octets,
-    /// Something can be written.
-    Room,
-    /// The peer sends no more.
-    End,
-}
-
-impl Served {
-    /// What has to be done if nothing happens, and when.
-    fn alarm(&mut self) -> (&mut Alarm, Instant) {
-        match self {
-            Served::One(connection) => (&mut connection.alarm, connection.deadline),
-            Served::Many(association) => (&mut association.alarm, association.deadline),
-            Served::Multiplexed(connection) => (&mut connection.alarm, connection.deadline),
-            Served::Undecided(undecided) => (&mut undecided.alarm, undecided.deadline),
-        }
-    }
+/// A connection, and where the queue of deadlines has it.
+struct Entry {
+    served: Box<dyn Served>,
+    alarm: Alarm,
 }
 
 /// The server.
 pub struct Server {
     config: Config,
-    connections: Connections<Served>,
+    connections: Connections<Entry>,
     deadlines: Deadlines,
     counters: Counters,
     accepted: u64,
@@ -87,87 +61,46 @@ impl Server {
         })
     }
 
-    fn accept(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
+    fn accept(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         if self.connections.len() >= self.config.max_connections as usize {
             self.turned_away += 1;
             net.reset(cx, socket);
             return;
         }
         self.accepted += 1;
-        let served = match net.streams(socket) {
+        let served: Box<dyn Served> = match net.streams(socket) {
             _ if self.config.http == Http::Http3 => {
                 self.counters.multiplexed += 1;
-                Served::Multiplexed(Box::new(Multiplexed::three(&self.config, cx.now)))
+                Box::new(Multiplexed::three(&self.config, cx.now))
             }
-            None if self.config.http == Http::Http2 => {
-                Served::Undecided(Box::new(Undecided::new(&self.config, cx.now)))
-            }
-            Some(_) => Served::Many(Box::new(Association::new(&self.config, cx.now))),
-            None => Served::One(Box::new(Connection::new(&self.config, cx.now))),
+            None if self.config.http == Http::Http2 => Box::new(Undecided::new(&self.config, cx.now)),
+            Some(_) => Box::new(Association::new(&self.config, cx.now)),
+            None => Box::new(Connection::new(&self.config, cx.now)),
         };
-        self.connections.insert(socket, served);
-        self.serve(cx, net, socket, Cause::Room);
+        self.connections.insert(socket, Entry { served, alarm: Alarm::default() });
+        self.serve(cx, net, socket, Some(event));
     }
 
-    fn serve(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, cause: Cause) {
-        let Some(served) = self.connections.get_mut(socket) else { return };
-        let (config, counters) = (&self.config, &mut self.counters);
-        if let Served::Undecided(undecided) = served {
-            let Some(begun) = undecided.decide(cx, net, socket, cause == Cause::End) else {
-                let (alarm, deadline) = served.alarm();
-                return self.deadlines.set(socket, alarm, deadline);
+    /// Lets a connection do what an event asks for, or what its deadline does if there is none.
+    fn serve(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: Option<SocketEvent>) {
+        let Some(Entry { served, alarm }) = self.connections.get_mut(socket) else { return };
+        let mut call = Call { cx, net, socket, config: &self.config, counters: &mut self.counters };
+        loop {
+            let then = match event {
+                Some(event) => served.handle(&mut call, event),
+                None => served.timeout(&mut call),
             };
-            // The queue knows the alarm by its time: the new one goes on where it was.
-            let alarm = *served.alarm().0;
-            *served = match begun {
-                Begun::Old(octets) => Served::One(Box::new(Connection::begun(config, cx.now, octets))),
-                Begun::New(octets) => {
-                    counters.multiplexed += 1;
-                    Served::Multiplexed(Box::new(Multiplexed::new(config, cx.now, octets)))
-                }
-            };
-            *served.alarm().0 = alarm;
-        }
-        match served {
-            Served::Undecided(_) => {}
-            Served::Multiplexed(connection) => {
-                if cause == Cause::End {
-                    connection.peer_finished();
-                }
-                connection.serve(cx, net, socket, config, counters);
+            match then {
+                Then::Wait => return self.deadlines.set(socket.with_stream(0), alarm, served.deadline()),
+                Then::Forget => return self.forget(socket),
+                Then::Become(other) => *served = other,
             }
-            Served::One(connection) => {
-                if cause == Cause::End {
-                    connection.peer_finished();
-                }
-                connection.serve(cx, net, socket, config, counters);
-            }
-            Served::Many(association) => match cause {
-                Cause::Octets => association.read(cx, net, socket, config, counters),
-                Cause::Room => association.write(cx, net, socket, config, counters),
-                Cause::End => association.peer_finished(),
-            },
         }
-        let (alarm, deadline) = served.alarm();
-        self.deadlines.set(socket.with_stream(0), alarm, deadline);
-    }
-
-    /// What happens on a connection whose streams open one by one.
-    fn on_streams(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        match event {
-            SocketEvent::Accepted { .. } => self.accept(cx, net, socket),
-            SocketEvent::Closed(_) => return self.forget(socket),
-            _ => {}
-        }
-        if let Some(Served::Multiplexed(connection)) = self.connections.get_mut(socket) {
-            connection.on(cx, net, socket, event);
-        }
-        self.serve(cx, net, socket.with_stream(0), Cause::Octets);
     }
 
     fn forget(&mut self, socket: SocketId) {
-        if let Some(mut served) = self.connections.remove(socket) {
-            self.deadlines.forget(socket.with_stream(0), served.alarm().0);
+        if let Some(entry) = self.connections.remove(socket) {
+            self.deadlines.forget(socket.with_stream(0), &entry.alarm);
         }
     }
 }
@@ -180,18 +113,11 @@ impl App for Server {
     fn speaks(&self) -> Option<&'static str> {
         (self.config.http == Http::Http3).then_some(net::H3)
     }
-    fn start(&mut self, _: &mut Cx, _: &mut dyn Sockets) {}
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        if self.config.http == Http::Http3 {
-            return self.on_streams(cx, net, socket, event);
-        }
         match event {
-            SocketEvent::Accepted { .. } => self.accept(cx, net, socket),
-            SocketEvent::Readable(_) => self.serve(cx, net, socket, Cause::Octets),
-            SocketEvent::Writable => self.serve(cx, net, socket, Cause::Room),
-            SocketEvent::Finished => self.serve(cx, net, socket, Cause::End),
+            SocketEvent::Accepted { .. } => self.accept(cx, net, socket, event),
             SocketEvent::Closed(_) => self.forget(socket),
-            SocketEvent::Asked { .. } | SocketEvent::Opened | SocketEvent::Stream(_) => {}
+            _ => self.serve(cx, net, socket, Some(event)),
         }
     }
     fn poll_timeout(&self) -> Option<Instant> {
@@ -199,32 +125,11 @@ impl App for Server {
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(socket) = self.deadlines.pop_due(cx.now) {
-            let Some(served) = self.connections.get_mut(socket) else { continue };
-            if !self.deadlines.rings(cx.now, socket, served.alarm().0) {
-                continue;
-            }
-            let (config, counters) = (&self.config, &mut self.counters);
-            let then = match served {
-                Served::One(connection) => connection.timeout(cx, net, socket, config, counters),
-                Served::Many(association) => association.timeout(cx, net, socket, config, counters),
-                Served::Multiplexed(connection) => connection.timeout(cx, net, socket, config, counters),
-                Served::Undecided(_) => {
-                    // Whoever says nothing is told nothing.
-                    net.reset(cx, socket);
-                    Then::Forget
-                }
-            };
-            match then {
-                Then::Wait => {
-                    let (alarm, deadline) = served.alarm();
-                    self.deadlines.set(socket, alarm, deadline);
-                }
-                Then::Forget => self.forget(socket),
+            let Some(entry) = self.connections.get_mut(socket) else { continue };
+            if self.deadlines.rings(cx.now, socket, &mut entry.alarm) {
+                self.serve(cx, net, socket, None);
             }
         }
-    }
-    fn is_done(&self) -> bool {
-        true
     }
     fn summarise(&self, out: &mut Summary) {
         out.set("connections", self.accepted as f64);

@@ -6,7 +6,18 @@ mod deadlines;
 mod multiplexing;
 mod outgoing;
 
+use airloom_base::{Cx, SocketId, Sockets};
+
 pub use connections::Connections;
 pub use deadlines::{Alarm, Deadlines};
 pub(crate) use multiplexing::{End, H3, Happened, check_windows};
 pub(crate) use outgoing::Outgoing;
+
+/// Drops what has arrived, and says how many octets that was.
+pub fn drain(cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> u64 {
+    let mut dropped = 0;
+    while let Some(body) = net.read(cx, socket, usize::MAX) {
+        dropped += body.len() as u64;
+    }
+    dropped
+}

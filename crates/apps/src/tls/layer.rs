@@ -417,7 +417,7 @@ impl App for Secured {
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         // A connection has one stream here, whatever the transport has.
         if socket.stream != 0 {
-            while net.read(cx, socket, usize::MAX).is_some() {}
+            crate::net::drain(cx, net, socket);
             return;
         }
         match event {

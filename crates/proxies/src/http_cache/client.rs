@@ -325,7 +325,7 @@ impl HttpCache {
                 return self.pump_tunnel(cx, net, socket);
             }
             if matches!(client.input, Input::Ignored | Input::HungUp { .. }) {
-                while net.read(cx, socket, usize::MAX).is_some() {}
+                airloom_apps::net::drain(cx, net, socket);
                 break;
             }
             if !client.has_room(pipeline, buffer) {
