@@ -14,19 +14,9 @@ use serde_json::Value;
 use super::control::Control;
 use super::wire::{self, Line, Replies};
 use super::{PATIENCE, PORT, SOURCE};
-use crate::net::Outgoing;
+use crate::bulk::client::Mode;
+use crate::net::{self, Outgoing};
 use crate::times::Times;
-
-/// Which way files go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// From the server to the client (RETR).
-    #[default]
-    Get,
-    /// From the client to the server (STOR).
-    Put,
-}
 
 /// Gets or puts files over FTP, one after another, each over a data connection of its own.
 ///
@@ -39,7 +29,7 @@ pub struct Config {
     pub server: Option<String>,
     /// Its port.
     pub port: u16,
-    /// `"get"` or `"put"`.
+    /// `"get"` (RETR) or `"put"` (STOR).
     pub mode: Mode,
     /// Octets of a file.
     pub size: Octets,
@@ -323,11 +313,9 @@ impl Client {
             self.deadline = cx.now + self.config.timeout;
             return;
         }
-        let before = transfer.received;
-        while let Some(body) = net.read(cx, socket, usize::MAX) {
-            transfer.received += body.len() as u64;
-        }
-        if transfer.received > before {
+        let octets = net::drain(cx, net, socket);
+        transfer.received += octets;
+        if octets > 0 {
             // Data may overtake the reply that announces it.
             transfer.began.get_or_insert(cx.now);
             if let Some(last) = transfer.moved_at.replace(cx.now) {

@@ -37,7 +37,7 @@ mod shared;
 mod tests;
 mod wire;
 
-pub use client::{Client, Config, Mode};
+pub use client::{Client, Config};
 pub use server::Server;
 pub use shared::Config as ServerConfig;
 

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use airloom_base::units::Octets;
 use airloom_base::{App, CloseReason, Duration, Instant};
 
-use super::{Client, Config, Mode, PORT, Server, ServerConfig};
+use super::{Client, Config, PORT, Server, ServerConfig};
+use crate::bulk::client::Mode;
 use crate::testing::{Answerer, Pair, SERVER, Speaker};
 
 fn client(config: Config) -> Client {
