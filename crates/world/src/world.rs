@@ -792,7 +792,7 @@ impl World {
     fn linger(&mut self, host: u32, slot: u32) {
         let net = &mut self.hosts[host as usize].net;
         let Some(connection) = net.slots[slot as usize].connection.as_deref_mut() else { return };
-        let whole = std::mem::replace(&mut connection.transport, Box::new(crate::host::Nothing));
+        let whole = std::mem::replace(&mut connection.transport, Box::new(crate::host::Placeholder::idle()));
         connection.transport = whole.into_lingering();
         connection.lingering = true;
     }

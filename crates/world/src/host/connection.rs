@@ -8,7 +8,7 @@ use airloom_base::service::{Outgoing, Path, PathId};
 use airloom_base::{Cx, Duration, Instant, Packet, Transport};
 use airloom_wire::ip;
 
-use super::Held;
+use super::Opening;
 use crate::agenda::Wakeup;
 use crate::routes::Hop;
 
@@ -53,7 +53,7 @@ pub(crate) struct OtherPath {
 pub(crate) struct Connection {
     pub(crate) transport: Box<dyn Transport>,
     /// What is to take its place when the application lets the peer in.
-    pub(crate) held: Option<Box<Held>>,
+    pub(crate) held: Option<Box<Opening>>,
     pub(crate) key: Key,
     pub(crate) hop: Hop,
     pub(crate) path: Path,

@@ -7,17 +7,14 @@ mod waiting;
 
 use std::net::IpAddr;
 
-use airloom_base::service::{FlowFacts, WriteError};
-use airloom_base::{
-    App, Body, Cx, Instant, Outgoing, Packet, PathId, Point, Protocol, Transport, TransportEvent,
-};
+use airloom_base::{App, Instant, Point, Protocol};
 
 use crate::agenda::{Agenda, Key, Wakeup};
 
 pub use connection::Totals;
 pub(crate) use net::{Call, Fed, Net};
 pub(crate) use receive::Reception;
-pub(crate) use waiting::{Held, Waiting};
+pub(crate) use waiting::{Opening, Placeholder};
 
 /// Where a host meets a link.
 #[derive(Clone, Debug)]
@@ -81,38 +78,5 @@ impl Host {
         self.net.numbers.push(protocol.ip_protocol());
         self.net.leading_ports &= protocol.has_leading_ports();
         self.net.protocols.push(protocol);
-    }
-}
-
-/// A machine that does nothing: holds the place while a connection's own machine is being replaced.
-pub(crate) struct Nothing;
-
-impl Transport for Nothing {
-    fn connect(&mut self, _: &mut Cx) {}
-    fn handle_packet(&mut self, _: &mut Cx, _: PathId, _: u8, _: Packet) {}
-    fn poll_transmit(&mut self, _: &mut Cx) -> Option<Outgoing> {
-        None
-    }
-    fn poll_event(&mut self) -> Option<TransportEvent> {
-        None
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn handle_timeout(&mut self, _: &mut Cx) {}
-    fn write(&mut self, _: &mut Cx, _: u32, _: Body) -> Result<usize, WriteError> {
-        Err(WriteError::Closed)
-    }
-    fn read(&mut self, _: &mut Cx, _: u32, _: usize) -> Option<Body> {
-        None
-    }
-    fn finish(&mut self, _: &mut Cx, _: u32) {}
-    fn reset(&mut self, _: &mut Cx) {}
-    fn path_mtu(&mut self, _: &mut Cx, _: PathId, _: u16) {}
-    fn facts(&self) -> FlowFacts {
-        FlowFacts::default()
-    }
-    fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
-        self
     }
 }

@@ -8,7 +8,7 @@ use airloom_wire::{Error, udp};
 
 use super::connection::{Key, OtherPath};
 use super::net::{Fed, Net, Slot};
-use super::{Held, Waiting};
+use super::{Opening, Placeholder};
 use crate::routes::{Hop, Routes};
 
 /// Octets of an offending datagram that an ICMP error quotes: its IP header and 8 more (RFC 792), here enough for
@@ -205,9 +205,9 @@ impl Net {
             return connection.transport.handle_packet(cx, PathId(0), ecn, unit);
         }
         let refusal = self.protocols[usize::from(connection.protocol)].refuse(&unit);
-        let waiting: Box<dyn Transport> = Box::new(Waiting::new(refusal));
+        let waiting: Box<dyn Transport> = Box::new(Placeholder::new(refusal));
         let transport = std::mem::replace(&mut connection.transport, waiting);
-        connection.held = Some(Box::new(Held { transport, ecn, unit }));
+        connection.held = Some(Box::new(Opening { transport, ecn, unit }));
     }
 
     fn accept(

@@ -4,7 +4,7 @@ use airloom_base::service::{FlowFacts, WriteError};
 use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
 
 /// What becomes of the opening when it is let in.
-pub(crate) struct Held {
+pub(crate) struct Opening {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) ecn: u8,
     pub(crate) unit: Packet,
@@ -12,20 +12,25 @@ pub(crate) struct Held {
 
 /// Stands for a connection until its application lets it in or turns it away. The peer hears nothing meanwhile; its repeated
 /// openings are dropped.
-pub(crate) struct Waiting {
+pub(crate) struct Placeholder {
     told: bool,
     /// What a peer is answered that is turned away.
     refusal: Option<Packet>,
     refused: bool,
 }
 
-impl Waiting {
-    pub(crate) fn new(refusal: Option<Packet>) -> Waiting {
-        Waiting { told: false, refusal, refused: false }
+impl Placeholder {
+    pub(crate) fn new(refusal: Option<Packet>) -> Placeholder {
+        Placeholder { told: false, refusal, refused: false }
+    }
+
+    /// One that does nothing, while a connection's own machine is being replaced.
+    pub(crate) fn idle() -> Placeholder {
+        Placeholder { told: true, refusal: None, refused: false }
     }
 }
 
-impl Transport for Waiting {
+impl Transport for Placeholder {
     fn connect(&mut self, _: &mut Cx) {}
     fn handle_packet(&mut self, _: &mut Cx, _: PathId, _: u8, _: Packet) {}
     fn poll_transmit(&mut self, _: &mut Cx) -> Option<Outgoing> {
