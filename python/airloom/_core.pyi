@@ -1,6 +1,6 @@
 """The compiled half of airloom."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,16 +216,9 @@ def make_runs(
 def write_sweep(folders: Sequence[Path], rest: Sequence[Part], names: Sequence[str], place: Path) -> None: ...
 def sweep_statuses(folders: Sequence[Path]) -> list[tuple[int, int, str]]: ...
 def browse(settings: list[tuple[str, str]], seed: int, nagle: bool, timeout_s: float) -> str: ...
-def serve_http_cache(
-    listen: str,
-    metrics: str | None,
-    names: list[str],
-    clients: list[str],
-    allowed: list[str],
-    settings: list[tuple[str, str]],
-    connect_s: float,
-    grace_s: float,
-    transparent: bool,
+def serve_proxy(
+    proxy: str,
+    asked: Mapping[str, object],
     ready: Callable[[str, str | None], None],
     log: Callable[[str], None] | None = None,
 ) -> None: ...
@@ -249,19 +242,6 @@ def h3_get(
     insecure: bool,
     patience_s: float,
 ) -> list[tuple[int, int, float, float]]: ...
-def serve_split_tcp(
-    listen: str,
-    to: str | None,
-    metrics: str | None,
-    names: list[str],
-    clients: list[str],
-    allowed: list[str],
-    settings: list[tuple[str, str]],
-    nagle: bool,
-    connect_s: float,
-    grace_s: float,
-    ready: Callable[[str, str | None], None],
-) -> None: ...
 def serve_wap_gateway(
     session: str,
     connectionless: str | None,

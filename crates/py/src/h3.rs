@@ -1,20 +1,12 @@
 //! HTTP/3 on real sockets.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use airloom_drive::daemon::streams::Clients;
 use airloom_drive::h3::{self, Failure, Fetching, Listening, Options, Trust, Wanted};
-use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyConnectionError, PyOSError};
 use pyo3::prelude::*;
 
-fn wrong(what: impl ToString) -> PyErr {
-    PyValueError::new_err(what.to_string())
-}
-
-fn seconds(s: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(s).map_err(wrong)
-}
+use crate::serve::{cannot, lines, seconds, served, wrong};
 
 /// Serves the files of a folder over HTTP/3 until SIGINT or SIGTERM. `certificate` are files with a chain and a key, or a
 /// certificate is made. `fields` are names and values that every answer has besides. `ready` is called with the address, `log` with a JSON line for each request.
@@ -32,26 +24,14 @@ pub fn serve_h3(
     ready: Py<PyAny>,
     log: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let listen: std::net::SocketAddr = listen.parse().map_err(wrong)?;
-    let clients = Clients::allowing(clients).map_err(wrong)?;
-    if clients.is_everybody() && !listen.ip().is_loopback() {
-        let why = "not a loopback address: say who may come (--allow-client ADDRESS or NETWORK)";
-        return Err(wrong(format!("{listen} is {why}")));
-    }
+    let (listen, clients) = served(listen, clients)?;
     let options =
         Options { listen, folder, certificate, fields, clients, connections, grace: seconds(grace_s)? };
-    let tell = move |at: Listening| {
+    let tell = |at: Listening| {
         let text = at.clients.to_string();
         Python::attach(|py| drop(ready.call1(py, (text,))));
     };
-    // What a callback raises ends nothing: the clients are not to suffer for a full disk under the log.
-    let write = move |line: String| {
-        if let Some(log) = &log {
-            Python::attach(|py| drop(log.call1(py, (line,))));
-        }
-    };
-    py.detach(|| h3::serve(&options, tell, write))
-        .map_err(|e| PyOSError::new_err((e.why.raw_os_error(), e.to_string())))
+    py.detach(|| h3::serve(&options, tell, lines(log))).map_err(cannot)
 }
 
 /// Fetches targets of one server over HTTP/3: for each its status, octets, seconds to its first octets and from there to the end.

@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use crate::scenario::PyScenario;
     #[pymodule_export]
-    use crate::serve::{serve_http_cache, serve_split_tcp, serve_wap_gateway};
+    use crate::serve::{serve_proxy, serve_wap_gateway};
     #[pymodule_export]
     use crate::sweep::{PyPart, make_runs, sweep_statuses, write_sweep};
     #[pymodule_export]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,19 +49,21 @@ def split_tcp(
     It listens on loopback unless told otherwise. A pair on which nothing moves for five minutes is reset; `--set
     idle=1h` makes it an hour.
     """
-    from airloom._core import serve_split_tcp
-
     if (to is None) == (not transparent):
         raise UsageError("say --to HOST:PORT, or --transparent if connections are turned aside to here")
     _serve(
-        partial(serve_split_tcp, to=to, nagle=nagle),
+        "split-tcp",
         f"for {to}" if to else "for whom clients mean",
-        ["idle=5min", *(settings or [])],
+        None,
         listen=daemons.address("--listen", listen),
+        to=to,
+        transparent=transparent,
         metrics=daemons.address("--metrics", metrics),
         names=name or [],
         clients=allow_client or [],
         allowed=allow_origin or [],
+        settings=daemons.settings(["idle=5min", *(settings or [])]),
+        nagle=nagle,
         connect_s=connect_timeout,
         grace_s=grace,
     )
@@ -92,33 +93,35 @@ def http_cache(
 
     It listens on loopback unless told otherwise, and asks servers of the public internet unless more is allowed.
     """
-    from airloom._core import serve_http_cache
-
     _serve(
-        partial(serve_http_cache, transparent=transparent, log=daemons.log_line if log else None),
+        "http-cache",
         "for HTTP",
-        settings or [],
+        daemons.log_line if log else None,
         listen=daemons.address("--listen", listen),
+        to=None,
+        transparent=transparent,
         metrics=daemons.address("--metrics", metrics),
         names=name or [],
         clients=allow_client or [],
         allowed=allow_origin or [],
+        settings=daemons.settings(settings or []),
+        nagle=False,
         connect_s=connect_timeout,
         grace_s=grace,
     )
 
 
-def _serve(start: Callable[..., None], whom: str, settings: list[str], **options: object) -> None:
+def _serve(proxy: str, whom: str, log: Callable[[str], None] | None, **asked: Any) -> None:
     """Runs a daemon for streams; says where it listens once it does."""
+    from airloom._core import serve_proxy
 
     def ready(clients: str, numbers: str | None) -> None:
         emit(f"listening on {clients} {whom}", end="")
         emit(f", numbers at http://{numbers}/metrics" if numbers else "")
         say("stop with Ctrl-C")
 
-    given = daemons.settings(settings)
     _many_files()
-    daemons.run(lambda: start(**options, settings=given, ready=ready), given)
+    daemons.run(lambda: serve_proxy(proxy, asked, ready, log), asked["settings"])
 
 
 def _many_files() -> None:
