@@ -13,6 +13,7 @@ pub mod channel;
 mod deadlines;
 pub mod egprs;
 pub mod faults;
+mod late;
 pub mod mlppp;
 pub mod nested;
 pub mod piafs;

@@ -5,11 +5,9 @@
 //!                               -> twice? -> a copy behind it, or after `delay`
 //! ```
 
-use std::cmp::Ordering;
-
 use airloom_base::random::Fate;
 use airloom_base::units::{EachWay, Probability};
-use airloom_base::{ConfigError, Direction, Duration, Instant, Packet, Station};
+use airloom_base::{ConfigError, Direction, Duration, Station};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,36 +52,6 @@ impl Draw {
         (candidate && self.fate.nth(n) < self.probability).then_some(self.delay)
     }
 }
-
-/// A packet that waits at the far end; `order` keeps those of one moment in their order.
-pub(super) struct Held {
-    pub(super) at: Instant,
-    pub(super) order: u64,
-    pub(super) direction: Direction,
-    pub(super) station: Station,
-    pub(super) packet: Packet,
-}
-
-impl Ord for Held {
-    /// The earliest is the greatest.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Held {}
 
 /// Refuses settings that could do nothing.
 pub(super) fn check(name: &str, disorder: Option<Disorder>, needs_delay: bool) -> Result<(), ConfigError> {

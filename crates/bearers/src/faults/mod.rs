@@ -24,7 +24,7 @@ mod strike;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use airloom_base::random::Fate;
@@ -37,10 +37,12 @@ use airloom_wire::edge;
 
 pub use config::{Blackhole, DropList, Faults, Only, Side, Strikes};
 pub use disorder::Disorder;
-use disorder::{Draw, Held};
+use disorder::Draw;
 pub use nat::Nat;
 use nat::Translator;
 use strike::Luck;
+
+use crate::late::Late;
 
 /// What one station meets in one direction.
 struct Lane {
@@ -83,8 +85,7 @@ pub struct Faulty {
     counts: [Counts; 2],
     nat: Option<Translator>,
     points: Option<[Point; 2]>,
-    held: BinaryHeap<Held>,
-    order: u64,
+    held: Late,
     /// Up to when packets have been handed over.
     now: Instant,
 }
@@ -133,8 +134,7 @@ impl Faulty {
             counts: Default::default(),
             nat,
             points,
-            held: BinaryHeap::new(),
-            order: 0,
+            held: Late::default(),
             now: Instant::ZERO,
         })
     }
@@ -206,15 +206,10 @@ impl Faulty {
         counts.reordered += u64::from(late.is_some());
         counts.duplicated += u64::from(again.is_some());
         let copy = again.map(|later| (now + later, packet.duplicate()));
-        self.hold(now + late.unwrap_or(Duration::ZERO), direction, station, packet);
+        self.held.push(now + late.unwrap_or(Duration::ZERO), (direction, station, packet));
         if let Some((at, copy)) = copy {
-            self.hold(at, direction, station, copy);
+            self.held.push(at, (direction, station, copy));
         }
-    }
-
-    fn hold(&mut self, at: Instant, direction: Direction, station: Station, packet: Packet) {
-        self.held.push(Held { at, order: self.order, direction, station, packet });
-        self.order += 1;
     }
 
     fn lose(&self, cx: &mut Cx, d: Direction, packet: &Packet, why: Why) -> Option<Packet> {
@@ -256,10 +251,7 @@ impl Bearer for Faulty {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        if self.held.peek()?.at > self.now {
-            return None;
-        }
-        self.held.pop().map(|held| (held.direction, held.station, held.packet))
+        self.held.pop(self.now)
     }
 
     fn delivers_by_deadline(&self) -> bool {
@@ -275,8 +267,7 @@ impl Bearer for Faulty {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let held = self.held.peek().map(|held| held.at);
-        [self.link.poll_timeout(), held].into_iter().flatten().min()
+        [self.link.poll_timeout(), self.held.next()].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
@@ -292,9 +283,9 @@ impl Bearer for Faulty {
         self.link.apply(cx, part, change)?;
         self.take(cx);
         if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
-            for held in std::mem::take(&mut self.held) {
-                self.counts[held.direction as usize].cut += 1;
-                self.lose(cx, held.direction, &held.packet, ("link down", None));
+            for (direction, _, packet) in self.held.take() {
+                self.counts[direction as usize].cut += 1;
+                self.lose(cx, direction, &packet, ("link down", None));
             }
         }
         Ok(())

@@ -20,9 +20,6 @@ mod phases;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use airloom_base::law::Law;
 use airloom_base::random::{Fate, Stream};
 use airloom_base::record::{Event, PacketFacts, PointKind};
@@ -35,6 +32,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::late::Late;
 use crate::nested::Nested;
 use phases::Phases;
 pub use phases::{First, Length};
@@ -123,41 +121,6 @@ struct Element {
     point: Point,
 }
 
-/// A packet that waits at its host; `order` keeps those of one moment in their order.
-struct Held {
-    at: Instant,
-    order: u64,
-    direction: Direction,
-    station: Station,
-    packet: Packet,
-}
-
-impl Held {
-    fn key(&self) -> (Instant, u64) {
-        (self.at, self.order)
-    }
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Held {}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
 /// See the module.
 pub struct Vdeldrop {
     below: Box<dyn Bearer>,
@@ -165,8 +128,7 @@ pub struct Vdeldrop {
     elements: [Option<Element>; 2],
     delay: Option<Law>,
     keep_order: bool,
-    held: BinaryHeap<Reverse<Held>>,
-    order: u64,
+    held: Late,
     now: Instant,
 }
 
@@ -207,8 +169,7 @@ impl Vdeldrop {
             elements,
             delay: config.delay.clone(),
             keep_order: config.keep_order,
-            held: BinaryHeap::new(),
-            order: 0,
+            held: Late::default(),
             now: Instant::ZERO,
         })
     }
@@ -230,8 +191,7 @@ impl Vdeldrop {
                 }
                 element.latest = element.latest.max(at);
             }
-            self.held.push(Reverse(Held { at, order: self.order, direction, station, packet }));
-            self.order += 1;
+            self.held.push(at, (direction, station, packet));
         }
     }
 }
@@ -299,10 +259,7 @@ impl Bearer for Vdeldrop {
     }
 
     fn poll_delivery(&mut self) -> Option<(Direction, Station, Packet)> {
-        if self.held.peek()?.0.at > self.now {
-            return None;
-        }
-        self.held.pop().map(|Reverse(held)| (held.direction, held.station, held.packet))
+        self.held.pop(self.now)
     }
 
     fn delivers_by_deadline(&self) -> bool {
@@ -318,8 +275,7 @@ impl Bearer for Vdeldrop {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let held = self.held.peek().map(|Reverse(held)| held.at);
-        [self.below.poll_timeout(), held].into_iter().flatten().min()
+        [self.below.poll_timeout(), self.held.next()].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
@@ -342,9 +298,9 @@ impl Bearer for Vdeldrop {
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
         self.below.apply(cx, part, change)?;
         if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
-            for Reverse(held) in std::mem::take(&mut self.held).into_sorted_vec() {
-                if let Some(element) = &self.elements[held.direction as usize] {
-                    element.record(cx, held.direction, &held.packet, "link down");
+            for (direction, _, packet) in self.held.take() {
+                if let Some(element) = &self.elements[direction as usize] {
+                    element.record(cx, direction, &packet, "link down");
                 }
             }
         }
