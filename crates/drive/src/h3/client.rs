@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use airloom_content::http::error::Code;
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v3::{Event, Priority};
 use noq_proto::{ClientConfig, Dir, TransportConfig, VarInt};

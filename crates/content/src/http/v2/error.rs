@@ -1,8 +1,6 @@
 //! What can go wrong, by the codes of the standard.
 
-use std::fmt;
-
-use crate::http::budget::Excess;
+use crate::http::error::{self, Code};
 
 /// Why a stream was reset or a connection is given up (RFC 9113, 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,9 +35,13 @@ impl ErrorCode {
     pub const INADEQUATE_SECURITY: ErrorCode = ErrorCode(0xc);
     /// The peer should speak HTTP/1.1.
     pub const HTTP_1_1_REQUIRED: ErrorCode = ErrorCode(0xd);
+}
+
+impl Code for ErrorCode {
+    const EXCESS: ErrorCode = ErrorCode::ENHANCE_YOUR_CALM;
 
     /// Its name in the standard; codes without one count as INTERNAL_ERROR.
-    pub const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self.0 {
             0x0 => "NO_ERROR",
             0x1 => "PROTOCOL_ERROR",
@@ -60,31 +62,8 @@ impl ErrorCode {
     }
 }
 
-/// What a frame of the peer leads to that breaks a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// One stream is reset.
-    Stream(u32, ErrorCode),
-    /// The connection ends, for the reason in words.
-    Connection(ErrorCode, &'static str),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Stream(stream, code) => write!(f, "stream {stream}: {}", code.name()),
-            Error::Connection(code, why) => write!(f, "{}: {why}", code.name()),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<Excess> for Error {
-    fn from(Excess(why): Excess) -> Error {
-        Error::Connection(ErrorCode::ENHANCE_YOUR_CALM, why)
-    }
-}
+/// What the peer's doing leads to when it breaks a rule.
+pub type Error = error::Error<u32, ErrorCode>;
 
 /// A PROTOCOL_ERROR of the connection.
 pub(super) const fn protocol(why: &'static str) -> Error {

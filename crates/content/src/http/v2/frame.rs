@@ -215,6 +215,7 @@ fn unpadded(header: &Header, payload: &[u8]) -> Result<(usize, usize), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::error::Code;
 
     fn read(octets: &[u8]) -> Result<Frame, Error> {
         let (head, payload) = octets.split_first_chunk().expect("a header");

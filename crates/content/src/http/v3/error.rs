@@ -1,8 +1,6 @@
 //! What can go wrong, by the codes of the standards.
 
-use std::fmt;
-
-use crate::http::budget::Excess;
+use crate::http::error::{self, Code};
 
 /// Why a stream is given up or a connection closed (RFC 9114, 8.1; RFC 9204, 6). It goes with RESET_STREAM, STOP_SENDING and
 /// CONNECTION_CLOSE of QUIC.
@@ -50,9 +48,12 @@ impl ErrorCode {
     pub const QPACK_ENCODER_STREAM_ERROR: ErrorCode = ErrorCode(0x201);
     /// The decoder stream cannot be read.
     pub const QPACK_DECODER_STREAM_ERROR: ErrorCode = ErrorCode(0x202);
+}
 
-    /// Its name in the standards.
-    pub const fn name(self) -> &'static str {
+impl Code for ErrorCode {
+    const EXCESS: ErrorCode = ErrorCode::EXCESSIVE_LOAD;
+
+    fn name(self) -> &'static str {
         match self.0 {
             0x101 => "H3_GENERAL_PROTOCOL_ERROR",
             0x102 => "H3_INTERNAL_ERROR",
@@ -80,30 +81,7 @@ impl ErrorCode {
 }
 
 /// What the peer's doing leads to when it breaks a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// One request is given up.
-    Stream(u64, ErrorCode),
-    /// The connection is to be closed with this code, for the reason in words.
-    Connection(ErrorCode, &'static str),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Stream(stream, code) => write!(f, "stream {stream}: {}", code.name()),
-            Error::Connection(code, why) => write!(f, "{}: {why}", code.name()),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<Excess> for Error {
-    fn from(Excess(why): Excess) -> Error {
-        Error::Connection(ErrorCode::EXCESSIVE_LOAD, why)
-    }
-}
+pub type Error = error::Error<u64, ErrorCode>;
 
 /// A frame where it may not be.
 pub(super) const fn unexpected(why: &'static str) -> Error {

@@ -71,6 +71,7 @@ const fn wrong(why: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::error::Code;
 
     #[test]
     fn settings_say_what_differs_and_are_read_back() {

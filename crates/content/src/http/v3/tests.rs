@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::frame::kind;
 use super::*;
+use crate::http::error::Code;
 use crate::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 const CLIENT: [u64; 3] = [2, 6, 10];
