@@ -78,10 +78,14 @@ const LOOKED_AT: usize = 256;
 /// Rows of a group.
 pub const GROUP: usize = 1_000_000;
 
-/// So many cells are in memory at a time, or a column for each core if those are more.
+/// So many cells are encoded at a time, or a column for each core if those are more.
 const AT_ONCE: usize = 1_000_000;
 
-/// Writes a file with these columns and so many rows. `fill` gives what is in some rows of a column, by its number.
+/// Rows of a column that are in memory before they are encoded.
+const SLICE: usize = 100_000;
+
+/// Writes a file with these columns and so many rows. `fill` gives what is in some rows of a column, by its number;
+/// it is asked for them in order.
 ///
 /// # Errors
 /// Those of `out` and of `fill`, and columns of other lengths or kinds than was said.
@@ -96,20 +100,30 @@ pub fn write(
     let schema = Arc::new(Type::group_type_builder("schema").with_fields(types).build()?);
     let descriptor = SchemaDescriptor::new(Arc::clone(&schema));
     let encode = |number: usize, rows: Range<usize>| {
-        let filled = fill(number, rows.clone())?;
-        let is_whole =
-            filled.cells.len() == rows.len() && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
-        if !is_whole || filled.cells.kind() != columns[number].1 {
-            let name = &columns[number].0;
-            return Err(ParquetError::General(format!("column {name} has not the rows that were said")));
-        }
+        let slice = |begin: usize| {
+            let rows = begin..rows.end.min(begin + SLICE);
+            let filled = fill(number, rows.clone())?;
+            let is_whole = filled.cells.len() == rows.len()
+                && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
+            if !is_whole || filled.cells.kind() != columns[number].1 {
+                let name = &columns[number].0;
+                return Err(ParquetError::General(format!("column {name} has not the rows that were said")));
+            }
+            Ok(filled)
+        };
+        let mut filled = slice(rows.start)?;
         let properties = if filled.cells.repeat() { &dictionary } else { &plain };
         let mut sink = TrackedWrite::new(Vec::new());
         let pages = Box::new(SerializedPageWriter::new(&mut sink));
         let mut writer = get_column_writer(descriptor.column(number), Arc::clone(properties), pages);
-        filled.write(&mut writer, 0, rows.len())?;
+        for begin in rows.clone().step_by(SLICE) {
+            if begin > rows.start {
+                filled = slice(begin)?;
+            }
+            filled.write(&mut writer, 0, filled.cells.len())?;
+        }
         let closed = writer.close()?;
-        Ok((Bytes::from(sink.into_inner()?), closed))
+        Ok::<_, ParquetError>((Bytes::from(sink.into_inner()?), closed))
     };
     let mut writer = SerializedFileWriter::new(out, schema, properties(true))?;
     let at_once = (AT_ONCE / rows.max(1)).max(cores());

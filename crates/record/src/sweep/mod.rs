@@ -6,16 +6,20 @@
 //! table and dropping the parts) counts once: the first source that has it is taken, and what was lost gives way.
 //!
 //! Columns are read, put together and written one by one, a group of rows at a time: in memory are about a million cells,
-//! and where the rows of each run lie.
+//! and which rows come from where. Parts are made one after the other and hold runs in order, so that these are few words
+//! for each part, however many runs it has.
 
 mod part;
 mod read;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::vec;
 
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -198,6 +202,24 @@ impl<'a> AnyTable<'a> {
         }
     }
 
+    /// Its runs in order, with their rows.
+    fn runs(&self, group: usize, has_status: bool) -> Result<Vec<RunRows>, Error> {
+        let statuses = if has_status { self.statuses(group)? } else { Vec::new() };
+        let mut runs: Vec<RunRows> = Vec::new();
+        for (row, key) in self.keys(group)?.into_iter().enumerate() {
+            match runs.last_mut() {
+                Some(last) if last.key == key => last.rows.end = row + 1,
+                _ => {
+                    let is_lost = statuses.get(row).is_some_and(|status| status.data() == b"lost");
+                    runs.push(RunRows { key, is_lost, rows: row..row + 1 });
+                }
+            }
+        }
+        // They are in order already, but in a file that others wrote.
+        runs.sort_by_key(|run| (run.key, run.is_lost));
+        Ok(runs)
+    }
+
     fn damaged(&self, why: &str) -> Error {
         let path = if let AnyTable::File(file) = self { file.path.clone() } else { PathBuf::new() };
         Error::Damaged(path, why.to_owned())
@@ -212,14 +234,70 @@ fn unread(path: &Path, error: ParquetError) -> Error {
 }
 
 /// Rows of one run that follow each other somewhere.
-struct Span {
+struct RunRows {
     key: Key,
     is_lost: bool,
+    rows: Range<usize>,
+}
+
+/// Rows that follow each other somewhere, and in the merged table.
+struct Stretch {
     /// Table and group of rows.
     place: usize,
     rows: Range<usize>,
     /// Which row of the merged table its first one is.
     at: usize,
+}
+
+/// A run whose rows come next in their place: key, whether it was lost, place, first row and the one behind its last.
+type Head = Reverse<(Key, bool, usize, usize, usize)>;
+
+/// Puts the rows of all places in the order of their runs. What runs a place has is looked up when it is its turn, and
+/// forgotten behind it.
+fn in_order(
+    tables: &[AnyTable<'_>],
+    places: &[(usize, usize)],
+    has_status: bool,
+) -> Result<Vec<Stretch>, Error> {
+    let mut later = Vec::new();
+    for (place, (table, group)) in places.iter().enumerate() {
+        later.extend(tables[*table].keys(*group)?.into_iter().min().map(|first| (first, place)));
+    }
+    later.sort_unstable_by_key(|first| Reverse(*first));
+    let mut open: BTreeMap<usize, vec::IntoIter<RunRows>> = BTreeMap::new();
+    // The next run of each open place: the first of equal ones is that of the first place, what was lost comes behind.
+    let mut heads: BinaryHeap<Head> = BinaryHeap::new();
+    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut taken = None;
+    loop {
+        let mut of = None;
+        let next = heads.peek().map(|Reverse((key, ..))| *key);
+        if let Some((_, place)) = later.pop_if(|(first, _)| next.is_none_or(|next| *first <= next)) {
+            let (table, group) = places[place];
+            open.insert(place, tables[table].runs(group, has_status)?.into_iter());
+            of = Some(place);
+        } else if let Some(Reverse((key, _, place, begin, end))) = heads.pop() {
+            of = Some(place);
+            let from = (key, places[place].0);
+            if taken.is_none_or(|taken: (Key, usize)| taken.0 != key || taken == from) {
+                taken = Some(from);
+                match stretches.last_mut() {
+                    Some(last) if last.place == place && last.rows.end == begin => last.rows.end = end,
+                    last => {
+                        let at = last.map_or(0, |last| last.at + last.rows.len());
+                        stretches.push(Stretch { place, rows: begin..end, at });
+                    }
+                }
+            }
+        }
+        let Some(place) = of else { return Ok(stretches) };
+        match open.get_mut(&place).and_then(Iterator::next) {
+            Some(RunRows { key, is_lost, rows }) => {
+                heads.push(Reverse((key, is_lost, place, rows.start, rows.end)));
+            }
+            None => drop(open.remove(&place)),
+        }
+    }
 }
 
 /// A table to be.
@@ -228,8 +306,7 @@ struct Merged<'a> {
     /// Number of the table, and of a group of its rows.
     places: Vec<(usize, usize)>,
     columns: Vec<(String, Kind)>,
-    spans: Vec<Span>,
-    rows: usize,
+    stretches: Vec<Stretch>,
 }
 
 impl<'a> Merged<'a> {
@@ -254,41 +331,16 @@ impl<'a> Merged<'a> {
         let counts = tables.iter().map(AnyTable::groups).enumerate();
         let places: Vec<_> =
             counts.flat_map(|(table, groups)| (0..groups).map(move |g| (table, g))).collect();
-        let mut spans: Vec<Span> = Vec::new();
-        for (place, (table, group)) in places.iter().enumerate() {
-            let begin = spans.len();
-            let statuses = if name == "runs" { tables[*table].statuses(*group)? } else { Vec::new() };
-            for (row, key) in tables[*table].keys(*group)?.into_iter().enumerate() {
-                match spans[begin..].last_mut() {
-                    Some(last) if last.key == key => last.rows.end = row + 1,
-                    _ => {
-                        let is_lost = statuses.get(row).is_some_and(|status| status.data() == b"lost");
-                        spans.push(Span { key, is_lost, place, rows: row..row + 1, at: 0 });
-                    }
-                }
-            }
-        }
-        // Sources are in order in themselves: this costs little.
-        spans.sort_by_key(|span| (span.key, span.is_lost));
-        let (mut taken, mut rows) = (None, 0);
-        spans.retain_mut(|span| {
-            let from = (span.key, places[span.place].0);
-            if taken.is_some_and(|taken: (Key, usize)| taken.0 == span.key && taken != from) {
-                return false;
-            }
-            taken = Some(from);
-            span.at = rows;
-            rows += span.rows.len();
-            true
-        });
-        Ok(Some(Merged { tables, places, columns, spans, rows }))
+        let stretches = in_order(&tables, &places, name == "runs")?;
+        Ok(Some(Merged { tables, places, columns, stretches }))
     }
 
     fn write(&self, out: &mut (impl Write + Send), path: &Path) -> Result<(), Error> {
         let fill = |number, rows| {
             self.fill(number, rows).map_err(|error| ParquetError::External(Box::new(Kept(error))))
         };
-        parquet_file::write(out, &self.columns, self.rows, fill).map_err(|error| match error {
+        let rows = self.stretches.last().map_or(0, |last| last.at + last.rows.len());
+        parquet_file::write(out, &self.columns, rows, fill).map_err(|error| match error {
             ParquetError::External(inner) => match inner.downcast::<Kept>() {
                 Ok(kept) => kept.0,
                 Err(inner) => Error::Io(path.to_owned(), as_io(ParquetError::External(inner))),
@@ -302,15 +354,15 @@ impl<'a> Merged<'a> {
         let (name, kind) = &self.columns[number];
         let mut read: Vec<Option<Option<Cow<'_, Filled>>>> = vec![None; self.places.len()];
         let mut filled = Filled::nothing(*kind, 0);
-        let first = self.spans.partition_point(|span| span.at + span.rows.len() <= rows.start);
-        for span in self.spans[first..].iter().take_while(|span| span.at < rows.end) {
-            let (table, group) = self.places[span.place];
-            if read[span.place].is_none() {
-                read[span.place] = Some(self.tables[table].column(group, name)?);
+        let first = self.stretches.partition_point(|some| some.at + some.rows.len() <= rows.start);
+        for some in self.stretches[first..].iter().take_while(|some| some.at < rows.end) {
+            let (table, group) = self.places[some.place];
+            if read[some.place].is_none() {
+                read[some.place] = Some(self.tables[table].column(group, name)?);
             }
-            let begin = span.rows.start + rows.start.saturating_sub(span.at);
-            let end = span.rows.end.min(span.rows.start + rows.end - span.at);
-            let is_good = match read[span.place].as_ref().and_then(Option::as_ref) {
+            let begin = some.rows.start + rows.start.saturating_sub(some.at);
+            let end = some.rows.end.min(some.rows.start + rows.end - some.at);
+            let is_good = match read[some.place].as_ref().and_then(Option::as_ref) {
                 Some(from) => filled.extend(from, begin..end),
                 None => filled.extend(&Filled::nothing(*kind, end - begin), 0..end - begin),
             };
