@@ -9,9 +9,9 @@ use airloom_base::Entry;
 
 pub mod http_cache;
 pub mod lookup;
+mod relay;
 pub mod split_tcp;
 pub mod wap_gateway;
-mod way;
 
 /// All proxies, by the name scenario files use.
 pub const REGISTRY: &[Entry<Build>] = &[

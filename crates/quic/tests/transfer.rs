@@ -152,7 +152,7 @@ fn losses_over_three_timeouts_are_persistent_congestion_and_leave_a_window_of_tw
         // The answer takes 20 ms to the client; what leaves in the round trip after that is one window.
         let known = answered(&pair).unwrap_or(until) + Duration::from_millis(20);
         pair.drive_until(known + Duration::from_millis(39));
-        let is_in = |seen: &&airloom_testkit::Seen| seen.from == End::Client && seen.at >= known;
+        let is_in = |seen: &&airloom_testkit::Offered| seen.from == End::Client && seen.at >= known;
         let flight = pair.seen.iter().filter(is_in).count();
         //= RFC 9002 (7.6.2): the congestion window is the minimum one, two packets.
         assert_eq!(flight <= 6, collapses, "{threshold} {flight}");

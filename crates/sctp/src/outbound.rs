@@ -83,18 +83,18 @@ pub(super) struct Outbound {
     pub waiting: u64,
     orders: u64,
     /// What waits for a reset of its stream.
-    held: Option<Held>,
+    held: Option<Renumbering>,
 }
 
 /// Messages that are to be sent under numbers that begin anew (RFC 6525, 5.1.2).
-struct Held {
+struct Renumbering {
     /// Streams; none: all.
     streams: Vec<u16>,
     /// What was written up to this one goes out under the old numbers.
     after: u64,
 }
 
-impl Held {
+impl Renumbering {
     fn holds(&self, stream: u16, order: u64) -> bool {
         order > self.after && names(&self.streams, stream)
     }
@@ -202,7 +202,7 @@ impl Outbound {
 
     /// Holds back what is written to these streams (none: to all) from now on.
     pub fn hold(&mut self, streams: Vec<u16>) {
-        self.held = Some(Held { streams, after: self.orders });
+        self.held = Some(Renumbering { streams, after: self.orders });
     }
 
     /// Has everything been given away that was written before [`Outbound::hold`]?

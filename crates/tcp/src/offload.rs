@@ -13,7 +13,7 @@ use airloom_base::{Duration, Instant};
 
 use super::congestion::pacing;
 use super::connection::{Connection, Mode};
-use super::output::Held;
+use super::output::Limit;
 use super::send::mark;
 
 /// Octets of payload in the largest group: a datagram of 64 KiB, less what Linux keeps free for headers.
@@ -106,7 +106,7 @@ impl Connection {
 
     /// May a group leave, when the window lets out `quota` segments?
     #[inline(never)]
-    pub(super) fn begin_group(&mut self, now: Instant, quota: u64) -> Result<(), Held> {
+    pub(super) fn begin_group(&mut self, now: Instant, quota: u64) -> Result<(), Limit> {
         let (mss, nxt, mut end) = (self.snd.mss, self.snd.nxt, self.snd.end());
         if self.snd.has_records() {
             end = self.snd.record_end(nxt);
@@ -146,7 +146,7 @@ impl Connection {
     /// Does the window cut the next group so short that it waits? `quota`: segments that the congestion window lets out;
     /// `there`: octets of the block at hand.
     #[inline(never)]
-    fn group_waits(&self, now: Instant, quota: u64, there: u64) -> Option<Held> {
+    fn group_waits(&self, now: Instant, quota: u64, there: u64) -> Option<Limit> {
         if matches!(self.mode, Mode::Recovery | Mode::Loss) {
             return None;
         }
@@ -168,13 +168,13 @@ impl Connection {
         }
         if room < peer {
             if room <= there {
-                return Some(Held::Congestion);
+                return Some(Limit::Congestion);
             }
         } else if peer <= there {
-            return Some(Held::Window);
+            return Some(Limit::Window);
         }
         // The application may write more.
-        if self.snd.finished { None } else { Some(Held::Short) }
+        if self.snd.finished { None } else { Some(Limit::Short) }
     }
 
     /// Segments of a group: what is paced in about a millisecond, and more on short paths.

@@ -13,7 +13,7 @@ use super::wire::{Flags, Header, Options, Plain, ProbeOption, ProbeStep, SackBlo
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum Limit {
     /// Nothing is left.
     Nothing,
     /// The congestion window.
@@ -203,13 +203,13 @@ impl Connection {
 
     /// How many octets of new data (zero: a bare FIN) may be sent now.
     #[inline(always)]
-    pub(super) fn next_new(&mut self, now: Instant) -> Result<u64, Held> {
+    pub(super) fn next_new(&mut self, now: Instant) -> Result<u64, Limit> {
         let snd = &self.snd;
         if !snd.has_unsent() {
-            return Err(Held::Nothing);
+            return Err(Limit::Nothing);
         }
         if self.hold != 0 {
-            return Err(Held::Congestion);
+            return Err(Limit::Congestion);
         }
         if snd.una == snd.nxt && self.facts.app_sent > 0 {
             self.restart_if_idle(now);
@@ -225,12 +225,12 @@ impl Connection {
         let idle = snd.una == snd.nxt;
         if len < mss {
             if usable == 0 {
-                return Err(Held::Window);
+                return Err(Limit::Window);
             }
             if unsent > usable {
                 //= RFC 9293 (3.8.6.2.1): a part of a segment only if it is half of the largest window.
                 if !(idle && usable >= snd.max_wnd / 2) {
-                    return Err(Held::Window);
+                    return Err(Limit::Window);
                 }
             } else if len > 0 && (!idle || snd.corked != 0) && !snd.finished && unsent == snd.unsent() {
                 let waits = match self.config.nagle {
@@ -243,21 +243,21 @@ impl Connection {
                     Nagle::Minshall => snd.short_end > snd.una,
                 };
                 if waits {
-                    return Err(Held::Short);
+                    return Err(Limit::Short);
                 }
             }
         }
         if self.books == Books::Segments {
             let (in_flight, cwnd) = (self.segments_in_flight(), self.cwnd_segments());
             if len > 0 && in_flight >= cwnd {
-                return Err(Held::Congestion);
+                return Err(Limit::Congestion);
             }
             if self.offload.on && len > 0 && !self.offload.in_group() {
                 self.begin_group(now, cwnd - in_flight)?;
             }
             return Ok(len);
         }
-        if len > 0 && !self.window_lets_out(len) { Err(Held::Congestion) } else { Ok(len) }
+        if len > 0 && !self.window_lets_out(len) { Err(Limit::Congestion) } else { Ok(len) }
     }
 
     #[inline(always)]
@@ -367,14 +367,14 @@ impl Connection {
     }
 
     /// Nothing more is sent now.
-    pub(super) fn nothing_more(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
+    pub(super) fn nothing_more(&mut self, now: Instant, held: Limit) -> Option<Outgoing> {
         self.pending &= !pending::DATA;
         if self.offload.on {
             self.offload_pauses();
         }
         self.snd.corked &= !corked::PUSH;
         // Linux: what is corked leaves when that timer expires.
-        let held_for_long = held == Held::Window || held == Held::Short && self.snd.corked != 0;
+        let held_for_long = held == Limit::Window || held == Limit::Short && self.snd.corked != 0;
         if held_for_long && self.snd.una == self.snd.nxt && !self.timers.is_armed(Alarm::Persist) {
             let at = now + self.probe_interval();
             self.timers.arm(Alarm::Persist, at);
@@ -382,7 +382,7 @@ impl Connection {
         if self.rate.is_some() {
             self.note_application_limit(held);
         }
-        let news = self.sent_something || (self.books == Books::Segments && held == Held::Congestion);
+        let news = self.sent_something || (self.books == Books::Segments && held == Limit::Congestion);
         if !news {
             return None;
         }
@@ -390,7 +390,7 @@ impl Connection {
         if self.config.cwnd_validation {
             // Linux compares what is in flight with the window, and remembers what was outstanding.
             let in_flight = self.in_flight();
-            let limited = held == Held::Congestion || in_flight >= self.window.cwnd;
+            let limited = held == Limit::Congestion || in_flight >= self.window.cwnd;
             let in_flight =
                 if self.books == Books::Segments { self.segments_out() * self.snd.mss } else { in_flight };
             let flight = (self.snd.una, self.snd.nxt);
@@ -399,7 +399,7 @@ impl Connection {
                 .sent(now, &self.window, limited, in_flight, flight)
                 .is_some_and(|idle| idle >= self.rtt.rto(&self.config));
             // A full send buffer or a closed window is not the application's doing.
-            if unused && held == Held::Nothing && self.config.idle_restart == IdleRestart::Halve {
+            if unused && held == Limit::Nothing && self.config.idle_restart == IdleRestart::Halve {
                 let initial = self.config.initial_window.octets(self.snd.mss);
                 self.usage.shrink(now, &mut self.window, initial);
             }
@@ -409,9 +409,9 @@ impl Connection {
 
     /// Tells the sampler of delivery rates if it was the application that sent no more.
     #[inline(never)]
-    fn note_application_limit(&mut self, held: Held) {
+    fn note_application_limit(&mut self, held: Limit) {
         if let Some(rate) = &mut self.rate
-            && matches!(held, Held::Nothing | Held::Short)
+            && matches!(held, Limit::Nothing | Limit::Short)
             && self.segments.lost_out <= self.segments.resent_out
         {
             let in_flight = (self.snd.sent.len() as u64 + self.segments.resent_out)

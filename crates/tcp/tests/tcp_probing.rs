@@ -6,7 +6,7 @@ use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
 use airloom_tcp::config::Congestion;
 use airloom_tcp::wire::{Header, ProbeStep};
 use airloom_tcp::{Config, Profile, Tcp};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, Sent};
+use airloom_testkit::{End, Fate, LinkConfig, Offered, Pair, Sent};
 
 const SIZE: u32 = 3_000_000;
 
@@ -23,7 +23,7 @@ struct Outcome {
     took: f64,
     /// (moment, window, threshold), at each change.
     windows: Vec<(Instant, u64, u64)>,
-    seen: Vec<Seen>,
+    seen: Vec<Offered>,
 }
 
 impl Outcome {
@@ -40,7 +40,7 @@ impl Outcome {
     }
 }
 
-fn probe(seen: &Seen) -> Option<ProbeStep> {
+fn probe(seen: &Offered) -> Option<ProbeStep> {
     Header::parse(&seen.head).ok()?.0.options.probe.map(|p| p.step)
 }
 

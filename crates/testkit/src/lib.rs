@@ -11,4 +11,4 @@ pub mod tshark;
 
 pub use cases::cases;
 pub use link::{End, Fate, Link, LinkConfig, LossPattern, Sent, lose, lose_data};
-pub use pair::{Host, Pair, Seen, hash_of};
+pub use pair::{Host, Offered, Pair, hash_of};

@@ -19,7 +19,7 @@ const ENDLESS: u64 = 20_000_000;
 
 /// A packet as it was offered to the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct Offered {
     /// When.
     pub at: Instant,
     /// By whom.
@@ -138,7 +138,7 @@ pub struct Pair {
     pub outbox: Outbox,
     hosts: [Host; 2],
     /// Every packet offered to the link, if `watch` is set.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Offered>,
     /// Keep [`Pair::seen`].
     pub watch: bool,
     /// Feed [`Host::data`]'s hash; off in measurements.
@@ -317,7 +317,7 @@ impl Pair {
         }
         let (head, body) = (packet.head().to_vec(), packet.body().len());
         let fate = self.link.send_ecn(self.now, from, ecn, packet);
-        self.seen.push(Seen { at: self.now, from, head, body, fate });
+        self.seen.push(Offered { at: self.now, from, head, body, fate });
     }
 
     /// Drains both outputs of a connection until neither gives anything.

@@ -3,7 +3,7 @@
 use airloom_base::random::splitmix64;
 use airloom_base::units::{Octets, Rate};
 use airloom_base::{Body, CloseReason, Duration, Instant, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, cases, hash_of, lose};
+use airloom_testkit::{End, Fate, LinkConfig, Offered, Pair, cases, hash_of, lose};
 use proptest::prelude::*;
 
 use super::wire::{Header, Kind, Layout};
@@ -63,7 +63,7 @@ fn exchange(pair: &mut Pair, up: u32, down: u32) {
 }
 
 fn headers(pair: &Pair, from: End) -> Vec<(Header, Instant)> {
-    let of = |s: &Seen| (SIX.parse(&s.head).expect("ours"), s.at);
+    let of = |s: &Offered| (SIX.parse(&s.head).expect("ours"), s.at);
     pair.seen.iter().filter(|s| s.from == from).map(of).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use airloom_base::units::Rate;
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet, PathId, Protocol, TransportEvent};
-use airloom_testkit::{End, Fate, LinkConfig, Pair, Seen, hash_of};
+use airloom_testkit::{End, Fate, LinkConfig, Offered, Pair, hash_of};
 
 use crate::octets::Octets;
 
@@ -16,7 +16,7 @@ const ENDLESS: u64 = 1_000_000;
 const LONG: Duration = Duration::from_secs(30 * 86_400);
 
 /// A packet that nobody sent, made from one that was seen.
-pub(crate) type Forge = fn(&mut Octets<'_>, &Seen) -> Option<Packet>;
+pub(crate) type Forge = fn(&mut Octets<'_>, &Offered) -> Option<Packet>;
 
 /// Plays a dialogue to its end. What was read is what was written; where nothing was forged and nobody hung up, all of it.
 pub(crate) fn play(ends: [Box<dyn Protocol>; 2], mut octets: Octets<'_>, forge: Forge) {

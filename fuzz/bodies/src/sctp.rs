@@ -78,7 +78,7 @@ pub fn sctp_link(octets: &[u8]) {
 /// Chunks of anything behind the header of a packet that was seen, or those of its own with another octet.
 fn forge(
     octets: &mut crate::octets::Octets<'_>,
-    seen: &airloom_testkit::Seen,
+    seen: &airloom_testkit::Offered,
 ) -> Option<airloom_base::Packet> {
     use airloom_transports::sctp::wire::{HEADER, Header};
     let header = Header::parse(&seen.head).ok()?;

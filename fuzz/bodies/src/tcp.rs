@@ -1,7 +1,7 @@
 //! TCP: two connections that talk over a bad link, with a forger on it.
 
 use airloom_base::{Body, Packet, Protocol};
-use airloom_testkit::Seen;
+use airloom_testkit::Offered;
 use airloom_transports::tcp::wire::{Flags, Header, Options, ProbeOption, ProbeStep};
 use airloom_transports::tcp::{Config, Tcp};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn settings(octets: &mut Octets<'_>) -> Config {
 
 /// A segment near one that was seen: other numbers, flags, options and data. What is parsed is written and parsed again to the
 /// same.
-fn forge(octets: &mut Octets<'_>, seen: &Seen) -> Option<Packet> {
+fn forge(octets: &mut Octets<'_>, seen: &Offered) -> Option<Packet> {
     let how = octets.octet();
     let (mut header, _) = Header::parse(&seen.head).ok()?;
     if how & 1 != 0 {

@@ -81,7 +81,7 @@ pub fn wwp_link(octets: &[u8]) {
 /// A packet that was seen with another header and other content.
 fn forge<const PORTS: bool>(
     octets: &mut crate::octets::Octets<'_>,
-    seen: &airloom_testkit::Seen,
+    seen: &airloom_testkit::Offered,
 ) -> Option<Packet> {
     use airloom_transports::wwp::wire::{Kind, Layout};
     let how = octets.octet();

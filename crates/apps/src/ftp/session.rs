@@ -34,7 +34,7 @@ enum Login {
 
 /// Where the next data connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum DataPort {
     /// Nobody has said.
     Unknown,
     /// The client comes to this port of ours.
@@ -63,7 +63,7 @@ pub(super) struct Session {
     peer: IpAddr,
     local: IpAddr,
     login: Login,
-    place: Place,
+    place: DataPort,
     /// The data connection, and whether it is open.
     data: Option<(SocketId, bool)>,
     transfer: Option<Transfer>,
@@ -80,7 +80,7 @@ impl Session {
             peer,
             local,
             login: Login::No,
-            place: Place::Unknown,
+            place: DataPort::Unknown,
             data: None,
             transfer: None,
             moved_at: Instant::ZERO,
@@ -106,10 +106,10 @@ impl Session {
         shared: &mut Shared,
         socket: SocketId,
     ) -> Then {
-        if let Place::Passive(port) = self.place {
+        if let DataPort::Passive(port) = self.place {
             shared.forget(port);
         }
-        self.place = Place::Unknown;
+        self.place = DataPort::Unknown;
         shared.roles.insert(socket, (self.number, Role::Data));
         self.data = Some((socket, true));
         self.moved_at = cx.now;
@@ -233,7 +233,7 @@ impl Session {
         let reply = match to {
             Some(to) if to.ip() == self.peer && to.port() >= 1024 => {
                 self.drop_data(cx, net, shared);
-                self.place = Place::Active(to);
+                self.place = DataPort::Active(to);
                 "200 Command okay."
             }
             Some(_) => "504 Data goes to the client's own address, to ports from 1024 on.",
@@ -258,19 +258,19 @@ impl Session {
                 return self.say(cx, net, shared, "522 This is IPv6: use EPSV.");
             }
         };
-        self.place = Place::Passive(port);
+        self.place = DataPort::Passive(port);
         self.say(cx, net, shared, &reply);
     }
 
     /// RETR or STOR: goes for the data connection, if it is not there yet.
     fn begin(&mut self, cx: &mut Cx, net: &mut dyn Sockets, shared: &mut Shared, file: File) {
         match (self.data, self.place) {
-            (None, Place::Unknown) => return self.say(cx, net, shared, "425 Use PORT or PASV first."),
-            (None, Place::Active(to)) => {
+            (None, DataPort::Unknown) => return self.say(cx, net, shared, "425 Use PORT or PASV first."),
+            (None, DataPort::Active(to)) => {
                 let socket = net.connect(cx, to);
                 shared.roles.insert(socket, (self.number, Role::Data));
                 self.data = Some((socket, false));
-                self.place = Place::Unknown;
+                self.place = DataPort::Unknown;
             }
             _ => {}
         }
@@ -381,7 +381,7 @@ impl Session {
 
     /// Whatever there is of a data connection is given up.
     pub(super) fn drop_data(&mut self, cx: &mut Cx, net: &mut dyn Sockets, shared: &mut Shared) {
-        if let Place::Passive(port) = std::mem::replace(&mut self.place, Place::Unknown) {
+        if let DataPort::Passive(port) = std::mem::replace(&mut self.place, DataPort::Unknown) {
             shared.forget(port);
         }
         shared.counters.broken += u64::from(self.transfer.take().is_some());

@@ -33,7 +33,7 @@ pub(crate) struct Page {
     pub(crate) start: Instant,
     waiting: VecDeque<Job>,
     /// Objects that are not asked for before another one is settled and read, by that one.
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<u32, Contents>,
     /// When reading an object that is settled is done.
     parsed: BTreeSet<(Instant, u32)>,
     /// Objects that have neither arrived nor failed.
@@ -46,7 +46,7 @@ pub(crate) struct Page {
 }
 
 /// What one object names, and how long it takes to be read.
-struct Held {
+struct Contents {
     parsing: Duration,
     objects: Vec<u32>,
 }
@@ -54,14 +54,14 @@ struct Held {
 impl Page {
     /// A page of these objects. Each is named by one before it, or by none.
     pub(crate) fn new(index: usize, round: u64, objects: &[Naming], start: Instant) -> Self {
-        let mut held = BTreeMap::<u32, Held>::new();
+        let mut held = BTreeMap::<u32, Contents>::new();
         let mut waiting = VecDeque::new();
         for (object, naming) in (0..).zip(objects) {
             match naming.by.filter(|by| *by < object) {
                 Some(by) => {
                     let parsing = objects[by as usize].parsing;
                     held.entry(by)
-                        .or_insert_with(|| Held { parsing, objects: Vec::new() })
+                        .or_insert_with(|| Contents { parsing, objects: Vec::new() })
                         .objects
                         .push(object);
                 }

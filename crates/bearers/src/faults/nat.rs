@@ -131,7 +131,7 @@ impl Translator {
     /// A datagram goes out; `None` if it does not pass.
     pub(super) fn out(&mut self, now: Instant, station: Station, packet: &mut Packet) -> Option<()> {
         self.forget(now);
-        if let Seen::Error { about } = Seen::of(packet)? {
+        if let Kind::Error { about } = Kind::of(packet)? {
             // About a datagram that was let in: its destination is inside.
             let inside = end(&about, false)?;
             let outside = *self.outward.get(&(station.0, inside))?;
@@ -147,7 +147,7 @@ impl Translator {
     /// A datagram wants in: to which station; `None` if it does not pass.
     pub(super) fn come(&mut self, now: Instant, packet: &mut Packet) -> Option<Station> {
         self.forget(now);
-        if let Seen::Error { about } = Seen::of(packet)? {
+        if let Kind::Error { about } = Kind::of(packet)? {
             let outside = end(&about, true)?;
             let (station, inside) = *self.inward.get(&outside)?;
             *packet = error(packet, about, true, outside, inside)?;
@@ -161,15 +161,15 @@ impl Translator {
 }
 
 /// What kind of datagram it is.
-enum Seen {
+enum Kind {
     /// One with ends of its own.
     Plain,
     /// An ICMP error, about a datagram with these octets.
     Error { about: Vec<u8> },
 }
 
-impl Seen {
-    fn of(packet: &Packet) -> Option<Seen> {
+impl Kind {
+    fn of(packet: &Packet) -> Option<Kind> {
         let head = packet.head();
         let header = Brief::parse(head)?;
         // Pieces behind the first have no ports: they are not let through.
@@ -184,7 +184,7 @@ impl Seen {
             protocol::ICMPV6 => kind.is_some_and(|kind| kind < 128),
             _ => false,
         };
-        Some(if is_error { Seen::Error { about: packet.body().to_bytes().to_vec() } } else { Seen::Plain })
+        Some(if is_error { Kind::Error { about: packet.body().to_bytes().to_vec() } } else { Kind::Plain })
     }
 }
 

@@ -48,7 +48,7 @@ impl Counters {
     }
 }
 
-struct Held<T> {
+struct HeldFragment<T> {
     begin: bool,
     end: bool,
     octets: u64,
@@ -78,7 +78,7 @@ pub struct Reassembler<T> {
     members: Vec<Option<u64>>,
     /// What lies below does not come any more, whatever the members say.
     floor: u64,
-    held: BTreeMap<u64, Held<T>>,
+    held: BTreeMap<u64, HeldFragment<T>>,
     octets: u64,
     /// Since when the first of those held waits.
     since: Option<Instant>,
@@ -182,7 +182,7 @@ impl<T> Reassembler<T> {
         }
         *behind = number + 1;
         self.octets += octets;
-        self.held.insert(number, Held { begin: header.begin, end: header.end, octets, piece });
+        self.held.insert(number, HeldFragment { begin: header.begin, end: header.end, octets, piece });
         self.advance(now);
         while self.octets > self.limits.octets || self.held.len() > self.limits.fragments {
             self.counters.overflows += 1;
@@ -285,7 +285,7 @@ impl<T> Reassembler<T> {
         self.next = self.next.max(number);
     }
 
-    fn pop_below(&mut self, number: u64) -> Option<Held<T>> {
+    fn pop_below(&mut self, number: u64) -> Option<HeldFragment<T>> {
         let first = self.held.first_entry().filter(|entry| *entry.key() < number)?;
         let fragment = first.remove();
         self.octets -= fragment.octets;

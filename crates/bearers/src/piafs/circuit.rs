@@ -8,7 +8,7 @@ use airloom_base::{Backlog, BearerEvent, Cx, Direction, Duration, Instant, Packe
 use super::config::{BestEffort, PiafsConfig, Times};
 use super::frame::Frame;
 use super::receiver::{Arrival, Receiver};
-use super::records::Seen;
+use super::records::ObservedFrame;
 use super::sender::Sender;
 use super::tap::{Sdu, Tap};
 use crate::cell::{self, Edge, Points, directions};
@@ -186,7 +186,7 @@ impl Circuit {
         };
         let totals = &mut common.totals[direction as usize];
         while let Some((at, frame)) = due(&mut way.air, cx.now) {
-            Seen { frame: &frame, tap: &way.tap, direction }.arrives(cx.records, at, way.points.rx);
+            ObservedFrame { frame: &frame, tap: &way.tap, direction }.arrives(cx.records, at, way.points.rx);
             // It also says what its sender has received of the other direction.
             back.sender.take(frame.request, frame.acknowledged.number);
             back.forget();
@@ -233,7 +233,12 @@ impl Circuit {
                 _ => totals.resent += 1,
             }
             let event = if frame.attempt > 1 { Event::Retransmit } else { Event::Transmit };
-            Seen { frame: &frame, tap: &way.tap, direction }.departs(cx, way.points.tx, event, is_lost);
+            ObservedFrame { frame: &frame, tap: &way.tap, direction }.departs(
+                cx,
+                way.points.tx,
+                event,
+                is_lost,
+            );
             if is_lost {
                 let since = *way.silent_since.get_or_insert(now);
                 silence = silence.max(Some(now.since(since)));
@@ -293,7 +298,7 @@ impl Circuit {
             let crossing = std::mem::take(&mut way.out).into_iter().map(|(_, sdu)| sdu);
             for sdu in crossing.chain(way.tap.clear()) {
                 common.edge.traffic[way.direction as usize].lost += 1;
-                Seen::dropped(cx, way.points.tx, way.direction, &sdu.packet, why);
+                ObservedFrame::dropped(cx, way.points.tx, way.direction, &sdu.packet, why);
             }
             way.out_place = way.tap.end();
             way.silent_since = None;
@@ -347,11 +352,11 @@ impl cell::Mobile for Circuit {
         // While a call is set up packets wait for it.
         if self.call == Call::None {
             traffic.lost += 1;
-            return Seen::dropped(cx, way.points.tx, direction, &packet, "link down");
+            return ObservedFrame::dropped(cx, way.points.tx, direction, &packet, "link down");
         }
         if way.tap.refuses(limit, len) {
             traffic.queue_drops += 1;
-            return Seen::dropped(cx, way.points.tx, direction, &packet, "queue full");
+            return ObservedFrame::dropped(cx, way.points.tx, direction, &packet, "queue full");
         }
         way.tap.push(Sdu { packet, since: cx.now }, cx.now);
         traffic.queue_max = traffic.queue_max.max(way.tap.backlog().1);

@@ -10,14 +10,14 @@ use super::tap::Tap;
 const CRC_ERROR: &str = "CRC error";
 
 /// A frame at an observation point.
-pub struct Seen<'a> {
+pub struct ObservedFrame<'a> {
     pub frame: &'a Frame,
     /// Has the octets.
     pub tap: &'a Tap,
     pub direction: Direction,
 }
 
-impl Seen<'_> {
+impl ObservedFrame<'_> {
     /// It came to the receiving end.
     pub fn arrives(&self, records: &mut Outbox, now: Instant, point: Point) {
         if records.wants(point) {

@@ -9,7 +9,7 @@ const NANOS_PER_MS: u64 = 1_000_000;
 
 /// A place in an endless trace: number of rounds, number of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Position {
     round: u64,
     line: usize,
 }
@@ -27,26 +27,30 @@ impl Endless {
     }
 
     /// When the opportunity at a place comes.
-    fn time(&self, place: Place) -> Instant {
+    fn time(&self, place: Position) -> Instant {
         let line = self.times.get(place.line).copied().unwrap_or(0);
         let ms = place.round.saturating_mul(self.period).saturating_add(line);
         Instant::from_nanos(ms.saturating_mul(NANOS_PER_MS))
     }
 
     /// The first place not before `at`.
-    fn first_from(&self, at: Instant) -> Place {
+    fn first_from(&self, at: Instant) -> Position {
         let ms = at.as_nanos().div_ceil(NANOS_PER_MS);
         // A round ends with an opportunity at the very time at which the next one begins.
         let round = ms.saturating_sub(1) / self.period;
         let line = self.times.partition_point(|time| *time < ms - round * self.period);
-        if line < self.times.len() { Place { round, line } } else { Place { round: round + 1, line: 0 } }
+        if line < self.times.len() {
+            Position { round, line }
+        } else {
+            Position { round: round + 1, line: 0 }
+        }
     }
 
-    fn after(&self, place: Place) -> Place {
+    fn after(&self, place: Position) -> Position {
         if place.line + 1 < self.times.len() {
-            Place { line: place.line + 1, ..place }
+            Position { line: place.line + 1, ..place }
         } else {
-            Place { round: place.round + 1, line: 0 }
+            Position { round: place.round + 1, line: 0 }
         }
     }
 }
@@ -61,7 +65,7 @@ pub(super) struct Opportunities {
     busy_since: Instant,
     /// The opportunity in use: of the heavy trace?, where, and the octets left in it.
     heavy_now: bool,
-    place: Place,
+    place: Position,
     left: u64,
 }
 

@@ -10,7 +10,7 @@ use airloom_base::{
 use super::config::UmtsDchConfig;
 use super::dch::{Air, Blocks, TransportFormat};
 use super::hsdpa::{self, MacHs};
-use super::records::Seen;
+use super::records::ObservedBlock;
 use super::rlc::am::{Am, Block, Delivered, Format, Pdu, SduStore, Stores};
 use super::rrc::Rrc;
 use crate::air_time::{Burst, Origin, push_state};
@@ -253,7 +253,7 @@ impl Mobile {
             if cx.records.wants(way.points.rx) {
                 let (pdu, attempt) = (&flight.pdu, flight.attempt);
                 let (control, sdus) = (&control[..], &way.sdus);
-                let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                let seen = ObservedBlock { direction, format: common.format, pdu, control, attempt, sdus };
                 seen.arrives(cx, way.points.rx);
             }
             let rlc = &common.config.rlc;
@@ -433,7 +433,7 @@ impl Mobile {
             let (event, pdu, control, attempt) = contents(&block, &none);
             again_octets += if event == Event::Retransmit { pdu_octets } else { 0 };
             if cx.records.wants(points.tx) {
-                let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                let seen = ObservedBlock { direction, format: common.format, pdu, control, attempt, sdus };
                 seen.departs(cx, points.tx, event, is_lost);
             }
             if is_lost {
@@ -478,7 +478,7 @@ impl Mobile {
             let none = Pdu::default();
             let (event, pdu, control, attempt) = contents(&block, &none);
             if cx.records.wants(points.tx) {
-                let seen = Seen { direction, format: common.format, pdu, control, attempt, sdus };
+                let seen = ObservedBlock { direction, format: common.format, pdu, control, attempt, sdus };
                 seen.departs(cx, points.tx, event, false);
             }
             air.blocks.push(pdu, control, attempt);

@@ -6,7 +6,7 @@ use airloom_base::{Cx, Direction, Point};
 use super::rlc::am::{Control, Format, Pdu, SduStore, Sufi, Sufis};
 
 /// A block at an observation point.
-pub struct Seen<'a> {
+pub struct ObservedBlock<'a> {
     pub direction: Direction,
     pub format: Format,
     /// The data PDU (without header octets if the block is a control PDU).
@@ -19,7 +19,7 @@ pub struct Seen<'a> {
     pub sdus: &'a SduStore,
 }
 
-impl Seen<'_> {
+impl ObservedBlock<'_> {
     /// It came to the receiving end.
     #[cold]
     pub fn arrives(&self, cx: &mut Cx, point: Point) {

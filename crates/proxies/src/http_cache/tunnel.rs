@@ -7,7 +7,7 @@ use super::app::{Asker, HttpCache};
 use super::client::{Input, Name, Phase};
 use super::target::Target;
 use crate::lookup::Found;
-use crate::way::{Way, Work as Reading};
+use crate::relay::{Relay, Work as Reading};
 
 /// One tunnel.
 pub(super) struct Tunnel {
@@ -15,8 +15,8 @@ pub(super) struct Tunnel {
     port: u16,
     server: Option<SocketId>,
     is_open: bool,
-    pub(super) up: Way,
-    down: Way,
+    pub(super) up: Relay,
+    down: Relay,
     pub(super) moved: Instant,
 }
 
@@ -36,8 +36,8 @@ impl HttpCache {
             port: to.port,
             server: None,
             is_open: false,
-            up: Way::default(),
-            down: Way::default(),
+            up: Relay::default(),
+            down: Relay::default(),
             moved: cx.now,
         }));
         let host = to.host.clone();

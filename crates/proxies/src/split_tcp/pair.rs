@@ -2,7 +2,7 @@
 
 use airloom_base::{Cx, Instant, SocketId, Sockets};
 
-use crate::way::{Way, Work};
+use crate::relay::{Relay, Work};
 
 /// A side of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub(super) struct Pair {
     pub(super) server: Onward,
     /// Where the client meant to go.
     pub(super) to: std::net::SocketAddr,
-    pub(super) up: Way,
-    pub(super) down: Way,
+    pub(super) up: Relay,
+    pub(super) down: Relay,
     /// When something was read or written last.
     pub(super) moved: Instant,
 }
@@ -56,14 +56,14 @@ impl Pair {
             client_open: false,
             server: Onward::Not,
             to,
-            up: Way::default(),
-            down: Way::default(),
+            up: Relay::default(),
+            down: Relay::default(),
             moved: now,
         }
     }
 
     /// The direction that begins at `side`.
-    pub(super) fn from(&mut self, side: Side) -> &mut Way {
+    pub(super) fn from(&mut self, side: Side) -> &mut Relay {
         match side {
             Side::Client => &mut self.up,
             Side::Server => &mut self.down,

@@ -78,7 +78,7 @@ pub(super) struct Maker<'a> {
 
 /// What becomes of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Handling {
     Compile(&'static str),
     Convert,
     Pass,
@@ -88,9 +88,9 @@ impl Maker<'_> {
     /// The content type that a body of this type would get, for an answer without one.
     pub(super) fn content_type(&self, content_type: &str) -> String {
         match self.way(media(content_type)) {
-            Some(Way::Compile(compiled)) => compiled.to_owned(),
-            Some(Way::Convert) => WMLC.to_owned(),
-            Some(Way::Pass) | None => content_type.to_owned(),
+            Some(Handling::Compile(compiled)) => compiled.to_owned(),
+            Some(Handling::Convert) => WMLC.to_owned(),
+            Some(Handling::Pass) | None => content_type.to_owned(),
         }
     }
 
@@ -98,9 +98,9 @@ impl Maker<'_> {
     pub(super) fn make(&self, content_type: &str, body: Bytes) -> Result<Made, Refusal> {
         let charset = parameter(content_type, "charset").and_then(Charset::from_name);
         match self.way(media(content_type)).ok_or(Refusal::NotAcceptable)? {
-            Way::Pass => self.pass(content_type, body),
-            Way::Convert => self.deck(html::convert(&body, charset), Treatment::Converted),
-            Way::Compile(compiled) => match markup::parse(&body, charset) {
+            Handling::Pass => self.pass(content_type, body),
+            Handling::Convert => self.deck(html::convert(&body, charset), Treatment::Converted),
+            Handling::Compile(compiled) => match markup::parse(&body, charset) {
                 Ok(parsed) if compiled == WMLC => {
                     let text = charset.unwrap_or(Charset::UTF_8).decode(&body);
                     let fits = |charset: Charset| charset.has_all(&text);
@@ -120,10 +120,10 @@ impl Maker<'_> {
         }
     }
 
-    fn way(&self, media: &str) -> Option<Way> {
+    fn way(&self, media: &str) -> Option<Handling> {
         let compiled = compiled_type(media);
         if let Some(compiled) = compiled.filter(|compiled| self.accept.takes(compiled)) {
-            return Some(Way::Compile(compiled));
+            return Some(Handling::Compile(compiled));
         }
         let is_page = PAGES.iter().any(|page| page.eq_ignore_ascii_case(media));
         // A phone that takes everything means pictures; one that takes pages says so.
@@ -133,9 +133,9 @@ impl Maker<'_> {
             && !self.accept.names(media)
             && self.accept.takes(WMLC)
         {
-            return Some(Way::Convert);
+            return Some(Handling::Convert);
         }
-        self.accept.takes(media).then_some(Way::Pass)
+        self.accept.takes(media).then_some(Handling::Pass)
     }
 
     fn pass(&self, content_type: &str, body: Bytes) -> Result<Made, Refusal> {

@@ -8,7 +8,7 @@
 use airloom_base::Instant;
 
 use super::super::connection::{Connection, Mode, pending};
-use super::super::output::Held;
+use super::super::output::Limit;
 
 /// Where the algorithm stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,10 +103,10 @@ impl Connection {
 
     /// Step 2: what leaves instead of what the timeout declared lost, if it is so.
     #[inline]
-    pub fn frto_next(&mut self, now: Instant) -> Option<Result<u64, Held>> {
+    pub fn frto_next(&mut self, now: Instant) -> Option<Result<u64, Limit>> {
         let Frto::Second { sent } = self.octets.frto else { return None };
         //= RFC 5682 (2.1, step 2b): up to two new segments.
-        let next = if sent < 2 { self.next_new(now) } else { Err(Held::Congestion) };
+        let next = if sent < 2 { self.next_new(now) } else { Err(Limit::Congestion) };
         if next.is_ok() {
             self.octets.frto = Frto::Second { sent: sent + 1 };
         } else if sent == 0 {

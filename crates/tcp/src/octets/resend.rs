@@ -3,7 +3,7 @@
 use airloom_base::{Instant, Outgoing};
 
 use super::super::connection::{Connection, Mode, hold, pending};
-use super::super::output::Held;
+use super::super::output::Limit;
 
 impl Connection {
     #[inline(always)]
@@ -39,7 +39,7 @@ impl Connection {
 
     /// What a timeout declared lost, from the bottom, as far as the congestion window allows.
     #[inline(never)]
-    fn next_lost(&self) -> Result<Option<(u64, u64)>, Held> {
+    fn next_lost(&self) -> Result<Option<(u64, u64)>, Limit> {
         let pipe = self.in_flight();
         let Some((start, end)) = self.octets.board.next_hole(self.snd.una, self.octets.board.timeout_mark())
         else {
@@ -49,11 +49,11 @@ impl Connection {
         //= RFC 7323 (2.4): beyond a window that shrank a segment is sent again once; afterwards the head alone asks whether
         //= the window has opened.
         if start > self.snd.una && start >= self.snd.window_edge() && start < self.snd.resent_below {
-            return Err(Held::Window);
+            return Err(Limit::Window);
         }
         let suspended = self.hold & hold::PROBING != 0;
         let held = suspended || pipe > 0 && (self.hold != 0 || pipe + (end - start) > self.window.cwnd);
-        if held { Err(Held::Congestion) } else { Ok(Some((start, end))) }
+        if held { Err(Limit::Congestion) } else { Ok(Some((start, end))) }
     }
 
     /// One pass of the loop of RFC 6675 (5, step C).
@@ -61,7 +61,7 @@ impl Connection {
     fn transmit_in_sack_recovery(&mut self, now: Instant) -> Option<Outgoing> {
         let (una, nxt, room) = (self.snd.una, self.snd.nxt, self.room());
         if self.hold & hold::PROBING != 0 || self.window.cwnd < self.in_flight() + self.snd.mss {
-            return self.nothing_more(now, Held::Congestion);
+            return self.nothing_more(now, Limit::Congestion);
         }
         //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
         let mut hole = self.octets.board.next_lost(una);

@@ -3,7 +3,7 @@
 use airloom_base::{Instant, Outgoing};
 
 use super::super::connection::{Connection, pending};
-use super::super::output::Held;
+use super::super::output::Limit;
 use super::super::send::mark;
 use super::Next;
 use super::TimerKind;
@@ -15,7 +15,7 @@ impl Connection {
         if self.pending & pending::HEAD != 0 || self.segments.probe_due || self.segments.next != Next::Any {
             match self.transmit_repair(now) {
                 Ok(out) => return Some(out),
-                Err(true) => return self.all_sent(now, Held::Congestion),
+                Err(true) => return self.all_sent(now, Limit::Congestion),
                 Err(false) => {}
             }
         }
@@ -157,7 +157,7 @@ impl Connection {
 
     /// Nothing more leaves now.
     #[inline]
-    fn all_sent(&mut self, now: Instant, held: Held) -> Option<Outgoing> {
+    fn all_sent(&mut self, now: Instant, held: Limit) -> Option<Outgoing> {
         if self.segments.fresh_sent | self.segments.restart {
             let (fresh, restart) = (self.segments.fresh_sent, self.segments.restart);
             self.segments.fresh_sent = false;

@@ -73,7 +73,7 @@ impl Machine {
     }
 }
 
-struct Place {
+struct Entry {
     machine: Machine,
     /// The deadline that stands in the agenda.
     entered: Option<Instant>,
@@ -92,7 +92,7 @@ pub struct Provider {
     config: Config,
     counter: Counter,
     cache: Cache,
-    places: BTreeMap<Transaction, Place>,
+    places: BTreeMap<Transaction, Entry>,
     agenda: BTreeSet<(Instant, Transaction)>,
     /// Transactions that others began.
     shares: Shares<Transaction>,
@@ -477,7 +477,7 @@ impl Provider {
         if let Some(at) = entered {
             self.agenda.insert((at, transaction));
         }
-        self.places.insert(transaction, Place { machine, entered, held, withheld });
+        self.places.insert(transaction, Entry { machine, entered, held, withheld });
     }
 }
 

@@ -7,7 +7,7 @@ use airloom_base::record::{Event, PacketFacts};
 use airloom_base::{Cx, Direction, Duration, Instant, Parts, Point, Station};
 
 use super::super::dch::{Air, Blocks};
-use super::super::records::Seen;
+use super::super::records::ObservedBlock;
 use super::super::rlc::am::{Format, SduStore};
 use super::config::UmtsHsdpaConfig;
 use super::radio::{Formats, Radio, block_error};
@@ -76,7 +76,7 @@ impl Sent {
         let mut control = Vec::new();
         while let Some(flight) = self.given_up.as_mut().and_then(|blocks| blocks.pop(&mut control)) {
             let (pdu, attempt) = (&flight.pdu, flight.attempt);
-            Seen { direction, format, pdu, control: &control, attempt, sdus }.is_given_up(cx, point);
+            ObservedBlock { direction, format, pdu, control: &control, attempt, sdus }.is_given_up(cx, point);
         }
     }
 }

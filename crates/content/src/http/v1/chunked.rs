@@ -19,11 +19,11 @@ pub(super) struct SizeLine {
     size: u64,
     digits: u32,
     octets: u32,
-    place: Place,
+    place: Expected,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum Expected {
     /// In the line end behind the data of a chunk: CR, then LF.
     DataCr,
     DataLf,
@@ -37,7 +37,7 @@ enum Place {
 impl SizeLine {
     /// The line behind the data of a chunk.
     pub(super) fn after_data() -> Self {
-        SizeLine { place: Place::DataCr, ..SizeLine::default() }
+        SizeLine { place: Expected::DataCr, ..SizeLine::default() }
     }
 
     /// Takes octets up to the end of the line. Returns how many were taken, and the size if the line is complete.
@@ -48,21 +48,21 @@ impl SizeLine {
                 return Err(Error::Chunk);
             }
             self.place = match (self.place, octet) {
-                (Place::DataCr, b'\r') => Place::DataLf,
-                (Place::DataLf, b'\n') => Place::Digits,
-                (Place::Digits, digit) if digit.is_ascii_hexdigit() => {
+                (Expected::DataCr, b'\r') => Expected::DataLf,
+                (Expected::DataLf, b'\n') => Expected::Digits,
+                (Expected::Digits, digit) if digit.is_ascii_hexdigit() => {
                     let value = char::from(*digit).to_digit(16).unwrap_or_default();
                     //= RFC 9112 (7.1): recipients guard against sizes that overflow.
                     self.size = self.size.checked_mul(16).ok_or(Error::Chunk)? + u64::from(value);
                     self.digits += 1;
-                    Place::Digits
+                    Expected::Digits
                 }
-                (Place::Digits, b'\r') if self.digits > 0 => Place::Lf,
+                (Expected::Digits, b'\r') if self.digits > 0 => Expected::Lf,
                 //= RFC 9112 (7.1.1): extensions that are not known are ignored.
-                (Place::Digits, b';' | b' ' | b'\t') if self.digits > 0 => Place::Extension,
-                (Place::Extension, b'\r') => Place::Lf,
-                (Place::Extension, b) if *b >= b' ' || *b == b'\t' => Place::Extension,
-                (Place::Lf, b'\n') => return Ok((place + 1, Some(self.size))),
+                (Expected::Digits, b';' | b' ' | b'\t') if self.digits > 0 => Expected::Extension,
+                (Expected::Extension, b'\r') => Expected::Lf,
+                (Expected::Extension, b) if *b >= b' ' || *b == b'\t' => Expected::Extension,
+                (Expected::Lf, b'\n') => return Ok((place + 1, Some(self.size))),
                 _ => return Err(Error::Chunk),
             };
         }

@@ -108,7 +108,7 @@ pub enum PushOutcome {
 }
 
 /// The way that a push takes now.
-enum Way {
+enum Route {
     Session {
         id: SessionId,
         confirmed: bool,
@@ -165,10 +165,10 @@ impl Gateway {
         let Some(open) = self.pushes.get(id) else { return Ok(()) };
         let push = open.push.clone();
         match self.way(&push) {
-            Way::Session { id: session, confirmed } => {
+            Route::Session { id: session, confirmed } => {
                 self.push_in_session(now, id, &push, session, confirmed)
             }
-            Way::Datagram => {
+            Route::Datagram => {
                 let headers = compact(&push, Version::default());
                 let pdu = Pdu::Push { confirmed: false, headers, data: push.body };
                 let unit = connectionless::emit(id.0 as u8, &pdu);
@@ -180,15 +180,15 @@ impl Gateway {
                 self.push_ended(now, id, PushOutcome::Sent);
                 Ok(())
             }
-            Way::Initiation if self.config.session_wait.is_zero() => Err(PushError::NotPossible),
-            Way::Initiation => {
+            Route::Initiation if self.config.session_wait.is_zero() => Err(PushError::NotPossible),
+            Route::Initiation => {
                 self.invite(now, id);
                 Ok(())
             }
         }
     }
 
-    fn way(&self, push: &Push) -> Way {
+    fn way(&self, push: &Push) -> Route {
         let sessions: Vec<SessionId> = self.server.sessions_at(push.to).collect();
         let takes = |wanted| {
             let server = &self.server;
@@ -199,10 +199,10 @@ impl Gateway {
         };
         let confirmed = takes(option::CONFIRMED_PUSH).filter(|_| push.method != Method::Unconfirmed);
         match (push.method, confirmed) {
-            (Method::Confirmed, None) => Way::Initiation,
-            (_, Some(id)) => Way::Session { id, confirmed: true },
+            (Method::Confirmed, None) => Route::Initiation,
+            (_, Some(id)) => Route::Session { id, confirmed: true },
             (_, None) => {
-                takes(option::PUSH).map_or(Way::Datagram, |id| Way::Session { id, confirmed: false })
+                takes(option::PUSH).map_or(Route::Datagram, |id| Route::Session { id, confirmed: false })
             }
         }
     }

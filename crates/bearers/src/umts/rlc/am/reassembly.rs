@@ -8,7 +8,7 @@ use super::wire::{Layout, Tail};
 
 /// What the next octet in sequence belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum Owner {
     /// The beginning of an SDU.
     #[default]
     Boundary,
@@ -21,7 +21,7 @@ enum Place {
 /// Reassembly of PDUs fed in order of their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reassembly {
-    place: Place,
+    place: Owner,
     /// After MRW: in this PDU, data up to the end told by its n-th length indicator is thrown away.
     skip: Option<(u16, u8)>,
 }
@@ -29,7 +29,7 @@ pub struct Reassembly {
 impl Reassembly {
     /// In the middle of something unknown.
     pub fn unknown() -> Self {
-        Reassembly { place: Place::Unknown, skip: None }
+        Reassembly { place: Owner::Unknown, skip: None }
     }
 
     /// The next PDU.
@@ -73,7 +73,7 @@ impl Reassembly {
             let end = u32::from(*end).min(u32::from(pdu.data_len));
             self.piece(sdu, offset, end.saturating_sub(from));
             if n <= thrown_away {
-                self.place = Place::Boundary;
+                self.place = Owner::Boundary;
             } else {
                 self.end(sdu, sdus, out);
             }
@@ -87,36 +87,36 @@ impl Reassembly {
     #[inline]
     fn piece(&mut self, sdu: u32, offset: u32, len: u32) {
         self.place = match self.place {
-            Place::Boundary if offset == 0 => Place::Inside { sdu, octets: len },
-            Place::Inside { sdu: s, octets } if s == sdu && octets == offset => {
-                Place::Inside { sdu, octets: octets + len }
+            Owner::Boundary if offset == 0 => Owner::Inside { sdu, octets: len },
+            Owner::Inside { sdu: s, octets } if s == sdu && octets == offset => {
+                Owner::Inside { sdu, octets: octets + len }
             }
             // A beginning that is not one: the pieces do not join.
-            _ => Place::Unknown,
+            _ => Owner::Unknown,
         };
     }
 
     fn end(&mut self, sdu: u32, sdus: &mut SduStore, out: &mut Vec<Delivered>) {
-        if let Place::Inside { octets, .. } = self.place
+        if let Owner::Inside { octets, .. } = self.place
             && sdus.get(sdu).is_some_and(|s| s.len == octets)
         {
             sdus.deliver(sdu, out);
         }
-        self.place = Place::Boundary;
+        self.place = Owner::Boundary;
     }
 
     /// The next PDU is missing for ever.
     pub fn lose(&mut self) {
-        self.place = Place::Unknown;
+        self.place = Owner::Unknown;
     }
 
     /// After MRW: reassembly goes on in PDU `sn`, behind its `n`-th length indicator (0: with its first octet).
     pub fn skip_to(&mut self, sn: u16, n: u8) {
         if n == 0 {
-            self.place = Place::Boundary;
+            self.place = Owner::Boundary;
             self.skip = None;
         } else {
-            self.place = Place::Unknown;
+            self.place = Owner::Unknown;
             self.skip = Some((sn, n));
         }
     }

@@ -16,7 +16,7 @@ pub(crate) struct Work {
 
 /// What is on its way through the proxy in one direction.
 #[derive(Default)]
-pub(crate) struct Way {
+pub(crate) struct Relay {
     /// In order, with the moment from which it can be written.
     held: VecDeque<(Instant, Body)>,
     octets: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Way {
     pub(crate) peak: usize,
 }
 
-impl Way {
+impl Relay {
     /// The source sends no more.
     pub(crate) fn end(&mut self) {
         self.ended = true;
