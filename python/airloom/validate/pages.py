@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -44,8 +44,9 @@ _LINKS: dict[str, dict[str, Any]] = {
     "2M-100ms": {"bearer": "wireline", "rate": "2Mbit/s", "delay": "50ms"},
 }
 
-#: What a program needs to be woken, to read and to write, measured on two virtual processors: curl and the servers.
-_REACTION, _DELAY = "200us", "100us"
+#: What curl needs to be woken, to read and to write, measured on two virtual processors. What a server needs is
+#: measured anew before each page (`_ASK`): nginx takes a tenth of a millisecond, Python's `http.server` seven.
+_REACTION = "200us"
 
 _NGINX = """\
 daemon off; master_process off; pid {folder}/pid; error_log stderr error;
@@ -144,6 +145,8 @@ class Page:
     began_ns: int
     #: Octets of a request and of an answer's head, by curl's count.
     heads: tuple[int, int] = (0, 0)
+    #: From a request to the first octet of its answer, without a link between: the median over the objects.
+    answer_s: float = 0.0
     #: Of real time: `valid`, `suspect` or `invalid`.
     verdict: str | None = None
 
@@ -210,7 +213,7 @@ def simulated(cell: Cell, seed: int, like: Page) -> Page:
         "request": f"{request}B",
         **cell.server.client,
     }
-    server = {"delay": _DELAY, "response": f"{head}B", **cell.server.keys}
+    server = {"delay": f"{like.answer_s:.6f}s", "response": f"{head}B", **cell.server.keys}
     _, rows = measure(scenario(cell, seed, client, server, None))
     return _page(cell, rows["packets"])
 
@@ -231,6 +234,8 @@ def in_real_time(cell: Cell, seed: int, patience_s: float = 120) -> Page:
         lab = _core.Lab(planned._core, tables)
         try:
             pipes = (subprocess.DEVNULL, subprocess.PIPE, None)
+            with Program(lab, "origin", interpreter.python("-c", _ASK, *_OBJECTS), pipes, None, True) as asking:
+                answer, _ = asking.communicate(timeout=patience_s)
             with Program(lab, "mobile", interpreter.python("-c", _CURL, *words), pipes, None, True) as curl:
                 try:
                     printed, _ = curl.communicate(timeout=patience_s)
@@ -243,8 +248,33 @@ def in_real_time(cell: Cell, seed: int, patience_s: float = 120) -> Page:
     if [code for *_, code in heads] != ["200"] * len(_OBJECTS):
         raise RunError(f"{cell.name}: curl did not get the page: {printed}")
     request, head = (round(statistics.median(int(row[n]) for row in heads)) for n in (0, 1))
-    return _page(cell, packets, (request, head), results.verdict)
+    page = _page(cell, packets, results.verdict)
+    return replace(page, heads=(request, head), answer_s=float(answer))
 
+
+#: How long the server takes to answer, asked in its own host, in seconds: it may have to begin first.
+_ASK = (
+    pairs.FIRST
+    + """\
+import socket, statistics, time
+def ask(name):
+    with socket.create_connection(("127.0.0.1", 80), 10) as connection:
+        began = time.perf_counter()
+        connection.sendall(f"GET /{name} HTTP/1.0\\r\\nHost: origin\\r\\n\\r\\n".encode())
+        connection.recv(1)
+        took = time.perf_counter() - began
+        while connection.recv(1 << 20):
+            pass
+    return took
+for again in range(200):
+    try:
+        ask(sys.argv[1])
+        break
+    except ConnectionError:
+        time.sleep(0.05)
+print(statistics.median(map(ask, sys.argv[1:])))
+"""
+)
 
 #: Runs before others, as the programs of the other comparisons do.
 _CURL = pairs.FIRST + "os.execvp(sys.argv[1], sys.argv[1:])\n"
@@ -278,10 +308,10 @@ _SERVE = (
 _LONGEST_HEADERS = 60
 
 
-def _page(cell: Cell, packets: pl.DataFrame, heads: tuple[int, int] = (0, 0), verdict: str | None = None) -> Page:
+def _page(cell: Cell, packets: pl.DataFrame, verdict: str | None = None) -> Page:
     seen = packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(pl.col("point") == "mobile.link.ip")
     began = seen.filter(pl.col("event") == "tx")["t_ns"].min()
     ended = seen.filter((pl.col("event") == "rx") & (pl.col("len") > _LONGEST_HEADERS))["t_ns"].max()
     if not isinstance(began, int) or not isinstance(ended, int):
         raise RunError(f"{cell.name}: nothing was fetched")
-    return Page((ended - began) / 1e9, began, heads, verdict)
+    return Page((ended - began) / 1e9, began, verdict=verdict)

@@ -32,6 +32,8 @@ pub struct Client {
     /// When to go on with what has arrived, and the sockets among it that are open now.
     reacts: Option<Instant>,
     opened: Vec<SocketId>,
+    /// Those to be finished then.
+    finishing: Vec<SocketId>,
     /// Has something come about that requests may follow from?
     news: bool,
     results: Results,
@@ -127,6 +129,7 @@ impl Client {
             connections: Vec::new(),
             reacts: None,
             opened: Vec::new(),
+            finishing: Vec::new(),
             news: false,
             results: Results::default(),
             config,
@@ -344,8 +347,9 @@ impl Client {
         head.emit(&mut octets);
         let wanted = self.config.request.map_or(0, |n| n.0 as usize);
         if let Some(short) = wanted.checked_sub(octets.len()).filter(|short| *short > 0) {
-            // "Cookie: " and its line end are 10 octets.
-            head.fields.push("Cookie", "c".repeat(short.saturating_sub(10).max(1)));
+            // "Cookie: " and its line end are 10 octets; with fewer to fill, "C: " and its are 5.
+            let (name, frame) = if short > 10 { ("Cookie", 10) } else { ("C", 5) };
+            head.fields.push(name, "c".repeat(short.saturating_sub(frame).max(1)));
         }
         let priority =
             if self.config.priorities { urgency(object.path(), job.object) } else { Priority::default() };
@@ -409,9 +413,20 @@ impl Client {
     fn close_if_ended(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize) {
         let connection = &self.connections[place];
         if connection.has_ended() {
-            connection.finish(cx, net);
+            if self.config.reaction.is_zero() || connection.is_multiplexed() {
+                connection.finish(cx, net);
+            } else {
+                self.finish_when_reacting(connection.socket);
+            }
             self.lost(cx, place);
         }
+    }
+
+    /// A program that is woken closes a connection after TCP has acknowledged the end of the other direction: two packets, where
+    /// one that takes no time has one.
+    fn finish_when_reacting(&mut self, socket: SocketId) {
+        self.finishing.push(socket);
+        self.news = true;
     }
 
     /// The connection is of no more use: what it did not answer is asked for again, or has failed.
@@ -454,7 +469,11 @@ impl Client {
         }
         if let Some(place) = self.place(socket) {
             if closed.is_none() {
-                net.finish(cx, socket);
+                if self.config.reaction.is_zero() {
+                    net.finish(cx, socket);
+                } else {
+                    self.finish_when_reacting(socket);
+                }
             }
             self.lost(cx, place);
         }
@@ -513,6 +532,9 @@ impl App for Client {
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         if self.reacts.is_some_and(|at| at <= cx.now) {
             self.reacts = None;
+            for socket in std::mem::take(&mut self.finishing) {
+                net.finish(cx, socket);
+            }
             for socket in std::mem::take(&mut self.opened) {
                 self.write(cx, net, socket);
             }

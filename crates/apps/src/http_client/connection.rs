@@ -204,6 +204,11 @@ impl Connection {
         }
     }
 
+    /// Does it carry several exchanges at a time?
+    pub(super) fn is_multiplexed(&self) -> bool {
+        self.multiplexed.is_some()
+    }
+
     /// Ends it.
     pub(super) fn finish(&self, cx: &mut Cx, net: &mut dyn Sockets) {
         match &self.multiplexed {

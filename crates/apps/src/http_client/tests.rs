@@ -661,6 +661,17 @@ fn a_client_that_takes_a_time_to_react_asks_later_after_the_opening_and_after_ea
     assert!(pair.a.is_done());
 }
 
+#[test]
+fn a_client_that_takes_a_time_to_react_closes_its_connections_later_too() {
+    for (http, keep_alive) in [(Http::Http10, true), (Http::Http11, false)] {
+        let reaction = Duration::from_millis(1);
+        let mut pair = pair(Config { http, keep_alive, connections: 1, reaction, ..ten() });
+        pair.run();
+        assert_eq!(numbers(&pair.summary(), &["objects", "failed", "connections"]), [10.0, 0.0, 10.0]);
+        assert_eq!((pair.net.alive(0), pair.net.alive(1)), (0, 0));
+    }
+}
+
 /// A client and a server of HTTP/3, with a table of header compression or without one.
 fn three(config: Config, table: u64, blocked: u16) -> Pair<Client, Server> {
     let (http, qpack_table, qpack_blocked) = (Http::Http3, Octets(table), blocked);
