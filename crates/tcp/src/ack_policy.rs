@@ -139,6 +139,22 @@ impl AckState {
         Decision::Wait(now + delay.min(config.ack_delay))
     }
 
+    /// The peer's FIN arrived in order on an open connection: Linux expects the application to close it, too, so that the
+    /// acknowledgement can travel with its FIN (`tcp_fin`).
+    pub fn on_fin(&mut self) {
+        self.interactive = true;
+    }
+
+    /// When the peer's FIN is acknowledged, `unacked` octets with it.
+    pub fn answer_to_fin(&self, config: &Config, now: Instant, unacked: u64) -> Decision {
+        match config.delayed_ack {
+            AckPolicy::Linux if unacked <= self.full.max(1) => {
+                Decision::Wait(now + self.ato.min(config.ack_delay))
+            }
+            _ => Decision::Now,
+        }
+    }
+
     /// A segment beyond the hole at `nxt` arrived: does it part from an acknowledgement that is due and has not left yet?
     ///
     /// Linux answers each segment of a batch before it looks at the next: the first three beyond a hole at once, so that the

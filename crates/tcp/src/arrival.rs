@@ -335,6 +335,9 @@ impl Connection {
         let fin = h.flags.has(Flags::FIN);
         if fin && self.rcv.fin.is_none() && seq + len >= self.rcv.nxt {
             self.rcv.fin = Some(seq + len);
+            if seq <= self.rcv.nxt && self.state == State::Established {
+                self.acks.on_fin();
+            }
         }
         if len > 0 {
             self.take_mark(h.flags);
@@ -350,7 +353,15 @@ impl Connection {
     /// The peer's FIN is next.
     fn take_fin(&mut self, now: Instant) {
         self.rcv.nxt += 1;
-        self.pending |= pending::ACK;
+        let unacked = self.rcv.nxt - self.rcv.last_ack;
+        match self.acks.answer_to_fin(&self.config, now, unacked) {
+            Decision::Wait(at) if self.state == State::Established => {
+                if !self.timers.is_armed(Alarm::Ack) {
+                    self.timers.arm(Alarm::Ack, at);
+                }
+            }
+            _ => self.pending |= pending::ACK,
+        }
         self.step(now, Step::Fin);
         self.tell_finished_if_read();
     }
