@@ -14,6 +14,8 @@ mod clock;
 mod keylog;
 #[path = "../src/library.rs"]
 mod library;
+#[path = "../src/secret.rs"]
+mod secret;
 #[path = "../src/session/mod.rs"]
 mod session;
 
@@ -27,13 +29,14 @@ use bytes::{Bytes, BytesMut};
 
 use clock::{Dateless, from_library, to_library};
 use library::congestion::NewRenoConfig;
-use library::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
 use library::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
     MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TransportConfig,
 };
+use secret::Secret;
 use session::handshake::{Common, Sizes, Starter};
 use session::model::Model;
+use session::tickets::{Office, Wallet};
 
 /// Nanoseconds that an octet takes at 100 Mbit/s, and the way.
 const OCTET: u64 = 80;
@@ -42,30 +45,6 @@ const DELAY: u64 = 10_000_000;
 const AROUND: u64 = 28;
 /// Octets under way at most, as in the network: the queue never fills.
 const WINDOW: u32 = 400_000;
-
-/// Signs nothing: there are no strangers. What it says is none of the model's tags, or packets would look like stateless resets.
-struct Key;
-
-impl HmacKey for Key {
-    fn sign(&self, _: &[u8], out: &mut [u8]) {
-        out.fill(0x5a);
-    }
-    fn signature_len(&self) -> usize {
-        32
-    }
-    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), CryptoError> {
-        Ok(())
-    }
-}
-
-impl HandshakeTokenKey for Key {
-    fn seal(&self, _: u128, _: &mut Vec<u8>) -> Result<(), CryptoError> {
-        Ok(())
-    }
-    fn open<'a>(&self, _: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
-        Ok(data)
-    }
-}
 
 /// One end, and the wire that leads to it.
 struct End {
@@ -95,17 +74,30 @@ fn transport() -> Arc<TransportConfig> {
 }
 
 fn starter(name: &str) -> Starter {
-    let sizes = Sizes { certificates: 2_000, post_quantum: false, tickets: 2 };
-    let randoms = Mutex::new(Stream::new(1, name));
-    Starter { common: Arc::new(Common { sizes, protection: Box::new(Model), randoms }), spoken: "bare" }
+    let mut stream = Stream::new(1, name);
+    let common = Common {
+        sizes: Sizes {
+            certificates: 2_000,
+            post_quantum: false,
+            tickets: 2,
+            resumes: false,
+            zero_rtt: false,
+        },
+        protection: Box::new(Model),
+        office: Mutex::new(Office::new(Secret::of(&mut stream))),
+        wallet: Mutex::new(Wallet::default()),
+        randoms: Mutex::new(stream),
+    };
+    Starter { common: Arc::new(common), spoken: "bare", server: None }
 }
 
 fn end(server: bool) -> End {
-    let mut config = EndpointConfig::new(Arc::new(Key));
+    let secret = Arc::new(Secret::of(&mut Stream::new(1, if server { "server" } else { "client" })));
+    let mut config = EndpointConfig::new(secret.clone());
     config.rng_seed(Some([u8::from(server); 32])).supported_versions(vec![1]);
     let mut endpoint = library::endpoint(config);
     if server {
-        let mut config = ServerConfig::new(Arc::new(starter("server")), Arc::new(Key));
+        let mut config = ServerConfig::new(Arc::new(starter("server")), secret);
         config.time_source(Arc::new(Dateless)).transport_config(transport());
         endpoint.set_server_config(Some(Arc::new(config)));
     }

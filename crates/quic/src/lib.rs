@@ -29,6 +29,7 @@ mod pace;
 mod profile;
 mod protocol;
 mod qlog;
+mod secret;
 mod session;
 mod streams;
 mod ways;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use super::messages::TICKET;
-use crate::host::Secret;
 use crate::library::transport_parameters::TransportParameters;
+use crate::secret::Secret;
 
 /// Tickets whose early data was taken that are remembered one by one.
 const MOST_USED: usize = 4096;
