@@ -69,6 +69,25 @@ fn no_forged_reset_ends_a_connection() {
 }
 
 #[test]
+fn a_server_that_has_forgotten_its_connections_ends_them() {
+    let config = Config::default();
+    let mut ends = Ends::new(&config, 1, None);
+    ends.run(at(100));
+    ends.with(0, |client, cx| client.write(cx, 0, Body::filler(1, 1000))).unwrap();
+    let sent = ends.with(0, |client, cx| client.poll_transmit(cx)).expect("it sends");
+    // The same server, begun anew.
+    let mut server = Quic::new(config, 1, "server");
+    let cx = &mut Cx { now: ends.now, records: &mut ends.records };
+    assert_eq!(server.whose(cx, &path(1), ports(1), 0, &sent.packet), None);
+    let reset = server.answer(cx, &path(1), &sent.packet, true).expect("it answers");
+    //= RFC 9000 (10.3): shorter than what it answers, and longer than 21 octets.
+    assert!((8 + 21..sent.packet.wire_len()).contains(&reset.wire_len()));
+    ends.arrive(0, reset);
+    ends.listen(0);
+    assert!(ends.told(0, TransportEvent::Closed(CloseReason::Reset)));
+}
+
+#[test]
 fn ten_thousand_streams_are_open_at_a_time_and_one_more_is_not() {
     const MANY: u32 = 10_000;
     let mut ends = Ends::new(&Config { bidi_streams: MANY, ..Config::default() }, 1, Some("h3"));
