@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 
 use airloom_drive::real_time;
 use airloom_drive::virtual_time::Outcome;
@@ -38,7 +39,7 @@ fn real_curl_fetches_from_a_simulated_server_over_a_lossy_link_and_the_capture_i
     let (body, trace) = (folder.file("body"), folder.file("trace.pcapng"));
     let command = ["curl", "-sS", "-o", &body, &format!("http://{origin}/150000")].map(str::to_owned);
     let (results, report) =
-        real_time::emulate(&scenario, Some(&command), "0123456789", Some(trace.as_ref()), |_| true)
+        real_time::emulate(&scenario, Some(&command), "0123456789", Path::new(&trace).parent(), |_| true)
             .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((report.outcome, report.exit_code), (Outcome::Complete, Some(0)));
     assert_eq!(fs::metadata(&body).unwrap().len(), 150_000);
