@@ -42,10 +42,11 @@ pub fn quic(octets: &[u8]) {
                 server.handle_packet(&mut cx, PathId(0), 0, sent.packet);
             }
         }
-        let Some(server) = &mut server else { continue };
-        while server.poll_event().is_some() {}
-        while let Some(sent) = server.poll_transmit(&mut cx) {
-            client.handle_packet(&mut cx, PathId(0), 0, sent.packet);
+        if let Some(server) = &mut server {
+            while server.poll_event().is_some() {}
+            while let Some(sent) = server.poll_transmit(&mut cx) {
+                client.handle_packet(&mut cx, PathId(0), 0, sent.packet);
+            }
         }
         cx.now += Duration::from_millis(30);
         client.handle_timeout(&mut cx);
