@@ -76,6 +76,10 @@ class Stranger(socket.socket):
     def ask(self, datagram: bytes) -> bytes:
         """Says something and hears the next answer to that transaction."""
         self.send(datagram)
+        return self.hear(datagram)
+
+    def hear(self, datagram: bytes) -> bytes:
+        """The next answer to the transaction of `datagram`."""
         while True:
             heard = self.recv(65_536)
             if heard[1:3] == bytes([datagram[1] | 0x80, datagram[2]]):
@@ -83,7 +87,10 @@ class Stranger(socket.socket):
 
     def open_session(self) -> int:
         """Opens a session; returns its name."""
-        reply = self.ask(invoke(1, connect()))
+        asked = invoke(1, connect())
+        reply = self.ask(asked)
+        while len(reply) == len(acknowledgement(1)):  # a gateway that needs longer says so: the client is to wait
+            reply = self.hear(asked)
         assert reply[3] == 2, reply
         self.send(acknowledgement(1))
         return read_uintvar(reply[4:])
