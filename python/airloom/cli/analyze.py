@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from airloom.analysis.capture import CaptureAnalysis
+
+#: Draws a connection (by default one that is chosen), so wide in millimetres, into a file.
+_Draw = Callable[[Any, int | None, Path, float | None], None]
 
 #: Rows of stalls that are printed; --json has all.
 _MOST_STALLS = 20
@@ -65,31 +70,34 @@ def analyze(
     common.check_width(width_mm, "--plot", is_drawn=plot is not None)
     _refuse(plot, _FIGURES)
     _refuse(trace, _ENDINGS)
-    from airloom.analysis.qlog import is_qlog
-
-    if is_qlog(file):
-        if stall is not None:
-            raise UsageError("--stall: a qlog says what was sent, and no pauses")
-        from airloom.cli import qlogs
-
-        qlogs.analyze(file, connection, plot, width_mm, trace, as_json=as_json)
-        return
-    from airloom.analysis.capture import analyze
-
+    read, show, draw = _by_kind(file, stall)
     with interruptible():
-        found = waiting(f"reading {file.name}", lambda: analyze(file, stall_s=stall))
+        found = waiting(f"reading {file.name}", read)
     if connection is not None and not 0 <= connection < len(found.connections):
         raise UsageError(f"there is no connection {connection}: {quoted(file)} has {len(found.connections)}")
     if as_json:
         print_json(found.report)
     else:
-        _print(found, connection)
+        show(found, connection)
     if why := found.report["unreadable"]:
         say_error(f"{quoted(file)}: {why}; all before it is in the numbers")
     if trace is not None:
         write_trace(found.trace, trace)
     if plot is not None:
-        _draw(found, connection, plot, width_mm)
+        draw(found, connection, plot, width_mm)
+
+
+def _by_kind(file: Path, stall: float | None) -> tuple[Callable[[], Any], Callable[[Any, int | None], None], _Draw]:
+    """How a file is read, printed and drawn: either kind has connections, a report and a trace."""
+    from airloom.analysis import capture, qlog
+
+    if not qlog.is_qlog(file):
+        return partial(capture.analyze, file, stall_s=stall), _print, _draw
+    if stall is not None:
+        raise UsageError("--stall: a qlog says what was sent, and no pauses")
+    from airloom.cli import qlogs
+
+    return partial(qlog.analyze, file), qlogs.show, qlogs.draw
 
 
 def _refuse(path: Path | None, endings: set[str]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom.cli.terminal import interruptible, print_json, print_table, quoted, say, say_error, waiting
-from airloom.errors import UsageError
+from airloom.cli.terminal import print_table, quoted, say
 
 if TYPE_CHECKING:
     from airloom.analysis.qlog import QlogAnalysis
@@ -14,41 +13,17 @@ if TYPE_CHECKING:
 _UNKNOWN = "-"
 
 
-def analyze(
-    file: Path,
-    connection: int | None,
-    plot: Path | None,
-    width_mm: float | None,
-    trace: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Prints the connections, and one more closely; writes its trace and its picture where they are asked for."""
-    from airloom.analysis.qlog import analyze
+def draw(found: QlogAnalysis, connection: int | None, plot: Path, width_mm: float | None) -> None:
+    """Draws a connection, by default the one with the most packets."""
+    from airloom import plot as plots
 
-    with interruptible():
-        found = waiting(f"reading {file.name}", lambda: analyze(file))
-    if connection is not None and not 0 <= connection < len(found.connections):
-        raise UsageError(f"there is no connection {connection}: {quoted(file)} has {len(found.connections)}")
-    if as_json:
-        print_json(found.report)
-    else:
-        _print(found, connection)
-    if why := found.report["unreadable"]:
-        say_error(f"{quoted(file)}: {why}; all before it is in the numbers")
-    if trace is not None:
-        from airloom.cli.analyze import write_trace
-
-        write_trace(found.trace, trace)
-    if plot is not None:
-        from airloom import plot as plots
-
-        chosen = found.busiest() if connection is None else connection
-        plots.save_as(plots.quic_trace(found.trace, chosen, width_mm), plot)
-        say(f"wrote {quoted(plot)}")
+    chosen = found.busiest() if connection is None else connection
+    plots.save_as(plots.quic_trace(found.trace, chosen, width_mm), plot)
+    say(f"wrote {quoted(plot)}")
 
 
-def _print(found: QlogAnalysis, connection: int | None) -> None:
+def show(found: QlogAnalysis, connection: int | None) -> None:
+    """Prints the connections, and one more closely."""
     report = found.report
     headings = ["no", "connection", "said by", "sent", "octets", "received", "octets", "lost", "RTT (ms)"]
     headings += ["window (octets)", "handshake (ms)"]
