@@ -33,6 +33,11 @@ def acknowledgement(tid: int, psn: int | None = None) -> bytes:
     return bytes([0x18 if psn is None else 0x98]) + tid.to_bytes(2, "big") + named
 
 
+def verification(tid: int) -> bytes:
+    """An Ack that asks whether a transaction is a new one, and the initiator's that says so (Tve/Tok)."""
+    return bytes([0x1C]) + tid.to_bytes(2, "big")
+
+
 def connect() -> bytes:
     """A session that takes replies of any size, eight at a time, and says how to resume it."""
     capabilities = b"\x02\x80\x00" + b"\x02\x82\x20" + b"\x02\x83\x08"
@@ -89,7 +94,10 @@ class Stranger(socket.socket):
         """Opens a session; returns its name."""
         asked = invoke(1, connect())
         reply = self.ask(asked)
-        while len(reply) == len(acknowledgement(1)):  # a gateway that needs longer says so: the client is to wait
+        while len(reply) == len(verification(1)):
+            # The port is one that somebody had before: is transaction 1 a new one? (WAP-224 section 7.8)
+            if reply[0] & ~1 == verification(1)[0]:
+                self.send(verification(1))
             reply = self.hear(asked)
         assert reply[3] == 2, reply
         self.send(acknowledgement(1))

@@ -65,6 +65,15 @@ def test_names_of_sessions_are_random_numbers_of_the_machine(gateway: Gateway) -
     assert min(abs(one - other) for one in names for other in names if one is not other) > 10
 
 
+def test_a_port_that_had_a_session_opens_another_one_once_it_is_verified(gateway: Gateway) -> None:
+    names, port = set(), 0
+    for _ in range(3):
+        with Stranger("127.0.0.6", gateway.session, port) as client:
+            names.add(client.open_session())
+            port = client.getsockname()[1]
+    assert len(names) == 3
+
+
 def test_a_victim_that_says_nothing_is_sent_three_times_what_came_in_its_name(gateway: Gateway, origin: Liar) -> None:
     worth = reflected(gateway.session, "127.0.0.77", f"{origin.url}/size/300000", nothing)
     assert 0 < worth.went <= 3 * worth.came
