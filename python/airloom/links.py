@@ -21,8 +21,9 @@ from airloom.errors import RunError, UsageError
 from airloom.laboratory import Lab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
+    from airloom.freezes import Freezes
     from airloom.scenario import Scenario
     from airloom.serving import Server
 
@@ -84,6 +85,7 @@ class Link(Lab):
         self._browser: Browser | None = None
         self._before: Link | None = None
         self._page_loads: list[float] = []
+        self._freezes: Freezes | None = None
         self._hars = 0
 
     def __enter__(self) -> Self:
@@ -123,6 +125,8 @@ class Link(Lab):
                 self.summary[name] = counted[0]
         if self._page_loads:
             self.summary["page_load_s"] = sum(self._page_loads) / len(self._page_loads)
+        if self._freezes is not None:
+            self.summary.update(self._freezes.summary())
 
     def serve(self, app: Any, port: int | None = None, *, timeout_s: float = 10.0) -> Server:
         """Serves at the far end until the block ends. `port` is 80 by default, then any free one.
@@ -177,21 +181,32 @@ class Link(Lab):
     def page(self, url: str | None = None, **options: Any) -> Page:
         """A page of `browser` in a context of its own, `options` are those of `new_context`; opened at `url` if told.
 
-        The time until the page's load event goes into `summary["page_load_s"]`, as the mean over all these pages.
+        The time until the page's load event goes into `summary["page_load_s"]`, as the mean over all these pages;
+        `summary["freezes"]` and `summary["freeze_s"]` are those of their videos (`airloom.freezes`).
         """
+        from airloom.freezes import Freezes
+
         if self._folder is not None:
             self._hars += 1
             har = self._folder.path(f"page-{self._hars}.har")
             options = {"record_har_path": har, "record_har_content": "omit", **options}
         context = self.browser().new_context(**options)
+        if self._freezes is None:
+            self._freezes = Freezes()
+        self._freezes.watch(context)
         # Before the browser: that is when the HAR is written.
-        self._open.callback(context.close)
+        self._open.callback(self._close, context, self._freezes)
         page = context.new_page()
         if url is not None:
             page.goto(url, wait_until="load")
             page.wait_for_function("performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
             self._page_loads.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1e3)
         return page
+
+    @staticmethod
+    def _close(context: BrowserContext, freezes: Freezes) -> None:
+        freezes.finish(context)
+        context.close()
 
 
 @cache

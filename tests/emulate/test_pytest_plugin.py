@@ -366,3 +366,61 @@ def test_a_browser_is_born_behind_the_link(user: User) -> None:
     hars = list(user.folder.glob("case-*/airloom-results/*/page-1.har"))
     assert hars
     assert all('"url"' in har.read_text() for har in hars)
+
+
+VIDEO = """\
+RECORD = '''async () => {
+  const canvas = document.createElement("canvas");
+  const drawing = canvas.getContext("2d");
+  let drawn = 0;
+  const clock = setInterval(() => {
+    for (let x = 0; x < 320; x += 16) for (let y = 0; y < 160; y += 16) {
+      drawing.fillStyle = `hsl(${(drawn * 7 + x * y) % 360} 90% 50%)`;
+      drawing.fillRect(x, y, 16, 16);
+    }
+    drawn++;
+  }, 40);
+  const recorder = new MediaRecorder(canvas.captureStream(25), {mimeType: "video/webm", videoBitsPerSecond: 400000});
+  const parts = [];
+  recorder.ondataavailable = (event) => parts.push(event.data);
+  recorder.start(200);
+  await new Promise((done) => setTimeout(done, 3000));
+  await new Promise((done) => { recorder.onstop = done; recorder.stop(); });
+  clearInterval(clock);
+  return [...new Uint8Array(await new Blob(parts).arrayBuffer())];
+}'''
+video = b""
+
+def app(environ, start_response):
+    if environ["PATH_INFO"] == "/":
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b"<video muted onloadeddata=this.play() src=/video></video>"]
+    start_response("200 OK", [("Content-Type", "video/webm"), ("Content-Length", str(len(video)))])
+    return [video]
+
+def seen(link):
+    page = link.page(link.serve(app).url)
+    page.wait_for_function("document.querySelector('video').ended || document.querySelector('video').currentTime > 2.5")
+
+def test_a_video_freezes_where_the_link_is_too_slow_for_it(airloom):
+    global video
+    with airloom as link:
+        video = bytes(link.page().evaluate(RECORD))
+        assert len(video) > 40_000
+    with airloom as link:
+        seen(link)
+    smooth = link.summary
+    with airloom as link:
+        link.control.change("link", rate=f"{len(video)}bit/s")  # three eighths of what it takes
+        seen(link)
+    slow = link.summary
+    assert slow["freezes"] > smooth["freezes"], (smooth, slow)
+    assert slow["freeze_s"] > smooth["freeze_s"] + 0.5, (smooth, slow)
+"""
+
+
+def test_freezes_of_videos_are_counted(tmp_path: Path) -> None:
+    needs("chromium")
+    needs_laboratory()
+    code, said = run(ourselves(tmp_path), VIDEO)
+    assert code == 0, said
