@@ -99,10 +99,19 @@ def test_runs_that_were_not_valid_are_made_again_then_said_and_never_counted() -
 def test_a_page_is_loaded_in_a_browser() -> None:
     needs("chromium")
     needs("nginx")
-    text = '[gate.start]\nlinks = ["wireline"]\nruns = 1\nurl = "http://origin/"\n'
+    text = '[gate.start]\nlinks = ["wireline"]\nruns = 1\nurl = "https://origin/"\nhttp = "2"\n'
     Path("gates.toml").write_text(
         text + 'rules = ["page_load_s.max < 60", "status == 200", "speed_index_s.max < 60"]\n'
     )
     code, out, err = airloom("gate", "gates.toml", "--out", "results")
     assert code == 0, out + err
-    assert Path("results/start-wireline-1/load.har").is_file()
+    har = json.loads(Path("results/start-wireline-1/load.har").read_text())
+    assert {entry["response"]["httpVersion"] for entry in har["log"]["entries"]} == {"HTTP/2.0"}
+
+
+def test_only_a_page_has_a_version_of_http() -> None:
+    path = gate("true", '"exit_code == 0"')
+    path.write_text(path.read_text() + 'http = "2"\n')
+    code, _, err = airloom("gate", path)
+    assert code == 2
+    assert "gate it: http is the version by which a page is loaded; a command has none" in err

@@ -36,6 +36,7 @@ _KEYS: dict[str, tuple[tuple[type, ...], str, bool]] = {
     "scenario": ((str,), "a text", False),
     "command": ((str, list), "a text or a list of texts", False),
     "url": ((str,), "a text", False),
+    "http": ((str,), '"1.1", "2" or "3"', False),
     "links": ((list,), "a list of texts", True),
     "rules": ((list,), "a list of rules", False),
     "runs": ((int,), "a whole number above 0", True),
@@ -76,6 +77,8 @@ class Gate(NamedTuple):
     lateness_limit: str | None
     loopback: tuple[int, ...]
     outside: bool
+    #: The version of HTTP of a page, if not what browser and server agree on.
+    http: str | None
     #: The folder of the file: where commands run and baselines are.
     folder: Path
 
@@ -129,6 +132,8 @@ def _gate(name: str, own: dict[str, Any], common: dict[str, Any], path: Path) ->
         links = (said["scenario"],)
     elif not links:
         raise UsageError(f"{where}: {kind} needs links, such as links = ['wpt/3g']")
+    if "http" in own and kind != "url":
+        raise UsageError(f"{where}: http is the version by which a page is loaded; a {kind} has none")
     what = said[kind] if kind != "command" or isinstance(said[kind], str) else fields.texts(said, kind, where)
     rules = tuple(Rule.read(each, where) for each in said.get("rules", []))
     if not rules or not what:
@@ -157,5 +162,6 @@ def _gate(name: str, own: dict[str, Any], common: dict[str, Any], path: Path) ->
         lateness_limit=said.get("lateness_limit"),
         loopback=tuple(ports),
         outside=said.get("outside", False),
+        http=said.get("http"),
         folder=path.parent,
     )

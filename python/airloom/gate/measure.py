@@ -178,6 +178,7 @@ def _page(gate: Gate, link: str, seed: int, folder: Path) -> tuple[dict[str, flo
         seed=seed,
         timeout_s=gate.timeout_s,
         overrides=gate.settings | limit,
+        http=gate.http,
     )
     if loaded.page_s is None:
         raise RunError(f"{link}, seed {seed}: {loaded.seen['error']}")
