@@ -57,6 +57,7 @@ bench: $(VENV)/stamp-tests ## measure (release): criterion, instruction counts, 
 
 nightly: develop ## the long tests: many more random cases, optimised build, whole studies, fuzzing
 	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 cargo test --release
+	@tools/peers runners
 	AIRLOOM_KILLS=100 $(BIN)/pytest -m "slow or not slow"
 	$(BIN)/airloom validate both-clocks
 	$(BIN)/airloom validate wap-both-clocks --jobs 2

@@ -20,7 +20,14 @@ RUNNERS = {
     "go": (["go", "test", "-count=1", "-v", "./..."], "--- PASS: TestAFileComesInTimeOverTheLink"),
     "rust": (["cargo", "test", "--offline", "--quiet", "--test", "slow", "--", "--nocapture"], "1 passed"),
     "node": (["node", "--test"], "# pass 1"),
+    "gradle": (
+        ["gradle", "--offline", "--no-daemon", "-Pjars=/usr/share/java", "test"],
+        "aFileComesInTimeOverTheLink PASSED",
+    ),
 }
+
+#: Those whose runner is nightly's.
+SLOW = ("gradle",)
 
 
 def _run(name: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -40,7 +47,7 @@ def _run(name: str, folder: Path, *words: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("name", RUNNERS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in RUNNERS])
 def test_a_runner_passes_behind_the_link_and_fails_without_it(name: str, tmp_path: Path) -> None:
     needs_laboratory()
     airloom = [sys.executable, "-m", "airloom", "emulate"]
