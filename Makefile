@@ -55,22 +55,39 @@ bench: $(VENV)/stamp-tests ## measure (release): criterion, instruction counts, 
 	@$(BIN)/maturin develop --quiet --release
 	@PYTHON=$(BIN)/python tools/bench/run
 
-nightly: develop ## the long tests: many more random cases, optimised build, whole studies, fuzzing
+NIGHTLY := nightly-rust nightly-python nightly-clocks nightly-studies nightly-peers nightly-package nightly-fuzz
+.PHONY: $(NIGHTLY)
+nightly: $(NIGHTLY) ## the long tests, hours of them; each part is a target of its own: nightly-rust, -python, -clocks, ...
+
+nightly-rust: develop # many more random cases, optimised
 	PROPTEST_CASES=20000 AIRLOOM_FUZZ_CASES=50000 AIRLOOM_EPISODES=1000000 AIRLOOM_TRANSFER=20000000 cargo test --release
+
+nightly-python: develop # the slow ones too
 	@tools/peers runners
 	AIRLOOM_KILLS=100 $(BIN)/pytest -m "slow or not slow"
+
+nightly-clocks: develop # virtual time against real time, on a calm machine
 	$(BIN)/airloom validate both-clocks
 	$(BIN)/airloom validate wap-both-clocks --jobs 2
 	$(BIN)/airloom validate h3-both-clocks --jobs 2
 	$(BIN)/airloom validate linux-lab tests/data/linux_tcp
+
+nightly-studies: develop # whole, and with real programs
 	for claims in python/airloom/studies/*/claims.toml; do study=$$(basename $$(dirname $$claims)); \
 		$(BIN)/airloom study run $$study; $(BIN)/airloom study report $$study; done
 	for study in phs-multilink umts-proxies wap-vs-http-wcdma wave-and-wait; do $(BIN)/airloom study run $$study --real; done
+
+nightly-peers: develop # other people's programs
 	@tools/peers http3
 	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
 	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
 	$(BIN)/python conformance/http3
-	@$(MAKE) --no-print-directory site
+
+nightly-package: develop # what users get: the site, a wheel
+	@$(MAKE) --no-print-directory site wheel
+	@$(BIN)/python tools/wheel_check.py dist/*.whl
+
+nightly-fuzz: develop # an hour or 100 million executions for each target
 	@$(BIN)/python tools/fuzz
 
 docs: develop ## generate docs/reference, and the Rust reference into target/doc
