@@ -154,7 +154,8 @@ class Outcome:
         found = []
         for row in self.rows:
             if row.state in shown:
-                text = f"{row.gate} [{row.link}] {row.rule}: {row.figures} {row.why}"
+                measured = ": ".join(filter(None, (row.figures, row.why)))
+                text = f"{row.gate} [{row.link}] {row.rule}: {measured}"
                 escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
                 found.append(f"::{shown[row.state]} title=airloom gate::{escaped}")
         return found
