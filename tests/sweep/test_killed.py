@@ -172,10 +172,15 @@ def start_plain(words: list[str], out: str) -> int:
 def test_a_sweep_that_is_interrupted_keeps_what_it_has(number: int, code: int) -> None:
     seeds, _, expected = undisturbed()
     out = Path("stopped")
-    process = start(out, seeds, stderr=subprocess.PIPE)
-    while not parts(out):
-        assert process.poll() is None
-        time.sleep(0.005)
+    for _ in range(10):
+        process = start(out, seeds, stderr=subprocess.PIPE)
+        while process.poll() is None and not parts(out):
+            time.sleep(0.005)
+        if process.poll() is None:
+            break
+        # The machine has become faster since: it ended before anything of it was seen.
+        process.communicate()
+        shutil.rmtree(out)
     process.send_signal(number)
     began = time.monotonic()
     _, why = process.communicate(timeout=60)
