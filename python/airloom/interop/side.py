@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 #: What the runner's endpoints wait for.
 READY_PORT = 57832
@@ -22,6 +23,20 @@ def _ip(*words: str, outside: bool = False) -> None:
 
 _HERE = os.open("/proc/self/ns/net", os.O_RDONLY)
 
+
+def _wait_for_carrier(device: str) -> None:
+    """Waits until the kernel has told a bridge at the other end that this port works: up to a second (`linkwatch`).
+
+    Who asks for an address before that is not heard, and waits for a second itself.
+    """
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        said = subprocess.run(["ip", "-j", "link", "show", "dev", device], check=True, capture_output=True)
+        if b'"operstate":"UP"' in said.stdout:
+            return
+        time.sleep(0.02)
+
+
 if __name__ == "__main__":
     device, *addresses = sys.argv[1:]
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -31,6 +46,7 @@ if __name__ == "__main__":
         for address in addresses:
             _ip("address", "add", address, "dev", device, *(["nodad"] if ":" in address else []))
         _ip("link", "set", device, "up")
+        _wait_for_carrier(device)
         with socket.create_server(("", READY_PORT), family=socket.AF_INET6, dualstack_ipv6=True) as port:
             print("ready", flush=True)
             while True:
