@@ -160,8 +160,10 @@ def simulate(
 
 def _for_a_picture(scenario: Scenario) -> list[str]:
     """What a picture of its runs is drawn from: for streams, waves and transactions a capture as well."""
+    from airloom.scenario import spoken_by
+
     hosts = scenario.understood["hosts"].values()
-    spoken = {name for host in hosts for name in host.get("transport") or {}}
+    spoken = {name for host in hosts for name in spoken_by(host)}
     spoken |= {name for host in hosts for part in (*host.get("app", []), host.get("proxy") or {}) for name in part}
     return ["packets", "pcapng"] if spoken & {"sctp", "wwp", "wap-browser", "wap-gateway"} else ["packets"]
 

@@ -174,6 +174,12 @@ def _find(name: str) -> tuple[bytes, str]:
     )
 
 
+def spoken_by(host: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The transports of a host of a scenario as understood, by name: the first is what its applications connect by."""
+    several: Any = host.get("transport") or {}
+    return {name: table for one in several for name, table in one.items()} if isinstance(several, list) else several
+
+
 def as_toml(value: object) -> str:
     """A Python value as it would stand in a scenario file; text stays as it is."""
     return value if isinstance(value, str) else toml_value(value)

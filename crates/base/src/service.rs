@@ -234,6 +234,11 @@ pub trait Protocol: Send {
     fn own(&mut self, _addresses: &[IpAddr]) {}
     /// The application that accepts connections on this port speaks this protocol (a name of TLS's ALPN) and knows of streams.
     fn serve(&mut self, _port: u16, _protocol: &'static str) {}
+    /// Do its connections have streams that open one by one, for applications that speak a protocol with streams
+    /// ([`Sockets::connect_for`])?
+    fn has_streams(&self) -> bool {
+        false
+    }
     /// Are the ports the first four octets, the source first, as in TCP, UDP, DCCP and SCTP?
     fn has_leading_ports(&self) -> bool {
         true
@@ -351,10 +356,11 @@ pub enum Datagram {
 
 /// What a host offers an app during a call.
 pub trait Sockets {
-    /// Opens a connection. Failure is reported as [`SocketEvent::Closed`], never here.
+    /// Opens a connection, by the first of the host's transports. Failure is reported as [`SocketEvent::Closed`], never here.
     fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId;
-    /// As `connect`, for an application that speaks this protocol (a name of TLS's ALPN) and knows of streams. Its socket is that
-    /// of stream 0, on which the connection's own events come; nothing is opened until [`Sockets::open_stream`].
+    /// As `connect`, for an application that speaks this protocol (a name of TLS's ALPN) and knows of streams: by the first of the
+    /// host's transports that has some. Its socket is that of stream 0, on which the connection's own events come; nothing is opened
+    /// until [`Sockets::open_stream`].
     fn connect_for(&mut self, cx: &mut Cx, to: SocketAddr, _protocol: &'static str) -> SocketId {
         self.connect(cx, to)
     }
@@ -412,6 +418,10 @@ pub trait Sockets {
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram);
     /// The flow number of a socket, for records.
     fn flow(&self, socket: SocketId) -> u32;
+    /// Which transport this connection has, by its name in the registry, where that is known.
+    fn transport(&self, _socket: SocketId) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Which stream connections an application takes over that pass its host on their way to another.
@@ -442,6 +452,11 @@ pub trait App: Send {
     /// Stream ports it accepts connections on.
     fn stream_ports(&self) -> Vec<u16> {
         Vec::new()
+    }
+    /// The transports (names of the registry) whose connections it accepts; if it names none, those of all that its host has. At one
+    /// port those that it names come before those of an application that names none.
+    fn accepts_over(&self) -> &'static [&'static str] {
+        &[]
     }
     /// What it speaks on connections that it accepts (a name of TLS's ALPN), if it knows of streams that open one by one.
     fn speaks(&self) -> Option<&'static str> {

@@ -119,6 +119,10 @@ impl Protocol for Quic {
         self.spoken.push((port, protocol));
     }
 
+    fn has_streams(&self) -> bool {
+        true
+    }
+
     fn open(&mut self, _cx: &mut Cx, path: Path, ports: (u16, u16), who: Identity) -> Box<dyn Transport> {
         Box::new(self.connection(path, ports, who))
     }

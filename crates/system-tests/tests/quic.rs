@@ -78,6 +78,82 @@ fn quic_and_applications_over_udp_live_on_one_host() {
     assert!(value(&summary, "client.chat_answers") >= 20.0 && value(&summary, "server.chat_answers") >= 20.0);
 }
 
+/// A server with both transports and a client with one, which fetches 30 kB.
+fn both(
+    b: &mut Builder,
+    spoken: &str,
+    server_app: (&str, serde_json::Value),
+    client_app: (&str, serde_json::Value),
+) {
+    let [client, server] = [format!("client-{spoken}"), format!("server-{spoken}")].map(|name| b.host(&name));
+    let wire = json!({ "rate": "2Mbit/s", "delay": "20ms" });
+    b.link(&format!("wire-{spoken}"), "wireline", &wire, &[client], server).unwrap();
+    b.transport(client, spoken, &json!({})).unwrap();
+    for transport in ["tcp", "quic"] {
+        b.transport(server, transport, &json!({})).unwrap();
+    }
+    b.app(server, server_app.0, &server_app.1, None).unwrap();
+    b.app(client, client_app.0, &client_app.1, Some(&format!("server-{spoken}"))).unwrap();
+}
+
+fn whole(b: Builder) -> Summary {
+    let mut world = b.build().unwrap();
+    let limit = Duration::from_secs(60);
+    assert_eq!(virtual_time::run(&mut world, Until::Done { limit }, |_, _| true), Outcome::Complete);
+    world.summary()
+}
+
+#[test]
+fn an_application_accepts_connections_of_all_transports_of_its_host() {
+    for spoken in ["tcp", "quic"] {
+        let mut b = Builder::new(1);
+        both(&mut b, spoken, ("bulk-server", json!({})), ("bulk", json!({ "size": "30kB" })));
+        let summary = whole(b);
+        assert_eq!(
+            (value(&summary, "transfers"), value(&summary, "transfers_failed")),
+            (1.0, 0.0),
+            "{spoken}"
+        );
+    }
+}
+
+#[test]
+fn ports_of_tcp_and_of_udp_are_two_spaces() {
+    for (spoken, http) in [("tcp", "1.1"), ("quic", "3")] {
+        let mut b = Builder::new(1);
+        let fetches = json!({ "http": http, "port": 443, "objects": ["/30kB"] });
+        both(&mut b, spoken, ("http-server", json!({ "http": "3" })), ("http-client", fetches));
+        let server = HostId(1);
+        b.app(server, "http-server", &json!({ "port": 443 }), None).unwrap();
+        // What is left of the port is nothing now, whoever asks.
+        for (app, config) in [
+            ("http-server", json!({ "port": 443 })),
+            ("http-server", json!({ "http": "3" })),
+            ("name-server", json!({ "port": 443 })),
+        ] {
+            let refused = b.app(server, app, &config, None).expect_err("the port is taken");
+            assert!(refused.to_string().contains("listens on port 443 already"), "{refused}");
+        }
+        let summary = whole(b);
+        assert_eq!((value(&summary, "objects"), value(&summary, "failed")), (1.0, 0.0), "{spoken}");
+        let served = value(&summary, &format!("server-{spoken}.app[0].connections_h3"));
+        assert_eq!(served, if spoken == "quic" { 1.0 } else { 0.0 }, "{:?}", summary.values);
+    }
+}
+
+#[test]
+fn on_a_host_with_quic_alone_a_port_is_one_application_s() {
+    let mut b = Builder::new(1);
+    let host = b.host("server");
+    b.transport(host, "quic", &json!({})).unwrap();
+    b.app(host, "http-server", &json!({ "http": "3" }), None).unwrap();
+    let refused = b.app(host, "bulk-server", &json!({ "port": 443 }), None).expect_err("the port is taken");
+    assert!(refused.to_string().contains("listens on port 443 already"), "{refused}");
+    b.app(host, "name-server", &json!({ "port": 53 }), None).unwrap();
+    let refused = b.app(host, "bulk-server", &json!({ "port": 53 }), None).expect_err("datagrams have it");
+    assert!(refused.to_string().contains("listens on port 53 already"), "{refused}");
+}
+
 #[test]
 fn a_client_goes_on_over_its_other_link_when_the_first_goes_out_of_service() {
     let completion = |goes: bool| {

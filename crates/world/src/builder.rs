@@ -258,7 +258,8 @@ impl Builder {
         Ok((host, interfaces as u16 - 1))
     }
 
-    /// Gives a host a protocol of the registry; applications connect by the first one given.
+    /// Gives a host a protocol of the registry; applications connect by the first one given, and accept by all. No two may have the
+    /// same number in the IP header.
     pub fn transport(&mut self, host: HostId, kind: &str, config: &Value) -> Result<(), BuildError> {
         let name = self.world.hosts[host.0 as usize].name.clone();
         let protocol = self.made(host, kind, config, &name)?;

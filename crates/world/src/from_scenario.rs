@@ -98,12 +98,13 @@ impl Scenario {
             }
         }
         if host.real && real_time {
-            b.real_with(id, host.settings.command.clone(), real_tcp(&host.settings.transport));
+            b.real_with(id, host.settings.command.clone(), real_tcp(&host.settings.transports));
             b.port_device(id, host.settings.port);
             return Ok(());
         }
-        let transport = &host.settings.transport;
-        b.transport(id, &transport.name, &transport.config)?;
+        for transport in &host.settings.transports {
+            b.transport(id, &transport.name, &transport.config)?;
+        }
         for (link, transport) in &host.settings.interfaces {
             let Some(link) = self.links.iter().position(|l| l.name == *link) else { continue };
             b.transport_on(id, LinkId(link as u32), &transport.name, &transport.config)?;
@@ -172,9 +173,10 @@ impl Scenario {
 
 /// What a real host's kernel is told: its congestion control, whatever the machine's default is, and of the other settings
 /// those that are not what plain `"tcp"` means.
-fn real_tcp(transport: &Component) -> RealTcp {
+fn real_tcp(transports: &[Component]) -> RealTcp {
     let usual = airloom_transports::find("tcp").and_then(|t| (t.understood)(&json!({})).ok());
-    let Some(usual) = usual.filter(|_| transport.name == "tcp") else { return RealTcp::default() };
+    let tcp = transports.iter().find(|transport| transport.name == "tcp");
+    let Some((usual, transport)) = usual.zip(tcp) else { return RealTcp::default() };
     let value = |key: &str| transport.config.get(key);
     let other = |key: &str| value(key).filter(|v| usual.get(key) != Some(v));
     let size = |value: &Value| value.as_str()?.parse::<Octets>().ok().map(|o| o.0);
@@ -285,7 +287,7 @@ mod tests {
         );
         let scenario = Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
         let host = scenario.hosts.iter().find(|h| h.name == "a").unwrap();
-        real_tcp(&host.settings.transport)
+        real_tcp(&host.settings.transports)
     }
 
     #[test]

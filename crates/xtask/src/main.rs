@@ -41,7 +41,7 @@ fn pages() -> [Page; 4] {
             file: "transports",
             title: "Transports",
             about: "Protocols of a host: `transport = \"NAME\"` or `transport = { NAME = { key = value } }` in a table \
-                    under `[hosts]`.",
+                    under `[hosts]`, or a list of these.",
             components: components(airloom_transports::REGISTRY),
         },
         Page {

@@ -35,6 +35,7 @@ from airloom.plot.figure import LINES, heading, save_svg
 from airloom.plot.panels import Panel, stacked
 from airloom.plot.paths import path_panel
 from airloom.plot.time_sequence import from_zero, link_panels, seconds, sequence_panel
+from airloom.scenario import spoken_by
 
 if TYPE_CHECKING:
     from airloom.run import Run
@@ -133,7 +134,7 @@ def _flow(run: Run, packets: pl.DataFrame, flow: int, flows: int) -> tuple[Seque
         return drawn, [sequence_panel(drawn, flows)], []
     if run.capture is not None:
         hosts = run.manifest["scenario"]["hosts"].values()
-        wwp = next((host["transport"]["wwp"] for host in hosts if "wwp" in (host.get("transport") or {})), None)
+        wwp = next((spoken["wwp"] for spoken in map(spoken_by, hosts) if "wwp" in spoken), None)
         inside = (
             on_the_wire.wwp_segments(run.capture, wwp["ports"])
             if drawn.proto == "wwp" and wwp

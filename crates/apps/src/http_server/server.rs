@@ -110,6 +110,9 @@ impl App for Server {
         let usual = if self.config.tls.is_some() || self.config.http == Http::Http3 { 443 } else { 80 };
         vec![self.config.port.unwrap_or(usual)]
     }
+    fn accepts_over(&self) -> &'static [&'static str] {
+        if self.config.http == Http::Http3 { &["quic"] } else { &[] }
+    }
     fn speaks(&self) -> Option<&'static str> {
         (self.config.http == Http::Http3).then_some(net::H3)
     }

@@ -334,6 +334,9 @@ impl App for Secured {
     fn stream_ports(&self) -> Vec<u16> {
         self.app.stream_ports()
     }
+    fn accepts_over(&self) -> &'static [&'static str] {
+        self.app.accepts_over()
+    }
     fn datagram_ports(&self) -> Vec<u16> {
         let secure = match &self.layer.side {
             Side::Client(_) => Vec::new(),

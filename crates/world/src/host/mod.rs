@@ -73,7 +73,7 @@ impl Host {
         self.apps.push(AppSlot { app, wakeup: Wakeup::default(), done: false });
     }
 
-    /// Adds a protocol; the first one is what the applications connect by.
+    /// Adds a protocol; the first one is what the applications connect by that do not say.
     pub(crate) fn add_protocol(&mut self, protocol: Box<dyn Protocol>) {
         self.net.numbers.push(protocol.ip_protocol());
         self.net.leading_ports &= protocol.has_leading_ports();

@@ -86,9 +86,11 @@ pub(crate) struct Net {
     free: Vec<u32>,
     pub(super) table: Table<Key, u32>,
     pub(super) last_found: Option<(Key, u32)>,
-    /// Application behind each stream port and each datagram port.
+    /// Application behind each stream port, whatever the transport, and behind each datagram port.
     streams: Table<u16, u16>,
     datagrams: Table<u16, u16>,
+    /// Applications behind stream ports of one transport: name, port, application.
+    over: Vec<(&'static str, u16, u16)>,
     /// What is spoken at stream ports whose applications know of streams that open one by one.
     spoken: Vec<(u16, &'static str)>,
     /// Applications that decide on each opening.
@@ -122,8 +124,12 @@ impl Net {
 
     /// Gives the ports `app` wants to the application `index`.
     pub(crate) fn listen(&mut self, app: &dyn App, index: u16) {
+        let over = app.accepts_over();
         for port in app.stream_ports() {
-            self.streams.insert(port, index);
+            if over.is_empty() {
+                self.streams.insert(port, index);
+            }
+            self.over.extend(over.iter().map(|transport| (*transport, port, index)));
         }
         for port in app.datagram_ports() {
             self.datagrams.insert(port, index);
@@ -139,18 +145,53 @@ impl Net {
         }
     }
 
-    /// A port `app` wants that another application has.
+    /// A port `app` wants of which another application leaves it nothing, or would be left nothing. Each transport has ports of its
+    /// own; those of QUIC are UDP's.
     pub(crate) fn port_taken(&self, app: &dyn App) -> Option<u16> {
-        let stream = app.stream_ports().into_iter().find(|port| self.streams.contains(port));
-        stream.or_else(|| app.datagram_ports().into_iter().find(|port| self.datagrams.contains(port)))
+        let (over, streams, datagrams) = (app.accepts_over(), app.stream_ports(), app.datagram_ports());
+        let all = || 0..self.protocols.len();
+        let is_udp = |protocol: usize| self.numbers[protocol] == ip::protocol::UDP;
+        let is_given = |protocol: usize, port: u16| self.named_app(protocol, port).is_some();
+        let is_left = |protocol: usize, port: u16| {
+            !is_given(protocol, port) && !(is_udp(protocol) && self.datagrams.contains(&port))
+        };
+        let wants = |protocol: usize| over.contains(&self.protocols[protocol].name());
+        let no_stream = |port: &u16| {
+            let is_plain = self.streams.contains(port);
+            if over.is_empty() {
+                return is_plain || (!self.protocols.is_empty() && !all().any(|p| is_left(p, *port)));
+            }
+            all().any(|p| wants(p) && !is_left(p, *port))
+                || (is_plain && !all().any(|p| !wants(p) && is_left(p, *port)))
+        };
+        let no_datagram = |port: &u16| {
+            let is_plain = self.streams.contains(port);
+            self.datagrams.contains(port)
+                || all().any(|p| is_udp(p) && is_given(p, *port))
+                || (is_plain && !all().any(|p| !is_udp(p) && is_left(p, *port)))
+        };
+        streams.into_iter().find(no_stream).or_else(|| datagrams.into_iter().find(no_datagram))
     }
 
-    /// The application that connections to this port are for, at an address of this index.
-    pub(crate) fn stream_app(&self, local: u16, port: u16) -> Option<u16> {
+    /// The application that has named this protocol at this port.
+    fn named_app(&self, protocol: usize, port: u16) -> Option<u16> {
+        let name = self.protocols.get(protocol)?.name();
+        self.over.iter().find(|(over, at, _)| *over == name && *at == port).map(|(.., app)| *app)
+    }
+
+    /// The application that connections of this protocol to this port are for, at an address of this index.
+    pub(crate) fn stream_app(&self, local: u16, protocol: usize, port: u16) -> Option<u16> {
         if local >= FOREIGN {
             return Some(self.taker).filter(|_| self.passing.takes(port));
         }
-        self.streams.get(&port).copied()
+        if !self.over.is_empty()
+            && let Some(app) = self.named_app(protocol, port)
+        {
+            return Some(app);
+        }
+        let app = self.streams.get(&port).copied()?;
+        let is_datagrams = self.numbers[protocol] == ip::protocol::UDP && self.datagrams.contains(&port);
+        Some(app).filter(|_| !is_datagrams)
     }
 
     pub(crate) fn datagram_app(&self, port: u16) -> Option<u16> {
@@ -408,6 +449,19 @@ impl Net {
         self.interfaces[usize::from(interface)].protocol.map(usize::from)
     }
 
+    /// The protocol of a new connection over this hop: that of the interface if it has its own, else the host's first; for an
+    /// application with streams the first of these that has some.
+    fn protocol_for(&self, hop: Hop, with_streams: bool) -> usize {
+        let usual = self.protocol_over(hop).unwrap_or(0);
+        if !with_streams {
+            return usual;
+        }
+        let is_of_a_link = |n: usize| self.interfaces.iter().any(|i| i.protocol.map(usize::from) == Some(n));
+        let shared = (0..self.protocols.len()).filter(|n| !is_of_a_link(*n));
+        let mut all = std::iter::once(usual).chain(shared);
+        all.find(|n| self.protocols.get(*n).is_some_and(|p| p.has_streams())).unwrap_or(usual)
+    }
+
     /// A port for a new connection to `remote`; `None` if all are taken.
     fn ephemeral_port(&mut self, protocol: u8, path: &Path, remote_port: u16) -> Option<u16> {
         let local = self.local_index(path.local);
@@ -462,7 +516,7 @@ impl Call<'_> {
         spoken: Option<&'static str>,
     ) -> Result<SocketId, CloseReason> {
         let (path, hop) = self.net.way_in_service(self.routes, to.ip()).ok_or(CloseReason::Unreachable)?;
-        let index = self.net.protocol_over(hop).unwrap_or(0);
+        let index = self.net.protocol_for(hop, spoken.is_some());
         let protocol = self.net.protocols.get(index).ok_or(CloseReason::Unreachable)?.ip_protocol();
         let port = self.net.ephemeral_port(protocol, &path, to.port()).ok_or(CloseReason::Unreachable)?;
         let flow = cx.records.next_flow();
@@ -633,5 +687,11 @@ impl Sockets for Call<'_> {
     fn flow(&self, socket: SocketId) -> u32 {
         let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
         place.and_then(|s| s.connection.as_deref()).map_or(0, |c| c.flow)
+    }
+
+    fn transport(&self, socket: SocketId) -> Option<&'static str> {
+        let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
+        let connection = place.and_then(|s| s.connection.as_deref())?;
+        self.net.protocols.get(usize::from(connection.protocol)).map(|protocol| protocol.name())
     }
 }

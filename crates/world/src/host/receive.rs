@@ -92,7 +92,7 @@ impl Net {
     ) -> Result<Option<(u16, Datagram)>, Error> {
         let header = Ip::parse(packet.head())?;
         if header.protocol == ip::protocol::UDP {
-            let listens = self.stream_app(at.local, ports.0).is_some();
+            let listens = self.stream_app(at.local, protocol, ports.0).is_some();
             if !listens && self.datagram_app(ports.0).is_some() {
                 return self.receive_udp(at.cx, at.routes, &header, packet);
             }
@@ -155,7 +155,7 @@ impl Net {
     ) -> Result<(), Error> {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return Ok(()) };
         let ports = connection.ports;
-        if self.stream_app(at.local, ports.0).is_some() {
+        if self.stream_app(at.local, protocol, ports.0).is_some() {
             let mut unit = packet.duplicate();
             unit.strip(header.header_len);
             if connection.transport.yields_to(&unit) {
@@ -185,7 +185,7 @@ impl Net {
         if let Some(slot) = self.find(&key) {
             self.remove(slot);
         }
-        if self.half_open >= BACKLOG && self.stream_app(at.local, ports.0).is_some() {
+        if self.half_open >= BACKLOG && self.stream_app(at.local, protocol, ports.0).is_some() {
             return Ok(());
         }
         match self.accept(at.cx, at.routes, at.local, &header, protocol, ports, &packet) {
@@ -220,7 +220,7 @@ impl Net {
         ports: (u16, u16),
         unit: &Packet,
     ) -> Option<u32> {
-        let app = self.stream_app(local, ports.0)?;
+        let app = self.stream_app(local, protocol, ports.0)?;
         let (path, hop) = self.way(routes, header.source)?;
         let path = Path { local: header.destination, ..path };
         let own = self.protocol_over(hop).filter(|own| self.numbers[*own] == header.protocol);
@@ -248,7 +248,7 @@ impl Net {
     ) {
         let Some((path, hop)) = self.way(routes, header.source) else { return };
         let path = Path { local: header.destination, ..path };
-        let listens = self.stream_app(local, port).is_some();
+        let listens = self.stream_app(local, protocol, port).is_some();
         if let Some(answer) = self.protocols[protocol].answer(cx, &path, unit, listens) {
             self.send(cx, &path, hop, header.protocol, 0, answer);
         }

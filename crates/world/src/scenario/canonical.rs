@@ -97,7 +97,11 @@ impl Scenario {
         if let Some(proxy) = &settings.proxy {
             table.insert("proxy".into(), component(proxy));
         }
-        table.insert("transport".into(), component(&settings.transport));
+        let transports = match settings.transports.as_slice() {
+            [one] => component(one),
+            several => several.iter().map(component).collect(),
+        };
+        table.insert("transport".into(), transports);
         if !settings.interfaces.is_empty() {
             let interfaces = settings.interfaces.iter();
             let of_link = interfaces.map(|(link, t)| (link.clone(), json!({ "transport": component(t) })));

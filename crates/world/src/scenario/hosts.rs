@@ -223,9 +223,9 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
         Some(node) => Some(one(node, proxies)?),
         None => None,
     };
-    let transport = match host.get("transport") {
-        Some(node) => one(node, transports)?,
-        None => short(host, "tcp", transports)?,
+    let own = match host.get("transport") {
+        Some(node) => several(node, transports)?,
+        None => vec![short(host, "tcp", transports)?],
     };
     let interfaces = match host.get("interfaces") {
         Some(node) => interfaces(node, transports)?,
@@ -236,7 +236,7 @@ fn settings<'a>(host: &'a Node, registries: &Registries) -> Result<HostSettings,
     let port = host.get("port").map(port).transpose()?.unwrap_or_default();
     let outside = host.get("outside").map(Node::boolean).transpose()?.unwrap_or(false);
     let loopback = host.get("loopback").map(loopback).transpose()?.unwrap_or_default();
-    Ok(HostSettings { apps, proxy, transport, interfaces, work, command, port, outside, loopback })
+    Ok(HostSettings { apps, proxy, transports: own, interfaces, work, command, port, outside, loopback })
 }
 
 /// TCP ports, in the order of the file.
@@ -254,6 +254,23 @@ fn loopback(node: &Node) -> Result<Vec<u16>, Fault<'_>> {
         ports.push(port);
     }
     Ok(ports)
+}
+
+/// One component, or a list of some that are not the same.
+fn several<'a>(node: &'a Node, family: Family<'_>) -> Result<Vec<Component>, Fault<'a>> {
+    let what = family.what;
+    let mut found: Vec<Component> = Vec::new();
+    for item in one_or_more(node) {
+        let component = one(item, family)?;
+        if found.iter().any(|other| other.name == component.name) {
+            return Err(Fault::at(item, format!("{what} `{}` is here twice", component.name)));
+        }
+        found.push(component);
+    }
+    if found.is_empty() {
+        return Err(Fault::at(node, format!("expected one {what} at least, found an empty list")));
+    }
+    Ok(found)
 }
 
 /// `{ radio = { transport = .. } }`: whether there are such links is looked at when the links are known.

@@ -99,6 +99,7 @@ fn rename(schema: &mut Value, prefix: &str) {
 fn host(registries: &Registries, defs: &mut Defs) -> Value {
     let apps = components("app", &registries.apps, defs);
     let transport = one_of("transport", &registries.transports, &[], defs);
+    let transports = json!({ "anyOf": [transport, { "type": "array", "items": transport, "minItems": 1 }] });
     let proxy = one_of("proxy", &registries.proxies, &["none"], defs);
     let route = json!({
         "type": "object",
@@ -124,7 +125,7 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
         "type": "object",
         "properties": {
             "app": apps,
-            "transport": transport,
+            "transport": transports,
             "interfaces": { "type": "object", "additionalProperties": interface, "description": "By link: the transport of connections over it, where it is not that of the host." },
             "proxy": proxy,
             "work": work,

@@ -67,8 +67,8 @@ pub struct HostSettings {
     pub apps: Vec<Component>,
     /// The proxy on it.
     pub proxy: Option<Component>,
-    /// Its transport protocol.
-    pub transport: Component,
+    /// Its transport protocols, each of another name: the first is what applications connect by that do not say. One at least.
+    pub transports: Vec<Component>,
     /// Transport protocols of its own for connections over some of its links, by name of the link.
     pub interfaces: Vec<(String, Component)>,
     /// How long its processor takes for packets, if it is slow.

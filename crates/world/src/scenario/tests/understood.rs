@@ -34,9 +34,9 @@ fn the_short_form_is_a_chain_of_hosts_and_links() {
     let mobile = &s.hosts[0].settings;
     assert_eq!(mobile.apps[0].name, "fetch");
     assert_eq!(mobile.apps[0].config["http"], "1.1");
-    assert_eq!(mobile.transport.config, json!({ "profile": "linux" }));
+    assert_eq!(mobile.transports[0].config, json!({ "profile": "linux" }));
     assert_eq!(s.hosts[1].settings.proxy.as_ref().unwrap().name, "split-tcp");
-    assert_eq!(s.hosts[1].settings.transport.name, "tcp", "the default");
+    assert_eq!(s.hosts[1].settings.transports[0].name, "tcp", "the default");
     assert_eq!(s.hosts.iter().map(|h| h.forwards).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(s.run.until, Until::Done);
     assert_eq!(s.run.seed, 7);
@@ -173,6 +173,19 @@ fn the_scenario_as_understood_reads_back_as_the_same_scenario() {
         assert_eq!(json, second.to_json().to_string());
         assert_eq!(first.run_id("virtual", "1"), second.run_id("virtual", "1"));
     }
+}
+
+#[test]
+fn a_host_may_have_several_transports_and_the_first_leads() {
+    let text = GRAPH.replace("forward = false", r#"transport = ["wsp", { tcp = { profile = "linux" } }]"#);
+    let s = parse(&text).unwrap();
+    let json = s.to_json().to_string();
+    assert_eq!(s, Document::read("run.json", json.as_bytes()).unwrap().scenario(&fakes()).unwrap());
+    let laptop = &s.hosts[3].settings;
+    assert_eq!(laptop.transports.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["wsp", "tcp"]);
+    assert_eq!(laptop.transports[1].config, json!({ "profile": "linux" }));
+    // One is written as it always was, so that names of runs stay what they are.
+    assert_eq!(s.to_json()["hosts"]["gateway"]["transport"], json!({ "tcp": { "profile": "rfc" } }));
 }
 
 #[test]
