@@ -55,10 +55,11 @@ def with_goodput(runs: pl.DataFrame) -> pl.DataFrame:
 
 def points(results: SweepResults, names: list[str]) -> list[dict[str, Any]]:
     """For `--json`: each point with its levels, seeds, and median and interval of each measure."""
-    runs = with_goodput(results.runs)
     axes = list(results.axes)
+    # Without columns that nobody asks for: a table of many runs is not copied whole.
+    runs = with_goodput(results.runs).select("point", *names)
     found = []
-    for rows in results.all_runs.partition_by("point", maintain_order=True):
+    for rows in results.all_runs.select("point", *axes).partition_by("point", maintain_order=True):
         number = rows["point"][0]
         good = runs.filter(pl.col("point") == number)
         point = {axis: rows[axis][0] for axis in axes}
@@ -95,12 +96,13 @@ def overview(results: SweepResults, names: list[str]) -> Overview:
     failed = not results.failures.is_empty()
     columns += ["failed"] if failed else []
     columns += ["rate over time"] if rates else []
+    runs = runs.select("point", *resent)
     rows = []
     for point in points(results, names):
-        good = runs.filter(pl.col("point") == point["point"])
         cells = [label(level) for level in point["levels"].values()]
         cells += [_interval(point["medians"][name], _scaled(name)[1]) for name in names]
         if resent:
+            good = runs.filter(pl.col("point") == point["point"])
             counts = [quantile_interval(good[name].to_numpy(), 0.5, _CI) for name in resent]
             cells.append(" / ".join(_interval(_plain(count), 1.0) for count in counts))
         cells.append(str(point["seeds"]))

@@ -48,7 +48,7 @@ class SweepResults:
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run that came to its end."""
-        return self.all_runs.filter(pl.col("status") == "ok")
+        return self.all_runs if self.failures.is_empty() else self.all_runs.filter(pl.col("status") == "ok")
 
     @cached_property
     def failures(self) -> pl.DataFrame:

@@ -1,0 +1,29 @@
+"""What a sweep holds does not grow with its runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.sweep.conftest import FETCH
+
+#: Makes so many runs and prints the most memory that it had, in kB.
+SWEEP = """\
+import sys
+from airloom.scenario import load
+seeds = int(sys.argv[1])
+load("echo.toml").sweep({}, seeds=f"1..{seeds}").run(out=f"of-{seeds}", workers=2)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+#: Ten thousand are made in a second or two.
+ECHO = FETCH.replace('{ app = { http-client = { pages = [["/5kB"]] } } }', "{ app = { ping = { count = 1 } } }")
+
+
+def test_ten_times_the_runs_take_a_few_megabytes_more(tmp_path: Path) -> None:
+    (tmp_path / "echo.toml").write_text(ECHO)
+    few, many = (
+        int(subprocess.check_output([sys.executable, "-c", SWEEP, str(count)], cwd=tmp_path))
+        for count in (2_000, 20_000)
+    )
+    # What grows is the list of the runs that are wanted; all else is a part, or a stretch of rows, at a time.
+    assert many - few < 6_000, f"{few} kB for 2,000 runs, {many} kB for 20,000"
