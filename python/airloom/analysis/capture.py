@@ -16,20 +16,28 @@ from airloom.errors import UsageError
 MOST_ROWS = 2_000_000
 
 
-class CaptureAnalysis:
-    """What was found in a capture."""
+class Analysis:
+    """What was found in a file."""
 
     def __init__(self, path: Path, report: dict[str, Any], trace: pl.DataFrame) -> None:
-        """`report` is the document that `airloom analyze --json` prints; `trace` has a row per segment."""
+        """`report` is the document that `airloom analyze --json` prints; `trace` has a row for whatever happened."""
         self.path = path
         self.report = report
         self.trace = trace
 
     @property
     def connections(self) -> list[dict[str, Any]]:
-        """The connections in the order of their first segments, once for each interface that saw them."""
+        """The connections as they began, in a capture once for each interface that saw them."""
         found: list[dict[str, Any]] = self.report["connections"]
         return found
+
+    def __repr__(self) -> str:
+        """File and size."""
+        return f"{type(self).__name__}({str(self.path)!r}, {len(self.connections)} connections)"
+
+
+class CaptureAnalysis(Analysis):
+    """What was found in a capture: its trace has a row per segment."""
 
     def busiest(self) -> tuple[int, int]:
         """Number and side (0 the client) of whoever sent most data. Raises `UsageError` if nobody sent any."""
@@ -42,10 +50,6 @@ class CaptureAnalysis:
         if octets == 0:
             raise UsageError(f"{self.path}: no data of TCP in it")
         return -connection, -side
-
-    def __repr__(self) -> str:
-        """File and size."""
-        return f"CaptureAnalysis({str(self.path)!r}, {len(self.connections)} connections)"
 
 
 def analyze(path: Path | str, *, stall_s: float | None = None, rows: int = MOST_ROWS) -> CaptureAnalysis:

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-
-import polars as pl
 
 from airloom import tables
 from airloom._core import analyze_qlog
-from airloom.analysis.capture import MOST_ROWS
+from airloom.analysis.capture import MOST_ROWS, Analysis
 from airloom.errors import UsageError
 
 
-class QlogAnalysis:
-    """What was found in a qlog."""
-
-    def __init__(self, path: Path, report: dict[str, Any], trace: pl.DataFrame) -> None:
-        """`report` is the document that `airloom analyze --json` prints; `trace` has a row per packet and change."""
-        self.path = path
-        self.report = report
-        self.trace = trace
-
-    @property
-    def connections(self) -> list[dict[str, Any]]:
-        """The connections in the order of their first events."""
-        found: list[dict[str, Any]] = self.report["connections"]
-        return found
+class QlogAnalysis(Analysis):
+    """What was found in a qlog: its trace has a row per packet and change."""
 
     def busiest(self) -> int:
         """Number of the connection whose end sent most. Raises `UsageError` if nothing was sent."""
@@ -36,10 +21,6 @@ class QlogAnalysis:
         if packets == 0:
             raise UsageError(f"{self.path}: no packet was sent in it")
         return -number
-
-    def __repr__(self) -> str:
-        """File and size."""
-        return f"QlogAnalysis({str(self.path)!r}, {len(self.connections)} connections)"
 
 
 def is_qlog(path: Path) -> bool:
