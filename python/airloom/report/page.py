@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airloom import digest
-from airloom.errors import UsageError
-from airloom.json_file import read_json
 from airloom.scenario import as_toml, shipped
 
 
@@ -220,11 +218,3 @@ def size(octets: int) -> str:
             break
         value /= 1000
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """A manifest; what cannot be read is said in one line."""
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise UsageError(f"{path} is not a manifest")
-    return found
