@@ -25,5 +25,5 @@ def test_fifty_thousand_more_runs_take_a_few_megabytes_more(tmp_path: Path) -> N
         int(subprocess.check_output([sys.executable, "-c", SWEEP, str(count)], cwd=tmp_path))
         for count in (10_000, 60_000)
     )
-    # What grows is the list of the runs that are wanted, 0.1 kB each; all else is a part, or a stretch of rows, at a time.
+    # What grows is the list of wanted runs, 0.1 kB each; all else is a part, or a stretch of rows, at a time.
     assert many - few < 12_000, f"{few} kB for 10,000 runs, {many} kB for 60,000"
