@@ -77,3 +77,36 @@ def test_what_is_understood_is_read_again() -> None:
     understood = parse(text).understood
     assert understood["links"]["link"]["faults"]["drop_list"] == {"downlink": [], "uplink": [1, 3]}
     assert parse(json.dumps(understood)).understood == understood
+
+
+SWITCHED = """\
+path = ["a", "wire", "b"]
+hosts = { a = { app = { ping = { count = 20, interval = "1s" } } }, b = {} }
+[links.wire]
+bearer = "wireline"
+delay = "10ms"
+faults = { drop = { rate = { uplink = 1, downlink = 0 } }, duplication = { probability = 1 } }
+[[timeline]]
+at = "0s"
+target = "wire"
+set = { faults = { drop = "off", duplication = "off" } }
+[[timeline]]
+at = "4500ms"
+target = "wire"
+set = { faults = { drop = "on" } }
+[[timeline]]
+at = "9500ms"
+target = "wire"
+set = { faults = { drop = "off", duplication = "on" } }
+"""
+
+
+def test_the_timeline_switches_faults_at_its_moments() -> None:
+    scenario = parse(SWITCHED)
+    found = scenario._core.simulate().summary
+    # One request a second: those at 5, 6, 7, 8 and 9 s are lost, and of those from 10 s on there are two.
+    assert found["wire.uplink.dropped_by_rate"] == 5
+    assert found["wire.uplink.duplicated"] == 10
+    understood = scenario.understood
+    assert understood["timeline"][2]["set"] == {"faults": {"drop": "off", "duplication": "on"}}
+    assert parse(json.dumps(understood)).understood == understood

@@ -1,6 +1,7 @@
 """Live control: links changed by hand while a run goes on, from Python and at the keyboard."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -19,6 +20,7 @@ import pytest
 import airloom as al
 from airloom._core import DriveError
 from airloom.control import Condition
+from airloom.control.desk import Desk
 from tests.conftest import needs_laboratory
 
 pytestmark = pytest.mark.emulate
@@ -102,6 +104,34 @@ def test_circuits_are_released_and_set_up_by_hand_and_virtual_time_repeats_it() 
     assert {name: again.summary[name] for name in counted} == counted
 
 
+def test_faults_are_switched_by_hand_and_again_in_virtual_time() -> None:
+    faults = {"faults.drop.rate": 1, "faults.nat": {"first": "1h"}}
+    with al.lab("wireline", overrides=faults, enter=False, out="run") as lab:
+        (link,) = lab.control.conditions()
+        assert link.faults == {"drop": True, "nat": True}
+
+        def passes() -> bool:
+            return lab.run("ping -n -q -c 1 -W 1 origin", capture_output=True).returncode == 0
+
+        assert not passes()
+        lab.control.change(link.target, faults={"drop": "off", "nat": "off"})
+        assert passes()
+        assert lab.control.conditions()[0].faults == {"drop": False, "nat": False}
+        desk = Desk(lab.control)
+        rows = {row.target: (row.state, row.verb) for row in desk.look()[1]}
+        assert rows[f"{link.target}.faults.drop"] == ("off", "switch on")
+        assert "faults drop on" in desk.toggle(f"{link.target}.faults.drop")
+        assert not passes()
+        lab.control.change(link.target, faults={"nat": "on"})
+        with pytest.raises(al.ScenarioError, match="nothing of the kind among its `faults`"):
+            lab.control.change(link.target, faults={"corrupt": "on"})
+    assert lab.summary[f"{link.target}.nat_rebindings"] == 1
+    replay = json.loads(Path("run/replay.json").read_text())
+    made = [entry["set"]["faults"] for entry in replay["timeline"]]
+    assert made == [{"drop": "off", "nat": "off"}, {"drop": "on"}, {"nat": "on"}]
+    assert al.load("run/replay.json").understood["timeline"] == replay["timeline"]
+
+
 @pytest.mark.parametrize(
     ("target", "change", "why"),
     [
@@ -111,7 +141,7 @@ def test_circuits_are_released_and_set_up_by_hand_and_virtual_time_repeats_it() 
         # Of two changes the first would be possible: neither is made.
         ("side", {"loss": 0.5, "rate": "-1kbit/s"}, "change: set.rate: "),
         ("bundle", {"state": "down", "rate": "1kbit/s"}, "change: set.rate: a bundle has no rate"),
-        ("side", {}, "change: set: nothing is changed; valid: state, rate, delay, loss, queue"),
+        ("side", {}, "change: set: nothing is changed; valid: state, rate, delay, loss, queue, faults"),
     ],
 )
 def test_a_change_that_makes_no_sense_is_one_line_and_changes_nothing(

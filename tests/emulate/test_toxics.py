@@ -213,6 +213,34 @@ def test_the_socket_is_its_owners_and_speaks_the_same_verbs(proxies: Proxies, up
     assert not path.exists()
 
 
+def test_the_socket_switches_faults_that_the_link_has(upstream: str, tmp_path: Path) -> None:
+    needs_laboratory()
+    (tmp_path / "bad.toml").write_text(
+        'path = ["a", "wire", "b"]\nhosts = { a = { real = true }, b = { real = true } }\n'
+        'links = { wire = { bearer = "wireline", faults = { drop = { rate = 1 } } } }\n'
+    )
+    proxies = Proxies(str(tmp_path / "bad.toml"))
+    face = SocketFace(proxies, tmp_path / "control")
+    db = {"verb": "switch", "proxy": "db"}
+    made, off, wrong, bare = ask(
+        tmp_path / "control",
+        {"verb": "create", "proxy": {"name": "db", "upstream": upstream}},
+        {**db, "faults": {"drop": "off"}},
+        {**db, "faults": {"nat": "off"}},
+        db,
+    )
+    assert fetch(made["result"]["listen"]) < 10
+    assert off == {"result": {"drop": False}}
+    assert (wrong["status"], bare["status"]) == (400, 400)
+    assert "which could be switched" in wrong["error"]
+    (on,) = ask(tmp_path / "control", {**db, "faults": {"drop": "on"}})
+    assert on == {"result": {"drop": True}}
+    with pytest.raises(BROKEN):
+        urllib.request.urlopen(f"http://{made['result']['listen']}/5", timeout=2)
+    face.close()
+    proxies.close()
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
     """`airloom serve toxiproxy` in a process of its own."""

@@ -26,7 +26,7 @@ pub use flow::CloseReason;
 pub use histogram::Histogram;
 pub use law::Law;
 pub use machine::{
-    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Grade, LinkState, Passed, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, Cx, Fault, Grade, LinkState, Passed, Unsupported,
 };
 pub use packet::{Body, Filler, Packet};
 pub use record::{Outbox, Point, Summary};

@@ -72,6 +72,55 @@ impl Grade {
     }
 }
 
+/// What may go wrong on a link, whatever its bearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Datagrams that are too long vanish.
+    Mtu,
+    /// Everything vanishes for some time.
+    Blackhole,
+    /// Datagrams vanish that were named by their numbers.
+    DropList,
+    /// Datagrams vanish.
+    Drop,
+    /// Octets are changed.
+    Corrupt,
+    /// Datagrams arrive twice.
+    Duplication,
+    /// Datagrams arrive late.
+    Reordering,
+    /// A translator of addresses forgets.
+    Nat,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 8] = [
+        Fault::Mtu,
+        Fault::Blackhole,
+        Fault::DropList,
+        Fault::Drop,
+        Fault::Corrupt,
+        Fault::Duplication,
+        Fault::Reordering,
+        Fault::Nat,
+    ];
+
+    /// As in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fault::Mtu => "mtu",
+            Fault::Blackhole => "blackhole",
+            Fault::DropList => "drop_list",
+            Fault::Drop => "drop",
+            Fault::Corrupt => "corrupt",
+            Fault::Duplication => "duplication",
+            Fault::Reordering => "reordering",
+            Fault::Nat => "nat",
+        }
+    }
+}
+
 /// A change of a running link, from the timeline or from a live control. `None` as direction means both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
@@ -85,6 +134,8 @@ pub enum Change {
     Loss(Option<Direction>, f64),
     /// A new queue limit.
     Queue(Option<Direction>, QueueLimit),
+    /// Something that goes wrong does so from now on, or no more.
+    Fault(Fault, bool),
 }
 
 /// What passed a link, or a part of it, in one direction since the run began.
@@ -109,11 +160,19 @@ pub struct Condition {
     pub is_wanted: bool,
     /// By direction, if it is counted for this part.
     pub passed: Option<[Passed; 2]>,
+    /// What may go wrong on it, and whether it does at the moment. The link's own: the world fills it in.
+    pub faults: Vec<(Fault, bool)>,
 }
 
 /// This bearer cannot change in this way; the text says what it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub &'static str);
+
+impl Unsupported {
+    /// Nothing of the kind goes wrong on this link.
+    pub const NO_FAULT: Unsupported =
+        Unsupported("the link has nothing of the kind among its `faults`, which could be switched");
+}
 
 /// A link: all its ends, and the air (or wire) between them.
 ///
@@ -146,6 +205,17 @@ pub trait Bearer: Send {
     fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
     /// A change of `part` (`[3]` = member 3 of a bundle; empty = the link itself).
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported>;
+    /// Something that goes wrong does so from now on, or no more.
+    ///
+    /// # Errors
+    /// It is nothing that can go wrong here.
+    fn switch(&mut self, _now: Instant, _fault: Fault, _on: bool) -> Result<(), Unsupported> {
+        Err(Unsupported::NO_FAULT)
+    }
+    /// What may go wrong on it, and whether it does at the moment.
+    fn faults(&self) -> Vec<(Fault, bool)> {
+        Vec::new()
+    }
     /// Adds how it and its parts are at the moment, itself first. One that adds nothing is shown as what was last made
     /// of it by a change of its state, with what has [`passed`](Bearer::passed).
     fn conditions(&self, out: &mut Vec<Condition>) {

@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 
 use crate::errors::{DriveError, scenario_error};
 
-/// Target, state, whether it is in service or will be, and by direction (uplink first) frames, errors and octets.
-type Row = (String, &'static str, bool, Option<[(u64, u64, u64); 2]>);
+/// Target, state, whether it is in service or will be, by direction (uplink first) frames, errors and octets, and its faults, each
+/// with whether it is on.
+type Row = (String, &'static str, bool, Option<[(u64, u64, u64); 2]>, Vec<(&'static str, bool)>);
 
 /// Changes the links of a run that goes on.
 #[pyclass(name = "Control", module = "airloom._core", frozen)]
@@ -46,7 +47,8 @@ impl PyControl {
             let passed = condition.passed.map(|passed| {
                 Direction::BOTH.map(|d| passed[d as usize]).map(|p| (p.frames, p.errors, p.octets))
             });
-            (reading.target, condition.state, condition.is_wanted, passed)
+            let faults = condition.faults.iter().map(|(fault, on)| (fault.name(), *on)).collect();
+            (reading.target, condition.state, condition.is_wanted, passed, faults)
         };
         Ok((nanoseconds(at), readings.into_iter().map(row).collect()))
     }

@@ -34,7 +34,11 @@ impl LinkSlot {
 
     /// Changes it, or a part of it.
     pub(crate) fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
-        self.bearer.apply(cx, part, change)?;
+        match (change, part) {
+            (Change::Fault(fault, on), []) => return self.bearer.switch(cx.now, *fault, *on),
+            (Change::Fault(..), _) => return Err(Unsupported("faults are those of a whole link")),
+            _ => self.bearer.apply(cx, part, change)?,
+        }
         if let (Change::State(state), []) = (change, part) {
             self.is_out = *state == LinkState::Down;
         }
@@ -51,8 +55,10 @@ impl LinkSlot {
                 state: if self.is_out { "down" } else { "up" },
                 is_wanted: !self.is_out,
                 passed: Some(self.bearer.passed()),
+                faults: Vec::new(),
             });
         }
+        out[0].faults = self.bearer.faults();
         out
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from airloom import _core
@@ -46,6 +47,8 @@ class Condition(NamedTuple):
     #: By direction; `None` where it is not counted for this part alone.
     uplink: Passed | None
     downlink: Passed | None
+    #: What may go wrong on it (`corrupt`, `nat`, ...), and whether it is switched on.
+    faults: Mapping[str, bool] = MappingProxyType({})
 
 
 class Control:
@@ -64,6 +67,7 @@ class Control:
         delay: Value | None = None,
         loss: Value | None = None,
         queue: Value | None = None,
+        faults: Mapping[str, str] | None = None,
     ) -> float:
         """Changes a link, or a part of it, as an entry of a timeline does; says at which second of the run.
 
@@ -77,7 +81,7 @@ class Control:
         ...     [c.is_wanted for c in link.control.conditions()]
         [True, True, False]
         """
-        given = {"state": state, "rate": rate, "delay": delay, "loss": loss, "queue": queue}
+        given = {"state": state, "rate": rate, "delay": delay, "loss": loss, "queue": queue, "faults": faults}
         return self.set(target, {key: value for key, value in given.items() if value is not None})
 
     def set(self, target: str, changes: object) -> float:
@@ -96,9 +100,9 @@ class Control:
         """The same, after the second of the run at which it was so."""
         at, rows = self._core.look()
         conditions = []
-        for target, state, is_wanted, passed in rows:
+        for target, state, is_wanted, passed, faults in rows:
             up, down = (Passed(*passed[0]), Passed(*passed[1])) if passed else (None, None)
-            conditions.append(Condition(target, state, is_wanted, up, down))
+            conditions.append(Condition(target, state, is_wanted, up, down, dict(faults)))
         return at / 1e9, conditions
 
     def stop(self) -> None:

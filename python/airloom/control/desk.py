@@ -14,12 +14,14 @@ from airloom.control import Condition, Control, Passed
 _OVER_S = 1.0
 #: The engine is not asked more often than that, however many look.
 _EVERY_S = 0.2
+#: Between a link and what may go wrong on it; no name of a link has a dot.
+_FAULTS = ".faults."
 #: Rows that have a key: `1` to `9`.
 _KEYS = 9
 
 
 class Row(NamedTuple):
-    """A link, or a part of it, for reading."""
+    """A link, a part of it, or something that may go wrong on it (`radio.faults.corrupt`), for reading."""
 
     target: str
     state: str
@@ -36,7 +38,17 @@ class Row(NamedTuple):
     @property
     def verb(self) -> str:
         """What a press of its button does."""
+        if _FAULTS in self.target:
+            return "switch off" if self.is_wanted else "switch on"
         return "release" if self.is_wanted else "set up"
+
+    @property
+    def press(self) -> tuple[str, dict[str, object]]:
+        """The change that this is: `target` and `set` of an entry of a timeline."""
+        link, _, fault = self.target.partition(_FAULTS)
+        if fault:
+            return link, {"faults": {fault: "off" if self.is_wanted else "on"}}
+        return self.target, {"state": "down" if self.is_wanted else "up"}
 
 
 class Desk:
@@ -70,11 +82,10 @@ class Desk:
             return now, _rows(before, conditions, now - then)
 
     def toggle(self, target: str) -> str:
-        """Releases what is in service, and sets up what is not; what was done, or why not."""
+        """Releases what is in service, and sets up what is not; switches faults; what was done, or why not."""
         _, rows = self.look()
         row = next((row for row in rows if row.target == target), None)
-        state = "down" if row and row.is_wanted else "up"
-        return self.change(target, {"state": state})
+        return self.change(*row.press) if row else self.change(target, {"state": "up"})
 
     def change(self, target: str, changes: object) -> str:
         """Makes a change; what was done, or why not."""
@@ -97,7 +108,7 @@ class Desk:
 
 def _in_words(changes: object) -> str:
     if isinstance(changes, dict):
-        return ", ".join(f"{key} {value}" for key, value in changes.items())
+        return ", ".join(f"{key} {_in_words(value)}" for key, value in changes.items())
     return str(changes)
 
 
@@ -124,6 +135,9 @@ def _rows(before: list[Condition], now: list[Condition], elapsed_s: float) -> li
                 errors=sum(way.errors for way in both) if both else None,
             )
         )
+        for fault, is_on in condition.faults.items():
+            target = f"{condition.target}{_FAULTS}{fault}"
+            rows.append(Row(target, "on" if is_on else "off", is_on, None, None, None, None, None))
     return rows
 
 

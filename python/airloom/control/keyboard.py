@@ -165,7 +165,7 @@ def _cells(row: Row) -> list[str]:
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:.0f}"
 
-    sign = {"up": "●", "down": "○"}.get(row.state, "◐")
+    sign = {"up": "●", "down": "○", "on": "●", "off": "○"}.get(row.state, "◐")
     return [
         row.key or "",
         row.target,

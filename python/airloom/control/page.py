@@ -231,5 +231,5 @@ def _state(server: _Server) -> dict[str, Any]:
         "at_s": at,
         "over": desk.is_over,
         "said": desk.said,
-        "rows": [{**row._asdict(), "verb": row.verb} for row in rows],
+        "rows": [{**row._asdict(), "verb": row.verb, "press": row.press} for row in rows],
     }

@@ -67,6 +67,12 @@ class LinkToxics:
         self.toxics.clear()
         self.apply()
 
+    def switch(self, faults: Any) -> dict[str, bool]:
+        """Puts faults of the link on and off, `{"corrupt": "off"}`; how all of them are. Raises `Refused`."""
+        with self._lock:
+            self._set({"faults": faults})
+            return next(dict(c.faults) for c in self._control.conditions() if c.target == self._target)
+
     def close(self) -> None:
         """Changes nothing any more."""
         self._over.set()
@@ -100,7 +106,7 @@ class LinkToxics:
         except DriveError as error:
             raise Refused(500, str(error)) from None
         for key, ways in changes.items():
-            if key != "state":
+            if key not in ("state", "faults"):
                 self._made |= {(key, way): value for way, value in ways.items()}
 
     def _redraw(self) -> None:

@@ -1,11 +1,13 @@
 """The same as lines of JSON on a Unix socket that only its owner may open.
 
-A request is an object with `verb`: `list`, `create`, `update`, `delete` or `reset`. `proxy` names a proxy, or a link of
-an emulation; `toxic` is a toxic of it, or its name. What is created or updated is given as in toxiproxy's HTTP.
+A request is an object with `verb`: `list`, `create`, `update`, `delete`, `reset` or `switch`. `proxy` names a proxy,
+or a link of an emulation; `toxic` is a toxic of it, or its name. What is created or updated is given as in HTTP.
+`switch` is ours: `faults` that the link has in its scenario go off and on.
 
     {"verb": "create", "proxy": {"name": "db", "upstream": "127.0.0.1:5432"}}
     {"verb": "create", "proxy": "db", "toxic": {"type": "latency", "attributes": {"latency": 200}}}
     {"verb": "delete", "proxy": "db", "toxic": "latency_downstream"}
+    {"verb": "switch", "proxy": "db", "faults": {"corrupt": "off"}}
 
 Each has one line as its answer: `{"result": ..}`, or `{"error": .., "status": ..}` with the status as of HTTP.
 """
@@ -63,7 +65,9 @@ def speak(of: Proxies | Mapping[str, LinkToxics], said: Any) -> Any:
         case "delete" if isinstance(toxic, str):
             link.remove(toxic)
             return None
-    raise Refused(400, "bad request: valid verbs: list, create, update, delete, reset")
+        case "switch":
+            return link.switch(said.get("faults"))
+    raise Refused(400, "bad request: valid verbs: list, create, update, delete, reset, switch")
 
 
 def _all(of: Proxies | Mapping[str, LinkToxics]) -> Any:

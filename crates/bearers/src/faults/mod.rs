@@ -15,6 +15,9 @@
 //!   nat.rs       the far end as a translator of addresses that forgets
 //! ```
 //!
+//! Each of them can be switched off and on again while the link runs; datagrams are numbered and schedules go on meanwhile. A
+//! translator that is switched on forgets its bindings at that moment.
+//!
 //! Left out: errors that a checksum finds (they are losses), and more than one octet changed in a datagram.
 
 mod config;
@@ -30,8 +33,8 @@ use std::net::IpAddr;
 use airloom_base::random::Fate;
 use airloom_base::record::{Event, PacketFacts, PointKind};
 use airloom_base::{
-    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
-    LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
+    Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Fault, Grade,
+    Instant, LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
 };
 use airloom_wire::edge;
 
@@ -80,6 +83,8 @@ pub struct Faulty {
     link: Box<dyn Bearer>,
     config: Faults,
     only: Option<u8>,
+    /// What strikes at the moment, by its place among all faults.
+    on: [bool; Fault::ALL.len()],
     /// By direction, then station.
     lanes: [Vec<Lane>; 2],
     counts: [Counts; 2],
@@ -130,6 +135,7 @@ impl Faulty {
             link,
             config,
             only,
+            on: [true; Fault::ALL.len()],
             lanes,
             counts: Default::default(),
             nat,
@@ -137,6 +143,21 @@ impl Faulty {
             held: Late::default(),
             now: Instant::ZERO,
         })
+    }
+
+    /// Is it among the settings?
+    fn has(&self, fault: Fault) -> bool {
+        let config = &self.config;
+        match fault {
+            Fault::Mtu => config.mtu.is_some(),
+            Fault::Blackhole => config.blackhole.is_some(),
+            Fault::DropList => config.drop_list.is_some(),
+            Fault::Drop => config.drop.is_some(),
+            Fault::Corrupt => config.corrupt.is_some(),
+            Fault::Duplication => config.duplication.is_some(),
+            Fault::Reordering => config.reordering.is_some(),
+            Fault::Nat => config.nat.is_some(),
+        }
     }
 
     /// Takes what the link delivers at `cx.now`.
@@ -156,12 +177,13 @@ impl Faulty {
 
     /// The packet as it is behind what may strike it; `None` if nothing is left.
     fn strike(&mut self, cx: &mut Cx, d: Direction, station: Station, packet: Packet) -> Option<Packet> {
+        let on = |fault: Fault| self.on[fault as usize];
         let counts = &mut self.counts[d as usize];
-        if self.config.mtu.is_some_and(|mtu| packet.wire_len() > usize::from(mtu.get(d))) {
+        if on(Fault::Mtu) && self.config.mtu.is_some_and(|mtu| packet.wire_len() > usize::from(mtu.get(d))) {
             counts.too_big += 1;
             return self.lose(cx, d, &packet, ("mtu", None));
         }
-        if self.config.blackhole.is_some_and(|hole| hole.swallows(d, cx.now)) {
+        if on(Fault::Blackhole) && self.config.blackhole.is_some_and(|hole| hole.swallows(d, cx.now)) {
             counts.swallowed += 1;
             return self.lose(cx, d, &packet, ("black hole", None));
         }
@@ -172,15 +194,16 @@ impl Faulty {
         lane.number += 1;
         counts.met += 1;
         let n = lane.number;
-        if self.config.drop_list.as_ref().is_some_and(|list| listed(list, d).contains(&n)) {
+        let list = self.config.drop_list.as_ref().filter(|_| on(Fault::DropList));
+        if list.is_some_and(|list| listed(list, d).contains(&n)) {
             counts.listed += 1;
             return self.lose(cx, d, &packet, ("drop list", Some(n)));
         }
-        if lane.drop.strikes(n) {
+        if on(Fault::Drop) && lane.drop.strikes(n) {
             counts.dropped += 1;
             return self.lose(cx, d, &packet, ("drop", Some(n)));
         }
-        if lane.corrupt.strikes(n) {
+        if on(Fault::Corrupt) && lane.corrupt.strikes(n) {
             // 53 bits of a number below 1.
             let luck = (lane.places.nth(n) * (1_u64 << 53) as f64) as u64;
             if let Some(changed) = strike::corrupt(&packet, luck) {
@@ -199,7 +222,8 @@ impl Faulty {
             Some(lane) => {
                 let n = lane.arrivals;
                 lane.arrivals += 1;
-                (lane.reordering.strikes(n), lane.duplication.strikes(n))
+                let late = lane.reordering.strikes(n).filter(|_| self.on[Fault::Reordering as usize]);
+                (late, lane.duplication.strikes(n).filter(|_| self.on[Fault::Duplication as usize]))
             }
             None => (None, None),
         };
@@ -289,6 +313,24 @@ impl Bearer for Faulty {
             }
         }
         Ok(())
+    }
+
+    fn switch(&mut self, now: Instant, fault: Fault, on: bool) -> Result<(), Unsupported> {
+        if !self.has(fault) {
+            return self.link.switch(now, fault, on);
+        }
+        self.on[fault as usize] = on;
+        if let (Fault::Nat, Some(nat)) = (fault, &mut self.nat) {
+            nat.switch(now, on);
+        }
+        Ok(())
+    }
+
+    fn faults(&self) -> Vec<(Fault, bool)> {
+        let own = |fault: &Fault| self.has(*fault).then_some((*fault, self.on[*fault as usize]));
+        let mut all: Vec<_> = Fault::ALL.iter().filter_map(own).collect();
+        all.extend(self.link.faults().into_iter().filter(|(fault, _)| !self.has(*fault)));
+        all
     }
 
     fn conditions(&self, out: &mut Vec<Condition>) {

@@ -68,7 +68,11 @@ pub(super) struct Translator {
     /// Addresses for the outside, by family.
     pools: [Vec<u128>; 2],
     ports: Stream,
+    /// How often it has forgotten its bindings, and how often it was to do so by its schedule.
     round: u64,
+    scheduled: u64,
+    /// Does it keep to its schedule?
+    is_on: bool,
     outward: BTreeMap<(u16, End), End>,
     inward: BTreeMap<End, (u16, End)>,
 }
@@ -82,7 +86,7 @@ impl Translator {
             return Err(ConfigError::at("address", message).below("nat"));
         }
         let (outward, inward) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Translator { config, pools, ports, round: 0, outward, inward })
+        Ok(Translator { config, pools, ports, round: 0, scheduled: 0, is_on: true, outward, inward })
     }
 
     /// How often it has forgotten its bindings.
@@ -90,13 +94,27 @@ impl Translator {
         self.round
     }
 
-    fn forget(&mut self, now: Instant) {
-        let round = self.config.round(now);
-        if round != self.round {
-            self.round = round;
-            self.outward.clear();
-            self.inward.clear();
+    /// From now on it forgets at once and by its schedule, or keeps the bindings that it has.
+    pub(super) fn switch(&mut self, now: Instant, on: bool) {
+        self.forget(now);
+        self.is_on = on;
+        if on {
+            self.forget_again(1);
         }
+    }
+
+    fn forget(&mut self, now: Instant) {
+        let scheduled = self.config.round(now);
+        let more = scheduled - std::mem::replace(&mut self.scheduled, scheduled);
+        if self.is_on && more > 0 {
+            self.forget_again(more);
+        }
+    }
+
+    fn forget_again(&mut self, more: u64) {
+        self.round += more;
+        self.outward.clear();
+        self.inward.clear();
     }
 
     /// The binding of this end inside.

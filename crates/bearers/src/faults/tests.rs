@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use airloom_base::{
-    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Station,
+    Bearer, Body, Change, Cx, Direction, Duration, Fault, Instant, LinkState, Outbox, Packet, Parts, Station,
+    Unsupported,
 };
 use airloom_wire::icmp::{self, Icmp};
 use airloom_wire::ip::{self, Ip, protocol};
@@ -88,6 +89,10 @@ impl Bench {
         self.pass(Direction::Downlink, datagram(protocol::UDP, (SERVER, 443), (CLIENT, 5000), octets)).len()
     }
 
+    fn switch(&mut self, fault: Fault, on: bool) {
+        self.link.switch(self.now, fault, on).unwrap();
+    }
+
     fn count(&self, name: &str) -> f64 {
         let mut summary = airloom_base::Summary::default();
         self.link.summarise(&mut summary);
@@ -102,6 +107,88 @@ fn exactly_the_listed_datagrams_vanish() {
     assert_eq!([0; 3].map(|_| bench.down(100)), [1, 0, 1]);
     assert_eq!((bench.count("uplink.dropped_by_list"), bench.count("downlink.dropped_by_list")), (2.0, 1.0));
     assert_eq!(bench.count("uplink.faults_met"), 5.0);
+}
+
+#[test]
+fn what_is_switched_off_does_nothing_and_its_numbers_go_on() {
+    let kinds = [Fault::DropList, Fault::Drop, Fault::Corrupt];
+    let through = |on: fn(usize) -> bool| {
+        let faults = json!({
+            "drop_list": { "uplink": [2, 4, 60] }, "drop": { "rate": "20%" }, "corrupt": { "rate": "20%" },
+        });
+        let mut bench = Bench::new(faults);
+        let mut one = |n| {
+            kinds.map(|fault| bench.switch(fault, on(n)));
+            let packet = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 100);
+            let arrived = bench.pass(Direction::Uplink, packet);
+            arrived.iter().map(|packet| packet.body().to_bytes().to_vec()).collect::<Vec<_>>()
+        };
+        (0..300).map(&mut one).collect::<Vec<_>>()
+    };
+    let (always, never) = (through(|_| true), through(|_| false));
+    assert!(never.iter().all(|arrived| arrived.len() == 1));
+    assert!(always.iter().zip(&never).filter(|(a, b)| a != b).count() > 80);
+    let between = through(|n| (50..100).contains(&n));
+    assert_eq!(between[..50], never[..50]);
+    assert_eq!(between[50..100], always[50..100]);
+    assert_eq!(between[100..], never[100..]);
+}
+
+#[test]
+fn disorder_is_switched_too() {
+    let disorder =
+        json!({ "duplication": { "probability": 1 }, "reordering": { "probability": 1, "delay": "1s" } });
+    let mut bench = Bench::new(disorder);
+    assert_eq!((bench.up(10), bench.now), (2, Instant::ZERO + Duration::from_secs(1)));
+    bench.switch(Fault::Duplication, false);
+    assert_eq!((bench.up(10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
+    bench.switch(Fault::Reordering, false);
+    assert_eq!((bench.up(10), bench.now), (1, Instant::ZERO + Duration::from_secs(2)));
+}
+
+#[test]
+fn a_black_hole_keeps_its_schedule_while_it_is_off() {
+    let mut bench = Bench::new(json!({ "blackhole": { "on": "1s", "off": "1s", "repeat": 0 } }));
+    let mut passed = Vec::new();
+    for second in 0..8 {
+        bench.now = Instant::ZERO + Duration::from_secs(second);
+        bench.switch(Fault::Blackhole, second >= 4);
+        passed.push(bench.up(10));
+    }
+    assert_eq!(passed, [1, 1, 1, 1, 1, 0, 1, 0]);
+}
+
+#[test]
+fn a_translator_that_is_switched_on_forgets_at_that_moment_and_one_that_is_off_never() {
+    let mut bench = Bench::new(json!({ "nat": { "first": "2s", "every": "2s" } }));
+    let mut ports = Vec::new();
+    for (second, switch) in
+        [(0, None), (1, Some(false)), (3, None), (5, Some(true)), (7, None), (7, Some(true))]
+    {
+        bench.now = Instant::ZERO + Duration::from_secs(second);
+        if let Some(on) = switch {
+            bench.switch(Fault::Nat, on);
+        }
+        let sent = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 10);
+        let arrived = bench.pass(Direction::Uplink, sent);
+        ports.push(u16::from_be_bytes([arrived[0].head()[20], arrived[0].head()[21]]));
+    }
+    assert_eq!(ports[..3], [5000; 3]);
+    // At 5 s by hand, by 7 s by its schedule, at 7 s by hand.
+    let mut others = ports[3..].to_vec();
+    others.sort_unstable();
+    others.dedup();
+    assert_eq!((others.len(), bench.count("nat_rebindings")), (3, 3.0));
+}
+
+#[test]
+fn what_a_link_has_not_cannot_be_switched() {
+    let mut bench = Bench::new(json!({ "mtu": 1000 }));
+    for fault in Fault::ALL {
+        let done = bench.link.switch(Instant::ZERO, fault, true);
+        assert_eq!(bench.link.faults(), [(Fault::Mtu, true)]);
+        assert_eq!(done, if fault == Fault::Mtu { Ok(()) } else { Err(Unsupported::NO_FAULT) });
+    }
 }
 
 #[test]

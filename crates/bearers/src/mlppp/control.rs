@@ -114,7 +114,13 @@ impl Bearer for Mlppp {
     fn conditions(&self, out: &mut Vec<Condition>) {
         let state = if self.is_up() { "up" } else { "down" };
         let is_wanted = self.has_hope();
-        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(self.passed()) });
+        out.push(Condition {
+            part: Vec::new(),
+            state,
+            is_wanted,
+            passed: Some(self.passed()),
+            faults: Vec::new(),
+        });
         for member in &self.members {
             let first = out.len();
             member.link.conditions(out);
@@ -123,7 +129,7 @@ impl Bearer for Mlppp {
                 let state = if member.carrier == Carrier::There { "up" } else { "down" };
                 let passed = Some(member.link.passed());
                 let is_wanted = member.is_wanted;
-                out.push(Condition { part: Vec::new(), state, is_wanted, passed });
+                out.push(Condition { part: Vec::new(), state, is_wanted, passed, faults: Vec::new() });
             }
             for condition in &mut out[first..] {
                 condition.part.insert(0, member.number);

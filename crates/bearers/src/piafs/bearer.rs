@@ -90,7 +90,13 @@ impl cell::Common<Circuit> for Common {
         let mut states = circuits.iter().map(Circuit::state);
         let first = states.next().unwrap_or("down");
         let state = if states.all(|state| state == first) { first } else { "mixed" };
-        out.push(Condition { part: Vec::new(), state, is_wanted, passed: Some(cell::Common::passed(self)) });
+        out.push(Condition {
+            part: Vec::new(),
+            state,
+            is_wanted,
+            passed: Some(cell::Common::passed(self)),
+            faults: Vec::new(),
+        });
         // Circuits of several mobiles are counted together.
         if circuits.len() > 1 {
             out.extend(circuits.iter().zip(0..).map(|(circuit, number)| Condition {
@@ -98,6 +104,7 @@ impl cell::Common<Circuit> for Common {
                 state: circuit.state(),
                 is_wanted: circuit.is_wanted(),
                 passed: None,
+                faults: Vec::new(),
             }));
         }
     }

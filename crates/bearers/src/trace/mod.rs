@@ -115,6 +115,7 @@ impl Bearer for Trace {
             Change::Delay(d, delay) => self.each(d).for_each(|w| w.delay = Delay::Fixed(delay)),
             Change::Loss(d, loss) => return self.each(d).try_for_each(|w| w.set_loss(loss)),
             Change::Queue(d, limit) => self.each(d).for_each(|w| w.limit = Some(limit)),
+            Change::Fault(..) => return Err(Unsupported::NO_FAULT),
         }
         Ok(())
     }

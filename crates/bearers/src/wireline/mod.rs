@@ -161,6 +161,7 @@ impl Bearer for Wireline {
             Change::Delay(d, delay) => self.each(d).for_each(|w| w.delay = delay),
             Change::Loss(d, loss) => return self.each(d).try_for_each(|w| w.set_loss(loss)),
             Change::Queue(d, limit) => self.each(d).for_each(|w| w.limit = Some(limit)),
+            Change::Fault(..) => return Err(Unsupported::NO_FAULT),
         }
         Ok(())
     }

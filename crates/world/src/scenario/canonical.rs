@@ -197,19 +197,23 @@ impl Scenario {
     pub(super) fn change(&self, entry: &TimelineEntry) -> Value {
         let mut set = Map::new();
         for change in &entry.changes {
-            let (key, direction, value) = match change {
+            let way = |direction: &Option<Direction>| direction.map(Direction::name);
+            let (key, inside, value) = match change {
                 Change::State(LinkState::Up) => ("state", None, "up".into()),
                 Change::State(LinkState::Down) => ("state", None, "down".into()),
-                Change::Rate(d, rate) => ("rate", *d, rate.to_string().into()),
-                Change::Delay(d, delay) => ("delay", *d, delay.to_string().into()),
-                Change::Loss(d, loss) => ("loss", *d, (*loss).into()),
-                Change::Queue(d, queue) => ("queue", *d, queue.to_string().into()),
+                Change::Rate(d, rate) => ("rate", way(d), rate.to_string().into()),
+                Change::Delay(d, delay) => ("delay", way(d), delay.to_string().into()),
+                Change::Loss(d, loss) => ("loss", way(d), (*loss).into()),
+                Change::Queue(d, queue) => ("queue", way(d), queue.to_string().into()),
+                Change::Fault(fault, on) => {
+                    ("faults", Some(fault.name()), if *on { "on" } else { "off" }.into())
+                }
             };
-            match direction.map(Direction::name) {
+            match inside {
                 None => set.insert(key.to_owned(), value),
-                Some(direction) => {
-                    let both = set.entry(key).or_insert_with(|| json!({}));
-                    both.as_object_mut().and_then(|b| b.insert(direction.to_owned(), value))
+                Some(inside) => {
+                    let all = set.entry(key).or_insert_with(|| json!({}));
+                    all.as_object_mut().and_then(|b| b.insert(inside.to_owned(), value))
                 }
             };
         }

@@ -78,6 +78,7 @@ pub(super) fn key_of(change: &Change) -> &'static str {
         Change::Delay(..) => "delay",
         Change::Loss(..) => "loss",
         Change::Queue(..) => "queue",
+        Change::Fault(..) => "faults",
     }
 }
 

@@ -209,6 +209,11 @@ fn timeline(defs: &mut Defs) -> Value {
     let (rate, delay) = (one_way::<Rate>(defs), one_way::<Duration>(defs));
     let (loss, queue) = (one_way::<Probability>(defs), one_way::<QueueLimit>(defs));
     let at = defs.of::<Duration>();
+    let switches: Map<String, Value> = airloom_base::Fault::ALL
+        .iter()
+        .map(|fault| (fault.name().to_owned(), json!({ "enum": ["on", "off"] })))
+        .collect();
+    let faults = json!({ "type": "object", "properties": switches, "minProperties": 1, "additionalProperties": false });
     json!({
         "type": "object",
         "properties": {
@@ -218,7 +223,7 @@ fn timeline(defs: &mut Defs) -> Value {
                 "type": "object",
                 "properties": {
                     "state": { "enum": ["up", "down"] },
-                    "rate": rate, "delay": delay, "loss": loss, "queue": queue,
+                    "rate": rate, "delay": delay, "loss": loss, "queue": queue, "faults": faults,
                 },
                 "minProperties": 1,
                 "additionalProperties": false,

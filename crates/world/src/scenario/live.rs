@@ -169,9 +169,18 @@ mod tests {
             (
                 "wire",
                 json!({ "speed": 2 }),
-                "change: set: unknown key `speed`; valid: state, rate, delay, loss, queue",
+                "change: set: unknown key `speed`; valid: state, rate, delay, loss, queue, faults",
             ),
-            ("wire", json!({}), "change: set: nothing is changed; valid: state, rate, delay, loss, queue"),
+            (
+                "wire",
+                json!({ "faults": { "nat": "off" } }),
+                "change: set.faults: the link has nothing of the kind among its `faults`, which could be switched",
+            ),
+            (
+                "wire",
+                json!({}),
+                "change: set: nothing is changed; valid: state, rate, delay, loss, queue, faults",
+            ),
             (
                 "wire",
                 json!(["down"]),

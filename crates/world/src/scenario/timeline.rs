@@ -16,7 +16,7 @@ pub(super) const MOST_ENTRIES: usize = 100_000;
 const DEEPEST_PART: usize = 4;
 
 pub(super) const TIMELINE_KEYS: &[&str] = &["at", "target", "set"];
-pub(super) const CHANGE_KEYS: &[&str] = &["state", "rate", "delay", "loss", "queue"];
+pub(super) const CHANGE_KEYS: &[&str] = &["state", "rate", "delay", "loss", "queue", "faults"];
 
 /// Reads the timeline.
 pub(super) fn read<'a>(node: &'a Node, links: &[Link]) -> Result<Vec<TimelineEntry>, Fault<'a>> {
@@ -79,9 +79,16 @@ fn changes(node: &Node) -> Result<Vec<Change>, Fault<'_>> {
     let mut changes = Vec::new();
     for entry in entries {
         let value = &entry.value;
-        if entry.key == "state" {
-            changes.push(Change::State(state(value)?));
-            continue;
+        match entry.key.as_str() {
+            "state" => {
+                changes.push(Change::State(state(value)?));
+                continue;
+            }
+            "faults" => {
+                faults(value, &mut changes)?;
+                continue;
+            }
+            _ => {}
         }
         for (direction, value) in directions(value)? {
             changes.push(match entry.key.as_str() {
@@ -104,6 +111,29 @@ fn state(node: &Node) -> Result<LinkState, Fault<'_>> {
         "down" => Ok(LinkState::Down),
         other => Err(Fault::unknown(node, "state", other, ["up", "down"])),
     }
+}
+
+/// Which faults are switched.
+fn faults<'a>(node: &'a Node, changes: &mut Vec<Change>) -> Result<(), Fault<'a>> {
+    let names = airloom_base::Fault::ALL.map(airloom_base::Fault::name);
+    let entries = node.table("the faults that are switched, such as { corrupt = \"off\" }", &names)?;
+    if entries.is_empty() {
+        return Err(Fault {
+            choices: names.map(str::to_owned).to_vec(),
+            ..Fault::at(node, "nothing is switched")
+        });
+    }
+    for (fault, entry) in airloom_base::Fault::ALL.iter().filter_map(|fault| {
+        entries.iter().find(|entry| entry.key == fault.name()).map(|entry| (*fault, entry))
+    }) {
+        let on = match entry.value.text("\"on\" or \"off\"")? {
+            "on" => true,
+            "off" => false,
+            other => return Err(Fault::unknown(&entry.value, "position", other, ["on", "off"])),
+        };
+        changes.push(Change::Fault(fault, on));
+    }
+    Ok(())
 }
 
 /// One value for both directions, or one or two under the directions' names.
