@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from airloom.doctor import examine
 from tests.conftest import needs
 
 #: Gives the interpreter at its argument something, and becomes it.
@@ -48,3 +49,13 @@ def test_an_interpreter_that_gives_everybody_rights_is_found(tmp_path: Path, wha
     assert said in done.stdout, done.stderr
     assert ("ok=False" in done.stdout) == (what != "nothing")
     assert str(program) in done.stdout
+
+
+def test_what_a_gateway_needs_of_the_kernel_is_tried_out() -> None:
+    (found,) = (finding for finding in examine() if finding.what == "nf_tables")
+    assert not found.needed
+    if os.geteuid() == 0 and "CapEff:\t000001ffffffffff" in Path("/proc/self/status").read_text():
+        # Where laboratories get devices of an interface, as in tests of the gateway.
+        assert (found.ok, found.says) == (True, "may be made")
+    else:
+        assert found.ok or "no `airloom gateway`" in found.says

@@ -16,6 +16,9 @@ _SHARE_OF_DELAY = 20
 _LATEST_US = 1000.0
 
 
+#: What some need, and what for; laboratories do without.
+OPTIONAL = {"tun": "nothing needs it", "nf_tables": "without it: no `airloom gateway`"}
+
 #: How many times it is measured.
 MEASUREMENTS = 3
 
@@ -66,9 +69,9 @@ def _rights() -> list[Finding]:
     """Tries out what emulation needs, in namespaces that are gone afterwards."""
     findings = []
     for what, missing in _core.capabilities():
-        needed = what != "tun"
+        needed = what not in OPTIONAL
         good = _core.rights()[0] if what == "namespaces" else "may be made"
-        says = good if missing is None else missing if needed else f"{missing}; nothing needs it"
+        says = good if missing is None else missing if needed else f"{missing}; {OPTIONAL[what]}"
         findings.append(Finding(what, missing is None, needed, says))
     return findings
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from airloom import places
 from airloom._core import capabilities
+from airloom.doctor import OPTIONAL
 from airloom.errors import UsageError
 from airloom.study import programs
 from airloom.study.folder import Study
@@ -122,7 +123,7 @@ def check_real_time(study: Study) -> None:
 
 def can_emulate() -> bool:
     """May this process make laboratories?"""
-    return not any(missing and name != "tun" for name, missing in capabilities())
+    return not any(missing and name not in OPTIONAL for name, missing in capabilities())
 
 
 def _after(before: int, progress: Progress | None) -> Callable[[State], None] | None:

@@ -4,8 +4,9 @@ use std::fs::OpenOptions;
 use std::net::{IpAddr, Ipv4Addr};
 
 use airloom_world::{Builder, End};
+use nix::sched::{CloneFlags, unshare};
 
-use super::lab::{self, Laboratory, Rights, Stage};
+use super::lab::{self, Laboratory, Rights, Stage, rules};
 
 /// What emulation needs, and whether it is there; where not, the reason.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct Capabilities {
     pub af_packet: Result<(), String>,
     /// `/dev/net/tun` can be opened: hosts with `port = "tun"` and a plain user's way to the outside world need it.
     pub tun: Result<(), String>,
+    /// Frames that come by a device can be redirected by nf_tables: a gateway needs it.
+    pub nf_tables: Result<(), String>,
 }
 
 impl Capabilities {
@@ -40,6 +43,7 @@ pub fn capabilities() -> Capabilities {
         veth: Ok(()),
         af_packet: Ok(()),
         tun: tun.map(drop).map_err(|e| format!("/dev/net/tun: {e}")),
+        nf_tables: redirecting(),
     };
     let Some(failure) = attempt() else { return found };
     let untried = || Err(format!("not tried: {}", failure.0));
@@ -58,6 +62,21 @@ pub fn capabilities() -> Capabilities {
         }
     }
     found
+}
+
+/// Redirects the frames of a device, in a network that only a thread of its own is in, and that ends with it.
+fn redirecting() -> Result<(), String> {
+    let tried = std::thread::spawn(|| -> Result<(), String> {
+        unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|e| format!("not tried: a network namespace for it: {}: {e}", e as i32))?;
+        rules::redirect("airloom-doctor", "lo", 1).map(drop).map_err(|error| {
+            format!(
+                "redirecting frames: {error}: the kernel needs nf_tables with the netdev family and `fwd` \
+                 (CONFIG_NF_TABLES_NETDEV, CONFIG_NFT_FWD_NETDEV; Linux 5.12)"
+            )
+        })
+    });
+    tried.join().unwrap_or_else(|_| Err("it could not be tried".to_owned()))
 }
 
 /// Makes the smallest laboratory; what failed, and at which step.

@@ -108,7 +108,7 @@ pub(super) fn what_leaves_by(interface: u32) -> io::Result<()> {
 
 /// Every frame that comes by `device` goes out by the one with index `to`, and nobody else of this namespace gets it;
 /// until the socket closes. An error if there is a `table` of this name already.
-pub(super) fn redirect(table: &str, device: &str, to: u32) -> io::Result<OwnedFd> {
+pub(in crate::real_time) fn redirect(table: &str, device: &str, to: u32) -> io::Result<OwnedFd> {
     install(table, FRAMES, Owner::Socket, &arriving(device, 0), |m| {
         m.frames_of_the_network();
         m.immediate(REGISTER, |m| m.attribute(1, &to.to_ne_bytes()));
