@@ -194,3 +194,16 @@ def test_we_fetch_from_aioquic(folder: Path, tmp_path: Path) -> None:
     assert {one.status for one in got} == {200}
     for name in names:
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_the_first_datagram_leaves_at_once_and_is_marked() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+        silent.setblocking(False)
+        # Before it would be sent again, after a second (RFC 9002, 6.2.2).
+        with pytest.raises(RunError, match="says nothing"):
+            http3.get([f"https://127.0.0.1:{silent.getsockname()[1]}/"], [None], patience_s=0.3)
+        octets, about, _, _ = silent.recvmsg(2048, 64)
+        assert len(octets) == 1200
+        assert [(kind, value[0] & 3) for _, kind, value in about] == [(socket.IP_TOS, 2)]

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use airloom_content::http::error::Code;
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
-use airloom_content::http::v3::{Event, Priority};
+use airloom_content::http::v3::{self, Event, Priority};
 use noq_proto::{ClientConfig, Dir, TransportConfig, VarInt};
 
-use super::endpoint::{Now, Quic, now, options};
+use super::endpoint::{Now, Quic, now};
 use super::link::Link;
 use super::qlog;
-use super::tls::{self, Trust};
+use super::socket::Socket;
+use super::tls::{self, Terms, Trust};
 
 /// What is fetched, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,24 +109,34 @@ pub fn get(
     wanted: Vec<Wanted>,
     stopped: impl FnMut() -> bool,
 ) -> Result<Vec<Fetched>, Failure> {
+    until(run(fetching, wanted, stopped))
+}
+
+/// Does it on this thread.
+pub(super) fn until<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|why| Failure::Io("cannot begin".to_owned(), why))?;
-    runtime.block_on(run(fetching, wanted, stopped))
+    runtime.block_on(work)
 }
 
 /// How often it is asked whether to give up.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-async fn run(
-    fetching: &Fetching,
-    wanted: Vec<Wanted>,
-    mut stopped: impl FnMut() -> bool,
-) -> Result<Vec<Fetched>, Failure> {
-    let tls = tls::client(&fetching.trust, fetching.to.ip().is_loopback()).map_err(Failure::Usage)?;
+/// A socket for a server at `to`.
+pub(super) fn socket(to: SocketAddr) -> Result<Socket, Failure> {
+    let any = match to {
+        SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
+        SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
+    };
+    Socket::bind(any, false).map_err(|why| Failure::Io("cannot open a socket".to_owned(), why))
+}
+
+/// What a server is told of a client's limits.
+pub(super) fn transport(patience: Duration) -> Result<TransportConfig, Failure> {
     let mut transport = TransportConfig::default();
-    let patience = u32::try_from(fetching.patience.as_millis()).unwrap_or(u32::MAX);
+    let patience = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
     transport
         .stream_receive_window(WINDOW.into())
         .receive_window(WINDOW.into())
@@ -135,14 +146,19 @@ async fn run(
         .datagram_receive_buffer_size(None);
     qlog::from_environment(&mut transport)
         .map_err(|(folder, why)| Failure::Io(folder.display().to_string(), why))?;
+    Ok(transport)
+}
+
+async fn run(
+    fetching: &Fetching,
+    wanted: Vec<Wanted>,
+    mut stopped: impl FnMut() -> bool,
+) -> Result<Vec<Fetched>, Failure> {
+    let tls =
+        tls::client(Terms::HTTP3, &fetching.trust, fetching.to.ip().is_loopback()).map_err(Failure::Usage)?;
     let mut config = ClientConfig::new(Arc::new(tls));
-    config.transport_config(Arc::new(transport));
-    let any = match fetching.to {
-        SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
-        SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
-    };
-    let mut quic = Quic::bind(any, None, options(), 1)
-        .map_err(|why| Failure::Io("cannot open a socket".to_owned(), why))?;
+    config.transport_config(Arc::new(transport(fetching.patience)?));
+    let mut quic = Quic::new(socket(fetching.to)?, None, 1, Link::made(v3::Connection::client));
     quic.connect(config, fetching.to, &fetching.host).map_err(|why| Failure::Usage(why.to_string()))?;
     let count = wanted.len();
     let mut client = Client {
@@ -175,10 +191,7 @@ async fn run(
             return Err(Failure::Peer(format!("{} says nothing", fetching.to)));
         }
     }
-    for link in quic.links.values_mut() {
-        link.close(now());
-    }
-    quic.turn(|_, _| false);
+    quic.leave(|link| link.close(now())).await;
     Ok(client.done.into_values().collect())
 }
 

@@ -6,7 +6,7 @@ use airloom_base::Body;
 use airloom_content::http::v3::{self, Error, ErrorCode, Event, Read, Streams};
 use noq_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt, WriteError};
 
-use super::endpoint::Now;
+use super::endpoint::{Made, Now, Talk, options};
 
 /// Most octets taken of a stream at once.
 const PIECE: usize = 65_536;
@@ -74,27 +74,9 @@ impl Streams for Below<'_> {
 }
 
 impl Link {
-    pub(super) fn new(quic: Connection, options: v3::Options, is_server: bool) -> Link {
-        let end = if is_server { v3::Connection::server } else { v3::Connection::client };
-        Link { quic, http: end(options), lost: None, unread: BTreeSet::new() }
-    }
-
-    /// What QUIC has to tell. True: there was something.
-    pub(super) fn listen(&mut self) -> bool {
-        let mut heard = false;
-        while let Some(event) = self.quic.poll() {
-            heard = true;
-            match event {
-                noq_proto::Event::Connected => self.begin(),
-                noq_proto::Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
-                noq_proto::Event::Stream(event) => {
-                    self.begin();
-                    self.on_stream(event);
-                }
-                _ => {}
-            }
-        }
-        heard
+    /// HTTP/3 on new connections, at this end.
+    pub(super) fn made(end: fn(v3::Options) -> v3::Connection) -> Made<Link> {
+        Box::new(move |quic| Link { quic, http: end(options()), lost: None, unread: BTreeSet::new() })
     }
 
     /// HTTP/3 begins with three streams of our own.
@@ -156,14 +138,36 @@ impl Link {
         Some(event)
     }
 
-    /// Writes what streams have room for. True: something was done.
-    pub(super) fn write(&mut self) -> bool {
-        let Link { quic, http, .. } = self;
-        http.write_to(&mut Below(quic))
-    }
-
     /// Ends it, with nothing wrong.
     pub(super) fn close(&mut self, now: Now) {
         self.quic.close(now, varint(ErrorCode::NO_ERROR.0), bytes::Bytes::new());
+    }
+}
+
+impl Talk for Link {
+    fn quic(&mut self) -> &mut Connection {
+        &mut self.quic
+    }
+
+    fn listen(&mut self) -> bool {
+        let mut heard = false;
+        while let Some(event) = self.quic.poll() {
+            heard = true;
+            match event {
+                noq_proto::Event::Connected => self.begin(),
+                noq_proto::Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
+                noq_proto::Event::Stream(event) => {
+                    self.begin();
+                    self.on_stream(event);
+                }
+                _ => {}
+            }
+        }
+        heard
+    }
+
+    fn write(&mut self) -> bool {
+        let Link { quic, http, .. } = self;
+        http.write_to(&mut Below(quic))
     }
 }

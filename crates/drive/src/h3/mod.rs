@@ -14,6 +14,7 @@ mod files;
 mod link;
 mod qlog;
 mod server;
+mod socket;
 mod tls;
 
 pub use client::{Failure, Fetched, Fetching, Wanted, get};

@@ -16,7 +16,8 @@ use super::endpoint::{Quic, now};
 use super::files::{Folder, Sending};
 use super::link::Link;
 use super::qlog;
-use super::tls;
+use super::socket::Socket;
+use super::tls::{self, Terms};
 use crate::daemon::CannotListen;
 use crate::daemon::stop::Stop;
 use crate::daemon::streams::Clients;
@@ -100,16 +101,16 @@ async fn run(
         general(std::io::Error::new(why.kind(), format!("{}: {why}", options.folder.display())))
     })?;
     let files = options.certificate.as_ref().map(|(chain, key)| (chain.as_path(), key.as_path()));
-    let tls = tls::server(files).map_err(|why| general(std::io::Error::other(why)))?;
+    let tls = tls::server(Terms::HTTP3, files).map_err(|why| general(std::io::Error::other(why)))?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     let mut transport = transport();
     qlog::from_environment(&mut transport).map_err(|(folder, why)| {
         general(std::io::Error::new(why.kind(), format!("{}: {why}", folder.display())))
     })?;
     config.transport_config(Arc::new(transport));
-    let mut quic =
-        Quic::bind(options.listen, Some(Arc::new(config)), super::endpoint::options(), options.connections)
-            .map_err(cannot)?;
+    let socket = Socket::bind(options.listen, false).map_err(cannot)?;
+    let made = Link::made(v3::Connection::server);
+    let mut quic = Quic::new(socket, Some(Arc::new(config)), options.connections, made);
     let mut stop = Stop::listen().map_err(general)?;
     ready(Listening { clients: quic.local().map_err(cannot)? });
     let mut sending: BTreeMap<usize, Files> = BTreeMap::new();
@@ -139,10 +140,7 @@ async fn run(
         }
         quic.take(|from| options.clients.allows(from.ip()));
     }
-    for link in quic.links.values_mut() {
-        link.close(now());
-    }
-    quic.turn(|_, _| false);
+    quic.leave(|link| link.close(now())).await;
     Ok(())
 }
 

@@ -8,10 +8,38 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::quic::Suite;
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// What HTTP/3 is called in TLS (RFC 9114, 3.1).
-const ALPN: &[u8] = b"h3";
+/// What is spoken, and by which means.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// What it is called in TLS.
+    pub(super) alpn: &'static [u8],
+    /// With ChaCha20 alone.
+    pub(super) chacha20: bool,
+    /// With data before the handshake is over, where a session is resumed.
+    pub(super) early: bool,
+}
+
+impl Terms {
+    //= RFC 9114 (3.1): the name of HTTP/3.
+    pub(super) const HTTP3: Terms = Terms { alpn: b"h3", chacha20: false, early: false };
+
+    fn provider(self) -> Arc<CryptoProvider> {
+        let mut provider = ring::default_provider();
+        if self.chacha20 {
+            provider.cipher_suites = vec![ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256];
+        }
+        Arc::new(provider)
+    }
+}
+
+/// What Initial packets are protected with, whatever is negotiated (RFC 9001, 5.2).
+fn initial() -> Result<Suite, String> {
+    let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().and_then(|suite| suite.quic_suite());
+    suite.ok_or_else(|| "there is no cipher for Initial packets".to_owned())
+}
 
 /// Whom a client believes to be who it asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,8 +98,8 @@ fn said(what: &Path) -> impl Fn(rustls::pki_types::pem::Error) -> String + '_ {
 ///
 /// # Errors
 /// What is wrong with the file, in words.
-pub(super) fn client(trust: &Trust, is_loopback: bool) -> Result<QuicClientConfig, String> {
-    let provider = Arc::new(ring::default_provider());
+pub(super) fn client(terms: Terms, trust: &Trust, is_loopback: bool) -> Result<QuicClientConfig, String> {
+    let provider = terms.provider();
     let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|e| e.to_string())?;
@@ -93,10 +121,11 @@ pub(super) fn client(trust: &Trust, is_loopback: bool) -> Result<QuicClientConfi
     } else {
         builder.with_root_certificates(roots).with_no_client_auth()
     };
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![terms.alpn.to_vec()];
+    config.enable_early_data = terms.early;
     // Secrets go where SSLKEYLOGFILE says, if it does.
     config.key_log = Arc::new(rustls::KeyLogFile::new());
-    QuicClientConfig::try_from(config).map_err(|e| e.to_string())
+    QuicClientConfig::with_initial(Arc::new(config), initial()?).map_err(|e| e.to_string())
 }
 
 /// A server's side of TLS: with the certificates and the key of these files (PEM), or with a certificate that is made for this
@@ -104,7 +133,7 @@ pub(super) fn client(trust: &Trust, is_loopback: bool) -> Result<QuicClientConfi
 ///
 /// # Errors
 /// What is wrong with the files, in words.
-pub(super) fn server(files: Option<(&Path, &Path)>) -> Result<QuicServerConfig, String> {
+pub(super) fn server(terms: Terms, files: Option<(&Path, &Path)>) -> Result<QuicServerConfig, String> {
     let (chain, key) = match files {
         Some((certificates, key)) => {
             let chain = CertificateDer::pem_file_iter(certificates).map_err(said(certificates))?;
@@ -118,13 +147,15 @@ pub(super) fn server(files: Option<(&Path, &Path)>) -> Result<QuicServerConfig, 
             (vec![made.cert.into()], key.into())
         }
     };
-    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = rustls::ServerConfig::builder_with_provider(terms.provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|e| e.to_string())?
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|e| e.to_string())?;
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![terms.alpn.to_vec()];
+    //= RFC 9001 (4.6.1): early data is offered by this number, or not at all.
+    config.max_early_data_size = if terms.early { u32::MAX } else { 0 };
     config.key_log = Arc::new(rustls::KeyLogFile::new());
-    QuicServerConfig::try_from(config).map_err(|e| e.to_string())
+    QuicServerConfig::with_initial(Arc::new(config), initial()?).map_err(|e| e.to_string())
 }
