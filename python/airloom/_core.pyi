@@ -245,6 +245,27 @@ def h3_get(
     insecure: bool,
     patience_s: float,
 ) -> list[tuple[int, int, float, float]]: ...
+def serve_hq(
+    listen: str,
+    folder: Path,
+    certificate: tuple[Path, Path],
+    clients: list[str],
+    ready: Callable[[str], None],
+    *,
+    retry: bool = False,
+    chacha20: bool = False,
+    early: bool = False,
+) -> None: ...
+def hq_get(
+    to: str,
+    host: str,
+    visits: list[list[tuple[str, Path]]],
+    patience_s: float,
+    *,
+    chacha20: bool = False,
+    early: bool = False,
+    new_keys: bool = False,
+) -> None: ...
 def serve_wap_gateway(
     session: str,
     connectionless: str | None,

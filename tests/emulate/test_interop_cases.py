@@ -66,7 +66,7 @@ def test_aioquic_talks_to_itself_and_each_case_can_fail(tmp_path: Path, monkeypa
     assert satisfied - {"longrtt"} == same
 
 
-def test_our_own_http3_passes_its_case_with_another_on_either_side(
+def test_our_own_endpoint_passes_cases_with_another_on_either_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,8 +74,23 @@ def test_our_own_http3_passes_its_case_with_another_on_either_side(
     done = airloom("interop", "run", "-c", both, "-s", both, "-t", "http3,handshake", "--out", "out", "--json")
     assert done.code == 0, done.err
     pairs = [[row["result"] for row in rows] for rows in json.loads(done.out)["results"]]
-    # It ends with 127 for what it has not: HTTP/0.9, by which the other cases are.
-    assert sorted(pairs) == sorted([["succeeded", "unsupported"]] * 3 + [["succeeded", "succeeded"]])
+    assert pairs == [["succeeded", "succeeded"]] * 4
+    assert "| `handshake` | ✅ | ✅ | ✅ | ✅ |" in Path("out/matrix.md").read_text()
+
+
+def test_our_own_endpoint_marks_datagrams_sends_early_and_says_what_it_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("interop", "run", "-c", "airloom", "-s", "airloom", "-t", "ecn,zerortt,v2", "--out", "out", "--json")
+    done = airloom(*words)
+    assert done.code == 0, done.err
+    assert results(json.loads(done.out)) == {"ecn": "succeeded", "zerortt": "succeeded", "v2": "unsupported"}
+    why = json.loads(done.out)["results"][0][2]["why"]
+    assert why == "airloom does not support it: QUIC version 2 (RFC 9369)"
+    # What one end counts is what the other marked.
+    left, _ = traces(Path("out/airloom_airloom/ecn"))
+    assert left.ecn("server")[0] == left.ecn("client")[0] == {"2"}
 
 
 def test_what_the_droplist_names_is_lost_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

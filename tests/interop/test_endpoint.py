@@ -23,6 +23,14 @@ def test_shipped_endpoints_can_be_read() -> None:
     assert all(find(name).name == name for name in shipped())
 
 
+def test_the_version_is_that_of_the_module_that_is_here_or_what_the_file_says(tmp_path: Path) -> None:
+    role = '[client]\ncommand = ["x"]'
+    said = 'version = "7"\n'
+    assert written(tmp_path, f'module = "pytest"\n{said}{role}').version == pytest.__version__
+    assert written(tmp_path, f'module = "not_here"\n{said}{role}').version == "7"
+    assert written(tmp_path, role).version == ""
+
+
 def test_places_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     mine = written(
@@ -104,3 +112,13 @@ def test_results_have_the_runners_shape_and_a_page(tmp_path: Path) -> None:
     page = matrix.page(found)
     assert 'class="failed" href="quic-go_aioquic/transfer/"' in page
     assert "<b>files" not in page
+    lines = matrix.markdown(found).splitlines()
+    assert lines[2].endswith(f" aioquic {a.version}, quic-go 0.65.0; 1970-01-01.")
+    assert lines[4:] == [
+        "| client → server | aioquic → quic-go |",
+        "|---|:-:|",
+        "| `handshake` | ✅ |",
+        "| `transfer` | ❌ 1 |",
+        "",
+        "1. <b>files</b> differ",
+    ]

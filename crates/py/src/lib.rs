@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{DriveError, ScenarioError, WapError};
     #[pymodule_export]
-    use crate::h3::{h3_get, serve_h3};
+    use crate::h3::{h3_get, hq_get, serve_h3, serve_hq};
     #[pymodule_export]
     use crate::lab::{PyClosed, PyLab, PyOutside, PyProgram, lan_addresses};
     #[pymodule_export]

@@ -37,6 +37,7 @@ mod ways;
 pub use config::{Config, Controller, InitialWindow, InitialWindowRule, Migration, Pacing, Session};
 pub use connection::Connection;
 pub use keylog::KeyLog;
+pub use pace::once_measured;
 pub use profile::Profile;
 pub use protocol::Quic;
 pub use qlog::Events;

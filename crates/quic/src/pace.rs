@@ -90,6 +90,13 @@ impl ControllerFactory for Factory {
     }
 }
 
+/// CUBIC as the library has it, for connections outside of a simulated host; paced once a round trip has been measured
+/// ([`Pacing::Measured`]).
+pub fn once_measured() -> Arc<dyn ControllerFactory + Send + Sync> {
+    let (inner, meter) = (Arc::new(CubicConfig::default()), Arc::new(Meter::default()));
+    Arc::new(Factory { inner, pacing: Pacing::Measured, meter })
+}
+
 /// A controller that says when packets need not be spread.
 #[derive(Debug)]
 struct Paced {

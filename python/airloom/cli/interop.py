@@ -35,7 +35,9 @@ def run(
     seed: Annotated[int, typer.Option(min=0, max=2**32, help="Seed of losses, files and so on.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Logs, captures, result.json, matrix.html. Default: new, under runs/."),
+        typer.Option(
+            metavar="DIR", help="Logs, captures, result.json, matrix.html and .md. Default: new, under runs/."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help=common.JSON_HELP)] = False,
 ) -> None:
@@ -59,6 +61,7 @@ def run(
     found = runner.document(played, clients, servers, place, (begun, time.time()))
     (place / "result.json").write_text(json.dumps(found, indent=2) + "\n")
     (place / "matrix.html").write_text(matrix.page(found))
+    (place / "matrix.md").write_text(matrix.markdown(found))
     if as_json:
         print_json(found)
     else:

@@ -3,6 +3,7 @@
 ```toml
 name = "mine"
 url = "https://example.org/mine"
+version = "1.2"                                      # where its module does not say
 needs = ["cargo"]                                    # programs that `setup` takes
 module = "mine"                                      # of Python: not set up where this interpreter has it
 setup = [["cargo", "install", "--root", "{cache}", "mine"]]
@@ -21,8 +22,10 @@ runner's containers: ROLE, TESTCASE, REQUESTS, SSLKEYLOGFILE, QLOGDIR. Exit code
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -37,7 +40,7 @@ from airloom.errors import Unsupported, UsageError
 from airloom.fields import did_you_mean
 from airloom.programs import how_to_install, path_of
 
-_KEYS = {"name", "url", "needs", "module", "setup", "setup_env", "makes", "client", "server"}
+_KEYS = {"name", "url", "version", "needs", "module", "setup", "setup_env", "makes", "client", "server"}
 _ROLE_KEYS = {"command", "env"}
 
 
@@ -49,6 +52,14 @@ class Endpoint(NamedTuple):
     #: Its file.
     file: Path
     table: dict[str, Any]
+
+    @property
+    def version(self) -> str:
+        """Of the implementation, if it is known."""
+        if self._is_here():
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                return importlib.metadata.version(str(self.table["module"]))
+        return str(self.table.get("version", ""))
 
     @property
     def cache(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -40,6 +41,40 @@ def page(found: dict[str, Any]) -> str:
         f"{f'<h2>What failed</h2><ul>{failures}</ul>' if failures else ''}\n"
         f"<h2>Tests</h2>\n<table>{tests}</table></html>\n"
     )
+
+
+#: How a result is marked in text.
+_MARKS = {"succeeded": "✅", "failed": "❌", "unsupported": "–"}
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The same for reading as text: a table with a row for each case, and why what has no mark has none."""
+    pairs = [(client, server) for client in found["clients"] for server in found["servers"]]
+    columns = [
+        {result["name"]: result for result in [*results, *measured]}
+        for results, measured in zip(found["results"], found["measurements"], strict=True)
+    ]
+    versions = ", ".join(f"{name} {version}".strip() for name, version in found["versions"].items())
+    date = datetime.fromtimestamp(found["start_time"], UTC).date()
+    lines = [
+        "# QUIC interop: who passes what",
+        "",
+        f"Written by `airloom interop run` as `matrix.md`. {versions}; {date}.",
+        "",
+        f"| client → server | {' | '.join(f'{client} → {server}' for client, server in pairs)} |",
+        f"|---|{':-:|' * len(pairs)}",
+    ]
+    notes: dict[str, int] = {}
+    for test in found["tests"].values():
+        cells = []
+        for column in columns:
+            result = column[test["name"]]
+            cell = f"{_MARKS[result['result']]} {result.get('details') or ''}".rstrip()
+            if result["why"]:
+                cell += f" {notes.setdefault(result['why'], len(notes) + 1)}"
+            cells.append(cell)
+        lines.append(f"| `{test['name']}` | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(f"{number}. {why}" for why, number in notes.items()), ""])
 
 
 def _letter(result: dict[str, Any], server: str, client: str) -> str:

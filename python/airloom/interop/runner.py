@@ -37,6 +37,8 @@ _UNSUPPORTED_CODE = 127
 #: How long a server may take until it listens.
 _LISTENS_S = 10
 _PORT = 443
+#: Characters of what an endpoint said last.
+_LONGEST = 200
 _ROOT = Path(__file__).parent / "root.sh"
 
 #: Programs of a plain user may not mount; in a user namespace of their own they may.
@@ -166,7 +168,7 @@ def _transfer(
     with _running(here, server, "server", case.server, place, [], logs) as serving:
         while not _listens(here):
             if (code := serving.poll()) is not None:
-                return _ended(server, code)
+                return _ended(server, code, logs / "server")
             if time.monotonic() > end - case.timeout_s + _LISTENS_S:
                 return Outcome(FAILED, f"{server.name} does not listen on UDP port {_PORT} after {_LISTENS_S} s")
             time.sleep(0.02)
@@ -175,13 +177,15 @@ def _transfer(
                 code = fetching.wait(max(end - time.monotonic(), 0))
             except subprocess.TimeoutExpired:
                 return Outcome(FAILED, f"not done after {case.timeout_s} s")
-            return Outcome(SUCCEEDED) if code == 0 else _ended(client, code)
+            return Outcome(SUCCEEDED) if code == 0 else _ended(client, code, logs / "client")
 
 
-def _ended(endpoint: Endpoint, code: int) -> Outcome:
+def _ended(endpoint: Endpoint, code: int, logs: Path) -> Outcome:
+    said = (logs / "output.txt").read_text(errors="replace").strip().splitlines()
+    why = f": {said[-1][:_LONGEST]}" if said else ""
     if code == _UNSUPPORTED_CODE:
-        return Outcome(UNSUPPORTED, f"{endpoint.name} does not support it")
-    return Outcome(FAILED, f"{endpoint.name} ended with {code}")
+        return Outcome(UNSUPPORTED, f"{endpoint.name} does not support it{why}")
+    return Outcome(FAILED, f"{endpoint.name} ended with {code}{why}")
 
 
 @contextmanager
@@ -322,6 +326,7 @@ def document(
         "servers": [server.name for server in servers],
         "clients": [client.name for client in clients],
         "urls": {endpoint.name: endpoint.url for endpoint in (*clients, *servers)},
+        "versions": {endpoint.name: endpoint.version for endpoint in (*clients, *servers)},
         "tests": {letters: {"name": case.name, "desc": case.desc} for letters, case in cases.items()},
         "quic_version": "0x1",
         "results": [of(*pair, False) for pair in pairs],

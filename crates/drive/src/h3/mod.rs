@@ -4,6 +4,8 @@
 //!  UDP ──> endpoint.rs ──> QUIC (noq-proto, TLS by rustls) ──> link.rs ──> content::http::v3 ──> files.rs, client.rs
 //! ```
 //!
+//! Beside it HTTP/0.9 over QUIC, which is what endpoints of the QUIC interop runner speak ([`hq`]).
+//!
 //! QUIC is the library that simulated hosts have, HTTP/3 the machine that they have; here are the clock, the socket, the certificates
 //! and the files. One thread does it all: what a peer does not read is held back by QUIC's windows, and files are read as there is
 //! room, so that memory does not grow with them.
@@ -11,6 +13,7 @@
 mod client;
 mod endpoint;
 mod files;
+pub mod hq;
 mod link;
 mod qlog;
 mod server;

@@ -201,6 +201,7 @@ async def _server() -> None:
 if __name__ == "__main__":
     role, *requests = sys.argv[1:]
     if CASE not in (CLIENT if role == "client" else SERVER):
+        print(f"no case {CASE!r}")
         sys.exit(UNSUPPORTED)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_client(requests) if role == "client" else _server())

@@ -18,6 +18,6 @@ def _fetch(urls: list[str]) -> None:
 
 if __name__ == "__main__":
     if os.environ.get("TESTCASE") != "http3":
-        # curl speaks no HTTP/0.9 over QUIC, which all other cases use.
+        print("curl speaks no HTTP/0.9 over QUIC, which all other cases use")
         sys.exit(127)
     _fetch(sys.argv[1:])
