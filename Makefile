@@ -70,6 +70,7 @@ nightly-clocks: develop # virtual time against real time, on a calm machine
 	$(BIN)/airloom validate both-clocks
 	$(BIN)/airloom validate wap-both-clocks --jobs 2
 	$(BIN)/airloom validate h3-both-clocks --jobs 2
+	$(BIN)/airloom validate interop-sim
 	$(BIN)/airloom validate linux-lab tests/data/linux_tcp
 
 nightly-studies: develop # whole, and with real programs
@@ -82,6 +83,8 @@ nightly-peers: develop # other people's programs
 	@$(PYTHON) tools/requirements.py peers > $(VENV)/peers.txt
 	@$(BIN)/python -m pip install --quiet -r $(VENV)/peers.txt
 	$(BIN)/python conformance/http3
+	@rm -rf target/interop
+	$(BIN)/airloom interop run -c airloom,quic-go,aioquic -s airloom,quic-go,aioquic --out target/interop
 
 nightly-package: develop # what users get: the site, a wheel
 	@$(MAKE) --no-print-directory site wheel

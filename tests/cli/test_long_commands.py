@@ -116,6 +116,9 @@ COMMANDS = {
         r"\d+ of 200 measurements are kept in v",
         leaves="v",
     ),
+    "validate interop-sim": Command(
+        ["validate", "interop-sim"], "interop-sim .*0/2", "nothing is kept", is_emulation=True
+    ),
     "load": Command(
         ["load", "http://origin/", "--link", "wpt/3g"],
         "loading .*0/1",

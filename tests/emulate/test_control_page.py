@@ -108,6 +108,28 @@ def test_buttons_and_keys_release_and_set_up_circuits(page: Page, lab: al.Lab, b
     assert [c["target"] for c in lab.control.changes] == ["bundle.member.1", "bundle.member.1", "bundle.member.0"]
 
 
+def test_faults_have_switches(browser: Browser) -> None:
+    needs_laboratory()
+    with al.lab("wireline", overrides={"faults.drop.rate": 0.5}, enter=False) as lab:
+        page = Page(0)
+        page.start(Desk(lab.control))
+        view = browser.new_page()
+        try:
+            view.goto(page.address)
+            row = view.get_by_role("row").filter(has=view.get_by_role("rowheader", name="link.faults.drop"))
+            expect(row).to_contain_text("● on")
+            view.get_by_role("button", name="Switch off link.faults.drop").click()
+            expect(row).to_contain_text("○ off")
+            expect(view.get_by_role("status")).to_contain_text("link faults drop off")
+            view.get_by_role("button", name="Switch on link.faults.drop").click()
+            expect(row).to_contain_text("● on")
+        finally:
+            view.close()
+            page.close()
+        made = [change["set"] for change in lab.control.changes]
+    assert made == [{"faults": {"drop": "off"}}, {"faults": {"drop": "on"}}]
+
+
 def test_a_page_of_somebody_else_cannot_press_the_buttons(page: Page, lab: al.Lab, browser: Browser) -> None:
     here = page.address.split("#")[0]
     context = browser.new_context()

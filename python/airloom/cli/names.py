@@ -123,7 +123,10 @@ def studies(incomplete: str) -> list[str]:
 
 
 #: What `airloom validate` compares.
-COMPARISONS = ("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "h3-both-clocks", "pages", "http-shapes")
+COMPARISONS = (
+    *("linux-tcp", "linux-lab", "both-clocks", "wap-both-clocks", "h3-both-clocks", "pages", "http-shapes"),
+    "interop-sim",
+)
 
 
 def comparisons(incomplete: str) -> list[str]:

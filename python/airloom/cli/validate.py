@@ -73,12 +73,22 @@ def validate(
     linux-tcp compares the simulated TCP with recorded transfers of Linux, linux-lab this machine's TCP through the
     emulated wire with the same records, both-clocks this machine's TCP in real time with the simulated one,
     wap-both-clocks and h3-both-clocks a daemon and its client on the command line with the simulated ones (WAP, and
-    HTTP/3), pages curl with nginx, Apache and Python's server in real time with the simulated client and server, and
+    HTTP/3), pages curl with nginx, Apache and Python's server in real time with the simulated client and server,
     http-shapes what our HTTP proxy and Squid (if it is installed) do with messages that two parsers may understand
-    differently.
+    differently, and interop-sim the delay and the rate that programs find on the interop runner's network with the
+    words that it was made of.
     What was measured is kept as it comes: the same command goes on with it.
     """
-    made_by = (_linux_tcp, _linux_lab, _both_clocks, _wap_both_clocks, _h3_both_clocks, _pages, _http_shapes)
+    made_by = (
+        _linux_tcp,
+        _linux_lab,
+        _both_clocks,
+        _wap_both_clocks,
+        _h3_both_clocks,
+        _pages,
+        _http_shapes,
+        _interop_sim,
+    )
     kinds: dict[str, Callable[[_Asked], list[str]]] = dict(zip(names.COMPARISONS, made_by, strict=True))
     if what not in kinds:
         raise UsageError(f"nothing called {what!r} to validate; valid: {', '.join(kinds)}")
@@ -301,6 +311,38 @@ def _http_shapes(asked: _Asked) -> list[str]:
     if program is None:
         say("squid is not installed: nothing to compare with")
     return missed
+
+
+def _interop_sim(asked: _Asked) -> list[str]:
+    from airloom.validate import interop_sim
+
+    networks, as_json = interop_sim.chosen(_no_records(asked)), asked.as_json
+    with interruptible("nothing is kept"), steps(asked.what, len(networks)) as done:
+        found = interop_sim.compare(networks, done)
+    missed = [f"{row.network}: {row.what}" for row in found if not row.met]
+    if as_json:
+        rows = [{**row._asdict(), "error": row.error, "bar": interop_sim.BAR, "met": row.met} for row in found]
+        print_json({"figures": rows, "missed": missed})
+    else:
+        table = [
+            [
+                row.network,
+                row.what,
+                *map(_figure, (row.asked, row.found)),
+                f"{row.error:+.3%}",
+                row.verdict,
+                _met(row.met),
+            ]
+            for row in found
+        ]
+        print_table(["network", "what", "asked", "found", "error", "verdict", "met?"], table, right=(2, 3, 4))
+    say(f"{len(found) - len(missed)} of {len(found)} figures within {interop_sim.BAR:.1%}   next: airloom interop list")
+    return missed
+
+
+def _figure(value: float) -> str:
+    """Seconds, or bit/s."""
+    return f"{value * 1000:.3f} ms" if value < 1000 else f"{value / 1000:.1f} kbit/s"
 
 
 def _no_records(asked: _Asked) -> str:
