@@ -2,6 +2,7 @@
 
 mod apps;
 mod capture;
+mod edges;
 mod egprs;
 mod files;
 mod ftp;
@@ -41,6 +42,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http_cache", apps::http_cache),
     ("http_client", apps::http_client),
     ("http_server", apps::http_server),
+    ("names", edges::names),
+    ("nat", edges::nat),
     ("page_set", files::page_set),
     ("ppp", ppp::ppp),
     ("qlog", qlog::qlog),
