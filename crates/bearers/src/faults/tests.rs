@@ -118,7 +118,7 @@ fn what_is_switched_off_does_nothing_and_its_numbers_go_on() {
         });
         let mut bench = Bench::new(faults);
         let mut one = |n| {
-            kinds.map(|fault| bench.switch(fault, on(n)));
+            kinds.iter().for_each(|fault| bench.switch(*fault, on(n)));
             let packet = datagram(protocol::UDP, (CLIENT, 5000), (SERVER, 443), 100);
             let arrived = bench.pass(Direction::Uplink, packet);
             arrived.iter().map(|packet| packet.body().to_bytes().to_vec()).collect::<Vec<_>>()
