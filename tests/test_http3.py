@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from airloom import http3
+from airloom._core import hq_get
 from airloom.errors import RunError, UsageError
 from tests.conftest import needs
 
@@ -207,3 +208,39 @@ def test_the_first_datagram_leaves_at_once_and_is_marked() -> None:
         octets, about, _, _ = silent.recvmsg(2048, 64)
         assert len(octets) == 1200
         assert [(kind, value[0] & 3) for _, kind, value in about] == [(socket.IP_TOS, 2)]
+
+
+SERVE_HQ = """
+import sys
+from pathlib import Path
+from airloom._core import serve_hq
+www, cert, key = map(Path, sys.argv[1:4])
+serve_hq("127.0.0.1:0", www, (cert, key), [], lambda at: print(at, flush=True), retry=True, chacha20=True, early=True)
+"""
+
+
+def test_http_0_9_fetches_what_is_there_and_says_what_is_not(folder: Path, tmp_path: Path) -> None:
+    needs("openssl")
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-days", "2", "-subj", "/CN=localhost", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
+    subprocess.run(words, check=True, capture_output=True)
+    command = [sys.executable, "-c", SERVE_HQ, str(folder), str(tmp_path / "cert"), str(tmp_path / "key")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            at = process.stdout.readline().strip()
+            names = ["large", *(f"f{n}" for n in range(200))]
+            got = tmp_path / "got"
+            got.mkdir()
+            visits = [[(f"/{name}", got / name) for name in part] for part in (names[:1], names[1:])]
+            hq_get(at, "localhost", visits, 30.0, chacha20=True, early=True, new_keys=True)
+            assert all((got / name).read_bytes() == (folder / name).read_bytes() for name in names)
+            for target in ("/none", "/out", "/../secret"):
+                with pytest.raises(ConnectionError, match=f"the server has no {target}"):
+                    hq_get(at, "localhost", [[(target, got / "x")]], 30.0, chacha20=True)
+            # One that offers other ciphers alone finds none in common.
+            with pytest.raises(RunError, match="handshake"):
+                http3.get([f"https://{at}/f1"], [None])
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
