@@ -54,16 +54,22 @@ impl Filler {
     /// Writes the octets from `skip` on into `out`, as many as both have.
     pub fn write(&self, skip: u32, out: &mut [u8]) -> usize {
         let len = out.len().min(self.len.saturating_sub(skip) as usize);
-        let mut at = self.offset + u64::from(skip);
-        let mut done = 0;
-        while done < len {
-            let word = Self::word(self.source, at / 8);
-            let piece = &word[(at % 8) as usize..];
-            let n = piece.len().min(len - done);
-            out[done..done + n].copy_from_slice(&piece[..n]);
-            done += n;
-            at += n as u64;
+        let out = &mut out[..len];
+        let at = self.offset + u64::from(skip);
+        let (mut index, within) = (at / 8, (at % 8) as usize);
+        let first = if within == 0 { 0 } else { len.min(8 - within) };
+        let (head, rest) = out.split_at_mut(first);
+        if !head.is_empty() {
+            head.copy_from_slice(&Self::word(self.source, index)[within..][..first]);
+            index += 1;
         }
+        let mut words = rest.chunks_exact_mut(8);
+        for (word, index) in words.by_ref().zip(index..) {
+            word.copy_from_slice(&Self::word(self.source, index));
+        }
+        let tail = words.into_remainder();
+        let index = index + (len - first) as u64 / 8;
+        tail.copy_from_slice(&Self::word(self.source, index)[..tail.len()]);
         len
     }
 }
