@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bare [megabytes]     one stream of so much over 100 Mbit/s and 10 ms each way, as `yardsticks quic` has it
+//! bare pages [objects] a thousand connections, each with so many streams of 10,240 octets over 10 Mbit/s and 20 ms, as `yardsticks h3`
 //! ```
 //!
 //! Handshake and protection are the crate's own model, so that both send the same packets. `tools/bench/run` sets it beside the network.
@@ -12,16 +13,17 @@
 mod clock;
 #[path = "../src/keylog.rs"]
 mod keylog;
-#[path = "../src/library.rs"]
+#[path = "../src/library/mod.rs"]
 mod library;
 #[path = "../src/secret.rs"]
 mod secret;
 #[path = "../src/session/mod.rs"]
 mod session;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use airloom_base::Instant;
 use airloom_base::random::Stream;
@@ -38,21 +40,31 @@ use session::handshake::{Common, Sizes, Starter};
 use session::model::Model;
 use session::tickets::{Office, Wallet};
 
-/// Nanoseconds that an octet takes at 100 Mbit/s, and the way.
-const OCTET: u64 = 80;
-const DELAY: u64 = 10_000_000;
 /// Octets of IP and UDP around a datagram.
 const AROUND: u64 = 28;
 /// Octets under way at most, as in the network: the queue never fills.
 const WINDOW: u32 = 400_000;
+/// Octets of a request.
+const REQUEST: usize = 40;
+
+/// What a connection is for, and over what: so many streams that a client opens at once, and on each so many octets as the answer.
+#[derive(Clone, Copy)]
+struct Task {
+    streams: u64,
+    octets: u64,
+    /// Nanoseconds that an octet takes, and the way.
+    octet: u64,
+    delay: u64,
+}
 
 /// One end, and the wire that leads to it.
 struct End {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    stream: Option<StreamId>,
-    /// Octets written, or read.
-    moved: u64,
+    /// Octets of answers that a server has not written yet, by stream.
+    owed: BTreeMap<StreamId, u64>,
+    /// Octets that a client has read.
+    read: u64,
     coming: VecDeque<(u64, BytesMut)>,
     /// When the wire to it is free.
     free: u64,
@@ -87,6 +99,8 @@ fn starter(name: &str) -> Starter {
         office: Mutex::new(Office::new(Secret::of(&mut stream))),
         wallet: Mutex::new(Wallet::default()),
         randoms: Mutex::new(stream),
+        certificate: OnceLock::new(),
+        is_told: AtomicBool::new(false),
     };
     Starter { common: Arc::new(common), spoken: "bare", server: None }
 }
@@ -101,68 +115,96 @@ fn end(server: bool) -> End {
         config.time_source(Arc::new(Dateless)).transport_config(transport());
         endpoint.set_server_config(Some(Arc::new(config)));
     }
-    End { endpoint, connection: None, stream: None, moved: 0, coming: VecDeque::new(), free: 0, alarm: None }
+    let coming = VecDeque::new();
+    End { endpoint, connection: None, owed: BTreeMap::new(), read: 0, coming, free: 0, alarm: None }
 }
 
-/// Lets an end do what there is to do; how many packets it has sent to the other one.
-fn turn(own: &mut End, other: &mut End, now: u64, total: u64, piece: &Bytes, buffer: &mut Vec<u8>) -> u64 {
-    let Some((handle, connection)) = &mut own.connection else { return 0 };
-    let at = Instant::from_nanos(now);
-    let mut sent = 0;
-    let mut writes = false;
-    loop {
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(event) = own.endpoint.handle_event(*handle, event) {
-                connection.handle_event(event);
-            }
+/// Writes what a server still owes on a stream, and its end.
+fn write(connection: &mut Connection, owed: &mut BTreeMap<StreamId, u64>, stream: StreamId, piece: &Bytes) {
+    let Some(left) = owed.get_mut(&stream) else { return };
+    while *left > 0 {
+        let part = piece.slice(..piece.len().min(*left as usize));
+        match library::write(&mut connection.send_stream(stream), part) {
+            Ok(octets) => *left -= octets as u64,
+            Err(_) => return,
         }
-        while let Some(event) = connection.poll() {
-            match event {
-                Event::Connected if connection.side().is_server() => {
-                    own.stream = connection.streams().open(Dir::Uni);
-                    writes = true;
-                }
-                Event::Stream(StreamEvent::Opened { dir }) => own.stream = connection.streams().accept(dir),
-                Event::Stream(StreamEvent::Writable { .. }) => writes = true,
-                Event::ConnectionLost { reason } => panic!("{reason}"),
-                _ => {}
-            }
-        }
-        let Some(stream) = own.stream else { break };
-        if connection.side().is_client() {
-            if let Ok(mut chunks) = connection.recv_stream(stream).read(true) {
-                while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-                    own.moved += chunk.bytes.len() as u64;
-                }
-                let _ = chunks.finalize();
-            }
-            break;
-        }
-        if !std::mem::take(&mut writes) {
-            break;
-        }
-        while own.moved < total {
-            let part = piece.slice(..piece.len().min((total - own.moved) as usize));
-            match library::write(&mut connection.send_stream(stream), part) {
-                Ok(octets) => own.moved += octets as u64,
+    }
+    owed.remove(&stream);
+    connection.send_stream(stream).finish().expect("it was open");
+}
+
+/// Reads what has come on a stream: how many octets, and whether that was all.
+fn read(connection: &mut Connection, stream: StreamId) -> (u64, bool) {
+    let (mut octets, mut is_all) = (0, false);
+    if let Ok(mut chunks) = connection.recv_stream(stream).read(true) {
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => octets += chunk.bytes.len() as u64,
+                Ok(None) => break is_all = true,
                 Err(_) => break,
             }
         }
+        let _ = chunks.finalize();
     }
+    (octets, is_all)
+}
+
+/// Lets an end do what there is to do; how many packets it has sent to the other one.
+fn turn(own: &mut End, other: &mut End, now: u64, task: Task, piece: &Bytes, buffer: &mut Vec<u8>) -> u64 {
+    let Some((handle, connection)) = &mut own.connection else { return 0 };
+    let at = Instant::from_nanos(now);
+    while let Some(event) = connection.poll_endpoint_events() {
+        if let Some(event) = own.endpoint.handle_event(*handle, event) {
+            connection.handle_event(event);
+        }
+    }
+    while let Some(event) = connection.poll() {
+        match event {
+            Event::Connected if connection.side().is_client() => {
+                for _ in 0..task.streams {
+                    let stream = connection.streams().open(Dir::Bi).expect("a hundred are allowed");
+                    let request = piece.slice(..REQUEST);
+                    library::write(&mut connection.send_stream(stream), request).expect("it is new");
+                    connection.send_stream(stream).finish().expect("it is new");
+                }
+            }
+            Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(stream) = connection.streams().accept(dir) {
+                    if read(connection, stream).1 {
+                        own.owed.insert(stream, task.octets);
+                        write(connection, &mut own.owed, stream, piece);
+                    }
+                }
+            }
+            Event::Stream(StreamEvent::Readable { id }) => {
+                let (octets, is_all) = read(connection, id);
+                if connection.side().is_client() {
+                    own.read += octets;
+                } else if is_all {
+                    own.owed.insert(id, task.octets);
+                    write(connection, &mut own.owed, id, piece);
+                }
+            }
+            Event::Stream(StreamEvent::Writable { id }) => write(connection, &mut own.owed, id, piece),
+            Event::ConnectionLost { reason } => panic!("{reason}"),
+            _ => {}
+        }
+    }
+    let mut sent = 0;
     loop {
         buffer.clear();
         let Some(transmit) = library::transmit(connection, at, buffer) else { break };
-        other.free = other.free.max(now) + (transmit.size as u64 + AROUND) * OCTET;
-        other.coming.push_back((other.free + DELAY, BytesMut::from(&buffer[..transmit.size])));
+        other.free = other.free.max(now) + (transmit.size as u64 + AROUND) * task.octet;
+        other.coming.push_back((other.free + task.delay, BytesMut::from(&buffer[..transmit.size])));
         sent += 1;
     }
     own.alarm = connection.poll_timeout().map(|at| from_library(at).as_nanos().max(now));
     sent
 }
 
-fn main() {
-    let megabytes: u64 = std::env::args().nth(1).map_or(100, |word| word.parse().expect("a number"));
-    let (total, piece) = (megabytes * 1_000_000, Bytes::from(vec![0; 16 << 10]));
+/// One connection from its first packet to the last octet that it is for: how long that took, and how many packets.
+fn run(task: Task) -> (u64, u64) {
+    let piece = Bytes::from(vec![0; 16 << 10]);
     let addresses = [1, 2].map(|n| IpAddr::V4(Ipv4Addr::new(10, 0, 0, n)));
     let remote = |of: usize| SocketAddr::new(addresses[1 - of], [50_000, 443][1 - of]);
     let [mut client, mut server] = [end(false), end(true)];
@@ -171,8 +213,8 @@ fn main() {
     let began = to_library(Instant::ZERO);
     client.connection = client.endpoint.connect(began, config, remote(0), "server.airloom").ok();
     let (mut now, mut packets, mut buffer) = (0, 0, Vec::with_capacity(2048));
-    packets += turn(&mut client, &mut server, now, total, &piece, &mut buffer);
-    while client.moved < total {
+    packets += turn(&mut client, &mut server, now, task, &piece, &mut buffer);
+    while client.read < task.streams * task.octets {
         let due = |end: &End| {
             let first = end.coming.front().map_or(u64::MAX, |(at, _)| *at);
             first.min(end.alarm.unwrap_or(u64::MAX))
@@ -203,7 +245,24 @@ fn main() {
         {
             connection.handle_timeout(to_library(at));
         }
-        packets += turn(own, other, now, total, &piece, &mut buffer);
+        packets += turn(own, other, now, task, &piece, &mut buffer);
     }
-    println!("simulated={:.4} s segments={packets}", now as f64 * 1e-9);
+    (now, packets)
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |n: usize, default| words.get(n).map_or(default, |word| word.parse().expect("a number"));
+    let (connections, task) = match words.first().map(String::as_str) {
+        Some("pages") => {
+            (1000, Task { streams: number(1, 20), octets: 10_240, octet: 800, delay: 20_000_000 })
+        }
+        _ => (1, Task { streams: 1, octets: number(0, 100) * 1_000_000, octet: 80, delay: 10_000_000 }),
+    };
+    let (mut last, mut packets) = (0, 0);
+    for _ in 0..connections {
+        let (took, sent) = run(task);
+        (last, packets) = (took, packets + sent);
+    }
+    println!("simulated={:.4} s segments={packets}", last as f64 * 1e-9);
 }

@@ -5,6 +5,7 @@ use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::library::{HAS_SEVERAL_PATHS, OBEYS_RATES};
 use super::profile::{Profile, differences};
 
 /// How packets are protected.
@@ -244,6 +245,22 @@ impl Config {
         }
         if !(1_000..=16_000).contains(&self.certificates.0) {
             return Err("certificates: must be between 1kB and 16kB".to_owned());
+        }
+        let asks_for_too_much = [
+            (
+                self.migration == Migration::Probe && !HAS_SEVERAL_PATHS,
+                "migration",
+                "second path: off or at-once",
+            ),
+            (
+                self.controller == Controller::Bbr && !OBEYS_RATES,
+                "controller",
+                "pace for BBR: newreno or cubic",
+            ),
+            (self.pacing == Pacing::Off && !OBEYS_RATES, "pacing", "way without a pace: measured or always"),
+        ];
+        if let Some((_, key, what)) = asks_for_too_much.into_iter().find(|(is_missing, ..)| *is_missing) {
+            return Err(format!("{key}: this build's library of QUIC has no {what}"));
         }
         let most = 1 << 32;
         let initial_window = Octets(self.initial_window.octets());

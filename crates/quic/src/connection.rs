@@ -57,12 +57,19 @@ pub struct Connection {
     /// A deadline has passed that may have been a probe timeout: what leaves at this moment shows it.
     may_probe: bool,
     initial_rtt: Duration,
+    /// When the library wants to be called again, as of the last time that it was drained.
+    alarm: Option<Instant>,
+    /// Room for the next datagram.
+    spare: Vec<u8>,
 }
 
 impl Connection {
     fn new(host: Shared, path: Path, ports: (u16, u16), spoken: &'static str, meter: Arc<Meter>) -> Self {
-        let streams = Streams::new(spoken == PLAIN);
-        let initial_rtt = host.lock().config.initial_rtt;
+        let (initial_rtt, recent) = {
+            let host = host.lock();
+            (host.config.initial_rtt, host.recent.clone())
+        };
+        let streams = Streams::new(spoken == PLAIN, recent);
         Connection {
             host,
             who: Identity::default(),
@@ -86,6 +93,8 @@ impl Connection {
             facts: FlowFacts::default(),
             may_probe: false,
             initial_rtt,
+            alarm: None,
+            spare: Vec::new(),
         }
     }
 
@@ -120,8 +129,24 @@ impl Connection {
     /// Takes what the library has to tell.
     fn settle(&mut self, now: Instant) {
         let Some((handle, library)) = &mut self.library else { return };
-        self.host.lock().settle(*handle, library);
+        self.host.settle(*handle, library);
         while let Some(event) = library.poll() {
+            if let Some((id, remote, local)) = library::validated(library, &event) {
+                let way = if self.is_opener {
+                    let Some(way) = self.ways.probed(id, now) else { continue };
+                    library::keep_path(library, now, id);
+                    way
+                } else {
+                    self.ways.answered(now, u64::MAX);
+                    let way = self.ways.between(remote, local);
+                    self.ways.changed(now);
+                    way
+                };
+                self.ways.tell(way);
+                let event = StreamEvent::Path(PathId(way as u8), true);
+                self.streams.events.push_back(TransportEvent::Stream(0, event));
+                continue;
+            }
             match event {
                 Event::Connected => {
                     self.is_established = true;
@@ -146,23 +171,6 @@ impl Connection {
                     }
                     self.streams.handle(library, event);
                 }
-                Event::Path(event) => {
-                    let Some((id, remote, local)) = library::validated(library, &event) else { continue };
-                    let way = if self.is_opener {
-                        let Some(way) = self.ways.probed(id, now) else { continue };
-                        library::keep_path(library, now, id);
-                        way
-                    } else {
-                        self.ways.answered(now, u64::MAX);
-                        let way = self.ways.between(remote, local);
-                        self.ways.changed(now);
-                        way
-                    };
-                    self.ways.tell(way);
-                    self.streams
-                        .events
-                        .push_back(TransportEvent::Stream(0, StreamEvent::Path(PathId(way as u8), true)));
-                }
                 Event::DatagramReceived if !self.told_unreliable => {
                     self.told_unreliable = true;
                     self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Unreliable));
@@ -175,7 +183,7 @@ impl Connection {
                 _ => {}
             }
         }
-        self.host.lock().settle(*handle, library);
+        self.host.settle(*handle, library);
         if let Some(Plain { is_sent: true, is_read: true, .. }) = self.streams.plain
             && !self.is_over
             && self.closing.is_none()
@@ -285,7 +293,7 @@ fn reason_of(reason: &ConnectionError, is_established: bool, is_plain: bool) -> 
 impl Transport for Connection {
     fn speak(&mut self, protocol: &'static str) {
         self.spoken = protocol;
-        self.streams = Streams::new(protocol == PLAIN);
+        self.streams = Streams::new(protocol == PLAIN, self.host.lock().recent.clone());
     }
 
     fn connect(&mut self, cx: &mut Cx) {
@@ -295,6 +303,7 @@ impl Transport for Connection {
             return self.fail(CloseReason::Unreachable);
         }
         let mut host = self.host.lock();
+        host.tell(cx.records.wants_qlog());
         self.trace = cx.records.wants_qlog().then(|| Trace::new(&host, self.who.flow, None));
         let remote = (path.remote, ports.1).into();
         let config = host.client(self.spoken, &path, remote, self.meter.clone(), self.trace.as_ref());
@@ -353,10 +362,13 @@ impl Transport for Connection {
             (0, 0, answer)
         } else {
             let (_, library) = self.library.as_mut()?;
-            let mut octets = Vec::with_capacity(usize::from(library.current_mtu()));
+            let mut octets = std::mem::take(&mut self.spare);
+            octets.reserve_exact(usize::from(library.current_mtu()));
             let Some(sent) = library::transmit(library, cx.now, &mut octets) else {
+                self.spare = octets;
                 self.may_probe = false;
                 self.settle(cx.now);
+                self.alarm = self.library.as_mut()?.1.poll_timeout().map(from_library);
                 if let Some(trace) = &self.trace {
                     trace.tell(&mut cx.records.qlog);
                 }
@@ -401,7 +413,7 @@ impl Transport for Connection {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.library.as_ref()?.1.poll_timeout().map(from_library)
+        self.alarm
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use airloom_base::random::{Stream, derive};
@@ -24,6 +26,7 @@ use crate::session::handshake::{Common, Sizes, Starter};
 use crate::session::model::Model;
 use crate::session::seeded::Seeded;
 use crate::session::tickets::Office;
+use crate::streams::Recent;
 use crate::ways::MOST_PATHS;
 
 /// What applications speak that know nothing of streams.
@@ -71,6 +74,8 @@ pub(crate) struct Host {
     tokens: Arc<Secret>,
     /// First destination connection ids of clients: names that are used once.
     first_ids: Ids,
+    /// What its connections have made last of filler.
+    pub(crate) recent: Recent,
     /// The flows of connections, by the library's number of them.
     flows: BTreeMap<usize, u32>,
 }
@@ -106,6 +111,8 @@ impl Shared {
             randoms: Mutex::new(stream("hello")),
             office: Mutex::new(Office::new(Secret::of(&mut stream("tickets")))),
             wallet: Mutex::default(),
+            certificate: OnceLock::new(),
+            is_told: AtomicBool::new(false),
         });
         let mut secrets = stream("secrets");
         let mut endpoint = EndpointConfig::new(Arc::new(Secret::of(&mut secrets)));
@@ -123,6 +130,7 @@ impl Shared {
             log,
             tokens: Arc::new(Secret::of(&mut secrets)),
             first_ids: Ids(Secret::of(&mut secrets), 0),
+            recent: Recent::default(),
             flows: BTreeMap::new(),
         };
         // What reads the first packets of strangers; a connection gets settings of its own.
@@ -136,6 +144,19 @@ impl Shared {
         Shared(Arc::new(Mutex::new(host)))
     }
 
+    /// Passes on what a connection has to tell the endpoint, and the other way.
+    pub(crate) fn settle(&self, handle: ConnectionHandle, connection: &mut Connection) {
+        while let Some(event) = connection.poll_endpoint_events() {
+            let mut host = self.lock();
+            if event.is_drained() {
+                host.flows.remove(&handle.0);
+            }
+            if let Some(event) = host.endpoint.handle_event(handle, event) {
+                connection.handle_event(event);
+            }
+        }
+    }
+
     /// The host, for a moment.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Host> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,6 +164,11 @@ impl Shared {
 }
 
 impl Host {
+    /// Does somebody want to know of all that arrives?
+    pub(crate) fn tell(&self, is_told: bool) {
+        self.common.is_told.store(is_told, Relaxed);
+    }
+
     /// A connection has this flow.
     pub(crate) fn enter(&mut self, handle: ConnectionHandle, flow: u32) {
         self.flows.insert(handle.0, flow);
@@ -151,18 +177,6 @@ impl Host {
     /// The flow of a connection.
     pub(crate) fn flow(&self, handle: ConnectionHandle) -> Option<u32> {
         self.flows.get(&handle.0).copied()
-    }
-
-    /// Passes on what a connection has to tell the endpoint, and the other way.
-    pub(crate) fn settle(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
-        while let Some(event) = connection.poll_endpoint_events() {
-            if event.is_drained() {
-                self.flows.remove(&handle.0);
-            }
-            if let Some(event) = self.endpoint.handle_event(handle, event) {
-                connection.handle_event(event);
-            }
-        }
     }
 
     /// A connection is dropped before its time.
@@ -244,7 +258,7 @@ impl Host {
             out.ack_frequency_config(Some(acks));
         }
         if let Some(trace) = trace {
-            out.qlog_factory(trace.factory());
+            trace.record(&mut out);
         }
         out
     }

@@ -42,9 +42,11 @@ pub(crate) fn payload(mut unit: Packet) -> Option<BytesMut> {
     let len = usize::from(header.len) - airloom_wire::udp::HEADER;
     let first = unit.head().get(airloom_wire::udp::HEADER..)?;
     if first.is_empty() {
-        let octets = unit.take_body().to_bytes();
-        // What stands behind the length of UDP does not belong to it.
-        return (octets.len() >= len).then(|| BytesMut::from(octets.slice(..len)));
+        let mut octets = unit.take_body().to_bytes();
+        let is_whole = octets.len() >= len;
+        // What stands behind the length of UDP does not belong to it. Nobody else has the octets as a rule: none is copied.
+        octets.truncate(len);
+        return is_whole.then(|| BytesMut::from(octets));
     }
     let mut octets = BytesMut::from(first);
     octets.extend_from_slice(&unit.take_body().to_bytes());
@@ -133,6 +135,7 @@ impl Protocol for Quic {
         let remote = (path.remote, ports.1).into();
         let mut answer = Vec::new();
         let mut host = self.host.lock();
+        host.tell(cx.records.wants_qlog());
         let retries = host.config.retry;
         let event =
             library::datagram(&mut host.endpoint, cx.now, remote, path.local, ecn, octets, &mut answer);
@@ -180,7 +183,7 @@ impl Protocol for Quic {
         let meter = Arc::default();
         let mut answer = Vec::new();
         let mut host = self.host.lock();
-        let first = Some(incoming.orig_dst_cid());
+        let first = Some(library::first_id(&incoming));
         let trace = cx.records.wants_qlog().then(|| Trace::new(&host, who.flow, first));
         let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter), trace.as_ref()));
         match host.endpoint.accept(*incoming, to_library(cx.now), &mut answer, Some(config)) {

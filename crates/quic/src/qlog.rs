@@ -10,9 +10,8 @@ use airloom_base::record::{QlogEnd, QlogRecord};
 use airloom_base::{CloseReason, Duration, Instant};
 use serde_json::{Map, Value, json};
 
-use crate::clock::{Moment, to_library};
 use crate::host::Host;
-use crate::library::{ConnectionId, QlogConfig, QlogFactory, Side};
+use crate::library::{self, ConnectionId};
 use crate::pace::AT_ONCE;
 
 /// What a record begins with, and what it ends with (RFC 7464, 2.2).
@@ -179,6 +178,7 @@ impl Write for Shared {
 }
 
 /// The events of one end of a connection, until the records of the run take them.
+#[cfg_attr(feature = "quinn", expect(dead_code, reason = "nobody writes any"))]
 pub(crate) struct Trace {
     kept: Shared,
     host: String,
@@ -196,11 +196,17 @@ impl Trace {
         Trace { kept, host: host.name.clone(), flow, first, initial_rtt, is_ended: false }
     }
 
-    /// What makes the library write here.
-    pub(crate) fn factory(&self) -> Arc<dyn QlogFactory> {
+    /// Makes the library write here.
+    #[cfg(not(feature = "quinn"))]
+    pub(crate) fn record(&self, config: &mut library::TransportConfig) {
         let (kept, host) = (self.kept.clone(), self.host.clone());
-        Arc::new(Factory { kept, host, flow: self.flow, first: self.first, initial_rtt: self.initial_rtt })
+        let (flow, first, initial_rtt) = (self.flow, self.first, self.initial_rtt);
+        config.qlog_factory(Arc::new(Factory { kept, host, flow, first, initial_rtt }));
     }
+
+    /// That library tells nothing.
+    #[cfg(feature = "quinn")]
+    pub(crate) fn record(&self, _: &mut library::TransportConfig) {}
 
     /// The connection is over for this end.
     pub(crate) fn end(&mut self, now: Instant, why: CloseReason) {
@@ -230,6 +236,7 @@ impl Trace {
     }
 }
 
+#[cfg(not(feature = "quinn"))]
 struct Factory {
     kept: Shared,
     host: String,
@@ -238,20 +245,21 @@ struct Factory {
     initial_rtt: Duration,
 }
 
-impl QlogFactory for Factory {
+#[cfg(not(feature = "quinn"))]
+impl library::QlogFactory for Factory {
     fn for_connection(
         &self,
-        side: Side,
+        side: library::Side,
         _remote: std::net::SocketAddr,
         id: ConnectionId,
-        _now: Moment,
-    ) -> Option<QlogConfig> {
+        _now: crate::clock::Moment,
+    ) -> Option<library::QlogConfig> {
         let (group, is_client) = (self.first.unwrap_or(id).to_string(), side.is_client());
         self.kept.lock().of =
             Some(Arc::new(QlogEnd { group, is_client, host: self.host.clone(), flow: self.flow }));
         let events = Events::new(self.kept.clone(), is_client, self.initial_rtt);
-        let mut config = QlogConfig::new(Box::new(events));
-        config.start_time(to_library(Instant::ZERO));
+        let mut config = library::QlogConfig::new(Box::new(events));
+        config.start_time(crate::clock::to_library(Instant::ZERO));
         Some(config)
     }
 }

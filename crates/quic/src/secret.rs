@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use airloom_base::random::Stream;
 use siphasher::sip::SipHasher24;
 
-use crate::library::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
+use crate::library::crypto::{CryptoError, HmacKey};
 
 /// A keyed function with as much to say as is asked for (SipHash-2-4).
 #[derive(Clone, Copy)]
@@ -46,29 +46,29 @@ impl HmacKey for Secret {
 /// Octets of the tag behind a token.
 const TAG: usize = 16;
 
-/// Tokens are hidden by a series that the nonce begins, and cannot be made by others.
-impl HandshakeTokenKey for Secret {
-    fn seal(&self, nonce: u128, data: &mut Vec<u8>) -> Result<(), CryptoError> {
-        let nonce = nonce.to_be_bytes();
+/// Tokens are hidden by a series that what is used once begins, and cannot be made by others.
+impl Secret {
+    /// Hides octets, and puts a tag behind them.
+    pub(crate) fn hide(self, once: &[u8], data: &mut Vec<u8>) {
         let mut series = vec![0; data.len()];
-        self.say(&[b"series", &nonce], &mut series);
+        self.say(&[b"series", once], &mut series);
         data.iter_mut().zip(series).for_each(|(octet, with)| *octet ^= with);
         let mut tag = [0; TAG];
-        self.say(&[b"tag", &nonce, data], &mut tag);
+        self.say(&[b"tag", once, data], &mut tag);
         data.extend_from_slice(&tag);
-        Ok(())
     }
-    fn open<'a>(&self, nonce: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
-        let nonce = nonce.to_be_bytes();
-        let (sealed, tag) = data.split_last_chunk_mut::<TAG>().ok_or(CryptoError)?;
+
+    /// Octets that were hidden so, without their tag. `None`: by somebody else.
+    pub(crate) fn show<'a>(self, once: &[u8], data: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        let (sealed, tag) = data.split_last_chunk_mut::<TAG>()?;
         let mut own = [0; TAG];
-        self.say(&[b"tag", &nonce, sealed], &mut own);
+        self.say(&[b"tag", once, sealed], &mut own);
         if own != *tag {
-            return Err(CryptoError);
+            return None;
         }
         let mut series = vec![0; sealed.len()];
-        self.say(&[b"series", &nonce], &mut series);
+        self.say(&[b"series", once], &mut series);
         sealed.iter_mut().zip(series).for_each(|(octet, with)| *octet ^= with);
-        Ok(sealed)
+        Some(sealed)
     }
 }

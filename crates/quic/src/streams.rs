@@ -5,13 +5,14 @@ use airloom_base::service::WriteError;
 use airloom_base::{Body, Filler, StreamEvent, StreamKind, TransportEvent};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::library::{
     self, Connection, Dir, ReadError, ReadableError, Side, StreamId, VarInt, WriteError as Refused,
 };
 
 /// Octets that are made of filler at a time.
-const PIECE: usize = 16 << 10;
+const PIECE: u32 = 16 << 10;
 
 /// The library's name of a stream.
 pub(crate) fn id(stream: u32) -> StreamId {
@@ -37,9 +38,28 @@ fn dir(kind: StreamKind) -> Dir {
     }
 }
 
+/// The piece of filler that the connections of a host have made last: what one asks for many may.
+#[derive(Clone, Default)]
+pub(crate) struct Recent(Arc<Mutex<Option<(Filler, Bytes)>>>);
+
+impl Recent {
+    fn piece(&self, filler: Filler) -> Bytes {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made, octets)) = &*last
+            && *made == filler
+        {
+            return octets.clone();
+        }
+        let octets = Body::Filler(filler).to_bytes();
+        *last = Some((filler, octets.clone()));
+        octets
+    }
+}
+
 /// What is known of the streams beside what the library knows.
 #[derive(Default)]
 pub(crate) struct Streams {
+    recent: Recent,
     /// Its application knows nothing of streams: what it calls stream 0 are two.
     pub(crate) plain: Option<Plain>,
     pub(crate) events: VecDeque<TransportEvent>,
@@ -67,8 +87,8 @@ pub(crate) struct Plain {
 
 impl Streams {
     /// Those of an application that knows of streams, or of none.
-    pub(crate) fn new(is_plain: bool) -> Streams {
-        Streams { plain: is_plain.then(Plain::default), ..Streams::default() }
+    pub(crate) fn new(is_plain: bool, recent: Recent) -> Streams {
+        Streams { recent, plain: is_plain.then(Plain::default), ..Streams::default() }
     }
 
     /// The stream that is written to by this name.
@@ -243,7 +263,7 @@ impl Streams {
                 {
                     return octets.slice(..octets.len().min(filler.len as usize));
                 }
-                body.slice(0, PIECE.min(body.len())).to_bytes()
+                self.recent.piece(Filler { len: filler.len.min(PIECE), ..*filler })
             }
         }
     }

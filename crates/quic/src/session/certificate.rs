@@ -53,8 +53,8 @@ fn with_key_of(octets: usize) -> Vec<u8> {
     sequence(&[body, algorithm(11), bits(&[0x5A; 256])])
 }
 
-/// Appends a certificate of `octets` octets; what is too small for one is filled with what is none.
-pub(super) fn emit(out: &mut Vec<u8>, octets: usize) {
+/// A certificate of `octets` octets; what is too small for one is filled with what is none.
+pub(super) fn of(octets: usize) -> Vec<u8> {
     let least = with_key_of(0).len();
     let mut whole = with_key_of(octets.saturating_sub(least));
     // Lengths grow with what they count: a few octets too many.
@@ -64,9 +64,8 @@ pub(super) fn emit(out: &mut Vec<u8>, octets: usize) {
         }
         whole = with_key_of(octets.saturating_sub(least + less));
     }
-    let at = out.len();
-    out.append(&mut whole);
-    out.resize(at + octets, 0);
+    whole.resize(octets, 0);
+    whole
 }
 
 #[cfg(test)]
@@ -76,8 +75,7 @@ mod tests {
     #[test]
     fn a_certificate_has_the_size_that_was_asked_for() {
         for octets in [600, 900, 1_000, 2_990, 16_000] {
-            let mut out = Vec::new();
-            emit(&mut out, octets);
+            let out = of(octets);
             assert_eq!(out.len(), octets);
             // What follows the outermost element is nothing: the lengths fit but for a jump of theirs.
             let inner = usize::from(u16::from_be_bytes([out[2], out[3]]));

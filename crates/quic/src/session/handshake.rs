@@ -13,7 +13,9 @@
 
 use std::any::Any;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Buf;
 
@@ -24,12 +26,12 @@ use super::messages::{
     TICKET,
 };
 use super::tickets::{Office, Wallet};
-use super::{Epoch, Protection};
+use super::{Epoch, Protection, Reader};
 use crate::library::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
 };
 use crate::library::transport_parameters::TransportParameters;
-use crate::library::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use crate::library::{self, ConnectError, Id, Side, This, TransportError, TransportErrorCode};
 
 /// Octets of one message at most; what a stranger says beyond is a violation.
 const LARGEST: usize = 1 << 16;
@@ -58,6 +60,10 @@ pub(crate) struct Common {
     pub(crate) randoms: Mutex<Stream>,
     pub(crate) office: Mutex<Office>,
     pub(crate) wallet: Mutex<Wallet>,
+    /// What its server shows, once it has shown it.
+    pub(crate) certificate: OnceLock<Vec<u8>>,
+    /// Somebody wants to know of all that arrives.
+    pub(crate) is_told: AtomicBool,
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -65,6 +71,10 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Common {
+    fn reader(&self, side: Side) -> Reader {
+        Reader { side, reads_padding: self.is_told.load(Relaxed) }
+    }
+
     fn random(&self) -> [u8; 32] {
         let mut stream = lock(&self.randoms);
         let mut random = [0; 32];
@@ -119,7 +129,7 @@ impl Starter {
 
 impl crypto::ClientConfig for Starter {
     fn start_session(
-        &self,
+        self: This<'_, Self>,
         _: u32,
         server: &str,
         parameters: &TransportParameters,
@@ -129,13 +139,19 @@ impl crypto::ClientConfig for Starter {
 }
 
 impl crypto::ServerConfig for Starter {
-    fn initial_keys(&self, _: u32, id: ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        Ok(self.common.protection.initial(&id, Side::Server))
+    fn initial_keys(&self, _: u32, id: Id<'_>) -> Result<Keys, UnsupportedVersion> {
+        // Of the packet that opens a connection the library counts what is behind the protection as what the client has sent.
+        let reader = Reader { side: Side::Server, reads_padding: true };
+        Ok(self.common.protection.initial(library::id(&id), reader))
     }
-    fn retry_tag(&self, _: u32, id: ConnectionId, packet: &[u8]) -> [u8; 16] {
-        self.common.protection.retry_tag(&id, packet)
+    fn retry_tag(&self, _: u32, id: Id<'_>, packet: &[u8]) -> [u8; 16] {
+        self.common.protection.retry_tag(library::id(&id), packet)
     }
-    fn start_session(&self, _: u32, parameters: &TransportParameters) -> Box<dyn crypto::Session> {
+    fn start_session(
+        self: This<'_, Self>,
+        _: u32,
+        parameters: &TransportParameters,
+    ) -> Box<dyn crypto::Session> {
         self.session(Side::Server, "", parameters)
     }
 }
@@ -180,7 +196,7 @@ struct Handshake {
 }
 
 fn alert(code: u8, why: &str) -> TransportError {
-    TransportError::new(TransportErrorCode::crypto(code), why.to_owned())
+    library::error(TransportErrorCode::crypto(code), why)
 }
 
 impl Handshake {
@@ -245,7 +261,7 @@ impl Handshake {
     }
 
     fn keys(&self, epoch: Epoch) -> Keys {
-        self.common.protection.keys(&self.client_random, epoch, self.side)
+        self.common.protection.keys(&self.client_random, epoch, self.common.reader(self.side))
     }
 
     fn parameters(&self) -> &[u8] {
@@ -254,8 +270,8 @@ impl Handshake {
 }
 
 impl crypto::Session for Handshake {
-    fn initial_keys(&self, id: ConnectionId, side: Side) -> Keys {
-        self.common.protection.initial(&id, side)
+    fn initial_keys(&self, id: Id<'_>, side: Side) -> Keys {
+        self.common.protection.initial(library::id(&id), self.common.reader(side))
     }
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         self.peer.as_ref().map(|_| Box::new(self.spoken) as Box<dyn Any>)
@@ -328,7 +344,8 @@ impl crypto::Session for Handshake {
             }
             (Side::Server, Saying::Rest) => {
                 let goes_on = (self.resumes, self.is_early);
-                messages::server_flight(out, sizes, &self.random, self.spoken, self.parameters(), goes_on);
+                let (certificate, own) = (&self.common.certificate, self.parameters());
+                messages::server_flight(out, sizes, certificate, &self.random, self.spoken, own, goes_on);
                 self.next = Saying::Tickets;
                 Some(self.keys(Epoch::Data(0)))
             }
@@ -345,12 +362,12 @@ impl crypto::Session for Handshake {
     }
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         self.updates += 1;
-        Some(self.common.protection.updated(&self.client_random, self.updates, self.side))
+        Some(self.common.protection.updated(&self.client_random, self.updates, self.common.reader(self.side)))
     }
-    fn is_valid_retry(&self, id: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+    fn is_valid_retry(&self, id: Id<'_>, header: &[u8], payload: &[u8]) -> bool {
         let packet = [header, payload].concat();
         let Some((said, tag)) = packet.split_last_chunk::<16>() else { return false };
-        *tag == self.common.protection.retry_tag(&id, said)
+        *tag == self.common.protection.retry_tag(library::id(&id), said)
     }
     fn export_keying_material(
         &self,

@@ -1,6 +1,8 @@
 //! Messages of a handshake in the form of TLS 1.3 (RFC 8446, 4): what a dissector reads, with contents that mean nothing where only
 //! the size counts.
 
+use std::sync::OnceLock;
+
 use super::handshake::Sizes;
 
 pub(super) const CLIENT_HELLO: u8 = 1;
@@ -153,6 +155,7 @@ pub(super) fn server_hello(out: &mut Vec<u8>, sizes: &Sizes, random: &[u8; 32], 
 pub(super) fn server_flight(
     out: &mut Vec<u8>,
     sizes: &Sizes,
+    certificate: &OnceLock<Vec<u8>>,
     random: &[u8; 32],
     spoken: &str,
     parameters: &[u8],
@@ -175,7 +178,9 @@ pub(super) fn server_flight(
     message(out, CERTIFICATE, |out| {
         out.push(0);
         counted(out, 3, |out| {
-            counted(out, 3, |out| super::certificate::emit(out, octets));
+            counted(out, 3, |out| {
+                out.extend_from_slice(certificate.get_or_init(|| super::certificate::of(octets)))
+            });
             put16(out, 0);
         });
     });
@@ -300,11 +305,11 @@ mod tests {
     #[test]
     fn a_flight_has_the_sizes_that_were_asked_for() {
         let mut out = Vec::new();
-        server_flight(&mut out, &SIZES, &[7; 32], "h3", &[], (false, false));
+        server_flight(&mut out, &SIZES, &OnceLock::new(), &[7; 32], "h3", &[], (false, false));
         // Extensions: 4 + 2 + 4 + 5 + 4; certificates; 4 + 2 + 2 + 256; 4 + 32.
         assert_eq!(out.len(), 19 + 3000 + 264 + 36);
         let mut out = Vec::new();
-        server_flight(&mut out, &SIZES, &[7; 32], "h3", &[], (true, true));
+        server_flight(&mut out, &SIZES, &OnceLock::new(), &[7; 32], "h3", &[], (true, true));
         // No certificates; four octets say that early data is taken.
         assert_eq!(out.len(), 19 + 4 + 36);
         let mut out = Vec::new();

@@ -8,11 +8,14 @@ mod certificate;
 pub(crate) mod handshake;
 mod messages;
 pub(crate) mod model;
+mod padding;
 pub(crate) mod seeded;
 pub(crate) mod tickets;
 
-use crate::library::crypto::{KeyPair, Keys, PacketKey};
-use crate::library::{ConnectionId, Side};
+use bytes::BytesMut;
+
+use crate::library::crypto::{CryptoError, KeyPair, Keys, PacketKey};
+use crate::library::{Cipher, ConnectionId, Key, Side};
 
 /// What keys are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +27,52 @@ pub(crate) enum Epoch {
     Data(u32),
 }
 
+/// Who keys are for: which end, and whether it reads padding, too, since somebody wants to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    pub(crate) side: Side,
+    pub(crate) reads_padding: bool,
+}
+
+impl Reader {
+    /// A cipher in the two directions, our own first.
+    fn pair<C: Cipher>(self, ciphers: [C; 2]) -> KeyPair<Box<dyn PacketKey>> {
+        let [local, remote] =
+            ciphers.map(|cipher| Box::new(Key(Reading { cipher, trims: !self.reads_padding })) as Box<_>);
+        KeyPair { local, remote }
+    }
+}
+
+/// A cipher behind which padding is cut.
+struct Reading<C> {
+    cipher: C,
+    trims: bool,
+}
+
+impl<C: Cipher> Cipher for Reading<C> {
+    fn seal(&self, path: u32, number: u64, packet: &mut [u8], header: usize) {
+        self.cipher.seal(path, number, packet, header);
+    }
+    fn open(&self, path: u32, number: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        self.cipher.open(path, number, header, payload)?;
+        if self.trims {
+            padding::trim(payload);
+        }
+        Ok(())
+    }
+    fn limits(&self) -> [u64; 2] {
+        self.cipher.limits()
+    }
+}
+
 /// How packets are protected.
 pub(crate) trait Protection: Send + Sync + 'static {
     /// Keys of Initial packets, which follow from the client's first destination connection id.
-    fn initial(&self, id: &ConnectionId, side: Side) -> Keys;
+    fn initial(&self, id: &ConnectionId, reader: Reader) -> Keys;
     /// Keys of the connection whose client has said this random number.
-    fn keys(&self, random: &[u8; 32], epoch: Epoch, side: Side) -> Keys;
+    fn keys(&self, random: &[u8; 32], epoch: Epoch, reader: Reader) -> Keys;
     /// Keys after so many updates; those of the header stay as they are.
-    fn updated(&self, random: &[u8; 32], updates: u32, side: Side) -> KeyPair<Box<dyn PacketKey>>;
+    fn updated(&self, random: &[u8; 32], updates: u32, reader: Reader) -> KeyPair<Box<dyn PacketKey>>;
     /// The integrity tag of a Retry packet.
     fn retry_tag(&self, id: &ConnectionId, packet: &[u8]) -> [u8; 16];
 }

@@ -5,10 +5,10 @@ use bytes::BytesMut;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use ring::hkdf;
 
-use super::{Epoch, Protection};
+use super::{Epoch, Protection, Reader};
 use crate::keylog::KeyLog;
 use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
-use crate::library::{ConnectionId, PathId, Side, path_number};
+use crate::library::{Cipher, ConnectionId, Side, TAG};
 
 //= RFC 9001 (5.2): the salt of Initial secrets, version 1.
 const SALT: [u8; 20] = [
@@ -20,8 +20,6 @@ const SALT: [u8; 20] = [
 const RETRY_KEY: [u8; 16] =
     [0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e];
 const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
-
-const TAG: usize = 16;
 
 /// Octets that HKDF is to give.
 struct Wanted(usize);
@@ -61,45 +59,31 @@ impl Packets {
     }
 
     /// RFC 9001, 5.3: the packet number in the last octets; in front of it that of the path (draft-ietf-quic-multipath, 2.4).
-    fn nonce(&self, path: PathId, number: u64) -> Nonce {
+    fn nonce(&self, path: u32, number: u64) -> Nonce {
         let mut nonce = self.iv;
-        let path = path_number(path).to_be_bytes();
-        nonce.iter_mut().zip(path).for_each(|(octet, with)| *octet ^= with);
+        nonce.iter_mut().zip(path.to_be_bytes()).for_each(|(octet, with)| *octet ^= with);
         nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(octet, with)| *octet ^= with);
         Nonce::assume_unique_for_key(nonce)
     }
 }
 
-impl PacketKey for Packets {
-    fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], header_len: usize) {
-        let (header, rest) = packet.split_at_mut(header_len);
+impl Cipher for Packets {
+    fn seal(&self, path: u32, number: u64, packet: &mut [u8], header: usize) {
+        let (header, rest) = packet.split_at_mut(header);
         let (payload, room) = rest.split_at_mut(rest.len() - TAG);
         let nonce = self.nonce(path, number);
         let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(&*header), payload);
         room.copy_from_slice(tag.expect("a packet is far below the limits of GCM").as_ref());
     }
-    fn decrypt(
-        &self,
-        path: PathId,
-        number: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
+    fn open(&self, path: u32, number: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let nonce = self.nonce(path, number);
         let plain = self.key.open_in_place(nonce, Aad::from(header), payload).map_err(|_| CryptoError)?.len();
         payload.truncate(plain);
         Ok(())
     }
-    fn tag_len(&self) -> usize {
-        TAG
-    }
-    //= RFC 9001 (6.6): 2^23 packets of AES-128-GCM.
-    fn confidentiality_limit(&self) -> u64 {
-        1 << 23
-    }
-    //= RFC 9001 (6.6): 2^52 forged ones.
-    fn integrity_limit(&self) -> u64 {
-        1 << 52
+    //= RFC 9001 (6.6): 2^23 packets of AES-128-GCM, 2^52 forged ones.
+    fn limits(&self) -> [u64; 2] {
+        [1 << 23, 1 << 52]
     }
 }
 
@@ -139,20 +123,20 @@ impl HeaderKey for Headers {
     }
 }
 
-fn pair<T>([client, server]: [T; 2], side: Side) -> KeyPair<T> {
-    match side {
-        Side::Client => KeyPair { local: client, remote: server },
-        Side::Server => KeyPair { local: server, remote: client },
-    }
+/// What is made of the secrets of both ends, that of this one first.
+fn own_first<T>(secrets: &[[u8; 32]; 2], side: Side, make: impl Fn(&[u8; 32]) -> T) -> [T; 2] {
+    let [client, server] = secrets;
+    if side.is_client() { [make(client), make(server)] } else { [make(server), make(client)] }
 }
 
-fn packet_keys(secrets: &[[u8; 32]; 2], side: Side) -> KeyPair<Box<dyn PacketKey>> {
-    pair([0, 1].map(|n| Box::new(Packets::of(&secrets[n])) as Box<dyn PacketKey>), side)
+fn packet_keys(secrets: &[[u8; 32]; 2], reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
+    reader.pair(own_first(secrets, reader.side, Packets::of))
 }
 
-fn all_keys(secrets: &[[u8; 32]; 2], side: Side) -> Keys {
-    let headers = [0, 1].map(|n| Box::new(Headers::of(&secrets[n])) as Box<dyn HeaderKey>);
-    Keys { header: pair(headers, side), packet: packet_keys(secrets, side) }
+fn all_keys(secrets: &[[u8; 32]; 2], reader: Reader) -> Keys {
+    let [local, remote] =
+        own_first(secrets, reader.side, |secret| Box::new(Headers::of(secret)) as Box<dyn HeaderKey>);
+    Keys { header: KeyPair { local, remote }, packet: packet_keys(secrets, reader) }
 }
 
 /// Protection with secrets that follow from a number both ends know.
@@ -187,20 +171,20 @@ impl Seeded {
 }
 
 impl Protection for Seeded {
-    fn initial(&self, id: &ConnectionId, side: Side) -> Keys {
+    fn initial(&self, id: &ConnectionId, reader: Reader) -> Keys {
         //= RFC 9001 (5.2): extracted from the client's first destination connection id.
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &SALT).extract(id);
         let secrets = [&b"tls13 client in"[..], b"tls13 server in"]
             .map(|label| derive::<32>(&prk, &[&32u16.to_be_bytes(), &[label.len() as u8], label, &[0]]));
-        all_keys(&secrets, side)
+        all_keys(&secrets, reader)
     }
-    fn keys(&self, random: &[u8; 32], epoch: Epoch, side: Side) -> Keys {
+    fn keys(&self, random: &[u8; 32], epoch: Epoch, reader: Reader) -> Keys {
         let secrets = self.secrets(random, epoch);
-        self.log.note(side, random, epoch, &secrets);
-        all_keys(&secrets, side)
+        self.log.note(reader.side, random, epoch, &secrets);
+        all_keys(&secrets, reader)
     }
-    fn updated(&self, random: &[u8; 32], updates: u32, side: Side) -> KeyPair<Box<dyn PacketKey>> {
-        packet_keys(&self.secrets(random, Epoch::Data(updates)), side)
+    fn updated(&self, random: &[u8; 32], updates: u32, reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
+        packet_keys(&self.secrets(random, Epoch::Data(updates)), reader)
     }
     fn retry_tag(&self, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
         //= RFC 9001 (5.8): the pseudo-packet begins with the original destination connection id.

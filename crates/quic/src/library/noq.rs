@@ -1,4 +1,4 @@
-//! The library that is the protocol, and what two libraries of one descent do differently.
+//! noq-proto.
 
 pub(crate) use noq_proto::*;
 
@@ -8,20 +8,32 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+use super::{Cipher, TAG};
 use crate::clock;
+use crate::secret::Secret;
+use crypto::{CryptoError, HandshakeTokenKey, PacketKey};
+
+/// What it does that another library may not.
+pub(crate) const HAS_SEVERAL_PATHS: bool = true;
+pub(crate) const OBEYS_RATES: bool = true;
+
+pub(crate) type Watched<W> = super::noq_controller::Watched<W>;
+pub(crate) type BbrConfig = congestion::Bbr3Config;
+
+/// Datagrams at a time.
+pub(super) const MOST: NonZeroUsize = NonZeroUsize::MIN;
+
+/// How it passes a connection id, and a configuration to the session that it starts.
+pub(crate) type Id<'a> = ConnectionId;
+pub(crate) type This<'a, T> = &'a T;
+
+pub(crate) fn id<'a>(id: &'a Id<'_>) -> &'a ConnectionId {
+    id
+}
 
 /// An endpoint: what all connections of a host share.
 pub(crate) fn endpoint(config: EndpointConfig) -> Endpoint {
     Endpoint::new(Arc::new(config), None, true)
-}
-
-/// The next datagram of a connection, in `buffer`.
-pub(crate) fn transmit(
-    connection: &mut Connection,
-    now: airloom_base::Instant,
-    buffer: &mut Vec<u8>,
-) -> Option<Transmit> {
-    connection.poll_transmit(clock::to_library(now), NonZeroUsize::MIN, buffer)
 }
 
 /// Tells an endpoint of a datagram.
@@ -38,10 +50,20 @@ pub(crate) fn datagram(
     endpoint.handle(clock::to_library(now), path, EcnCodepoint::from_bits(ecn), octets, answer)
 }
 
+/// What the client of one that would open a connection calls it.
+pub(crate) fn first_id(incoming: &Incoming) -> ConnectionId {
+    incoming.orig_dst_cid()
+}
+
 /// Writes to a stream; how many octets were taken.
 pub(crate) fn write(stream: &mut SendStream<'_>, octets: Bytes) -> Result<usize, WriteError> {
     let mut one = [octets];
     stream.write_chunks(&mut &mut one[..])
+}
+
+/// An end of a connection for a reason of ours.
+pub(crate) fn error(code: TransportErrorCode, why: &str) -> TransportError {
+    TransportError::new(code, why.to_owned())
 }
 
 /// The client's host has changed to another address.
@@ -94,20 +116,52 @@ pub(crate) fn keep_path(connection: &mut Connection, now: airloom_base::Instant,
 /// The path that an event says is validated, with the addresses of its ends as far as they are known.
 pub(crate) fn validated(
     connection: &Connection,
-    event: &PathEvent,
+    event: &Event,
 ) -> Option<(PathId, SocketAddr, Option<IpAddr>)> {
-    let PathEvent::Established { id, .. } = event else { return None };
+    let Event::Path(PathEvent::Established { id, .. }) = event else { return None };
     let path = connection.network_path(*id).ok()?;
     Some((*id, path.remote(), path.local_ip()))
 }
 
-/// Answers to challenges (PATH_RESPONSE) that have arrived.
-pub(crate) fn path_responses(connection: &mut Connection) -> u64 {
-    connection.stats().frame_rx.path_response
-}
-
 /// The number of a path in the nonce of its packets.
-pub(crate) fn path_number(path: PathId) -> u32 {
+fn path_number(path: PathId) -> u32 {
     // The library tells it in no other way than as text; nearly all packets are those of path 0.
     if path == PathId::ZERO { 0 } else { path.to_string().parse().unwrap_or(0) }
+}
+
+/// A cipher as the library takes it.
+pub(crate) struct Key<C>(pub(crate) C);
+
+impl<C: Cipher> PacketKey for Key<C> {
+    fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], header: usize) {
+        self.0.seal(path_number(path), number, packet, header);
+    }
+    fn decrypt(
+        &self,
+        path: PathId,
+        number: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
+        self.0.open(path_number(path), number, header, payload)
+    }
+    fn tag_len(&self) -> usize {
+        TAG
+    }
+    fn confidentiality_limit(&self) -> u64 {
+        self.0.limits()[0]
+    }
+    fn integrity_limit(&self) -> u64 {
+        self.0.limits()[1]
+    }
+}
+
+impl HandshakeTokenKey for Secret {
+    fn seal(&self, nonce: u128, data: &mut Vec<u8>) -> Result<(), CryptoError> {
+        self.hide(&nonce.to_be_bytes(), data);
+        Ok(())
+    }
+    fn open<'a>(&self, nonce: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
+        self.show(&nonce.to_be_bytes(), data).map(|shown| &*shown).ok_or(CryptoError)
+    }
 }

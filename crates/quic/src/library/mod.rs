@@ -1,0 +1,66 @@
+//! The library that is the protocol, and what two libraries of one descent do differently.
+//!
+//! `noq` is the one that is used. With the feature `quinn` it is quinn-proto, from which that one comes: what the crate's tests say of
+//! transfers, handshakes and losses holds with both. What only one of them has (several paths, a pace that its controllers obey,
+//! events for qlog) its neighbour says it has not.
+
+#[cfg(not(feature = "quinn"))]
+mod noq;
+// Connections on real sockets have the one library in any case.
+pub(crate) mod noq_controller;
+#[cfg(feature = "quinn")]
+mod quinn;
+
+#[cfg(not(feature = "quinn"))]
+pub(crate) use noq::*;
+#[cfg(feature = "quinn")]
+pub(crate) use quinn::*;
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+
+use crate::clock::Moment;
+use crypto::CryptoError;
+
+/// The next datagram of a connection, in `buffer`.
+pub(crate) fn transmit(
+    connection: &mut Connection,
+    now: airloom_base::Instant,
+    buffer: &mut Vec<u8>,
+) -> Option<Transmit> {
+    connection.poll_transmit(crate::clock::to_library(now), MOST, buffer)
+}
+
+/// Answers to challenges (PATH_RESPONSE) that have arrived.
+pub(crate) fn path_responses(connection: &mut Connection) -> u64 {
+    connection.stats().frame_rx.path_response
+}
+
+/// Protects packets: by their path's number and their own (RFC 9001, 5.3).
+pub(crate) trait Cipher: Send + Sync + 'static {
+    /// Protects what stands behind a header of `header` octets, with room for the tag behind it.
+    fn seal(&self, path: u32, number: u64, packet: &mut [u8], header: usize);
+    /// Takes the protection off, and the tag away.
+    fn open(&self, path: u32, number: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError>;
+    /// Packets that one key protects at most, and that may be forged (RFC 9001, 6.6).
+    fn limits(&self) -> [u64; 2];
+}
+
+/// Octets of the tag behind a packet, of all ciphers.
+pub(crate) const TAG: usize = 16;
+
+/// What is told of what a congestion controller is told.
+pub(crate) trait Watch: Send + Sync + std::fmt::Debug + Clone + 'static {
+    /// A packet was sent that asks for an acknowledgement.
+    fn sent(&mut self, now: Moment, number: u64);
+    /// A packet was acknowledged that was sent then: its octets, its number where the library says it, and the round trip now: the
+    /// smoothed one and the least.
+    fn acknowledged(&mut self, sent: Moment, octets: u64, number: Option<u64>, rtt: [Duration; 2]);
+    /// A packet was taken for lost.
+    fn lost(&mut self);
+    /// All losses of an episode were none.
+    fn spurious(&mut self);
+    /// Octets a second that may leave, whatever the controller says.
+    fn rate(&self) -> Option<u64>;
+}

@@ -1,0 +1,101 @@
+//! Controllers of noq-proto, watched.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig};
+
+use super::Watch;
+use crate::clock::Moment;
+
+/// What makes controllers for connections of noq-proto.
+pub(crate) type AnyFactory = Arc<dyn ControllerFactory + Send + Sync>;
+
+/// CUBIC that is watched.
+pub(crate) struct Cubic<W>(pub(crate) W);
+
+impl<W: Watch> ControllerFactory for Cubic<W> {
+    fn build(self: Arc<Self>, now: Moment, mtu: u16) -> Box<dyn Controller> {
+        let inner = Arc::new(CubicConfig::default()).build(now, mtu);
+        Box::new(Watched { inner, watch: self.0.clone() })
+    }
+}
+
+/// A controller that is watched.
+#[derive(Debug)]
+pub(crate) struct Watched<W> {
+    pub(crate) inner: Box<dyn Controller>,
+    pub(crate) watch: W,
+}
+
+impl<W: Watch> Controller for Watched<W> {
+    fn on_sent(&mut self, now: Moment, bytes: u64, largest: u64) {
+        self.inner.on_sent(now, bytes, largest);
+    }
+    fn on_packet_sent(&mut self, now: Moment, bytes: u16, number: u64) {
+        self.watch.sent(now, number);
+        self.inner.on_packet_sent(now, bytes, number);
+    }
+    fn on_cwnd_limited(&mut self) {
+        self.inner.on_cwnd_limited();
+    }
+    fn on_ack(
+        &mut self,
+        now: Moment,
+        sent: Moment,
+        bytes: u64,
+        number: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.watch.acknowledged(sent, bytes, Some(number), [rtt.get(), rtt.min()]);
+        self.inner.on_ack(now, sent, bytes, number, app_limited, rtt);
+    }
+    fn on_end_acks(&mut self, now: Moment, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.inner.on_end_acks(now, in_flight, app_limited, largest);
+    }
+    fn on_congestion_event(
+        &mut self,
+        now: Moment,
+        sent: Moment,
+        is_persistent: bool,
+        is_ecn: bool,
+        lost: u64,
+        largest: u64,
+    ) {
+        self.inner.on_congestion_event(now, sent, is_persistent, is_ecn, lost, largest);
+    }
+    fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Moment) {
+        self.watch.lost();
+        self.inner.on_packet_lost(bytes, number, now);
+    }
+    fn on_spurious_congestion_event(&mut self) {
+        self.watch.spurious();
+        self.inner.on_spurious_congestion_event();
+    }
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.inner.on_mtu_update(mtu);
+    }
+    fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration) {
+        self.inner.on_ack_frequency_update(threshold, delay);
+    }
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = self.inner.metrics();
+        metrics.pacing_rate = self.watch.rate().or(metrics.pacing_rate);
+        metrics
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Watched { inner: self.inner.clone_box(), watch: self.watch.clone() })
+    }
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self.inner.into_any()
+    }
+}
