@@ -1,70 +1,17 @@
 //! What holds for every bearer of the registry with its default settings.
 
 use airloom_base::record::Point;
-use airloom_base::{
-    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Passed, Station,
-};
+use airloom_base::{Change, Direction, Duration, Instant, LinkState, Outbox, Parts, Passed, Station};
+use airloom_testkit::Bench;
 use serde_json::{Value, json};
 
-/// Octets in front of a body: its number.
-const HEAD: usize = 8;
-
-/// A bearer with its clock.
-struct Bench {
-    bearer: Box<dyn Bearer>,
-    records: Outbox,
-    now: Instant,
-    /// Time, direction, station and number of each delivery.
-    deliveries: Vec<(Instant, Direction, Station, u64, usize)>,
-}
-
-impl Bench {
-    fn new(name: &str, config: &Value, stations: u16, seed: u64) -> Self {
-        let mut records = Outbox::default();
-        let mut parts = Parts::new(seed, "link", stations, &mut records);
-        let entry = airloom_bearers::find(name).expect("it is in the registry");
-        let bearer = (entry.build)(config, &mut parts).unwrap_or_else(|e| panic!("{name}: {e}"));
-        records.ask(|_| (true, true));
-        records.ask_facts(true, true);
-        Bench { bearer, records, now: Instant::ZERO, deliveries: Vec::new() }
-    }
-
-    fn send(&mut self, id: u64, direction: Direction, station: Station, octets: u32) {
-        let mut packet = Packet::build(
-            |head| {
-                head[..HEAD].copy_from_slice(&id.to_be_bytes());
-                HEAD
-            },
-            Body::filler(id as u32, octets),
-        );
-        packet.set_id(id);
-        self.bearer.send(&mut Cx { now: self.now, records: &mut self.records }, direction, station, packet);
-        self.drain();
-    }
-
-    fn drain(&mut self) {
-        while let Some((direction, station, packet)) = self.bearer.poll_delivery() {
-            assert_eq!(
-                packet.head(),
-                packet.id().to_be_bytes(),
-                "the header octets are those that were sent"
-            );
-            self.deliveries.push((self.now, direction, station, packet.id(), packet.body().len()));
-        }
-        while self.bearer.poll_event().is_some() {}
-    }
-
-    /// Runs until idle or `end`.
-    fn drive(&mut self, end: Instant) {
-        let mut same = 0;
-        while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
-            same = if at <= self.now { same + 1 } else { 0 };
-            assert!(same < 1000, "the deadline moves on");
-            self.now = self.now.max(at);
-            self.bearer.handle_timeout(&mut Cx { now: self.now, records: &mut self.records });
-            self.drain();
-        }
-    }
+fn bench(name: &str, config: &Value, stations: u16, seed: u64) -> Bench {
+    let mut records = Outbox::default();
+    let mut parts = Parts::new(seed, "link", stations, &mut records);
+    let entry = airloom_bearers::find(name).expect("it is in the registry");
+    let bearer = (entry.build)(config, &mut parts).unwrap_or_else(|e| panic!("{name}: {e}"));
+    records.ask_facts(true, true);
+    Bench::new(bearer, records).recorded()
 }
 
 fn each(test: impl Fn(&'static str)) {
@@ -79,23 +26,23 @@ fn traffic(bench: &mut Bench, stations: u16) {
         for n in 0..10u64 {
             for direction in Direction::BOTH {
                 id += 1;
-                let size = 12 + (burst * 977 + n * 313) % 1400;
-                bench.send(id, direction, Station((id % u64::from(stations)) as u16), size as u32);
+                let size = 20 + (burst * 977 + n * 313) % 1400;
+                bench.send_to(direction, (id % u64::from(stations)) as u16, size as u32);
             }
         }
-        bench.drive(Instant::ZERO + Duration::from_secs(2 * (burst + 1)));
-        bench.now = bench.now.max(Instant::ZERO + Duration::from_secs(2 * (burst + 1)));
+        bench.run_until(Instant::ZERO + Duration::from_secs(2 * (burst + 1)));
     }
-    bench.drive(Instant::ZERO + Duration::from_secs(3600));
+    bench.run_until(Instant::ZERO + Duration::from_secs(3600));
+    bench.assert_intact();
 }
 
 #[test]
 fn nothing_is_lost_doubled_or_reordered_without_losses() {
     each(|name| {
-        let mut bench = Bench::new(name, &json!({}), 1, 1);
+        let mut bench = bench(name, &json!({}), 1, 1);
         traffic(&mut bench, 1);
         for direction in Direction::BOTH {
-            let ids: Vec<u64> = bench.deliveries.iter().filter(|d| d.1 == direction).map(|d| d.3).collect();
+            let ids = bench.ids(direction);
             assert_eq!(ids.len(), 200, "{name} {direction:?}");
             assert!(ids.is_sorted(), "{name} {direction:?}");
         }
@@ -105,7 +52,7 @@ fn nothing_is_lost_doubled_or_reordered_without_losses() {
 #[test]
 fn it_falls_idle_and_an_idle_bearer_has_no_deadline() {
     each(|name| {
-        let mut bench = Bench::new(name, &json!({}), 1, 1);
+        let mut bench = bench(name, &json!({}), 1, 1);
         assert_eq!(bench.bearer.poll_timeout(), None, "{name} before the first datagram");
         traffic(&mut bench, 1);
         assert_eq!(bench.bearer.poll_timeout(), None, "{name} after the last datagram");
@@ -128,12 +75,13 @@ fn one_seed_gives_the_same_records_octet_by_octet() {
                 "umts-hsdpa" => json!({ "fading": {}, "snr": 3, "uplink_loss": 0.1 }),
                 _ => json!({ "loss": 0.1 }),
             };
-            let mut bench = Bench::new(name, &lossy, 1, seed);
+            let mut bench = bench(name, &lossy, 1, seed);
             traffic(&mut bench, 1);
             (
                 format!("{:?} {:?}", bench.records.packets, bench.records.facts),
+                bench.arrivals(Direction::Uplink),
+                bench.arrivals(Direction::Downlink),
                 bench.records.octets,
-                bench.deliveries,
             )
         };
         let (first, again, other) = (run(7), run(7), run(8));
@@ -145,7 +93,7 @@ fn one_seed_gives_the_same_records_octet_by_octet() {
 #[test]
 fn every_row_of_the_records_has_a_point_that_was_registered_under_the_link() {
     each(|name| {
-        let mut bench = Bench::new(name, &json!({}), 1, 1);
+        let mut bench = bench(name, &json!({}), 1, 1);
         traffic(&mut bench, 1);
         assert!(bench.records.points().iter().all(|p| p.name.starts_with("link.")), "{name}");
         let known = |Point(n): Point| usize::from(n) < bench.records.points().len();
@@ -157,32 +105,27 @@ fn every_row_of_the_records_has_a_point_that_was_registered_under_the_link() {
 #[test]
 fn a_link_that_is_down_delivers_nothing_and_works_again_when_up() {
     each(|name| {
-        let mut bench = Bench::new(name, &json!({}), 1, 1);
-        let apply = |bench: &mut Bench, state| {
-            let cx = &mut Cx { now: bench.now, records: &mut bench.records };
-            bench.bearer.apply(cx, &[], &Change::State(state)).unwrap_or_else(|e| panic!("{name}: {}", e.0));
-        };
-        apply(&mut bench, LinkState::Down);
-        bench.send(1, Direction::Downlink, Station(0), 100);
-        bench.drive(Instant::ZERO + Duration::from_secs(60));
-        assert_eq!(bench.deliveries.len(), 0, "{name}");
-        bench.now = Instant::ZERO + Duration::from_secs(60);
-        apply(&mut bench, LinkState::Up);
-        bench.send(2, Direction::Downlink, Station(0), 100);
-        bench.drive(Instant::ZERO + Duration::from_secs(120));
-        assert_eq!(bench.deliveries.last().map(|d| d.3), Some(2), "{name}");
+        let mut bench = bench(name, &json!({}), 1, 1);
+        bench.apply(&[], Change::State(LinkState::Down));
+        bench.send(Direction::Downlink, 100);
+        bench.run_until(Instant::ZERO + Duration::from_secs(60));
+        assert_eq!(bench.out.len(), 0, "{name}");
+        bench.apply(&[], Change::State(LinkState::Up));
+        bench.send(Direction::Downlink, 100);
+        bench.run_until(Instant::ZERO + Duration::from_secs(120));
+        assert_eq!(bench.out.last().map(|o| o.3.id()), Some(2), "{name}");
     });
 }
 
 #[test]
 fn what_a_live_control_shows_as_passed_is_what_came_out() {
     each(|name| {
-        let mut bench = Bench::new(name, &json!({}), 1, 1);
+        let mut bench = bench(name, &json!({}), 1, 1);
         traffic(&mut bench, 1);
         let passed = bench.bearer.passed();
         for direction in Direction::BOTH {
-            let came_out = bench.deliveries.iter().filter(|d| d.1 == direction);
-            let octets: usize = came_out.map(|(.., body)| HEAD + body).sum();
+            let came_out = bench.out.iter().filter(|o| o.1 == direction);
+            let octets: usize = came_out.map(|(.., packet)| packet.wire_len()).sum();
             let Passed { frames, errors, octets: shown } = passed[direction as usize];
             assert_eq!((shown, errors), (octets as u64, 0), "{name} {direction:?}");
             assert!(frames >= 200, "{name} {direction:?}: {frames} frames carried 200 packets");
@@ -195,16 +138,14 @@ fn late_calls_do_not_move_later_events() {
     // In real time a thread wakes up late: deliveries may be handed out late, but the model goes by its own deadlines.
     each(|name| {
         let finish = |late: Duration| {
-            let mut bench = Bench::new(name, &json!({}), 1, 1);
-            (1..=30).for_each(|id| bench.send(id, Direction::Downlink, Station(0), 1400));
+            let mut bench = bench(name, &json!({}), 1, 1);
+            bench.send_many(Direction::Downlink, 30, 1400);
             let mut last = Instant::ZERO;
             while let Some(at) = bench.bearer.poll_timeout() {
                 last = at;
-                bench.now = bench.now.max(at + late);
-                bench.bearer.handle_timeout(&mut Cx { now: bench.now, records: &mut bench.records });
-                bench.drain();
+                bench.handle(bench.now.max(at + late));
             }
-            assert_eq!(bench.deliveries.len(), 30, "{name}");
+            assert_eq!(bench.out.len(), 30, "{name}");
             last
         };
         let (exact, late) = (finish(Duration::ZERO), finish(Duration::from_micros(300)));

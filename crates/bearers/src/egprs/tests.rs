@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use airloom_base::machine::{Bearer, Change, Cx, LinkState};
-use airloom_base::record::{Event, Record, Summary};
-use airloom_base::{Body, Direction, Duration, Instant, Outbox, Packet, Parts, Station};
+use airloom_base::machine::{Change, LinkState};
+use airloom_base::record::{Event, Record};
+use airloom_base::{Body, Direction, Duration, Instant, Outbox, Packet, Parts};
+use airloom_testkit::{Bench, numbered};
 use serde_json::{Value, json};
 
 use super::wire::block::pieces;
@@ -13,15 +14,6 @@ use super::{Egprs, gsmtap};
 
 const UP: Direction = Direction::Uplink;
 const DOWN: Direction = Direction::Downlink;
-
-struct Cell {
-    bearer: Box<dyn Bearer>,
-    records: Outbox,
-    now: Instant,
-    /// What came out: when, direction, station, number.
-    out: Vec<(Instant, Direction, u16, u64)>,
-    sent: u64,
-}
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
@@ -39,85 +31,48 @@ fn a_packet_of_sixteen_segments_passes_and_a_link_for_longer_ones_is_refused() {
         build(2192).unwrap_err(),
         "mtu: at most 2191 octets: SNDCP cuts a packet into no more than 16 segments, here of 140 (`n201_u`)"
     );
-    let mut cell = Cell::new(json!({ "n201_u": 140 }), 1);
-    cell.send(DOWN, 0, 2191);
-    cell.send(DOWN, 0, 2192);
-    cell.run(Instant::FAR_FUTURE);
-    assert_eq!(cell.out.iter().map(|(.., id)| *id).collect::<Vec<_>>(), [1]);
+    let mut cell = cell_of(json!({ "n201_u": 140 }), 1);
+    cell.send(DOWN, 2191);
+    cell.send(DOWN, 2192);
+    cell.finish();
+    assert_eq!(cell.ids(DOWN), [1]);
 }
 
-impl Cell {
-    fn new(config: Value, stations: u16) -> Cell {
-        Cell::seeded(config, stations, 1)
-    }
-    fn seeded(config: Value, stations: u16, seed: u64) -> Cell {
-        let mut records = Outbox::default();
-        let mut parts = Parts::new(seed, "radio", stations, &mut records);
-        let bearer = Egprs::build(&config, &mut parts).expect("a valid configuration");
-        Cell { bearer, records, now: Instant::ZERO, out: Vec::new(), sent: 0 }
-    }
-    fn send(&mut self, direction: Direction, station: u16, octets: u32) {
-        self.sent += 1;
-        let mut packet = Packet::build(|_| 0, Body::filler(self.sent as u32, octets));
-        packet.set_id(self.sent);
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.bearer.send(&mut cx, direction, Station(station), packet);
-    }
-    /// Goes on until `end`, or until nothing is left to do.
-    fn run(&mut self, end: Instant) {
-        while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
-            assert!(at >= self.now, "time goes on");
-            self.now = at;
-            self.bearer.handle_timeout(&mut Cx { now: at, records: &mut self.records });
-            while let Some((direction, station, packet)) = self.bearer.poll_delivery() {
-                self.out.push((self.now, direction, station.0, packet.id()));
-            }
-        }
-        if end != Instant::FAR_FUTURE {
-            self.now = end;
-        }
-    }
-    fn finish(&mut self) {
-        self.run(Instant::FAR_FUTURE);
-    }
-    fn apply(&mut self, part: &[u16], change: &Change) {
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.bearer.apply(&mut cx, part, change).expect("a change that is possible");
-    }
-    fn value(&self, name: &str) -> f64 {
-        let mut summary = Summary::default();
-        self.bearer.summarise(&mut summary);
-        summary.values[name]
-    }
-    fn arrivals(&self, direction: Direction) -> Vec<(Instant, u64)> {
-        self.out.iter().filter(|o| o.1 == direction).map(|o| (o.0, o.3)).collect()
-    }
+fn cell_of(config: Value, stations: u16) -> Bench {
+    seeded(config, stations, 1)
+}
+
+fn seeded(config: Value, stations: u16, seed: u64) -> Bench {
+    let mut records = Outbox::default();
+    let mut parts = Parts::new(seed, "radio", stations, &mut records);
+    let bearer = Egprs::build(&config, &mut parts).expect("a valid configuration");
+    Bench::new(bearer, records)
 }
 
 #[test]
 fn without_loss_the_delay_is_set_up_block_periods_and_processing() {
     // 1510 octets are 35 blocks: nine periods on four timeslots.
-    let mut always = Cell::new(json!({ "tbf": "always" }), 1);
-    always.send(DOWN, 0, 1500);
+    let mut always = cell_of(json!({ "tbf": "always" }), 1);
+    always.send(DOWN, 1500);
     always.finish();
     assert_eq!(always.arrivals(DOWN), [(at(180), 1)]);
-    let mut cell = Cell::new(json!({}), 1);
-    cell.send(DOWN, 0, 1500);
+    let mut cell = cell_of(json!({}), 1);
+    cell.send(DOWN, 1500);
     cell.finish();
     assert_eq!(cell.arrivals(DOWN), [(at(380), 1)]);
     // One uplink slot: 35 periods, and 20 ms to the control unit; flow set-up 200 ms.
-    let mut up = Cell::new(json!({}), 1);
-    up.send(UP, 0, 1500);
+    let mut up = cell_of(json!({}), 1);
+    up.send(UP, 1500);
     up.finish();
     assert_eq!(up.arrivals(UP), [(at(200 + 35 * 20 + 20), 1)]);
 }
 
 #[test]
 fn a_flow_is_kept_for_a_while_and_then_an_idle_cell_has_no_events() {
-    let mut cell = Cell::new(json!({}), 2);
-    cell.send(DOWN, 0, 100);
-    cell.run(at(1000));
-    cell.send(DOWN, 0, 100);
+    let mut cell = cell_of(json!({}), 2);
+    cell.send(DOWN, 100);
+    cell.run_until(at(1000));
+    cell.send(DOWN, 100);
     cell.finish();
     // The second finds a flow: no set-up; 110 octets are three blocks.
     assert_eq!(cell.arrivals(DOWN), [(at(220), 1), (at(1020), 2)]);
@@ -126,15 +81,15 @@ fn a_flow_is_kept_for_a_while_and_then_an_idle_cell_has_no_events() {
     assert_eq!(cell.value("downlink.tbf_count"), 1.0);
     // T3192: set-up is fast soon after, slow later.
     let released = cell.now;
-    cell.run(released + Duration::from_millis(100));
+    cell.run_until(released + Duration::from_millis(100));
     let asked = cell.now;
-    cell.send(DOWN, 0, 10);
+    cell.send(DOWN, 10);
     cell.finish();
     let fast = cell.arrivals(DOWN)[2].0 - asked;
     assert!(fast >= Duration::from_millis(100) && fast < Duration::from_millis(121), "{fast}");
     let later = cell.now + Duration::from_secs(5);
-    cell.run(later);
-    cell.send(DOWN, 0, 10);
+    cell.run_until(later);
+    cell.send(DOWN, 10);
     cell.finish();
     let slow = cell.arrivals(DOWN)[3].0 - later;
     assert!(slow >= Duration::from_millis(220) && slow < Duration::from_millis(241), "{slow}");
@@ -144,8 +99,8 @@ fn a_flow_is_kept_for_a_while_and_then_an_idle_cell_has_no_events() {
 fn an_uplink_flow_ends_with_a_final_report_even_if_reports_are_lost() {
     for hold in ["0s", "1s"] {
         let tbf = json!({ "hold": hold });
-        let mut cell = Cell::new(json!({ "tbf": tbf, "loss": 0.3 }), 1);
-        cell.send(UP, 0, 1000);
+        let mut cell = cell_of(json!({ "tbf": tbf, "loss": 0.3 }), 1);
+        cell.send(UP, 1000);
         cell.finish();
         assert_eq!(cell.arrivals(UP).len(), 1, "{hold}");
         assert!(cell.bearer.poll_timeout().is_none());
@@ -153,20 +108,20 @@ fn an_uplink_flow_ends_with_a_final_report_even_if_reports_are_lost() {
 }
 
 /// Everything, both ways, at a loss that makes every mechanism work.
-fn everything_comes(config: Value, stations: u16) -> Cell {
+fn everything_comes(config: Value, stations: u16) -> Bench {
     let shown = config.to_string();
-    let mut cell = Cell::seeded(config, stations, 5);
+    let mut cell = seeded(config, stations, 5);
     for n in 0..30 {
         for station in 0..stations {
-            cell.send(DOWN, station, 40 + 97 * n);
-            cell.send(UP, station, 20 + 13 * n);
+            cell.send_to(DOWN, station, 40 + 97 * n);
+            cell.send_to(UP, station, 20 + 13 * n);
         }
     }
-    cell.run(at(3_600_000));
+    cell.run_until(at(3_600_000));
     for direction in Direction::BOTH {
         for station in 0..stations {
             let got: Vec<u64> =
-                cell.out.iter().filter(|o| o.1 == direction && o.2 == station).map(|o| o.3).collect();
+                cell.out.iter().filter(|o| o.1 == direction && o.2.0 == station).map(|o| o.3.id()).collect();
             assert_eq!(got.len(), 30, "{shown} {direction:?} {station}");
             assert!(got.is_sorted(), "{shown}: in order");
         }
@@ -212,8 +167,8 @@ fn resegmentation_pays_where_the_channel_is_too_bad_for_the_scheme() {
     let ci = json!({ "trace": [[0, 12]] });
     let time = |again: u8| {
         let config = json!({ "mcs": 4, "retransmission_mcs": again, "ci": ci, "tbf": "always" });
-        let mut cell = Cell::new(config, 1);
-        cell.send(DOWN, 0, 1500);
+        let mut cell = cell_of(config, 1);
+        cell.send(DOWN, 1500);
         cell.finish();
         cell.arrivals(DOWN)[0].0
     };
@@ -222,12 +177,12 @@ fn resegmentation_pays_where_the_channel_is_too_bad_for_the_scheme() {
 
 /// Seconds for 20 packets each way.
 fn seconds(config: Value) -> [f64; 2] {
-    let mut cell = Cell::new(config, 1);
+    let mut cell = cell_of(config, 1);
     for _ in 0..20 {
-        cell.send(DOWN, 0, 1500);
-        cell.send(UP, 0, 1500);
+        cell.send(DOWN, 1500);
+        cell.send(UP, 1500);
     }
-    cell.run(at(3_600_000));
+    cell.run_until(at(3_600_000));
     Direction::BOTH.map(|direction| {
         let arrivals = cell.arrivals(direction);
         assert_eq!(arrivals.len(), 20);
@@ -257,10 +212,10 @@ fn link_adaptation_finds_the_scheme_that_is_best_in_each_direction() {
 fn the_scheme_follows_a_channel_that_changes() {
     let ci = json!({ "trace": [[0, 35], [4, 9], [8, 9]] });
     let mean = |from: u64, until: u64| {
-        let mut cell = Cell::new(json!({ "ci": ci, "link_adaptation": {}, "tbf": "always" }), 1);
+        let mut cell = cell_of(json!({ "ci": ci, "link_adaptation": {}, "tbf": "always" }), 1);
         cell.records.ask(|point| (point.name.contains("rlc.dl.tx"), false));
-        (0..100).for_each(|_| cell.send(DOWN, 0, 1500));
-        cell.run(at(until));
+        cell.send_many(DOWN, 100, 1500);
+        cell.run_until(at(until));
         let rows = cell.records.packets.iter().filter(|row| row.facts.seq.is_some() && row.at >= at(from));
         let octets: Vec<f64> = rows.map(|row| f64::from(row.facts.len)).collect();
         octets.iter().sum::<f64>() / octets.len() as f64
@@ -280,8 +235,8 @@ fn reports_of_the_whole_window_save_some_of_them() {
         config["tbf"] = json!("always");
         config["compressed_bitmap"] = json!(false);
         config["ideal_bitmap"] = json!(ideal);
-        let mut cell = Cell::new(config, 1);
-        (0..60).for_each(|_| cell.send(DOWN, 0, 1500));
+        let mut cell = cell_of(config, 1);
+        cell.send_many(DOWN, 60, 1500);
         cell.finish();
         assert_eq!(cell.arrivals(DOWN).len(), 60);
         (cell.value("uplink.rlc_reports"), cell.arrivals(DOWN)[59].0)
@@ -295,9 +250,9 @@ fn the_countdown_value_is_that_of_the_block_even_if_it_is_repeated() {
     for (slots, mcs, per_step) in [(1u16, 4, 1), (2, 4, 2), (1, 9, 2)] {
         let slots = json!({ "uplink": slots, "downlink": 4 });
         let config = json!({ "mcs": mcs, "slots": slots, "loss": { "uplink": 0.3, "downlink": 0.0 }, "tbf": "always" });
-        let mut cell = Cell::new(config, 1);
+        let mut cell = cell_of(config, 1);
         cell.records.ask(|point| (false, point.name.contains("rlc.ul.tx")));
-        cell.send(UP, 0, 1300);
+        cell.send(UP, 1300);
         cell.finish();
         let mut sent: Vec<(u16, u8, bool)> = Vec::new();
         for row in &cell.records.packets {
@@ -331,12 +286,9 @@ fn on_stream(stream: u8, octets: u32) -> Packet {
 #[test]
 fn packets_of_a_stream_with_priority_do_not_wait_for_others() {
     let order = |priorities: Value| {
-        let mut cell = Cell::new(json!({ "stream_priorities": priorities, "loss": 0.1 }), 1);
-        for (n, stream) in [1, 2, 1, 0, 2, 0].into_iter().enumerate() {
-            let mut packet = on_stream(stream, 1000);
-            packet.set_id(n as u64 + 1);
-            let mut cx = Cx { now: cell.now, records: &mut cell.records };
-            cell.bearer.send(&mut cx, DOWN, Station(0), packet);
+        let mut cell = cell_of(json!({ "stream_priorities": priorities, "loss": 0.1 }), 1);
+        for stream in [1, 2, 1, 0, 2, 0] {
+            cell.pass(DOWN, 0, on_stream(stream, 1000));
         }
         cell.finish();
         cell.arrivals(DOWN).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
@@ -350,8 +302,8 @@ fn soft_combining_needs_fewer_transmissions() {
     let blocks = |g: f64| {
         let config =
             json!({ "loss": 0.5, "incremental_redundancy": g, "pre_emptive": false, "tbf": "always" });
-        let mut cell = Cell::new(config, 1);
-        (0..40).for_each(|_| cell.send(DOWN, 0, 1500));
+        let mut cell = cell_of(config, 1);
+        cell.send_many(DOWN, 40, 1500);
         cell.finish();
         cell.value("downlink.rlc_blocks") / (40.0 * 35.0)
     };
@@ -362,12 +314,14 @@ fn soft_combining_needs_fewer_transmissions() {
 
 #[test]
 fn mobiles_with_a_backlog_share_the_timeslots_alike() {
-    let mut cell = Cell::new(json!({ "tbf": "always", "loss": 0.1 }), 4);
+    let mut cell = cell_of(json!({ "tbf": "always", "loss": 0.1 }), 4);
     for _ in 0..60 {
-        (0..4).for_each(|station| cell.send(DOWN, station, 1500));
+        for station in 0..4 {
+            cell.send_to(DOWN, station, 1500);
+        }
     }
-    cell.run(at(30_000));
-    let counts: Vec<usize> = (0..4).map(|s| cell.out.iter().filter(|o| o.2 == s).count()).collect();
+    cell.run_until(at(30_000));
+    let counts: Vec<usize> = (0..4).map(|s| cell.out.iter().filter(|o| o.2.0 == s).count()).collect();
     let (min, max) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
     assert!(max - min <= 2, "{counts:?}");
     // Together they get what one would: 70.4 kbit/s x 0.9, less the control blocks of nobody.
@@ -378,13 +332,13 @@ fn mobiles_with_a_backlog_share_the_timeslots_alike() {
 #[test]
 fn a_mobile_with_a_bad_channel_does_not_change_the_fate_of_another() {
     let times = |other: bool| {
-        let mut cell = Cell::new(json!({ "tbf": "always", "loss": 0.2, "pdchs": 4 }), 2);
+        let mut cell = cell_of(json!({ "tbf": "always", "loss": 0.2, "pdchs": 4 }), 2);
         if other {
-            cell.send(UP, 1, 800);
+            cell.send_to(UP, 1, 800);
         }
-        cell.send(UP, 0, 800);
+        cell.send(UP, 800);
         cell.finish();
-        cell.out.iter().filter(|o| o.2 == 0).map(|o| o.0).collect::<Vec<_>>()
+        cell.out.iter().filter(|o| o.2.0 == 0).map(|o| o.0).collect::<Vec<_>>()
     };
     assert_eq!(times(false), times(true), "their uplink slots are different ones");
 }
@@ -394,11 +348,11 @@ fn limited_repetition_loses_packets_as_often_as_arithmetic_says() {
     // 35 blocks, none of which may fail so many times: 1 - (1 - p^n)^35.
     for (max_tx, expected) in [(2, 0.50), (3, 0.092)] {
         let config = json!({ "loss": 0.14, "max_tx": max_tx, "tbf": "always" });
-        let mut cell = Cell::new(config, 1);
+        let mut cell = cell_of(config, 1);
         let count = 1500;
         for n in 0..count {
-            cell.run(at(n * 1500));
-            cell.send(DOWN, 0, 1500);
+            cell.run_until(at(n * 1500));
+            cell.send(DOWN, 1500);
         }
         cell.finish();
         let lost = 1.0 - cell.arrivals(DOWN).len() as f64 / count as f64;
@@ -412,29 +366,29 @@ fn limited_repetition_loses_packets_as_often_as_arithmetic_says() {
 fn a_flow_of_which_no_report_comes_ends_when_its_last_block_is_given_up() {
     // Nothing comes up: the network gives up the block that ends the flow, and sets up the next one when it has data.
     let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "max_tx": 2 });
-    let mut cell = Cell::new(config, 1);
-    cell.send(DOWN, 0, 500);
-    cell.run(at(10_000));
-    cell.send(DOWN, 0, 500);
+    let mut cell = cell_of(config, 1);
+    cell.send(DOWN, 500);
+    cell.run_until(at(10_000));
+    cell.send(DOWN, 500);
     cell.finish();
     assert_eq!(cell.arrivals(DOWN).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(cell.value("downlink.tbf_count"), 2.0);
     // The same for a mobile that hears nothing: the control unit gets its packets, and time goes on to an end.
     let config = json!({ "loss": { "uplink": 0.0, "downlink": 1.0 }, "max_tx": 2 });
-    let mut cell = Cell::new(config, 1);
-    cell.send(UP, 0, 500);
-    cell.run(at(10_000));
-    cell.send(UP, 0, 500);
-    cell.run(at(60_000));
+    let mut cell = cell_of(config, 1);
+    cell.send(UP, 500);
+    cell.run_until(at(10_000));
+    cell.send(UP, 500);
+    cell.run_until(at(60_000));
     assert_eq!(cell.arrivals(UP).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]
 fn a_mobile_that_does_not_answer_loses_its_flow() {
     let config = json!({ "loss": { "uplink": 1.0, "downlink": 0.0 }, "n3105": 8 });
-    let mut cell = Cell::new(config, 1);
-    cell.send(DOWN, 0, 3000);
-    cell.run(at(10_000));
+    let mut cell = cell_of(config, 1);
+    cell.send(DOWN, 3000);
+    cell.run_until(at(10_000));
     assert!(cell.value("downlink.rlc_polls_lost") >= 8.0 && cell.value("rlc_failures") >= 1.0);
     assert!(
         cell.value("downlink.tbf_count") >= 1.0 && cell.value("downlink.lost") == 0.0,
@@ -444,25 +398,25 @@ fn a_mobile_that_does_not_answer_loses_its_flow() {
 
 #[test]
 fn a_mobile_that_leaves_loses_everything_and_may_come_back() {
-    let mut cell = Cell::new(json!({}), 2);
-    (0..5).for_each(|_| cell.send(DOWN, 0, 1500));
-    cell.send(DOWN, 1, 1500);
-    cell.run(at(400));
-    cell.apply(&[0], &Change::State(LinkState::Down));
-    cell.send(DOWN, 0, 1500);
-    cell.run(at(1000));
-    cell.apply(&[0], &Change::State(LinkState::Up));
-    cell.send(DOWN, 0, 50);
+    let mut cell = cell_of(json!({}), 2);
+    cell.send_many(DOWN, 5, 1500);
+    cell.send_to(DOWN, 1, 1500);
+    cell.run_until(at(400));
+    cell.apply(&[0], Change::State(LinkState::Down));
+    cell.send(DOWN, 1500);
+    cell.run_until(at(1000));
+    cell.apply(&[0], Change::State(LinkState::Up));
+    cell.send(DOWN, 50);
     cell.finish();
-    let came = |station| cell.out.iter().filter(|o| o.2 == station).count();
+    let came = |station| cell.out.iter().filter(|o| o.2.0 == station).count();
     assert_eq!(cell.value("downlink.lost") + came(0) as f64, 7.0);
-    assert_eq!((came(1), cell.out.last().map(|o| o.2)), (1, Some(0)));
+    assert_eq!((came(1), cell.out.last().map(|o| o.2.0)), (1, Some(0)));
 }
 
 #[test]
 fn the_queue_has_a_limit() {
-    let mut cell = Cell::new(json!({ "queue": "3packets" }), 1);
-    (0..5).for_each(|_| cell.send(DOWN, 0, 500));
+    let mut cell = cell_of(json!({ "queue": "3packets" }), 1);
+    cell.send_many(DOWN, 5, 500);
     assert_eq!(cell.value("downlink.queue_drops"), 2.0);
     cell.finish();
     assert_eq!(cell.arrivals(DOWN).len(), 3);
@@ -471,12 +425,12 @@ fn the_queue_has_a_limit() {
 #[test]
 fn the_same_seed_gives_the_same_records() {
     let run = |seed| {
-        let mut cell = Cell::seeded(json!({ "loss": 0.2 }), 3, seed);
+        let mut cell = seeded(json!({ "loss": 0.2 }), 3, seed);
         cell.records.ask(|_| (true, true));
         cell.records.ask_facts(true, false);
         for n in 0..20 {
-            cell.send(DOWN, n % 3, 700);
-            cell.send(UP, n % 3, 90);
+            cell.send_to(DOWN, n % 3, 700);
+            cell.send_to(UP, n % 3, 90);
         }
         cell.finish();
         (cell.records.packets, cell.records.octets, cell.records.facts)
@@ -488,10 +442,10 @@ fn the_same_seed_gives_the_same_records() {
 
 #[test]
 fn records_tell_states_air_time_and_attempts() {
-    let mut cell = Cell::new(json!({ "loss": 0.3 }), 1);
+    let mut cell = cell_of(json!({ "loss": 0.3 }), 1);
     cell.records.ask(|point| (point.name.contains("rlc.dl"), false));
     cell.records.ask_facts(true, false);
-    cell.send(DOWN, 0, 3000);
+    cell.send(DOWN, 3000);
     cell.finish();
     let states: Vec<&str> = cell
         .records
@@ -516,7 +470,7 @@ fn records_tell_states_air_time_and_attempts() {
 }
 
 /// LLC frames put together from the captured octets of what was received, as a mobile (or network) would.
-fn reassemble(cell: &Cell, direction: Direction) -> Vec<Vec<u8>> {
+fn reassemble(cell: &Bench, direction: Direction) -> Vec<Vec<u8>> {
     let mut blocks: BTreeMap<u16, [Option<super::wire::Unit>; 3]> = BTreeMap::new();
     for row in cell
         .records
@@ -573,21 +527,20 @@ fn reassemble(cell: &Cell, direction: Direction) -> Vec<Vec<u8>> {
 fn the_octets_on_the_air_are_the_packets() {
     for (mcs, again) in [(1, 1), (4, 4), (4, 1), (9, 9), (7, 7), (8, 8), (9, 6)] {
         let config = json!({ "mcs": mcs, "retransmission_mcs": again, "loss": 0.2, "tbf": "always" });
-        let mut cell = Cell::new(config, 1);
+        let mut cell = cell_of(config, 1);
         cell.records.ask(|_| (true, true));
         let lens = [1500u32, 40, 300, 34, 12, 700];
         for len in lens {
-            cell.send(DOWN, 0, len);
-            cell.send(UP, 0, len);
+            cell.send(DOWN, len);
+            cell.send(UP, len);
         }
         cell.finish();
         for (direction, first) in [(DOWN, 1), (UP, 2)] {
             let frames = reassemble(&cell, direction);
             assert_eq!(frames.len(), lens.len(), "{mcs} {again} {direction:?}");
             for (n, (frame, len)) in frames.iter().zip(lens).enumerate() {
-                let packet = Packet::build(|_| 0, Body::filler(first + 2 * n as u32, len));
                 let mut expected = Vec::new();
-                packet.append_to(&mut expected);
+                numbered(first + 2 * n as u64, len).append_to(&mut expected);
                 assert_eq!(frame[7..frame.len() - 3], expected, "{mcs} {again} {direction:?} {n}");
             }
         }

@@ -2,8 +2,8 @@
 
 use airloom_base::record::Event;
 use airloom_base::{
-    Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Environments, Instant, LinkState, Outbox,
-    Packet, Parts, Station, Summary,
+    Bearer, BearerEvent, Change, Direction, Duration, Environments, Instant, LinkState, Outbox, Parts,
+    Station,
 };
 use airloom_testkit::cases;
 use proptest::prelude::*;
@@ -16,119 +16,60 @@ const DOWN: Direction = Direction::Downlink;
 const UP: Direction = Direction::Uplink;
 
 /// A circuit with its clock and its records.
-struct Bench {
-    bearer: Piafs,
-    records: Outbox,
-    now: Instant,
-    sent: u64,
-    out: Vec<(Instant, Direction, Packet)>,
-    events: Vec<(Instant, BearerEvent)>,
-}
+type Bench = airloom_testkit::Bench<Piafs>;
 
 fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
 
-impl Bench {
-    fn new(config: Value) -> Bench {
-        Bench::within(config, Value::Null)
-    }
+fn circuit(config: Value) -> Bench {
+    within(config, Value::Null)
+}
 
-    /// In the environment `room`.
-    fn within(config: Value, room: Value) -> Bench {
-        let config: PiafsConfig = airloom_base::config::read(&config).unwrap();
-        let environments = Environments::from([("room".to_owned(), room)]);
-        let mut records = Outbox::default();
-        let mut parts = Parts { environments: &environments, ..Parts::new(1, "phs", 1, &mut records) };
-        let bearer = Piafs::new(config, &mut parts).unwrap();
-        Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
-    }
+/// In the environment `room`.
+fn within(config: Value, room: Value) -> Bench {
+    let config: PiafsConfig = airloom_base::config::read(&config).unwrap();
+    let environments = Environments::from([("room".to_owned(), room)]);
+    let mut records = Outbox::default();
+    let mut parts = Parts { environments: &environments, ..Parts::new(1, "phs", 1, &mut records) };
+    let bearer = Piafs::new(config, &mut parts).unwrap();
+    Bench::new(Box::new(bearer), records)
+}
 
-    /// Only the air takes time.
-    fn plain(more: Value) -> Bench {
-        let mut config = json!({ "serial": null, "flush": 0, "queue": "100000 packets" });
-        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Bench::new(config)
-    }
+/// Only the air takes time.
+fn plain(more: Value) -> Bench {
+    let mut config = json!({ "serial": null, "flush": 0, "queue": "100000 packets" });
+    config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    circuit(config)
+}
 
-    fn send(&mut self, direction: Direction, octets: u32) {
-        self.sent += 1;
-        let head = |out: &mut [u8]| {
-            out[..20].fill(0);
-            out[0] = 0x45;
-            20
-        };
-        let mut packet = Packet::build(head, Body::filler(self.sent as u32, octets - 20));
-        packet.set_id(self.sent);
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.bearer.send(&mut cx, direction, Station(0), packet);
-        self.drain();
-    }
-
-    fn drain(&mut self) {
-        while let Some((direction, _, packet)) = self.bearer.poll_delivery() {
-            self.out.push((self.now, direction, packet));
-        }
-        while let Some(event) = self.bearer.poll_event() {
-            self.events.push((self.now, event));
-        }
-    }
-
-    fn apply(&mut self, change: Change) {
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.bearer.apply(&mut cx, &[], &change).unwrap();
-        self.drain();
-    }
-
-    fn run_until(&mut self, end: Instant) {
-        while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
-            assert!(at >= self.now, "deadline {at} lies before {}", self.now);
-            self.now = at;
-            let mut cx = Cx { now: at, records: &mut self.records };
-            self.bearer.handle_timeout(&mut cx);
-            self.drain();
-        }
-        self.now = self.now.max(if end == Instant::FAR_FUTURE { self.now } else { end });
-    }
-
-    fn finish(&mut self) {
-        self.run_until(Instant::FAR_FUTURE);
-    }
-
-    fn summary(&self, name: &str) -> f64 {
-        let mut summary = Summary::default();
-        self.bearer.summarise(&mut summary);
-        summary.values[name]
-    }
-
-    /// Numbers and events at the sending end of a direction.
-    fn log(&self, direction: Direction) -> Vec<(Option<u64>, Event)> {
-        let name = format!("phs.piafs.{}.tx", direction.short());
-        let is_there = |r: &&airloom_base::record::PacketRecord| {
-            self.records.points()[usize::from(r.point.0)].name == name && r.facts.event != Event::Drop
-        };
-        self.records.packets.iter().filter(is_there).map(|r| (r.facts.seq, r.facts.event)).collect()
-    }
+/// Numbers and events at the sending end of a direction.
+fn log(bench: &Bench, direction: Direction) -> Vec<(Option<u64>, Event)> {
+    let name = format!("phs.piafs.{}.tx", direction.short());
+    let is_there = |r: &&airloom_base::record::PacketRecord| {
+        bench.records.points()[usize::from(r.point.0)].name == name && r.facts.event != Event::Drop
+    };
+    bench.records.packets.iter().filter(is_there).map(|r| (r.facts.seq, r.facts.event)).collect()
 }
 
 #[test]
 fn a_packet_arrives_with_the_last_frame_it_needs() {
-    let mut bench = Bench::plain(json!({}));
+    let mut bench = plain(json!({}));
     bench.run_until(ms(3));
     // 1000 octets, 4 of PPP header, 2 of checksum, 2 flags, some escapes: 14 frames of 73, from the next interval on.
     bench.send(DOWN, 1000);
     bench.finish();
-    let (at, direction, packet) = &bench.out[0];
+    let (at, direction, _, packet) = &bench.out[0];
     assert_eq!((*at, *direction), (ms(10 + 13 * 10 + 25), DOWN));
     assert_eq!(packet.wire_len(), 1000);
-    assert!(bench.summary("downlink.piafs_bytes") > 1008.0);
-    assert_eq!(bench.summary("downlink.lost"), 0.0);
+    assert!(bench.value("downlink.piafs_bytes") > 1008.0);
+    assert_eq!(bench.value("downlink.lost"), 0.0);
 }
 
 #[test]
 fn serial_lines_take_ten_bits_for_an_octet_at_both_ends() {
     let time = |serial: Value| {
-        let mut bench = Bench::plain(json!({ "serial": serial }));
+        let mut bench = plain(json!({ "serial": serial }));
         bench.send(DOWN, 60);
         bench.finish();
         bench.out[0].0
@@ -141,26 +82,26 @@ fn serial_lines_take_ten_bits_for_an_octet_at_both_ends() {
 
 #[test]
 fn a_circuit_on_which_nothing_waits_costs_nothing() {
-    let mut bench = Bench::plain(json!({}));
+    let mut bench = plain(json!({}));
     assert_eq!(bench.bearer.poll_timeout(), None);
     bench.send(UP, 40);
     bench.finish();
     assert_eq!(bench.bearer.poll_timeout(), None);
     // It went round while its acknowledgement was under way, and both sides spoke.
-    assert!(bench.summary("uplink.piafs_resent") > 0.0);
-    assert_eq!(bench.summary("downlink.piafs_frames"), bench.summary("uplink.piafs_frames"));
+    assert!(bench.value("uplink.piafs_resent") > 0.0);
+    assert_eq!(bench.value("downlink.piafs_frames"), bench.value("uplink.piafs_frames"));
 }
 
 /// Net rate in kbit/s of a full circuit with frame errors in both directions.
 fn net_rate(loss: f64) -> f64 {
-    let mut bench = Bench::plain(json!({ "loss": loss, "repeat_after": "60ms" }));
+    let mut bench = plain(json!({ "loss": loss, "repeat_after": "60ms" }));
     let seconds = 400;
     // What is there before the end would be empty: 58.4 kbit/s at most.
     for _ in 0..seconds * 58_400 / 8 / 500 + 100 {
         bench.send(DOWN, 500);
     }
     bench.run_until(ms(seconds * 1000));
-    let first_time = bench.summary("downlink.piafs_bytes");
+    let first_time = bench.value("downlink.piafs_bytes");
     first_time * 8.0 / seconds as f64 / 1000.0
 }
 
@@ -176,11 +117,11 @@ fn a_full_circuit_carries_what_the_reference_does() {
 fn repetitions_are_those_of_the_monitors_log() {
     // All frames of the base station's side are lost from 20 ms to 390 ms: a burst of 370 ms.
     let loss = json!({ "downlink": { "model": "on-off", "first": "off", "off": "20ms", "on": "370ms", "loss": 1.0 } });
-    let mut bench = Bench::plain(json!({ "loss": loss }));
+    let mut bench = plain(json!({ "loss": loss }));
     bench.records.ask(|_| (true, false));
     bench.send(DOWN, 2000);
     bench.run_until(ms(390));
-    let numbers: Vec<u64> = bench.log(DOWN).iter().map(|(number, _)| number.unwrap_or(0)).collect();
+    let numbers: Vec<u64> = log(&bench, DOWN).iter().map(|(number, _)| number.unwrap_or(0)).collect();
     // Two arrive; new ones follow as long as the window allows and nothing is known to be missing for a round trip.
     assert_eq!(numbers[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
     assert!(
@@ -197,29 +138,29 @@ fn repetitions_are_those_of_the_monitors_log() {
 
 #[test]
 fn a_call_ends_after_a_long_silence_and_what_was_under_way_is_lost() {
-    let mut bench = Bench::plain(json!({ "loss": { "downlink": 1.0 }, "call_drop": "2s" }));
+    let mut bench = plain(json!({ "loss": { "downlink": 1.0 }, "call_drop": "2s" }));
     bench.send(DOWN, 500);
     bench.send(UP, 500);
     bench.run_until(ms(1000));
     bench.finish();
     assert_eq!(bench.events, [(ms(2000), BearerEvent::Down(Station(0), "call dropped"))]);
     // The uplink's frames arrived, though nobody heard that they did.
-    assert_eq!((bench.summary("downlink.lost"), bench.summary("uplink.lost")), (1.0, 0.0));
-    assert_eq!(bench.summary("calls_dropped"), 1.0);
+    assert_eq!((bench.value("downlink.lost"), bench.value("uplink.lost")), (1.0, 0.0));
+    assert_eq!(bench.value("calls_dropped"), 1.0);
     bench.send(DOWN, 100);
-    assert_eq!(bench.summary("downlink.lost"), 2.0);
+    assert_eq!(bench.value("downlink.lost"), 2.0);
 }
 
 #[test]
 fn a_released_circuit_is_set_up_again_and_begins_anew() {
-    let mut bench = Bench::plain(json!({ "set_up": "1500ms" }));
-    (0..20).for_each(|_| bench.send(DOWN, 1000));
+    let mut bench = plain(json!({ "set_up": "1500ms" }));
+    bench.send_many(DOWN, 20, 1000);
     bench.run_until(ms(500));
     let before = bench.out.len() as f64;
-    bench.apply(Change::State(LinkState::Down));
-    assert_eq!(bench.summary("downlink.lost"), 20.0 - before);
+    bench.apply(&[], Change::State(LinkState::Down));
+    assert_eq!(bench.value("downlink.lost"), 20.0 - before);
     assert_eq!(bench.bearer.poll_timeout(), None);
-    bench.apply(Change::State(LinkState::Up));
+    bench.apply(&[], Change::State(LinkState::Up));
     // What comes meanwhile waits for the call.
     bench.send(DOWN, 60);
     bench.run_until(ms(3000));
@@ -233,13 +174,13 @@ fn a_released_circuit_is_set_up_again_and_begins_anew() {
 #[test]
 fn a_call_comes_about_where_enough_frames_arrive() {
     let tried = |loss: f64| {
-        let mut bench = Bench::plain(json!({ "set_up": "2s" }));
-        bench.apply(Change::State(LinkState::Down));
-        bench.apply(Change::Loss(None, loss));
-        bench.apply(Change::State(LinkState::Up));
+        let mut bench = plain(json!({ "set_up": "2s" }));
+        bench.apply(&[], Change::State(LinkState::Down));
+        bench.apply(&[], Change::Loss(None, loss));
+        bench.apply(&[], Change::State(LinkState::Up));
         bench.send(DOWN, 60);
         bench.run_until(ms(2000));
-        (bench.events.pop(), bench.summary("calls_failed"), bench.summary("downlink.lost"))
+        (bench.events.pop(), bench.value("calls_failed"), bench.value("downlink.lost"))
     };
     assert_eq!(tried(0.2), (Some((ms(2000), BearerEvent::Up(Station(0)))), 0.0, 0.0));
     let none = BearerEvent::Down(Station(0), "no call came about");
@@ -251,14 +192,14 @@ fn the_field_decides_about_frames_and_calls() {
     let tried = |field: f64| {
         let shadowing = json!({ "unit": 0, "unit_per_decade": 0 });
         let room = json!({ "field_at_10m": field, "shadowing": shadowing, "fading": { "doppler": 9.5 } });
-        let mut bench = Bench::within(json!({ "environment": { "name": "room" } }), room);
-        (0..100).for_each(|_| bench.send(DOWN, 700));
+        let mut bench = within(json!({ "environment": { "name": "room" } }), room);
+        bench.send_many(DOWN, 100, 700);
         bench.run_until(ms(5000));
-        let share = bench.summary("piafs_crc_errors") / (2.0 * bench.summary("downlink.piafs_frames"));
-        bench.apply(Change::State(LinkState::Down));
-        bench.apply(Change::State(LinkState::Up));
+        let share = bench.value("piafs_crc_errors") / (2.0 * bench.value("downlink.piafs_frames"));
+        bench.apply(&[], Change::State(LinkState::Down));
+        bench.apply(&[], Change::State(LinkState::Up));
         bench.run_until(ms(8000));
-        (share, bench.summary("calls_failed"))
+        (share, bench.value("calls_failed"))
     };
     let (strong, fair, weak) = (tried(45.0), tried(34.0), tried(27.0));
     assert_eq!(strong, (0.0, 0.0));
@@ -269,33 +210,30 @@ fn the_field_decides_about_frames_and_calls() {
 #[test]
 fn a_best_effort_circuit_falls_to_32_kbit_s_and_comes_back() {
     let burst = json!({ "model": "on-off", "on": "500ms", "off": "100s", "first": "on", "loss": 1.0 });
-    let plain = json!({ "loss": burst, "call_drop": "5s", "best_effort": { "return_after": "2s" } });
-    let mut bench = Bench::plain(plain);
-    (0..60).for_each(|_| bench.send(DOWN, 700));
+    let effort = json!({ "loss": burst, "call_drop": "5s", "best_effort": { "return_after": "2s" } });
+    let mut bench = plain(effort);
+    bench.send_many(DOWN, 60, 700);
     let frames_in = |bench: &mut Bench, from: u64, to: u64| {
         bench.run_until(ms(from));
-        let before = bench.summary("downlink.piafs_frames");
+        let before = bench.value("downlink.piafs_frames");
         bench.run_until(ms(to));
-        bench.summary("downlink.piafs_frames") - before
+        bench.value("downlink.piafs_frames") - before
     };
     assert_eq!(frames_in(&mut bench, 0, 200), 20.0);
     assert_eq!(frames_in(&mut bench, 600, 1600), 50.0);
     assert_eq!(frames_in(&mut bench, 3000, 4000), 100.0);
     bench.finish();
-    assert_eq!(
-        (bench.out.len(), bench.summary("falls_to_32k"), bench.summary("calls_dropped")),
-        (60, 1.0, 0.0)
-    );
+    assert_eq!((bench.out.len(), bench.value("falls_to_32k"), bench.value("calls_dropped")), (60, 1.0, 0.0));
 }
 
 #[test]
 fn at_32_kbit_s_a_frame_takes_twice_as_long() {
-    let mut bench = Bench::plain(json!({ "rate": "32kbit/s" }));
+    let mut bench = plain(json!({ "rate": "32kbit/s" }));
     bench.send(DOWN, 200);
     bench.finish();
     // 208 octets: three frames, one every 20 ms.
     assert_eq!(bench.out[0].0, ms(2 * 20 + 35));
-    bench.apply(Change::Rate(None, airloom_base::units::Rate::kbit(64)));
+    bench.apply(&[], Change::Rate(None, airloom_base::units::Rate::kbit(64)));
     let begin = bench.now;
     bench.send(DOWN, 60);
     bench.finish();
@@ -304,20 +242,20 @@ fn at_32_kbit_s_a_frame_takes_twice_as_long() {
 
 #[test]
 fn what_the_queue_does_not_take_is_dropped() {
-    let mut bench = Bench::plain(json!({ "queue": "2 packets", "buffer": "100B" }));
-    (0..10).for_each(|_| bench.send(UP, 500));
+    let mut bench = plain(json!({ "queue": "2 packets", "buffer": "100B" }));
+    bench.send_many(UP, 10, 500);
     bench.finish();
-    assert!(bench.summary("uplink.queue_drops") >= 6.0);
-    assert_eq!(bench.out.len() as f64 + bench.summary("uplink.queue_drops"), 10.0);
+    assert!(bench.value("uplink.queue_drops") >= 6.0);
+    assert_eq!(bench.out.len() as f64 + bench.value("uplink.queue_drops"), 10.0);
 }
 
 #[test]
 fn frames_that_are_not_filled_up_cost_room() {
     let frames = |flush: f64| {
-        let mut bench = Bench::plain(json!({ "flush": flush }));
-        (0..50).for_each(|_| bench.send(DOWN, 262));
+        let mut bench = plain(json!({ "flush": flush }));
+        bench.send_many(DOWN, 50, 262);
         bench.finish();
-        (bench.summary("downlink.piafs_frames"), bench.out.len())
+        (bench.value("downlink.piafs_frames"), bench.out.len())
     };
     let (filled, flushed) = (frames(0.0), frames(1.0));
     assert_eq!((filled.1, flushed.1), (50, 50));
@@ -327,9 +265,9 @@ fn frames_that_are_not_filled_up_cost_room() {
 
 #[test]
 fn the_octets_of_the_frames_are_ppp() {
-    let mut bench = Bench::plain(json!({ "loss": 0.1 }));
+    let mut bench = plain(json!({ "loss": 0.1 }));
     bench.records.ask(|_| (true, true));
-    (0..5).for_each(|_| bench.send(DOWN, 700));
+    bench.send_many(DOWN, 5, 700);
     bench.finish();
     // What arrives is what was sent, however late: a frame has the same octets at both ends and each time.
     let user_of = |end: &str, number: u64| -> Vec<&[u8]> {
@@ -398,14 +336,14 @@ proptest! {
         loss in 0.0..0.6f64,
         window in 1u8..=63,
     ) {
-        let mut bench = Bench::new(json!({ "loss": loss, "window": window, "call_drop": "700ms", "set_up": "50ms" }));
+        let mut bench = circuit(json!({ "loss": loss, "window": window, "call_drop": "700ms", "set_up": "50ms" }));
         for (what, octets, wait) in steps {
             match what {
-                0 => bench.apply(Change::State(LinkState::Down)),
-                1 | 2 => bench.apply(Change::State(LinkState::Up)),
-                3 => bench.apply(Change::Rate(None, airloom_base::units::Rate::kbit(if wait > 200 { 32 } else { 64 }))),
-                4..=6 => bench.send(UP, octets),
-                _ => bench.send(DOWN, octets),
+                0 => bench.apply(&[], Change::State(LinkState::Down)),
+                1 | 2 => bench.apply(&[], Change::State(LinkState::Up)),
+                3 => bench.apply(&[], Change::Rate(None, airloom_base::units::Rate::kbit(if wait > 200 { 32 } else { 64 }))),
+                4..=6 => bench.send_many(UP, 1, octets),
+                _ => bench.send_many(DOWN, 1, octets),
             }
             let end = bench.now + Duration::from_millis(wait);
             bench.run_until(end);
@@ -413,9 +351,9 @@ proptest! {
         bench.finish();
         for direction in Direction::BOTH {
             let ids: Vec<u64> =
-                bench.out.iter().filter(|(_, d, _)| *d == direction).map(|(.., packet)| packet.id()).collect();
+                bench.out.iter().filter(|(_, d, ..)| *d == direction).map(|(.., packet)| packet.id()).collect();
             prop_assert!(ids.is_sorted_by(|a, b| a < b), "{:?}", ids);
-            let value = |name: &str| bench.summary(&format!("{}.{name}", direction.name()));
+            let value = |name: &str| bench.value(&format!("{}.{name}", direction.name()));
             prop_assert_eq!(value("packets"), value("delivered") + value("lost") + value("queue_drops"));
         }
     }

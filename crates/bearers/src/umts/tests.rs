@@ -1,10 +1,9 @@
 //! Whole channels: two ends and the air between them.
 
-use airloom_base::record::{Event, PointKind, Record, Summary};
+use airloom_base::record::{Event, PointKind, Record};
 use airloom_base::units::{QueueLimit, Rate};
 use airloom_base::{
-    Bearer, BearerEvent, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts,
-    Station,
+    Bearer, BearerEvent, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Parts, Station,
 };
 use serde_json::{Value, json};
 
@@ -14,130 +13,34 @@ use super::{UmtsDch, UmtsDchConfig};
 const DOWN: Direction = Direction::Downlink;
 const UP: Direction = Direction::Uplink;
 
-/// A bearer with its clock and its records.
-pub(super) struct Bench {
-    pub(super) bearer: UmtsDch,
-    pub(super) records: Outbox,
-    pub(super) now: Instant,
-    sent: u64,
-    pub(super) out: Vec<(Instant, Direction, Station, Packet)>,
-    pub(super) events: Vec<BearerEvent>,
-}
+/// A cell with its clock and its records.
+pub(super) type Bench = airloom_testkit::Bench<UmtsDch>;
 
 pub(super) fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
 
-impl Bench {
-    fn new(config: Value) -> Bench {
-        Bench::with(config, 1, 1)
-    }
+fn channel(config: Value) -> Bench {
+    cell(config, 1, 1)
+}
 
-    fn with(config: Value, stations: u16, seed: u64) -> Bench {
-        let config: UmtsDchConfig = airloom_base::config::read(&config).unwrap();
-        let mut records = Outbox::default();
-        let bearer = UmtsDch::new(config, &mut Parts::new(seed, "radio", stations, &mut records)).unwrap();
-        Bench::of(bearer, records)
-    }
-
-    /// Around a bearer that tells to these records.
-    pub(super) fn of(bearer: UmtsDch, records: Outbox) -> Bench {
-        Bench { bearer, records, now: Instant::ZERO, sent: 0, out: vec![], events: vec![] }
-    }
-
-    pub(super) fn send_to(&mut self, direction: Direction, station: u16, octets: u32) -> u64 {
-        self.sent += 1;
-        let mut packet = Packet::build(
-            |out| {
-                out[..4].copy_from_slice(&(self.sent as u32).to_be_bytes());
-                octets.min(20) as usize
-            },
-            Body::filler(self.sent as u32, octets.saturating_sub(20)),
-        );
-        packet.set_id(self.sent);
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.bearer.send(&mut cx, direction, Station(station), packet);
-        self.drain();
-        self.sent
-    }
-
-    pub(super) fn send(&mut self, direction: Direction, octets: u32) -> u64 {
-        self.send_to(direction, 0, octets)
-    }
-
-    pub(super) fn drain(&mut self) {
-        while let Some((direction, station, packet)) = self.bearer.poll_delivery() {
-            self.out.push((self.now, direction, station, packet));
-        }
-        while let Some(event) = self.bearer.poll_event() {
-            self.events.push(event);
-        }
-    }
-
-    pub(super) fn apply(&mut self, part: &[u16], change: Change) {
-        let mut cx = Cx { now: self.now, records: &mut self.records };
-        self.bearer.apply(&mut cx, part, &change).unwrap();
-        self.drain();
-    }
-
-    /// Runs until nothing is left to do, or `end`; returns the number of wake-ups.
-    pub(super) fn run_until(&mut self, end: Instant) -> u64 {
-        let mut wakes = 0;
-        while let Some(at) = self.bearer.poll_timeout().filter(|at| *at <= end) {
-            assert!(at >= self.now, "deadline {at} lies before {}", self.now);
-            self.now = at;
-            let mut cx = Cx { now: at, records: &mut self.records };
-            self.bearer.handle_timeout(&mut cx);
-            self.drain();
-            wakes += 1;
-            assert!(wakes < 20_000, "endless at {:?}: {:?}", self.now, self.last_rows());
-        }
-        if end != Instant::FAR_FUTURE {
-            self.now = end;
-        }
-        wakes
-    }
-
-    fn last_rows(&self) -> Vec<String> {
-        let rows = &self.records.packets;
-        let rows = rows[rows.len().saturating_sub(20)..].iter();
-        rows.map(|r| format!("{} {:?} {:02x?}", r.at, r.facts, &self.records.octets[r.octets.clone()]))
-            .collect()
-    }
-
-    pub(super) fn finish(&mut self) {
-        self.run_until(Instant::FAR_FUTURE);
-    }
-
-    pub(super) fn ids(&self, direction: Direction) -> Vec<u64> {
-        self.out.iter().filter(|(_, d, ..)| *d == direction).map(|(.., p)| p.id()).collect()
-    }
-
-    pub(super) fn summary(&self) -> Summary {
-        let mut summary = Summary::default();
-        self.bearer.summarise(&mut summary);
-        summary
-    }
-
-    pub(super) fn value(&self, name: &str) -> f64 {
-        self.summary().values[name]
-    }
-
-    fn capture(&mut self) {
-        self.records.ask(|_| (true, true));
-    }
+fn cell(config: Value, stations: u16, seed: u64) -> Bench {
+    let config: UmtsDchConfig = airloom_base::config::read(&config).unwrap();
+    let mut records = Outbox::default();
+    let bearer = UmtsDch::new(config, &mut Parts::new(seed, "radio", stations, &mut records)).unwrap();
+    Bench::new(Box::new(bearer), records)
 }
 
 #[test]
 fn an_isolated_sdu_takes_its_intervals_and_the_fixed_delays() {
     // 384 kbit/s: 38 PDUs in 4 intervals of 10 ms; sent at 3 ms it waits 7 ms.
-    let mut bench = Bench::new(json!({ "core_delay": "0s" }));
+    let mut bench = channel(json!({ "core_delay": "0s" }));
     bench.run_until(ms(3));
     bench.send(DOWN, 1500);
     bench.finish();
     assert_eq!(bench.out[0].0, ms(10 + 40 + 30));
     // 64 kbit/s uplink: 10 intervals of 20 ms, and 20 ms of core network.
-    let mut bench = Bench::new(json!({}));
+    let mut bench = channel(json!({}));
     bench.send(UP, 1500);
     bench.finish();
     assert_eq!(bench.out[0].0, ms(200 + 30 + 20));
@@ -146,7 +49,7 @@ fn an_isolated_sdu_takes_its_intervals_and_the_fixed_delays() {
 
 #[test]
 fn the_packet_delivered_is_the_packet_sent() {
-    let mut bench = Bench::new(json!({ "loss": 0.2 }));
+    let mut bench = channel(json!({ "loss": 0.2 }));
     let sizes = [1, 20, 39, 40, 41, 79, 80, 116, 576, 1500];
     for n in sizes {
         bench.send(DOWN, n);
@@ -162,7 +65,7 @@ fn the_packet_delivered_is_the_packet_sent() {
 
 #[test]
 fn a_packet_that_enters_the_rlc_buffer_says_what_waits_there_with_it() {
-    let mut bench = Bench::new(json!({ "core_delay": "0s", "queue": "3 packets" }));
+    let mut bench = channel(json!({ "core_delay": "0s", "queue": "3 packets" }));
     bench.records.ask(|p| (p.name == "radio.rlc.dl.tx", false));
     for n in [100, 200, 300, 400] {
         bench.send(DOWN, n);
@@ -238,10 +141,10 @@ fn reassemble_capture(bench: &Bench, point_name: &str, li: LiWidth) -> Vec<Vec<u
 #[test]
 fn every_pdu_of_a_transfer_can_be_rebuilt_from_octets() {
     for (loss, sufi) in [(0.0, "list"), (0.1, "list"), (0.2, "bitmap"), (0.2, "rlist")] {
-        let mut bench = Bench::new(json!({
+        let mut bench = channel(json!({
             "loss": loss, "queue": "100000 packets", "rlc": { "status_sufi": sufi, "max_dat": 0, "window": 300 },
         }));
-        bench.capture();
+        bench = bench.recorded();
         let mut sizes = Vec::new();
         for n in 0..400u32 {
             let size = 1 + n.wrapping_mul(2_654_435_761) % 1500;
@@ -274,7 +177,7 @@ fn every_pdu_of_a_transfer_can_be_rebuilt_from_octets() {
 fn nothing_is_lost_duplicated_or_reordered_under_any_loss() {
     for seed in 0..12 {
         for (per, loss) in [("pdu", 0.3), ("fec-frame", 0.3)] {
-            let mut bench = Bench::with(
+            let mut bench = cell(
                 json!({ "loss": { "per": per, "loss": loss }, "rlc": { "max_dat": 0, "window": 64 } }),
                 1,
                 seed,
@@ -293,8 +196,7 @@ fn nothing_is_lost_duplicated_or_reordered_under_any_loss() {
 #[test]
 fn out_of_sequence_delivery_hands_up_complete_sdus_at_once() {
     let run = |in_sequence| {
-        let mut bench =
-            Bench::new(json!({ "loss": 0.1, "rlc": { "in_sequence": in_sequence, "max_dat": 0 } }));
+        let mut bench = channel(json!({ "loss": 0.1, "rlc": { "in_sequence": in_sequence, "max_dat": 0 } }));
         for _ in 0..80 {
             bench.send(DOWN, 500);
         }
@@ -312,7 +214,7 @@ fn out_of_sequence_delivery_hands_up_complete_sdus_at_once() {
 #[test]
 fn a_lost_status_is_polled_for_again_when_timer_poll_expires() {
     // The uplink loses everything during the first second: reports do not come.
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "uplink": { "model": "on-off", "on": "1s", "off": "1h", "loss": 1.0 } },
     }));
     bench.records.ask(|p| (p.name == "radio.rlc.dl.tx", false));
@@ -344,7 +246,7 @@ fn a_lost_status_is_polled_for_again_when_timer_poll_expires() {
 #[test]
 fn status_reports_keep_the_prohibit_time_between_them() {
     let mut bench =
-        Bench::new(json!({ "loss": { "downlink": 0.2 }, "queue": "1000 packets", "rlc": { "max_dat": 0 } }));
+        channel(json!({ "loss": { "downlink": 0.2 }, "queue": "1000 packets", "rlc": { "max_dat": 0 } }));
     bench.records.ask(|p| (p.name == "radio.rlc.ul.tx", false));
     for _ in 0..200 {
         bench.send(DOWN, 1500);
@@ -362,11 +264,11 @@ fn status_reports_keep_the_prohibit_time_between_them() {
 #[test]
 fn timer_based_discard_moves_the_receiving_window() {
     // The downlink dies for 3 s; SDUs are given up after 1 s, and the link goes on without a reset.
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "first": "off", "off": "100ms", "on": "3s", "loss": 1.0 } },
         "rlc": { "discard": "timer", "timer_discard": "1s", "timer_mrw": "300ms", "max_mrw": 32 },
     }));
-    bench.capture();
+    bench = bench.recorded();
     let mut sent = 0;
     while bench.now < ms(3000) {
         bench.send(DOWN, 900);
@@ -404,12 +306,12 @@ fn discard_in_the_middle_of_an_sdu_does_not_harm_its_neighbours() {
             rlc["timer_mrw"] = json!("200ms");
             rlc["window"] = json!(100);
             rlc["max_mrw"] = json!(60);
-            let mut bench = Bench::with(
+            let mut bench = cell(
                 json!({ "loss": 0.35, "rate": { "downlink": "64kbit/s", "uplink": "64kbit/s" }, "rlc": rlc }),
                 1,
                 seed,
             );
-            bench.capture();
+            bench = bench.recorded();
             let mut sizes = std::collections::BTreeMap::new();
             for n in 0..60u32 {
                 let size = 1 + n.wrapping_mul(40_503) % 400;
@@ -432,7 +334,7 @@ fn discard_in_the_middle_of_an_sdu_does_not_harm_its_neighbours() {
 
 #[test]
 fn max_dat_resets_the_link_and_sdus_that_waited_survive() {
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "on": "1500ms", "off": "1h", "loss": 1.0 } },
         "rlc": { "max_dat": 4, "timer_rst": "300ms", "window": 30 },
     }));
@@ -447,14 +349,14 @@ fn max_dat_resets_the_link_and_sdus_that_waited_survive() {
 
 #[test]
 fn an_unrecoverable_error_is_reported_and_the_link_is_set_up_anew() {
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "on": "3s", "off": "1h", "loss": 1.0 } },
         "rlc": { "max_dat": 2, "max_rst": 3, "timer_rst": "200ms" },
     }));
     bench.send(DOWN, 100);
     bench.run_until(ms(3000));
     assert_eq!(
-        bench.events,
+        bench.events.iter().map(|(_, event)| *event).collect::<Vec<_>>(),
         [BearerEvent::Down(Station(0), "rlc unrecoverable error"), BearerEvent::Up(Station(0))]
     );
     let id = bench.send(DOWN, 100);
@@ -465,7 +367,7 @@ fn an_unrecoverable_error_is_reported_and_the_link_is_set_up_anew() {
 #[test]
 fn both_ends_survive_losses_with_small_max_dat_whatever_is_reset_when() {
     for seed in 0..30 {
-        let mut bench = Bench::with(
+        let mut bench = cell(
             json!({ "loss": 0.3, "rlc": { "max_dat": 3, "timer_rst": "150ms", "max_rst": 32, "window": 50 } }),
             1,
             seed,
@@ -490,7 +392,7 @@ fn both_ends_survive_losses_with_small_max_dat_whatever_is_reset_when() {
 
 #[test]
 fn periodic_reports_replace_polls_and_end_when_nothing_is_missing() {
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "downlink": 0.1 },
         "rlc": {
             "max_dat": 0, "last_pdu_poll": false, "last_retransmission_pdu_poll": false, "poll_sdu": 0,
@@ -506,7 +408,7 @@ fn periodic_reports_replace_polls_and_end_when_nothing_is_missing() {
 
 #[test]
 fn sequence_numbers_wrap() {
-    let mut bench = Bench::new(json!({ "loss": 0.05, "queue": "100000 packets", "rlc": { "max_dat": 0 } }));
+    let mut bench = channel(json!({ "loss": 0.05, "queue": "100000 packets", "rlc": { "max_dat": 0 } }));
     // 12,000 PDUs: almost three times round.
     let ids: Vec<u64> = (0..320).map(|_| bench.send(DOWN, 1500)).collect();
     bench.finish();
@@ -515,7 +417,7 @@ fn sequence_numbers_wrap() {
 
 #[test]
 fn fifty_idle_mobiles_cost_no_events() {
-    let mut bench = Bench::with(json!({}), 50, 1);
+    let mut bench = cell(json!({}), 50, 1);
     assert_eq!(bench.run_until(ms(3_600_000)), 0);
     bench.send_to(DOWN, 17, 1500);
     bench.finish();
@@ -525,7 +427,7 @@ fn fifty_idle_mobiles_cost_no_events() {
 
 #[test]
 fn mobiles_have_channels_and_losses_of_their_own() {
-    let mut bench = Bench::with(json!({ "loss": 0.1, "rlc": { "max_dat": 0 } }), 3, 1);
+    let mut bench = cell(json!({ "loss": 0.1, "rlc": { "max_dat": 0 } }), 3, 1);
     for _ in 0..20 {
         (0..3).for_each(|s| {
             bench.send_to(DOWN, s, 1000);
@@ -543,7 +445,7 @@ fn mobiles_have_channels_and_losses_of_their_own() {
 #[test]
 fn a_full_queue_drops() {
     let mut bench =
-        Bench::new(json!({ "queue": { "downlink": "3 packets", "uplink": "1000B" }, "core_delay": "0s" }));
+        channel(json!({ "queue": { "downlink": "3 packets", "uplink": "1000B" }, "core_delay": "0s" }));
     bench.records.ask(|_| (true, false));
     for _ in 0..5 {
         bench.send(DOWN, 1000);
@@ -566,7 +468,7 @@ fn a_full_queue_drops() {
 
 #[test]
 fn a_link_that_goes_down_loses_what_it_held_and_works_again_later() {
-    let mut bench = Bench::new(json!({}));
+    let mut bench = channel(json!({}));
     for _ in 0..10 {
         bench.send(DOWN, 1500);
     }
@@ -581,12 +483,13 @@ fn a_link_that_goes_down_loses_what_it_held_and_works_again_later() {
     bench.finish();
     assert_eq!(bench.ids(DOWN)[before..], [id]);
     assert_eq!(bench.value("downlink.lost") as usize, 12 - before - 1);
-    assert_eq!(bench.events, [BearerEvent::Down(Station(0), "link down"), BearerEvent::Up(Station(0))]);
+    let went = (ms(150), BearerEvent::Down(Station(0), "link down"));
+    assert_eq!(bench.events, [went, (ms(1000), BearerEvent::Up(Station(0)))]);
 }
 
 #[test]
 fn the_timeline_changes_rate_delay_and_queue() {
-    let mut bench = Bench::new(json!({ "core_delay": "0s" }));
+    let mut bench = channel(json!({ "core_delay": "0s" }));
     bench.apply(&[], Change::Rate(Some(DOWN), Rate::kbit(64)));
     bench.apply(&[], Change::Delay(None, Duration::from_millis(100)));
     bench.apply(&[], Change::Queue(Some(DOWN), QueueLimit::Packets(1)));
@@ -602,7 +505,7 @@ fn the_timeline_changes_rate_delay_and_queue() {
 
 #[test]
 fn a_change_of_rate_in_the_middle_of_a_transfer_keeps_everything() {
-    let mut bench = Bench::new(json!({ "loss": 0.05, "rlc": { "max_dat": 0 } }));
+    let mut bench = channel(json!({ "loss": 0.05, "rlc": { "max_dat": 0 } }));
     let ids: Vec<u64> = (0..60).map(|_| bench.send(DOWN, 1500)).collect();
     for (at, kbit) in [(333, 64), (1501, 256), (2222, 8), (3003, 384)] {
         bench.run_until(ms(at));
@@ -614,7 +517,7 @@ fn a_change_of_rate_in_the_middle_of_a_transfer_keeps_everything() {
 
 #[test]
 fn channel_switching_delays_the_first_packet_and_is_recorded() {
-    let mut bench = Bench::new(json!({ "rrc": {}, "core_delay": "0s" }));
+    let mut bench = channel(json!({ "rrc": {}, "core_delay": "0s" }));
     bench.records.ask_facts(true, false);
     bench.send(DOWN, 1500);
     bench.finish();
@@ -649,7 +552,7 @@ fn channel_switching_delays_the_first_packet_and_is_recorded() {
 
 #[test]
 fn little_data_stays_on_fach_and_more_is_promoted() {
-    let mut bench = Bench::new(json!({ "rrc": {}, "core_delay": "0s" }));
+    let mut bench = channel(json!({ "rrc": {}, "core_delay": "0s" }));
     bench.send(DOWN, 1500);
     bench.run_until(ms(7000));
     bench.send(DOWN, 100);
@@ -665,7 +568,7 @@ fn little_data_stays_on_fach_and_more_is_promoted() {
 fn the_fach_is_shared_by_turns_and_the_rach_is_not() {
     // Ten mobiles come to FACH together; then there are 100 octets (3 PDUs) for each, or of each, at the same moment.
     let ends = |direction| -> Vec<(u16, Instant)> {
-        let mut bench = Bench::with(json!({ "rrc": {}, "core_delay": "0s" }), 10, 1);
+        let mut bench = cell(json!({ "rrc": {}, "core_delay": "0s" }), 10, 1);
         (0..10).for_each(|s| {
             bench.send_to(DOWN, s, 40);
         });
@@ -687,11 +590,11 @@ fn the_fach_is_shared_by_turns_and_the_rach_is_not() {
 #[test]
 fn a_receiver_short_of_memory_slows_its_sender_down() {
     let run = |receive_window: Value, loss: f64| {
-        let mut bench = Bench::new(json!({
+        let mut bench = channel(json!({
             "loss": loss, "core_delay": "0s",
             "rlc": { "max_dat": 0, "receive_window": receive_window, "piggyback": false },
         }));
-        bench.capture();
+        bench = bench.recorded();
         let ids: Vec<u64> = (0..60).map(|_| bench.send(DOWN, 1500)).collect();
         bench.finish();
         assert_eq!(bench.ids(DOWN), ids, "nothing is lost");
@@ -722,11 +625,11 @@ fn a_receiver_short_of_memory_slows_its_sender_down() {
 
 #[test]
 fn the_window_is_offered_again_after_a_reset() {
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "on": "1500ms", "off": "1h", "loss": 1.0 } },
         "rlc": { "max_dat": 4, "timer_rst": "300ms", "window": 30, "receive_window": 20 },
     }));
-    bench.capture();
+    bench = bench.recorded();
     (0..20).for_each(|_| {
         bench.send(DOWN, 600);
     });
@@ -747,11 +650,11 @@ fn the_window_is_offered_again_after_a_reset() {
 #[test]
 fn sdus_given_up_together_are_named_together() {
     // Four SDUs that came together die together: one MRW names the end of each, and the receiver goes on behind it.
-    let mut bench = Bench::new(json!({
+    let mut bench = channel(json!({
         "loss": { "downlink": { "model": "on-off", "first": "off", "off": "100ms", "on": "3s", "loss": 1.0 } },
         "rlc": { "discard": "timer", "timer_discard": "1s", "max_mrw": 32, "piggyback": false },
     }));
-    bench.capture();
+    bench = bench.recorded();
     bench.run_until(ms(200));
     (0..4).for_each(|_| {
         bench.send(DOWN, 100);
@@ -775,7 +678,7 @@ fn sdus_given_up_together_are_named_together() {
 
 #[test]
 fn points_say_what_is_seen_at_them() {
-    let bench = Bench::new(json!({ "pdu_octets": 82 }));
+    let bench = channel(json!({ "pdu_octets": 82 }));
     let point = &bench.records.points()[2];
     assert_eq!((point.name.as_str(), point.speed), ("radio.rlc.dl.tx", Some(384_000)));
     assert_eq!(point.kind, PointKind::RlcAm { direction: DOWN, station: Station(0), li_octets: 1 });
@@ -783,7 +686,7 @@ fn points_say_what_is_seen_at_them() {
 
 #[test]
 fn rows_tell_attempts_and_block_errors() {
-    let mut bench = Bench::new(json!({ "loss": { "downlink": 0.3 }, "rlc": { "max_dat": 0 } }));
+    let mut bench = channel(json!({ "loss": { "downlink": 0.3 }, "rlc": { "max_dat": 0 } }));
     bench.records.ask(|p| (p.name.contains("dl"), false));
     for _ in 0..20 {
         bench.send(DOWN, 1500);
@@ -810,7 +713,7 @@ fn rows_tell_attempts_and_block_errors() {
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let run = |seed| {
-        let mut bench = Bench::with(json!({ "loss": 0.1 }), 2, seed);
+        let mut bench = cell(json!({ "loss": 0.1 }), 2, seed);
         for n in 0..40 {
             bench.send_to(DOWN, n % 2, 900);
             bench.send_to(UP, n % 2, 90);
@@ -827,7 +730,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 fn a_late_driver_changes_nothing() {
     // Real time: timeouts are handled late, packets are fed before.
     let run = |lateness: u64| {
-        let mut bench = Bench::new(json!({ "loss": 0.1 }));
+        let mut bench = channel(json!({ "loss": 0.1 }));
         for n in 0..30 {
             bench.now = ms(n * 50);
             bench.send(DOWN, 1200);
@@ -836,10 +739,7 @@ fn a_late_driver_changes_nothing() {
                 .poll_timeout()
                 .filter(|at| *at + Duration::from_millis(lateness) < ms((n + 1) * 50))
             {
-                bench.now = at + Duration::from_millis(lateness);
-                let mut cx = Cx { now: bench.now, records: &mut bench.records };
-                bench.bearer.handle_timeout(&mut cx);
-                bench.drain();
+                bench.handle(at + Duration::from_millis(lateness));
             }
         }
         bench.finish();

@@ -1,68 +1,36 @@
-use airloom_base::{
-    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Station,
-};
+use airloom_base::{Change, Direction, Instant, LinkState, Outbox, Parts};
+use airloom_testkit::Bench;
 use serde_json::{Value, json};
-
-struct Bench {
-    link: Box<dyn Bearer>,
-    records: Outbox,
-    now: Instant,
-}
 
 fn parts(seed: u64, records: &mut Outbox) -> Parts<'_> {
     Parts::new(seed, "wire", 1, records)
 }
 
-impl Bench {
-    fn new(seed: u64, config: &Value) -> Self {
-        let mut records = Outbox::default();
-        let link = super::build(config, &mut parts(seed, &mut records)).unwrap();
-        Bench { link, records, now: Instant::ZERO }
-    }
+fn link_of(seed: u64, config: &Value) -> Bench {
+    let mut records = Outbox::default();
+    let link = super::build(config, &mut parts(seed, &mut records)).unwrap();
+    Bench::new(link, records)
+}
 
-    /// A packet every 100 ms for so many seconds: when each arrived, in ms, by its number.
-    fn stream(&mut self, direction: Direction, seconds: u64) -> Vec<(u64, u64)> {
-        let mut arrived = Vec::new();
-        for id in 0..seconds * 10 {
-            let at = Instant::ZERO + Duration::from_millis(100 * id);
-            self.drive(at, &mut arrived);
-            let mut packet = Packet::build(|_| 0, Body::filler(0, 100));
-            packet.set_id(id);
-            self.now = at;
-            let mut cx = Cx { now: at, records: &mut self.records };
-            self.link.send(&mut cx, direction, Station(0), packet);
-        }
-        self.drive(Instant::FAR_FUTURE, &mut arrived);
-        arrived
+/// A packet every 100 ms for so many seconds: when each arrived, in ms, by its number, from 0.
+fn stream(bench: &mut Bench, direction: Direction, seconds: u64) -> Vec<(u64, u64)> {
+    for n in 0..seconds * 10 {
+        bench.run_until(Instant::from_nanos(100_000_000 * n));
+        bench.send(direction, 100);
     }
-
-    fn drive(&mut self, until: Instant, arrived: &mut Vec<(u64, u64)>) {
-        while let Some(at) = self.link.poll_timeout().filter(|at| *at < until) {
-            self.now = at;
-            self.link.handle_timeout(&mut Cx { now: at, records: &mut self.records });
-            while let Some((_, _, packet)) = self.link.poll_delivery() {
-                arrived.push((at.as_nanos() / 1_000_000, packet.id()));
-            }
-        }
-    }
-
-    fn counted(&self, what: &str) -> f64 {
-        let mut summary = airloom_base::Summary::default();
-        self.link.summarise(&mut summary);
-        summary.values.get(what).copied().unwrap_or(f64::NAN)
-    }
+    bench.drive().into_iter().map(|(at, id)| (at / 1000, id - 1)).collect()
 }
 
 #[test]
 fn off_phases_let_everything_through_and_on_phases_drop_every_third() {
-    let mut bench = Bench::new(1, &json!({ "every": 3 }));
-    let arrived = bench.stream(Direction::Downlink, 40);
+    let mut bench = link_of(1, &json!({ "every": 3 }));
+    let arrived = stream(&mut bench, Direction::Downlink, 40);
     let of_second = |s: u64| arrived.iter().filter(|(_, id)| id / 10 == s).count();
     // Off from 0 to 10 and 20 to 30 s.
     assert!((0..10).chain(20..30).all(|s| of_second(s) == 10));
     assert!((10..20).chain(30..40).all(|s| (6..=7).contains(&of_second(s))));
-    assert_eq!(bench.counted("downlink.vdeldrop_met"), 200.0);
-    assert_eq!(bench.counted("downlink.vdeldrop_dropped").round() as u64 + arrived.len() as u64, 400);
+    assert_eq!(bench.value("downlink.vdeldrop_met"), 200.0);
+    assert_eq!(bench.value("downlink.vdeldrop_dropped").round() as u64 + arrived.len() as u64, 400);
     let lost: Vec<u64> = (100..200).filter(|id| !arrived.iter().any(|(_, a)| a == id)).collect();
     assert!(lost.windows(2).all(|two| two[1] - two[0] == 3), "{lost:?}");
 }
@@ -71,7 +39,7 @@ fn off_phases_let_everything_through_and_on_phases_drop_every_third() {
 fn the_count_begins_elsewhere_with_other_seeds() {
     let first_lost = |seed| {
         let arrived =
-            Bench::new(seed, &json!({ "every": 20, "first": "on" })).stream(Direction::Downlink, 10);
+            stream(&mut link_of(seed, &json!({ "every": 20, "first": "on" })), Direction::Downlink, 10);
         (0..100).find(|id| !arrived.iter().any(|(_, a)| a == id))
     };
     assert_eq!(first_lost(1), first_lost(1));
@@ -82,7 +50,7 @@ fn the_count_begins_elsewhere_with_other_seeds() {
 fn it_acts_on_what_arrives_where_it_stands() {
     let lost = |at: &str, direction| {
         let config = json!({ "every": 2, "first": "on", "off": "0s", "at": at });
-        200 - Bench::new(1, &config).stream(direction, 20).len()
+        200 - stream(&mut link_of(1, &config), direction, 20).len()
     };
     assert_eq!((lost("mobile", Direction::Downlink), lost("mobile", Direction::Uplink)), (100, 0));
     assert_eq!((lost("network", Direction::Downlink), lost("network", Direction::Uplink)), (0, 100));
@@ -92,12 +60,12 @@ fn it_acts_on_what_arrives_where_it_stands() {
 #[test]
 fn chance_drops_its_share() {
     let config = json!({ "probability": "33 %", "off": "0s", "first": "on" });
-    let mut bench = Bench::new(1, &config);
-    let share = 1.0 - bench.stream(Direction::Downlink, 1000).len() as f64 / 10_000.0;
+    let mut bench = link_of(1, &config);
+    let share = 1.0 - stream(&mut bench, Direction::Downlink, 1000).len() as f64 / 10_000.0;
     assert!((share - 0.33).abs() < 0.02, "{share}");
     // One in three by chance: now and then two in a row, which no count of three has.
     let config = json!({ "every": 3, "by_chance": true, "off": "0s", "first": "on" });
-    let arrived = Bench::new(1, &config).stream(Direction::Downlink, 1000).len();
+    let arrived = stream(&mut link_of(1, &config), Direction::Downlink, 1000).len();
     assert!((1.0 - arrived as f64 / 10_000.0 - 1.0 / 3.0).abs() < 0.02, "{arrived}");
     assert_ne!(arrived, 6667);
 }
@@ -110,9 +78,9 @@ fn delays_differ_and_packets_overtake_unless_the_order_is_kept() {
             "delay": { "law": { "uniform": { "from": 0, "to": 0.5 } } },
             "over": { "wireline": { "delay": "20ms" } },
         });
-        let mut bench = Bench::new(1, &config);
-        let arrived = bench.stream(Direction::Downlink, 10);
-        assert_eq!((arrived.len(), bench.counted("downlink.packets")), (100, 100.0));
+        let mut bench = link_of(1, &config);
+        let arrived = stream(&mut bench, Direction::Downlink, 10);
+        assert_eq!((arrived.len(), bench.value("downlink.packets")), (100, 100.0));
         arrived
     };
     let free = run(false);
@@ -124,25 +92,23 @@ fn delays_differ_and_packets_overtake_unless_the_order_is_kept() {
 
 #[test]
 fn without_drops_and_delay_it_is_not_there() {
-    let mut bench = Bench::new(1, &json!({ "over": { "wireline": { "rate": "8kbit/s" } } }));
+    let mut bench = link_of(1, &json!({ "over": { "wireline": { "rate": "8kbit/s" } } }));
     assert_eq!(
-        bench.stream(Direction::Downlink, 1),
+        stream(&mut bench, Direction::Downlink, 1),
         (0..10).map(|id| (100 * (id + 1), id)).collect::<Vec<_>>()
     );
-    assert_eq!(bench.link.poll_timeout(), None, "an idle link has no deadline");
+    assert_eq!(bench.bearer.poll_timeout(), None, "an idle link has no deadline");
 }
 
 #[test]
 fn what_it_holds_is_lost_with_the_link() {
     let config = json!({ "first": "on", "delay": { "law": { "fixed": 5 } } });
-    let mut bench = Bench::new(1, &config);
-    let now = bench.now;
-    let mut cx = Cx { now, records: &mut bench.records };
-    bench.link.send(&mut cx, Direction::Downlink, Station(0), Packet::build(|_| 0, Body::filler(0, 100)));
-    bench.link.handle_timeout(&mut cx);
-    assert!(bench.link.poll_timeout().is_some());
-    bench.link.apply(&mut cx, &[], &Change::State(LinkState::Down)).unwrap();
-    assert_eq!(bench.link.poll_timeout(), None);
+    let mut bench = link_of(1, &config);
+    bench.send(Direction::Downlink, 100);
+    bench.handle(Instant::ZERO);
+    assert!(bench.bearer.poll_timeout().is_some());
+    bench.apply(&[], Change::State(LinkState::Down));
+    assert_eq!(bench.bearer.poll_timeout(), None);
 }
 
 #[test]

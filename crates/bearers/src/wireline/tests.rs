@@ -1,103 +1,72 @@
 use airloom_base::units::{EachWay, QueueLimit, Rate};
-use airloom_base::{
-    Bearer, Body, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Packet, Parts, Station,
-};
+use airloom_base::{Body, Change, Direction, Duration, LinkState, Outbox, Packet, Parts};
+use airloom_testkit::Bench;
 use serde_json::json;
 
-struct Bench {
-    wire: Box<dyn Bearer>,
-    records: Outbox,
-    now: Instant,
-}
+const UP: Direction = Direction::Uplink;
 
-impl Bench {
-    fn new(config: serde_json::Value) -> Self {
-        let mut records = Outbox::default();
-        let mut parts = Parts::new(1, "wire", 1, &mut records);
-        let wire = super::build(&config, &mut parts).unwrap();
-        Bench { wire, records, now: Instant::ZERO }
-    }
-    fn send(&mut self, id: u64, octets: u32) {
-        let mut packet = Packet::build(|_| 0, Body::filler(0, octets));
-        packet.set_id(id);
-        self.wire.send(
-            &mut Cx { now: self.now, records: &mut self.records },
-            Direction::Uplink,
-            Station(0),
-            packet,
-        );
-    }
-    fn apply(&mut self, change: Change) {
-        self.wire.apply(&mut Cx { now: self.now, records: &mut self.records }, &[], &change).unwrap();
-    }
-    /// Runs until idle: (arrival in us, id).
-    fn drive(&mut self) -> Vec<(u64, u64)> {
-        let mut arrivals = Vec::new();
-        while let Some(at) = self.wire.poll_timeout() {
-            self.now = at;
-            self.wire.handle_timeout(&mut Cx { now: at, records: &mut self.records });
-            while let Some((_, _, packet)) = self.wire.poll_delivery() {
-                arrivals.push((at.as_nanos() / 1000, packet.id()));
-            }
-        }
-        arrivals
-    }
+fn bench(config: serde_json::Value) -> Bench {
+    let mut records = Outbox::default();
+    let wire = super::build(&config, &mut Parts::new(1, "wire", 1, &mut records)).unwrap();
+    Bench::new(wire, records)
 }
 
 #[test]
 fn packets_queue_for_the_rate_and_then_take_the_delay() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "delay": "10ms" }));
-    bench.send(1, 1250);
-    bench.send(2, 1250);
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "delay": "10ms" }));
+    bench.send(UP, 1250);
+    bench.send(UP, 1250);
     assert_eq!(bench.drive(), [(20_000, 1), (30_000, 2)]);
-    assert_eq!(bench.wire.poll_timeout(), None, "an idle wire has no deadline");
+    assert_eq!(bench.bearer.poll_timeout(), None, "an idle wire has no deadline");
 }
 
 #[test]
 fn the_packet_in_service_counts_towards_the_queue_limit() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "queue": "2 packets" }));
-    (1..=4).for_each(|id| bench.send(id, 125));
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "queue": "2 packets" }));
+    bench.send_many(UP, 4, 125);
     assert_eq!(bench.drive(), [(1000, 1), (2000, 2)]);
-    bench.send(5, 125);
+    bench.send(UP, 125);
     assert_eq!(bench.drive(), [(3000, 5)], "room again once they have departed");
 }
 
 #[test]
 fn an_octet_limit_counts_octets() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "queue": "300B" }));
-    [(1, 200), (2, 200), (3, 100)].into_iter().for_each(|(id, len)| bench.send(id, len));
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "queue": "300B" }));
+    for octets in [200, 200, 100] {
+        bench.send(UP, octets);
+    }
     assert_eq!(bench.drive().len(), 2);
 }
 
 #[test]
 fn a_lost_packet_has_used_the_wire() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "loss": { "model": "list", "list": [0] } }));
-    bench.send(1, 125);
-    bench.send(2, 125);
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "loss": { "model": "list", "list": [0] } }));
+    bench.send(UP, 125);
+    bench.send(UP, 125);
     assert_eq!(bench.drive(), [(2000, 2)]);
 }
 
 #[test]
 fn a_cut_wire_loses_what_is_on_it() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "delay": "10ms" }));
-    bench.send(1, 125);
-    bench.apply(Change::State(LinkState::Down));
-    bench.send(2, 125);
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "delay": "10ms" }));
+    bench.send(UP, 125);
+    bench.apply(&[], Change::State(LinkState::Down));
+    bench.send(UP, 125);
     assert_eq!(bench.drive(), []);
-    bench.apply(Change::State(LinkState::Up));
-    bench.send(3, 125);
+    bench.apply(&[], Change::State(LinkState::Up));
+    bench.send(UP, 125);
     assert_eq!(bench.drive(), [(11_000, 3)]);
 }
 
 #[test]
 fn changes_touch_only_what_is_not_in_service_and_keep_the_order() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "delay": "10ms", "queue": "9 packets" }));
-    (1..=3).for_each(|id| bench.send(id, 125));
-    bench.apply(Change::Rate(None, Rate::kbit(125)));
-    bench.apply(Change::Delay(Some(Direction::Uplink), Duration::ZERO));
-    bench.apply(Change::Queue(None, QueueLimit::Packets(4)));
-    bench.send(4, 125);
-    bench.send(5, 125);
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "delay": "10ms", "queue": "9 packets" }));
+    bench.send_many(UP, 3, 125);
+    bench.apply(&[], Change::Rate(None, Rate::kbit(125)));
+    bench.apply(&[], Change::Delay(Some(UP), Duration::ZERO));
+    bench.apply(&[], Change::Queue(None, QueueLimit::Packets(4)));
+    bench.send(UP, 125);
+    bench.send(UP, 125);
     assert_eq!(bench.drive(), [(11_000, 1), (19_000, 2), (27_000, 3), (27_000, 4)]);
 }
 
@@ -110,45 +79,32 @@ fn directions_are_independent() {
 
 #[test]
 fn rfc_3168_a_queue_above_the_threshold_marks_packets_of_senders_that_know_ecn() {
-    let mut bench = Bench::new(json!({ "rate": "1Mbit/s", "queue": "10 packets", "ecn": "2 packets" }));
+    let mut bench = bench(json!({ "rate": "1Mbit/s", "queue": "10 packets", "ecn": "2 packets" }));
     let (a, b) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     // Codepoints ECT(0), not-ECT, ECT(1) in turn.
     for id in 0..6_u8 {
         let ecn = [2, 0, 1][usize::from(id % 3)];
         let mut packet = Packet::build(|_| 0, Body::filler(0, 105));
         airloom_wire::ip::emit(packet.prepend(20), a, b, 6, ecn, 105);
-        let mut cx = Cx { now: bench.now, records: &mut bench.records };
-        bench.wire.send(&mut cx, Direction::Uplink, Station(0), packet);
+        bench.pass(UP, 0, packet);
     }
-    let mut seen = Vec::new();
-    while let Some(at) = bench.wire.poll_timeout() {
-        bench.wire.handle_timeout(&mut Cx { now: at, records: &mut bench.records });
-        while let Some((_, _, packet)) = bench.wire.poll_delivery() {
-            seen.push(airloom_wire::ip::Ip::parse(packet.head()).unwrap().ecn);
-        }
-    }
+    bench.finish();
+    let seen: Vec<u8> =
+        bench.out.iter().map(|(.., p)| airloom_wire::ip::Ip::parse(p.head()).unwrap().ecn).collect();
     assert_eq!(seen, [2, 0, 3, 3, 0, 3]);
-    let mut summary = airloom_base::Summary::default();
-    bench.wire.summarise(&mut summary);
-    assert_eq!(summary.values["uplink.ecn_marked"], 3.0);
-}
-
-fn summary(bench: &Bench) -> airloom_base::Summary {
-    let mut summary = airloom_base::Summary::default();
-    bench.wire.summarise(&mut summary);
-    summary
+    assert_eq!(bench.value("uplink.ecn_marked"), 3.0);
 }
 
 #[test]
 fn a_late_packet_is_overtaken_by_those_that_arrive_meanwhile() {
-    let mut bench = Bench::new(json!({
+    let mut bench = bench(json!({
         "rate": "1Mbit/s", "delay": "10ms", "reordering": { "probability": 1, "every": 3, "delay": "1500us" }
     }));
-    (1..=6).for_each(|id| bench.send(id, 125));
+    bench.send_many(UP, 6, 125);
     let expected = [(11_000, 1), (12_000, 2), (14_000, 4), (14_500, 3), (15_000, 5), (17_500, 6)];
     assert_eq!(bench.drive(), expected);
-    assert_eq!(summary(&bench).values["uplink.reordered"], 2.0);
-    assert_eq!(summary(&bench).values["downlink.reordered"], 0.0);
+    assert_eq!(bench.value("uplink.reordered"), 2.0);
+    assert_eq!(bench.value("downlink.reordered"), 0.0);
 }
 
 #[test]
@@ -159,10 +115,10 @@ fn a_copy_comes_directly_behind_its_original_or_later() {
         ("0s", [(1000, 1), (2000, 2), (2000, 2), (3000, 3)]),
         ("1500us", [(1000, 1), (2000, 2), (3000, 3), (3500, 2)]),
     ] {
-        let mut bench = Bench::new(config(delay));
-        (1..=3).for_each(|id| bench.send(id, 125));
+        let mut bench = bench(config(delay));
+        bench.send_many(UP, 3, 125);
         assert_eq!(bench.drive(), expected);
-        assert_eq!(summary(&bench).values["uplink.duplicated"], 1.0);
+        assert_eq!(bench.value("uplink.duplicated"), 1.0);
     }
 }
 
@@ -174,11 +130,11 @@ fn disorder_goes_by_the_number_of_the_packet_and_the_direction() {
         "reordering": { "probability": { "uplink": 0.1, "downlink": 0 }, "delay": "1ms" },
     });
     let run = |sizes: fn(u64) -> u32| {
-        let mut bench = Bench::new(config.clone());
+        let mut bench = bench(config.clone());
         let mut seen = Vec::new();
         // One at a time: the order of arrivals tells nothing, their times do.
         for id in 0..20_000 {
-            bench.send(id, sizes(id));
+            bench.send(UP, sizes(id));
             let sent = bench.now;
             let arrivals = bench.drive();
             seen.push((arrivals.len(), arrivals[0].0 - sent.as_nanos() / 1000 >= 1000));
@@ -195,15 +151,14 @@ fn disorder_goes_by_the_number_of_the_packet_and_the_direction() {
 
 #[test]
 fn a_cut_wire_loses_what_is_held_back_on_it() {
-    let mut bench = Bench::new(json!({ "delay": "1ms", "reordering": { "probability": 1, "delay": "1s" } }));
-    bench.send(1, 125);
-    let at = bench.wire.poll_timeout().unwrap();
-    bench.now = at;
-    bench.wire.handle_timeout(&mut Cx { now: at, records: &mut bench.records });
-    assert!(bench.wire.poll_delivery().is_none());
-    bench.apply(Change::State(LinkState::Down));
+    let mut bench = bench(json!({ "delay": "1ms", "reordering": { "probability": 1, "delay": "1s" } }));
+    bench.send(UP, 125);
+    let at = bench.bearer.poll_timeout().unwrap();
+    bench.handle(at);
+    assert!(bench.out.is_empty());
+    bench.apply(&[], Change::State(LinkState::Down));
     assert_eq!(bench.drive(), []);
-    assert_eq!(summary(&bench).values["uplink.held_lost"], 1.0);
+    assert_eq!(bench.value("uplink.held_lost"), 1.0);
 }
 
 #[test]

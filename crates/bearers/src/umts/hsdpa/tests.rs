@@ -2,9 +2,7 @@
 
 use airloom_base::record::{Event, Record};
 use airloom_base::units::Rate;
-use airloom_base::{
-    BearerEvent, Change, Cx, Direction, Duration, Instant, LinkState, Outbox, Parts, Station,
-};
+use airloom_base::{Bearer, BearerEvent, Change, Direction, Duration, LinkState, Outbox, Parts, Station};
 use airloom_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,7 +17,7 @@ fn cell(config: Value, stations: u16, seed: u64) -> Bench {
     let config: UmtsHsdpaConfig = airloom_base::config::read(&config).unwrap();
     let mut records = Outbox::default();
     let bearer = UmtsDch::with_hsdpa(config, &mut Parts::new(seed, "radio", stations, &mut records)).unwrap();
-    Bench::of(bearer, records)
+    Bench::new(Box::new(bearer), records)
 }
 
 fn one(config: Value) -> Bench {
@@ -162,10 +160,10 @@ fn the_node_b_holds_what_it_asked_for() {
 fn an_idle_cell_has_nothing_to_do() {
     let mut bench = cell(json!({ "fading": {} }), 3, 1);
     bench.run_until(ms(1));
-    assert_eq!(bench.bearer_timeout(), None);
+    assert_eq!(bench.bearer.poll_timeout(), None);
     bench.send_to(DOWN, 1, 200);
     bench.finish();
-    assert_eq!((bench.bearer_timeout(), bench.out.len()), (None, 1));
+    assert_eq!((bench.bearer.poll_timeout(), bench.out.len()), (None, 1));
 }
 
 #[test]
@@ -181,12 +179,9 @@ fn a_late_driver_changes_nothing() {
             bench.finish();
         } else {
             // Timers are handled at the end of each step only.
-            while bench.bearer_timeout().is_some() {
+            while bench.bearer.poll_timeout().is_some() {
                 let now = bench.now + Duration::from_millis(step);
-                bench.now = now;
-                let mut cx = Cx { now, records: &mut bench.records };
-                airloom_base::Bearer::handle_timeout(&mut bench.bearer, &mut cx);
-                bench.drain();
+                bench.handle(now);
             }
         }
         let order: Vec<(u16, u64)> = bench.out.iter().map(|(_, _, s, packet)| (s.0, packet.id())).collect();
@@ -216,7 +211,7 @@ fn a_mobile_without_its_channels_loses_what_was_under_way_and_starts_anew() {
     assert_eq!(got(&bench, 0), before + 1000);
     let told =
         |event: &BearerEvent| matches!(event, BearerEvent::Down(Station(0), _) | BearerEvent::Up(Station(0)));
-    assert_eq!(bench.events.iter().filter(|event| told(event)).count(), 2);
+    assert_eq!(bench.events.iter().filter(|(_, event)| told(event)).count(), 2);
 }
 
 #[test]
@@ -226,7 +221,10 @@ fn a_mobile_that_hears_nothing_has_its_link_set_up_again_and_again() {
     bench.send(DOWN, 500);
     bench.run_until(ms(20_000));
     assert!(
-        bench.events.iter().any(|event| matches!(event, BearerEvent::Down(_, "rlc unrecoverable error")))
+        bench
+            .events
+            .iter()
+            .any(|(_, event)| matches!(event, BearerEvent::Down(_, "rlc unrecoverable error")))
     );
     assert!(bench.out.is_empty());
 }
@@ -234,10 +232,7 @@ fn a_mobile_that_hears_nothing_has_its_link_set_up_again_and_again() {
 #[test]
 fn changes_of_what_is_shared_are_refused_and_the_uplink_changes() {
     let mut bench = one(json!({}));
-    let mut cx = Cx { now: bench.now, records: &mut bench.records };
-    let mut apply = |change: Change| {
-        airloom_base::Bearer::apply(&mut bench.bearer, &mut cx, &[], &change).map_err(|e| e.0)
-    };
+    let mut apply = |change: Change| bench.try_apply(&[], change).map_err(|e| e.0);
     assert!(apply(Change::Rate(None, Rate::kbit(384))).unwrap_err().contains("`snr`"));
     assert!(apply(Change::Loss(None, 0.1)).unwrap_err().contains("`snr`"));
     assert!(apply(Change::Loss(Some(DOWN), 0.1)).is_err());
@@ -334,12 +329,5 @@ proptest! {
         }
         let most = f64::from(u16::MAX) * 42.0;
         prop_assert!(bench.value("downlink.node_b_queue_max_bytes") <= most);
-    }
-}
-
-/// For tests that look at the bearer's own deadline.
-impl Bench {
-    fn bearer_timeout(&self) -> Option<Instant> {
-        airloom_base::Bearer::poll_timeout(&self.bearer)
     }
 }
