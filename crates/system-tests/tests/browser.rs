@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::complete;
 
 /// A page at three servers, loaded three times, by a browser with these settings, with `gateway` at the edge of the radio link.
 fn load(browser: &str, gateway: &str) -> BTreeMap<String, f64> {
@@ -41,11 +39,7 @@ fn load_over(rate: &str, browser: &str, gateway: &str) -> BTreeMap<String, f64> 
         c = {{ between = ["core", "ads"], bearer = "wireline", rate = "100Mbit/s" }}
         "#
     );
-    let scenario = Scenario::parse("browser.toml", &text).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-    let limit = Until::Done { limit: Duration::from_secs(600) };
-    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-    let values: BTreeMap<String, f64> = world.summary().values.into_iter().collect();
+    let values = complete(&text);
     assert_eq!((values["pages"], values["failed"]), (3.0, 0.0), "{browser}");
     values
 }

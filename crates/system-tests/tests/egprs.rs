@@ -1,18 +1,12 @@
 //! The shipped scenario of an EGPRS cell.
 
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::complete;
 
 const TEXT: &str = include_str!("../../../python/airloom/scenarios/egprs-page.toml");
 
 #[test]
 fn four_mobiles_in_a_cell_load_their_pages() {
-    let scenario = Scenario::parse("egprs-page.toml", TEXT).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-    let limit = Until::Done { limit: Duration::from_secs(600) };
-    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-    let values = world.summary().values;
+    let values = complete(TEXT);
     let of =
         |name: &str| -> f64 { values.iter().filter(|(key, _)| key.ends_with(name)).map(|(_, v)| *v).sum() };
     assert!(of("downlink.rlc_resent") > 0.0, "the radio loses blocks: {values:?}");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use airloom_base::random::Stream;
 use airloom_base::{App, Body, Cx, Duration, SocketEvent, SocketId, Sockets, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::complete;
 use airloom_world::{Builder, HostId, World};
 use serde_json::{Value, json};
 
@@ -278,11 +278,7 @@ fn a_client_comes_to_an_end_whatever_servers_say_on_any_stream() {
 fn the_shipped_scenario_loads_the_same_pages_over_sctp_and_over_tcp() {
     const TEXT: &str = include_str!("../../../python/airloom/scenarios/sctp-page.toml");
     let over = |text: &str| {
-        let scenario = Scenario::parse("sctp-page.toml", text).unwrap_or_else(|e| panic!("{e}"));
-        let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-        let limit = Until::Done { limit: Duration::from_secs(7200) };
-        assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-        let values = world.summary().values;
+        let values = complete(text);
         assert_eq!((values["pages"], values["failed"], values["pages_failed"]), (20.0, 0.0, 0.0));
         values
     };

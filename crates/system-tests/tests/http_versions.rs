@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::complete;
 
 const SPLIT: &str = r#"{ proxy = "split-tcp" }"#;
 const CACHE: &str = r#"{ proxy = { http-cache = { mode = "addressed" } } }"#;
@@ -29,11 +27,7 @@ fn load(client: &str, gateway: &str, server: &str, loss: f64) -> BTreeMap<String
         internet = {{ bearer = "wireline", rate = "10Mbit/s", delay = "20ms", queue = "200 packets" }}
         "#
     );
-    let scenario = Scenario::parse("versions.toml", &text).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-    let limit = Until::Done { limit: Duration::from_secs(600) };
-    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete, "{client}");
-    let values: BTreeMap<String, f64> = world.summary().values.into_iter().collect();
+    let values = complete(&text);
     let asked = (values["pages"], values["objects"], values["failed"], values["requests_malformed"]);
     assert_eq!(asked, (1.0, 12.0, 0.0, 0.0), "{client} {gateway}");
     values

@@ -1,38 +1,23 @@
 //! Connections of QUIC that outlive their path: another link of the client's, or another address that somebody between gives it.
 
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_drive::virtual_time::Outcome;
+use airloom_system_tests::wire;
 
 const SHIPPED: &str = include_str!("../../../python/airloom/scenarios/quic-migration.toml");
 
 /// The outcome of two simulated minutes at most, and a way to look at the numbers.
 fn play(text: &str) -> (Outcome, impl Fn(&str) -> f64 + use<>) {
-    let scenario = Scenario::parse("migration.toml", text).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-    let outcome = virtual_time::run(&mut world, Until::Done { limit: Duration::from_secs(120) }, |_, _| true);
-    world.close_books();
-    let summary = world.summary();
-    (outcome, move |key: &str| *summary.values.get(key).unwrap_or_else(|| panic!("no {key}")))
+    let (outcome, values) = airloom_system_tests::play(text, 120);
+    (outcome, move |key: &str| *values.get(key).unwrap_or_else(|| panic!("no {key}")))
 }
 
 /// A client with two links, and a server behind both of them by way of a router, or straight.
 fn two_links(straight: bool, client: &str, timeline: &str) -> String {
-    let (near, wan) = if straight {
-        ("server", "")
-    } else {
-        (
-            "router",
-            r#"
-            [hosts.router]
-            [links.wan]
-            bearer = "wireline"
-            between = ["router", "server"]
-            rate = "100Mbit/s"
-            delay = "1ms"
-            "#,
-        )
-    };
+    let near = if straight { "server" } else { "router" };
+    let links = wire("first", ["client", near], "rate = \"2Mbit/s\"\ndelay = \"20ms\"")
+        + &wire("second", ["client", near], "rate = \"2Mbit/s\"\ndelay = \"30ms\"");
+    let wan = wire("wan", ["router", "server"], "rate = \"100Mbit/s\"\ndelay = \"1ms\"");
+    let router = if straight { String::new() } else { format!("[hosts.router]\n{wan}") };
     format!(
         r#"
         [hosts.client]
@@ -42,17 +27,8 @@ fn two_links(straight: bool, client: &str, timeline: &str) -> String {
         [hosts.server]
         app = "bulk-server"
         transport = {{ quic = {client} }}
-        [links.first]
-        bearer = "wireline"
-        between = ["client", "{near}"]
-        rate = "2Mbit/s"
-        delay = "20ms"
-        [links.second]
-        bearer = "wireline"
-        between = ["client", "{near}"]
-        rate = "2Mbit/s"
-        delay = "30ms"
-        {wan}
+        {links}
+        {router}
         [run]
         seed = 1
         {timeline}

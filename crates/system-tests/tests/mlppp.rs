@@ -1,18 +1,12 @@
 //! The shipped scenario of a bundle of PHS circuits.
 
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::complete;
 
 const TEXT: &str = include_str!("../../../python/airloom/scenarios/phs-384k.toml");
 
 /// Goodput in kbit/s, and the segments that TCP sent again.
 fn run(text: &str) -> (f64, f64) {
-    let scenario = Scenario::parse("phs-384k.toml", text).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-    let limit = Until::Done { limit: Duration::from_secs(600) };
-    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-    let values = world.summary().values;
+    let values = complete(text);
     (values["goodput_bit_s"] / 1000.0, values["resent"])
 }
 

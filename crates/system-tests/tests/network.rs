@@ -3,6 +3,7 @@
 use airloom_base::record::Record;
 use airloom_base::{Change, Direction, Duration, LinkState, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_system_tests::build;
 use airloom_world::{Builder, HostId, LinkId, World};
 use serde_json::json;
 
@@ -143,8 +144,7 @@ fn put_over(transport: &str, mtus: [u16; 2]) -> (f64, f64, f64) {
         "#,
         mtus[0], mtus[1]
     );
-    let scenario = airloom_world::scenario::Scenario::parse("test", &text).unwrap_or_else(|e| panic!("{e}"));
-    let summary = run(scenario.build(false).unwrap());
+    let summary = run(build(&text));
     assert_eq!(value(&summary, "client.transfers"), 1.0, "{transport} {mtus:?}");
     let segments = value(&summary, "segments");
     (segments, 200_000.0 / segments, value(&summary, "resent"))

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use airloom_base::{App, Body, CloseReason, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
 use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_system_tests::build;
 use airloom_world::scenario::Scenario;
 use airloom_world::{Builder, World};
 use bytes::Bytes;
@@ -27,13 +28,8 @@ fn text(client: &str, gateway: &str, origin: &str) -> String {
     )
 }
 
-fn world_of(text: &str) -> World {
-    let scenario = Scenario::parse("split.toml", text).unwrap_or_else(|e| panic!("{e}"));
-    scenario.build(false).unwrap_or_else(|e| panic!("{e}"))
-}
-
 fn world(client: &str, gateway: &str, origin: &str) -> World {
-    world_of(&text(client, gateway, origin))
+    build(&text(client, gateway, origin))
 }
 
 /// Runs until every application is done; the numbers of the run.
@@ -71,7 +67,7 @@ fn a_page_comes_through_a_proxy_that_nobody_knows_of() {
 fn a_server_that_closes_after_its_response_does_not_break_off_what_is_still_on_its_way() {
     let page = r#"{ app = { http-client = { keep_alive = false, pages = [["/60kB", "/50kB"]] } } }"#;
     let slow = text(page, SPLIT, SERVER).replace("1Mbit/s", "64kbit/s");
-    let split = run(world_of(&slow)).values;
+    let split = run(build(&slow)).values;
     assert_eq!((split["failed"], split["asked_again"], split["gateway.resets"]), (0.0, 0.0, 0.0));
 }
 
@@ -237,7 +233,7 @@ fn each_side_may_have_a_stack_of_its_own() {
         let quiet = |text: String| {
             text.replace("loss = { downlink = 0.02, uplink = 0.02 }", "loss = 0").replace("1Mbit", "10Mbit")
         };
-        run(world_of(&quiet(text(&client, &proxy(radio, internet), BULK)))).values["completion_s"]
+        run(build(&quiet(text(&client, &proxy(radio, internet), BULK)))).values["completion_s"]
     };
     let (wide, narrow) = (sent_by("get", 10, 1), sent_by("get", 1, 10));
     assert!(narrow > wide + 2.0 * 0.04, "get: three more round trips of 40 ms: {wide} {narrow}");

@@ -8,6 +8,7 @@ use airloom_base::{App, Body, Cx, Duration, Instant, SocketEvent, SocketId, Sock
 use airloom_content::markup;
 use airloom_content::wbxml::Limits;
 use airloom_drive::virtual_time::{self, Outcome, Until};
+use airloom_system_tests::play;
 use airloom_transports::wsp::capabilities::Capability;
 use airloom_transports::wsp::client::{Client, Event};
 use airloom_transports::wsp::headers::decode_content_type;
@@ -149,11 +150,7 @@ fn a_scenario_names_the_gateway_as_a_proxy() {
         air = { bearer = "wireline", between = ["phone", "gateway"] }
         wire = { bearer = "wireline", between = ["gateway", "origin"] }
     "#;
-    let scenario = Scenario::parse("wap", text).unwrap();
-    let mut world = scenario.build(false).unwrap();
-    let limit = Until::Done { limit: Duration::from_secs(1) };
-    virtual_time::run(&mut world, limit, |_, _| true);
-    assert_eq!(world.summary().values.get("gateway.requests"), Some(&0.0));
+    assert_eq!(play(text, 1).1["gateway.requests"], 0.0);
     let error = Scenario::parse("wap", &text.replace("100ms\"", "100ms\", x = 1")).unwrap_err().to_string();
     assert!(error.contains("`x`"), "{error}");
 }

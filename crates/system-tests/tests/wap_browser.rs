@@ -1,12 +1,10 @@
 //! The WAP browser and the gateway in whole networks.
 
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::complete;
 
 /// A phone, a gateway and an origin; what `browser` and `wire` add.
-fn scenario(seed: u64, browser: &str, air: &str) -> Scenario {
-    let text = format!(
+fn scenario(seed: u64, browser: &str, air: &str) -> String {
+    format!(
         r#"
         path = ["mobile", "air", "gateway", "wire", "origin"]
         [run]
@@ -20,20 +18,7 @@ fn scenario(seed: u64, browser: &str, air: &str) -> Scenario {
         air = {{ {air} }}
         wire = {{ bearer = "wireline", rate = "10Mbit/s", delay = "5ms" }}
         "#
-    );
-    Scenario::parse("wap", &text).unwrap()
-}
-
-/// The numbers of a run, all of them.
-fn run(scenario: &Scenario) -> Vec<(String, f64)> {
-    let mut world = scenario.build(false).unwrap();
-    let limit = Until::Done { limit: Duration::from_secs(3_600) };
-    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-    world.summary().values.into_iter().collect()
-}
-
-fn value(numbers: &[(String, f64)], name: &str) -> f64 {
-    numbers.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name} in {numbers:?}")).1
+    )
 }
 
 const LOSSY: &str = r#"bearer = "wireline", rate = "384kbit/s", delay = "60ms", loss = 0.05"#;
@@ -43,11 +28,11 @@ fn a_hundred_kilobytes_arrive_through_losses_and_the_same_way_each_time() {
     let browser = r#"pages = [[{ path = "/100kB", size = "100kB" }], ["/", "/500"]]
         wtp = { maximum_group = "32kB" }"#;
     for seed in 1..6 {
-        let first = run(&scenario(seed, browser, LOSSY));
-        assert_eq!((value(&first, "objects"), value(&first, "failed")), (3.0, 0.0), "seed {seed}: {first:?}");
-        assert_eq!(value(&first, "mobile.sessions"), 1.0);
-        assert!(value(&first, "group_waits") >= 3.0);
-        assert_eq!(run(&scenario(seed, browser, LOSSY)), first, "seed {seed}");
+        let first = complete(&scenario(seed, browser, LOSSY));
+        assert_eq!((first["objects"], first["failed"]), (3.0, 0.0), "seed {seed}: {first:?}");
+        assert_eq!(first["mobile.sessions"], 1.0);
+        assert!(first["group_waits"] >= 3.0);
+        assert_eq!(complete(&scenario(seed, browser, LOSSY)), first, "seed {seed}");
     }
 }
 
@@ -56,9 +41,9 @@ fn larger_groups_wait_less_often_and_take_less_time() {
     let air = r#"bearer = "wireline", rate = "384kbit/s", delay = "130ms""#;
     let load = |group: &str| {
         let browser = format!("pages = [[\"/100kB\"]]\nwtp = {{ maximum_group = \"{group}\" }}");
-        let numbers = run(&scenario(1, &browser, air));
-        assert_eq!(value(&numbers, "retransmissions"), 0.0);
-        (value(&numbers, "group_waits"), value(&numbers, "page_load_s"))
+        let numbers = complete(&scenario(1, &browser, air));
+        assert_eq!(numbers["retransmissions"], 0.0);
+        (numbers["group_waits"], numbers["page_load_s"])
     };
     let (few, many) = (load("4200B"), load("32kB"));
     assert_eq!((few.0, many.0), (23.0, 3.0));
@@ -71,8 +56,8 @@ fn every_page_may_have_its_own_session_over_the_radio() {
     let air = r#"bearer = "umts-dch", loss = { per = "pdu", downlink = 0.05, uplink = 0.05 }"#;
     let browser = r#"pages = [["/2kB"], ["/2kB"]]
         session = "each-page""#;
-    let numbers = run(&scenario(3, browser, air));
-    assert_eq!((value(&numbers, "objects"), value(&numbers, "mobile.sessions")), (2.0, 2.0));
-    assert_eq!(value(&numbers, "gateway.requests"), 2.0);
-    assert!(value(&numbers, "page_load_min_s") > value(&numbers, "connect_min_s"));
+    let numbers = complete(&scenario(3, browser, air));
+    assert_eq!((numbers["objects"], numbers["mobile.sessions"]), (2.0, 2.0));
+    assert_eq!(numbers["gateway.requests"], 2.0);
+    assert!(numbers["page_load_min_s"] > numbers["connect_min_s"]);
 }

@@ -1,26 +1,14 @@
 //! WWP as the transport of whole hosts: the applications over it, the shipped scenario, several connections.
 
-use std::collections::BTreeMap;
-
-use airloom_base::Duration;
-use airloom_drive::virtual_time::{self, Outcome, Until};
-use airloom_world::scenario::Scenario;
+use airloom_system_tests::{complete, wire};
 
 const SHIPPED: &str = include_str!("../../../python/airloom/scenarios/wwp-transfer.toml");
 
-fn values(text: &str) -> BTreeMap<String, f64> {
-    let scenario = Scenario::parse("wwp.toml", text).unwrap_or_else(|e| panic!("{e}"));
-    let mut world = scenario.build(false).unwrap_or_else(|e| panic!("{e}"));
-    let limit = Until::Done { limit: Duration::from_secs(7200) };
-    assert_eq!(virtual_time::run(&mut world, limit, |_, _| true), Outcome::Complete);
-    world.summary().values.into_iter().collect()
-}
-
 #[test]
 fn the_shipped_scenario_waits_the_bad_phases_out() {
-    let bad = values(SHIPPED);
+    let bad = complete(SHIPPED);
     assert_eq!((bad["transfers"], bad["transfers_failed"], bad["bytes"]), (1.0, 0.0, 5_242_864.0));
-    let good = values(&SHIPPED.replace("every = 3\n", "").replace("to = 0.2", "to = 0.0"));
+    let good = complete(&SHIPPED.replace("every = 3\n", "").replace("to = 0.2", "to = 0.0"));
     // Table 1, rows 1.2 and 5.2: 40.5 s and 85.9 s.
     assert!((39.0..42.0).contains(&good["completion_s"]), "{} s", good["completion_s"]);
     assert!((77.0..94.0).contains(&bad["completion_s"]), "{} s", bad["completion_s"]);
@@ -28,12 +16,12 @@ fn the_shipped_scenario_waits_the_bad_phases_out() {
 
 #[test]
 fn connections_beside_each_other_need_ports_and_one_carries_many_transfers() {
+    let wire = wire("wire", ["a", "b"], "rate = \"10Mbit/s\"\ndelay = \"10ms\"");
     let with = |app: &str, transport: &str| {
-        values(&format!(
+        complete(&format!(
             "[hosts.a.app.bulk]\nsize = \"200kB\"\nrepeat = 6\n{app}\n[hosts.a.transport.wwp]\n{transport}\n\
              [hosts.b]\napp = \"bulk-server\"\n[hosts.b.transport.wwp]\n{transport}\n\
-             [links.wire]\nbearer = \"wireline\"\nbetween = [\"a\", \"b\"]\nrate = \"10Mbit/s\"\ndelay = \"10ms\"\n\
-             [run]\nlimit = \"1h\"\n"
+             [run]\nlimit = \"1h\"\n{wire}"
         ))
     };
     assert_eq!(with("keep = true", "ports = false")["transfers"], 6.0);
