@@ -184,7 +184,7 @@ impl Sender {
             Kind::OutOfOrder => self.counts.out_of_order += 1,
             Kind::New => {}
             Kind::Again { cause, needless } => {
-                self.again(cause, at_ns);
+                self.sent_again(cause, at_ns);
                 self.counts.filled += u64::from(self.is_hole(begin, end));
                 self.counts.needless += u64::from(needless);
                 let stamp = segment.header.options.timestamps.map(|(value, _)| value);
@@ -254,7 +254,7 @@ impl Sender {
         self.duplicates >= DUPLICATES || (self.sacked > end && self.duplicates > 0)
     }
 
-    fn again(&mut self, cause: Cause, at_ns: u64) {
+    fn sent_again(&mut self, cause: Cause, at_ns: u64) {
         let is_under_way = self.recovery.as_ref().is_some_and(|r| self.acked < r.point && r.cause == cause);
         // While nothing is answered each further transmission is a timeout of its own.
         let is_new =

@@ -212,7 +212,7 @@ impl Outbound {
     }
 
     /// Lets go what was held back, the streams beginning anew or going on as before.
-    pub fn let_go(&mut self, anew: bool) {
+    pub fn release(&mut self, anew: bool) {
         let Some(held) = self.held.take() else { return };
         for id in (0..self.limit).take(self.streams.len()).filter(|id| names(&held.streams, *id)) {
             let stream = self.stream(id);

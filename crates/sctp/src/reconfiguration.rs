@@ -391,7 +391,7 @@ impl Association {
         }
         match &asked.what {
             //= RFC 6525 (5.2.7, H4).
-            Request::ResetOutgoing(_) | Request::ResetAssociation => self.out.let_go(answer.is_success()),
+            Request::ResetOutgoing(_) | Request::ResetAssociation => self.out.release(answer.is_success()),
             Request::AddOutgoing(streams) if answer.is_success() => self.out.add(*streams),
             _ => {}
         }
@@ -430,7 +430,7 @@ impl Association {
             let receiver = (self.inbound.cumulative as u32).wrapping_add(1).wrapping_add(1 << 31);
             let next = TsnReset { sender: self.flight.next() as u32, receiver };
             self.inbound.restart(receiver);
-            self.out.let_go(true);
+            self.out.release(true);
             self.tell(Reconfigured::AssociationReset);
             self.say(number, Some(next));
         }

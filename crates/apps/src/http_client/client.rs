@@ -11,7 +11,7 @@ use airloom_content::http::v2::Priority;
 use super::cache::Cache;
 use super::connection::{Connection, Offer};
 use super::lane::{Asked, Exchange, Progress};
-use super::log::{Log, Seen};
+use super::log::{Loaded, Log};
 use super::servers::{Pool, Servers, Whereabouts};
 use super::{Config, Http};
 use crate::net;
@@ -242,8 +242,8 @@ impl Client {
             let may_be_kept = self.cache.is_used() && object.posts().is_none() && !object.changes();
             if may_be_kept && self.cache.find(&address(&server.authority, object.path())).is_some() {
                 self.results.cached += 1;
-                let seen = Seen { source: ObjectSource::Cache, job, exchange: None, flow: None };
-                self.log.object(cx, page, &self.plan, &self.servers, &seen);
+                let loaded = Loaded { source: ObjectSource::Cache, job, exchange: None, flow: None };
+                self.log.object(cx, page, &self.plan, &self.servers, &loaded);
                 page.settle(job.object, true, cx.now);
             } else {
                 self.servers.pools[pool].waiting.push_back(job);
@@ -403,8 +403,8 @@ impl Client {
         }
         let source = if arrived { ObjectSource::Network } else { ObjectSource::Failed };
         let flow = Some(self.connections[place].flow);
-        let seen = Seen { source, job: exchange.job, exchange: Some(&exchange), flow };
-        self.log.object(cx, page, &self.plan, &self.servers, &seen);
+        let loaded = Loaded { source, job: exchange.job, exchange: Some(&exchange), flow };
+        self.log.object(cx, page, &self.plan, &self.servers, &loaded);
         page.settle(exchange.job.object, arrived, cx.now);
         self.close_if_ended(cx, net, place);
     }
@@ -449,9 +449,9 @@ impl Client {
         //= RFC 9110 (9.2.2): GET is idempotent and may be repeated after the connection failed, POST is not.
         if exchange.posts || job.failures > self.config.retries {
             self.results.failed += 1;
-            let seen =
-                Seen { source: ObjectSource::Failed, job, exchange: Some(&exchange), flow: Some(flow) };
-            self.log.object(cx, page, &self.plan, &self.servers, &seen);
+            let loaded =
+                Loaded { source: ObjectSource::Failed, job, exchange: Some(&exchange), flow: Some(flow) };
+            self.log.object(cx, page, &self.plan, &self.servers, &loaded);
             page.settle(job.object, false, cx.now);
         } else {
             self.results.asked_again += 1;

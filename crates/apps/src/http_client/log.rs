@@ -8,7 +8,7 @@ use super::servers::Servers;
 use crate::pages::{Job, Page, Plan};
 
 /// What has come of an object.
-pub(super) struct Seen<'a> {
+pub(super) struct Loaded<'a> {
     pub(super) source: ObjectSource,
     pub(super) job: Job,
     /// The last request for it, if there was one, and the connection that it was on.
@@ -39,11 +39,11 @@ impl Log {
     }
 
     /// An object of the page is settled. Costs a branch where nobody asked for it.
-    pub(super) fn object(&self, cx: &mut Cx, page: &Page, plan: &Plan, servers: &Servers, seen: &Seen) {
+    pub(super) fn object(&self, cx: &mut Cx, page: &Page, plan: &Plan, servers: &Servers, loaded: &Loaded) {
         if !cx.records.wants_objects() {
             return;
         }
-        let Seen { source, job, exchange, flow } = seen;
+        let Loaded { source, job, exchange, flow } = loaded;
         let object = &plan.objects(page)[job.object as usize];
         let (scheme, authority) = (servers.scheme, &servers.of(object).authority);
         let url = format!("{scheme}://{authority}{}", object.target(page.round));

@@ -116,7 +116,7 @@ impl Multiplexed {
             Happened::End(stream) => {
                 if let Some(exchange) = self.waiting.remove(&stream) {
                     // The rest of a form is not wanted any more.
-                    self.end.let_go(stream);
+                    self.end.cancel(stream);
                     return Progress::Complete(exchange);
                 }
             }

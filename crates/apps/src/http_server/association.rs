@@ -47,7 +47,7 @@ impl Association {
             stream.deadline = call.now() + call.config.idle_timeout;
         }
         stream.handle(call, event);
-        self.look(call);
+        self.arm(call);
     }
 
     /// There is room again: each stream in turn is the first to use it.
@@ -63,7 +63,7 @@ impl Association {
                 stream.handle(&mut call.stream(number), event);
             }
         }
-        self.look(call);
+        self.arm(call);
     }
 
     /// The peer sends no more, and takes nothing either: SCTP has no half close.
@@ -74,7 +74,7 @@ impl Association {
     }
 
     /// Works out what is waited for.
-    fn look(&mut self, call: &mut Call) {
+    fn arm(&mut self, call: &mut Call) {
         let served: u32 = self.streams.values().map(|stream| stream.served).sum();
         let busy =
             self.streams.values().filter(|stream| !stream.is_idle()).map(|stream| stream.deadline).min();
@@ -117,7 +117,7 @@ impl Served for Association {
         if is_idle && !self.under_way.gets_on(call.net.unacknowledged(call.socket)) {
             self.finish(call);
         }
-        self.look(call);
+        self.arm(call);
         Then::Wait
     }
 

@@ -86,7 +86,7 @@ impl Connection {
                         call.counters.requests += 1;
                         self.state = self.accept(call.config, &head, framing);
                     }
-                    Ok(Some(Item::End(_))) => self.think(call),
+                    Ok(Some(Item::End(_))) => self.respond(call),
                     Ok(Some(_)) => self.deadline = call.now() + call.config.idle_timeout,
                     Ok(None) if self.take(call) => {}
                     Ok(None) if self.peer_finished => self.hang_up(call),
@@ -166,7 +166,7 @@ impl Connection {
         State::Discarding(Response::to(config, head, after))
     }
 
-    fn think(&mut self, call: &Call) {
+    fn respond(&mut self, call: &Call) {
         if let State::Discarding(response) = std::mem::replace(&mut self.state, State::Lingering) {
             self.state = if call.config.delay.is_zero() {
                 State::Answering(response)

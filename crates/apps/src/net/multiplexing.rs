@@ -216,7 +216,7 @@ impl End {
     }
 
     /// Gives a stream up of which everything that was needed has come.
-    pub(crate) fn let_go(&mut self, stream: u32) {
+    pub(crate) fn cancel(&mut self, stream: u32) {
         match self {
             End::Two(Two { end, .. }) => end.reset(stream, v2::ErrorCode::NO_ERROR),
             End::Three(Three { end, .. }) => end.reset(stream.into(), ErrorCode::NO_ERROR),

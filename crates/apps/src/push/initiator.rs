@@ -109,7 +109,7 @@ impl Initiator {
             self.ask(cx, net, push, documents::QUERY, document);
         }
         while let Some((id, fetched)) = self.fetcher.poll() {
-            self.hear(cx.now, id, fetched);
+            self.handle_fetched(cx.now, id, fetched);
         }
         let timeout = self.config.timeout;
         let over = self.open.iter().filter(|(_, open)| open.since + timeout <= cx.now);
@@ -162,7 +162,7 @@ impl Initiator {
         );
     }
 
-    fn hear(&mut self, now: Instant, id: FetchId, fetched: Fetched) {
+    fn handle_fetched(&mut self, now: Instant, id: FetchId, fetched: Fetched) {
         match fetched {
             Fetched::Head { .. } => {}
             Fetched::Chunk(octets) => {

@@ -277,7 +277,7 @@ impl Server {
     }
 
     /// Connections that were silent for too long.
-    fn look(&mut self, now: Instant) {
+    fn find_silent(&mut self, now: Instant) {
         for subflow in &mut self.subflows {
             if subflow.deadline().is_none_or(|at| at > now) {
                 continue;
@@ -335,7 +335,7 @@ impl App for Server {
         self.subflows.iter().filter_map(Subflow::deadline).min()
     }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.look(cx.now);
+        self.find_silent(cx.now);
         self.send(cx, net);
     }
     fn summarise(&self, out: &mut Summary) {

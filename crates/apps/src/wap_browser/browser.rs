@@ -228,13 +228,13 @@ impl Browser {
     fn listen(&mut self, cx: &mut Cx) -> bool {
         let mut any = false;
         while let Some(heard) = self.line.poll(cx.now) {
-            self.hear(cx, heard);
+            self.handle_heard(cx, heard);
             any = true;
         }
         any
     }
 
-    fn hear(&mut self, cx: &mut Cx, heard: Heard) {
+    fn handle_heard(&mut self, cx: &mut Cx, heard: Heard) {
         match heard {
             Heard::Open(said) => {
                 // What could be written with the numbers that everybody knows can be written with those of later versions.
@@ -467,7 +467,7 @@ impl Browser {
     }
 
     /// Requests and openings that have taken too long, and those that are said again.
-    fn look_at_clock(&mut self, cx: &mut Cx) {
+    fn expire_and_repeat(&mut self, cx: &mut Cx) {
         let (now, timeout) = (cx.now, self.config.timeout);
         let over = self.asked.iter().filter(|(_, asked)| asked.since + timeout <= now);
         for request in over.map(|(request, _)| *request).collect::<Vec<_>>() {
@@ -569,7 +569,7 @@ impl App for Browser {
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.line.handle_timeout(cx.now);
         self.listen(cx);
-        self.look_at_clock(cx);
+        self.expire_and_repeat(cx);
         self.advance(cx, net);
     }
     fn is_done(&self) -> bool {

@@ -186,7 +186,7 @@ impl EgprsConfig {
                 );
                 return bad("window", message);
             }
-            let (new, again) = (self.mcs.get(direction), self.again(direction));
+            let (new, again) = (self.mcs.get(direction), self.mcs_of_retransmissions(direction));
             if new.family() != again.family() {
                 let message = format!("{}: {again} is not of the family of {new}", direction.name());
                 return bad("retransmission_mcs", message);
@@ -230,7 +230,7 @@ impl EgprsConfig {
         self.loss.check_radio(Per::Pdu)
     }
 
-    fn again(&self, direction: Direction) -> Mcs {
+    fn mcs_of_retransmissions(&self, direction: Direction) -> Mcs {
         self.retransmission_mcs.map_or(self.mcs.get(direction), |again| again.get(direction))
     }
 
@@ -238,7 +238,7 @@ impl EgprsConfig {
     pub(super) fn rules(&self, direction: Direction) -> Rules {
         Rules {
             mcs: self.mcs.get(direction),
-            again: self.again(direction),
+            again: self.mcs_of_retransmissions(direction),
             resegment: self.link_adaptation.as_ref().is_none_or(|adaptation| adaptation.resegment),
             window: self.window.get(direction),
             max_tx: self.max_tx,

@@ -71,7 +71,7 @@ impl Sender {
         let waiting = || self.sent.iter().enumerate().filter(|(_, sent)| !sent.is_acknowledged);
         let is_due = |sent: &Sent| sent.is_missing && now.since(sent.at) >= self.patience;
         if let Some((place, _)) = waiting().find(|(_, sent)| is_due(sent)) {
-            return self.again(place, now);
+            return self.repeat(place, now);
         }
         // The one that waits longest, the oldest of several: so repetitions go round.
         let stalest = waiting().min_by_key(|(_, sent)| sent.at).map(|(place, _)| place);
@@ -89,12 +89,12 @@ impl Sender {
             return Next { number, span, attempt: 1 };
         }
         match stalest {
-            Some(place) => self.again(place, now),
+            Some(place) => self.repeat(place, now),
             None => Next { number: Number::NONE, span: Span::default(), attempt: 0 },
         }
     }
 
-    fn again(&mut self, place: usize, now: Instant) -> Next {
+    fn repeat(&mut self, place: usize, now: Instant) -> Next {
         let sent = &mut self.sent[place];
         (sent.at, sent.is_missing) = (now, false);
         sent.attempts = sent.attempts.saturating_add(1);

@@ -1,7 +1,7 @@
 //! The proxy as an application of a host: who is called when something happens.
 //!
-//! It is one machine in several files, each with what it does for one kind of partner (`client.rs`, `server.rs`,
-//! `origins.rs`, `tunnel.rs`) and with that partner's state: they name the machine, and it holds their states.
+//! A circle of 7 files: it is one machine in several files, each with what it does for one kind of partner (`client.rs`,
+//! `server.rs`, `origins.rs`, `tunnel.rs`) and with that partner's state: they name the machine, and it holds their states.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -122,13 +122,13 @@ impl HttpCache {
             Some(Asker::Tunnel(socket)) => self.found_tunnel(cx, net, socket, found),
             None => {}
         }
-        self.go_on(cx, net);
+        self.read_pending(cx, net);
     }
 
     /// No more clients come: connections without a request end, the others after their next answer.
     pub fn handle_stop(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.end_idle_clients(cx, net);
-        self.go_on(cx, net);
+        self.read_pending(cx, net);
     }
 
     /// Is nothing under way? Connections that wait for a request, of clients or to servers, are not.
@@ -225,7 +225,7 @@ impl HttpCache {
         }
     }
 
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn read_pending(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         while let Some(work) = self.work.pop_front() {
             match work {
                 Work::Client(socket) => self.read_client(cx, net, socket),
@@ -300,7 +300,7 @@ impl App for HttpCache {
         } else {
             self.tunnel_event(cx, net, socket, event);
         }
-        self.go_on(cx, net);
+        self.read_pending(cx, net);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -319,7 +319,7 @@ impl App for HttpCache {
                 self.server_is_late(cx, net, socket);
             }
         }
-        self.go_on(cx, net);
+        self.read_pending(cx, net);
     }
 
     fn summarise(&self, out: &mut Summary) {

@@ -143,14 +143,14 @@ impl HttpCache {
         exchange.server = None;
         exchange.tried += 1;
         if exchange.tried < all.min(TRIES) {
-            self.again(key, name);
+            self.requeue(key, name);
         } else {
             self.fail_or_stale(cx, net, name, status);
         }
     }
 
     /// A request waits again, in front of the others.
-    pub(super) fn again(&mut self, key: &Key, name: Name) {
+    pub(super) fn requeue(&mut self, key: &Key, name: Name) {
         self.origins.entry(key.clone()).or_default().waiting.push_front(name);
     }
 

@@ -290,7 +290,7 @@ impl HttpCache {
             if again {
                 exchange.was_retried = true;
                 self.counters.retries += 1;
-                self.again(&server.key, *name);
+                self.requeue(&server.key, *name);
             } else if exchange.phase == Phase::Asked {
                 self.fail_or_stale(cx, net, *name, status);
             } else {

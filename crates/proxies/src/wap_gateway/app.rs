@@ -46,7 +46,7 @@ impl WapGateway {
     }
 
     /// Hands on what one part has for the other, until none has anything.
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+    fn pump(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         loop {
             while let Some((service, remote, datagram)) = self.gateway.poll_transmit() {
                 let (local_port, body) = (service.port(), Body::Real(datagram));
@@ -81,14 +81,14 @@ impl App for WapGateway {
         if !self.initiators.handle_event(cx, net, &mut self.gateway, socket, event) {
             self.fetcher.handle_event(cx, net, socket, event);
         }
-        self.go_on(cx, net);
+        self.pump(cx, net);
     }
 
     fn handle_datagram(&mut self, cx: &mut Cx, net: &mut dyn Sockets, datagram: Datagram) {
         let Datagram::Udp { local_port, remote, body } = datagram else { return };
         if let Some(service) = Service::of_port(local_port) {
             self.gateway.handle_datagram(cx.now, service, remote, &body.to_bytes());
-            self.go_on(cx, net);
+            self.pump(cx, net);
         }
     }
 
@@ -103,7 +103,7 @@ impl App for WapGateway {
         self.gateway.handle_timeout(cx.now);
         self.fetcher.handle_timeout(cx, net);
         self.initiators.handle_timeout(cx, net);
-        self.go_on(cx, net);
+        self.pump(cx, net);
     }
 
     fn summarise(&self, out: &mut Summary) {

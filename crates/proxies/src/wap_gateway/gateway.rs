@@ -1,6 +1,6 @@
 //! The machine and its face.
 //!
-//! `push/` and `pap/` go on with it: they name the machine, whose books of what is under way are theirs.
+//! A circle of 8 files: `push/` and `pap/` go on with it: they name the machine, whose books of what is under way are theirs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;

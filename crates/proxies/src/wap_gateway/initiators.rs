@@ -58,10 +58,12 @@ impl Initiators {
         let Some(connection) = self.0.get_mut(&socket) else { return false };
         connection.deadline = cx.now + PATIENCE;
         match event {
-            SocketEvent::Readable(_) | SocketEvent::Writable => connection.go_on(cx, net, gateway, socket),
+            SocketEvent::Readable(_) | SocketEvent::Writable => {
+                connection.answer_requests(cx, net, gateway, socket)
+            }
             SocketEvent::Finished => {
                 connection.last = true;
-                connection.go_on(cx, net, gateway, socket);
+                connection.answer_requests(cx, net, gateway, socket);
             }
             SocketEvent::Closed(_) => drop(self.0.remove(&socket)),
             SocketEvent::Asked { .. }
@@ -92,7 +94,13 @@ impl Connection {
     }
 
     /// Reads requests and answers them, one after the other.
-    fn go_on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, gateway: &mut Gateway, socket: SocketId) {
+    fn answer_requests(
+        &mut self,
+        cx: &mut Cx,
+        net: &mut dyn Sockets,
+        gateway: &mut Gateway,
+        socket: SocketId,
+    ) {
         loop {
             if !self.write(cx, net, socket) {
                 return;

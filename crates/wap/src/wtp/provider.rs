@@ -285,7 +285,7 @@ impl Provider {
                 Role::Responder,
                 Kind::Abort(Abort::Provider(Reason::InvalidTid)) | Kind::Ack { verify: true },
             ) if self.validation.answered(from, transaction.tid) => {
-                self.go_on(now, from);
+                self.send_withheld(now, from);
             }
             // Not ours: the responder asks whether it is.
             (Role::Initiator, Kind::Ack { verify: true }) => {
@@ -297,14 +297,14 @@ impl Provider {
     }
 
     /// This peer may be sent more.
-    fn go_on(&mut self, now: Instant, peer: SocketAddr) {
+    fn send_withheld(&mut self, now: Instant, peer: SocketAddr) {
         let of_peer = |tid| Transaction { role: Role::Responder, peer, tid };
         let all: Vec<Transaction> =
             self.places.range(of_peer(0)..=of_peer(u16::MAX)).map(|(transaction, _)| *transaction).collect();
         for transaction in all {
             self.act_on_responder(now, transaction, |responder, act| {
                 if std::mem::take(act.withheld) {
-                    responder.go_on(act);
+                    responder.send_withheld(act);
                 }
             });
         }

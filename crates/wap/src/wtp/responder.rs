@@ -135,7 +135,7 @@ impl Responder {
     }
 
     /// What was not sent may be sent now.
-    pub fn go_on(&mut self, act: &mut Act) {
+    pub fn send_withheld(&mut self, act: &mut Act) {
         if let Some(result) = &self.result {
             result.send_group(act);
             self.timer.arm_after(act.now, result.interval(act.config));

@@ -67,7 +67,7 @@ pub(super) fn serve(
             }
         }
         tokio::spawn(return_datagrams(flows, near.door));
-        tokio::spawn(go_on(targets, far));
+        tokio::spawn(relay_far(targets, far));
         // Everything that was spawned ends with the runtime.
         let _ = over.wait_for(|over| *over).await;
         Ok(())
@@ -200,7 +200,7 @@ async fn return_datagrams(flows: Arc<Mutex<Flows>>, door: Arc<Door>) {
 }
 
 /// The far end: connections and datagrams go on to their targets.
-async fn go_on(targets: Vec<SocketAddr>, bell: Bell) {
+async fn relay_far(targets: Vec<SocketAddr>, bell: Bell) {
     let target = |port: u16| targets.get(usize::from(port - FIRST_PORT)).copied();
     let mut flows: BTreeMap<(u16, SocketAddr), (Arc<UdpSocket>, AbortHandle)> = BTreeMap::new();
     loop {
