@@ -1,4 +1,6 @@
 //! Settings of QUIC. A profile gives them all; each can be changed by itself.
+//!
+//! A circle of 2 files: profiles give values to all keys, and one of the keys is the profile.
 
 use airloom_base::Duration;
 use airloom_base::units::Octets;

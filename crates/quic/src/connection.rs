@@ -1,4 +1,6 @@
 //! One connection: the library's, between its host and its application.
+//!
+//! A circle of 2 files: the protocol makes connections, and both wrap datagrams alike.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

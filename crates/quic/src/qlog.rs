@@ -2,6 +2,8 @@
 //!
 //! The library writes JSON as it goes. [`Events`] passes its lines on with that put right in which it differs from the draft, so
 //! that every reader finds sizes, delays and rates where they are looked for, and in the units that are expected there.
+//!
+//! A circle of 2 files: it names connections as their host does, which holds a trace for each of them.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -27,15 +27,16 @@ use airloom_base::{Instant, Outbox};
 use crate::gsmtap;
 use crate::umts::{self, View};
 
-const SECTION_HEADER: u32 = 0x0A0D_0D0A;
-const INTERFACE_DESCRIPTION: u32 = 1;
+/// Reads the same in both orders of octets.
+pub(crate) const SECTION_HEADER: u32 = 0x0A0D_0D0A;
+pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
 const DECRYPTION_SECRETS: u32 = 10;
 /// Secrets in the lines of TLS's key log.
 const TLS_KEY_LOG: u32 = 0x544c_534b;
-const ENHANCED_PACKET: u32 = 6;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
 
-const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
+pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 /// IPv4 or IPv6 without a link header.
 const LINKTYPE_RAW: u16 = 101;
 /// LINKTYPE_PPP: frames without flags and checksum.

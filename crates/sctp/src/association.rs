@@ -1,7 +1,7 @@
 //! An association: its parts, and how its user and its host call it.
 //!
-//! What is asked for while it is open (`reconfiguration.rs`) goes on with it in a file of its own, whose state is kept
-//! here: the two name each other.
+//! A circle of 2 files: what is asked for while it is open (`reconfiguration.rs`) goes on with it in a file of its own, whose
+//! state is kept here.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

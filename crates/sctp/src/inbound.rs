@@ -1,7 +1,6 @@
 //! What arrived: TSNs, fragments, and messages in the order of their streams (RFC 9260, 6.2, 6.5, 6.6, 6.9; RFC 8260, 2.2).
 //!
-//! Messages in parts (`partial_delivery.rs`) are the same receiving end, and one more state of it: the two files name each
-//! other.
+//! A circle of 2 files: messages in parts (`partial_delivery.rs`) are the same receiving end, and one more state of it.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,7 +1,7 @@
 //! Every setting of a TCP. A profile gives them all; each can be changed by itself.
 //!
-//! Controllers of congestion read all of it, and it has a table of settings for each of those that have some; profiles give
-//! values to all keys, and one of the keys is the profile. So these files name each other.
+//! A circle of 7 files: controllers of congestion read all of it, and it has a table of settings for each of those that have
+//! some; profiles give values to all keys, and one of the keys is the profile.
 
 use airloom_base::Duration;
 use airloom_base::units::Octets;

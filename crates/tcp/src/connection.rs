@@ -2,9 +2,8 @@
 //!
 //! What arrives is handled in `arrival.rs` and `acks.rs`, what leaves is decided in `output.rs`.
 //!
-//! Each part (`octets/`, `segments/`, `pace.rs`, ..) is a file with its state and what the connection does with it, as the
-//! RFCs are parted: it names the connection, and the connection holds its state. That is the reason for this circle of
-//! files.
+//! A circle of 19 files: each part (`octets/`, `segments/`, `pace.rs`, ..) has its state and what the connection does with it,
+//! as the RFCs are parted: it names the connection, and the connection holds its state.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

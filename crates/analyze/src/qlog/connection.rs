@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::About;
+use super::about::{About, text};
 use super::trace::{Kind, Row, Space};
 use crate::report::RttReport;
 use crate::samples::Samples;
@@ -147,7 +147,7 @@ impl Connection {
             "metrics_updated" | "recovery_metrics_updated" => self.recovery(data, &mut tell),
             "connection_closed" => {
                 let said = ["trigger", "connection_error", "application_error", "reason", "connection_code"];
-                let said = said.into_iter().filter_map(|key| super::text(data.get(key)));
+                let said = said.into_iter().filter_map(|key| text(data.get(key)));
                 let why = said.into_iter().find(|why| !why.is_empty());
                 self.closed.get_or_insert(why.unwrap_or_else(|| "closed".to_owned()));
             }

@@ -4,6 +4,7 @@
 //! and several libraries still speak; each as a JSON text sequence, as lines, or as one document with its traces. They differ in
 //! how things are called and in how a file is held together, not in what a packet is.
 
+mod about;
 mod connection;
 mod read;
 mod trace;
@@ -15,6 +16,7 @@ use airloom_record::Column;
 use serde::Serialize;
 use serde_json::Value;
 
+use about::{About, LONGEST, text};
 use connection::Connection;
 pub use connection::{ConnectionReport, Direction};
 use trace::Trace;
@@ -24,9 +26,6 @@ const MOST_CONNECTIONS: usize = 1 << 12;
 
 /// Schemas and versions that are listed.
 const MOST_SCHEMAS: usize = 32;
-
-/// Characters of a name that are kept.
-const LONGEST: usize = 256;
 
 /// Why a file cannot be read at all.
 #[derive(Debug)]
@@ -88,46 +87,6 @@ pub fn analyze(input: impl BufRead, rows: usize) -> Result<Analysis, Error> {
     let mut analyzer = Analyzer::new(rows);
     let unreadable = read::read(input, &mut analyzer)?;
     Ok(analyzer.finish(unreadable))
-}
-
-/// What is said of all events of a trace.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct About {
-    title: Option<String>,
-    host: Option<String>,
-    vantage: Option<String>,
-    group: Option<String>,
-    /// Are times counted from the event before?
-    is_delta: bool,
-}
-
-fn text(value: Option<&Value>) -> Option<String> {
-    match value? {
-        Value::String(text) => Some(text.chars().take(LONGEST).collect()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-impl About {
-    /// Takes in a member of a trace (or of a sequence's header); those of others say nothing here.
-    pub(crate) fn take(&mut self, key: &str, value: &Value) {
-        match key {
-            "title" => self.title = text(Some(value)),
-            "vantage_point" => {
-                self.host = text(value.get("name"));
-                self.vantage = text(value.get("type"));
-            }
-            "common_fields" => {
-                // The name that libraries have for it who do not group.
-                let group = ["group_id", "ODCID"].into_iter().find_map(|key| text(value.get(key)));
-                self.group = group.or(self.group.take());
-                let format = value.get("time_format").and_then(Value::as_str);
-                self.is_delta = matches!(format, Some("delta" | "relative_to_previous_event"));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Puts events where they belong.

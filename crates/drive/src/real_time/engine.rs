@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use nix::poll::PollFd;
 
@@ -15,6 +15,7 @@ use airloom_world::{PortId, World};
 
 use super::awake::Awake;
 use super::clock::{Clock, readable};
+use super::closing::Closing;
 use super::exchange::{Ask, Handle, Shared, TellAtTheEnd};
 use super::load::{LOOK, Load};
 use super::pace::{Pace, Round};
@@ -56,36 +57,6 @@ pub(super) fn start(
         (world, report, Closing::begin(std::mem::take(&mut engine.ports)))
     });
     Ok(Handle::new(shared, thread.map_err(|e| failed("the engine's thread", e))?))
-}
-
-/// Threads that close ports.
-const MOST_CLOSING: usize = 16;
-
-/// Ports that are being closed; dropped, it waits for that.
-///
-/// To close a packet socket takes the kernel ten milliseconds, in which it waits for all processors (`synchronize_net`), and
-/// it waits for several sockets as long as for one. The laboratory ends meanwhile.
-pub(super) struct Closing(Vec<JoinHandle<()>>);
-
-impl Closing {
-    fn begin(mut ports: Vec<Box<dyn Port>>) -> Closing {
-        let each = ports.len().div_ceil(MOST_CLOSING).max(1);
-        let mut threads = Vec::new();
-        while !ports.is_empty() {
-            let some = ports.split_off(ports.len().saturating_sub(each));
-            // Where there can be no further thread, this one does it.
-            threads.extend(thread::Builder::new().name("airloom-close".to_owned()).spawn(move || drop(some)));
-        }
-        Closing(threads)
-    }
-}
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        for thread in self.0.drain(..) {
-            let _ = thread.join();
-        }
-    }
 }
 
 /// What the loop keeps besides the world.

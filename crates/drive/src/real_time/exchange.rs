@@ -13,7 +13,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use airloom_base::{Change, Condition, Instant, Outbox};
 use airloom_world::World;
 
-use super::engine::Closing;
+use super::closing::Closing;
 use super::{Error, Report};
 
 /// Rows of the packets table, and octets of captures, that wait for the caller.

@@ -40,6 +40,7 @@ mod awake;
 mod buffers;
 mod capabilities;
 mod clock;
+mod closing;
 pub mod control;
 mod departing;
 mod engine;

@@ -10,6 +10,8 @@
 //!
 //! With a ticket of an earlier connection the session goes on: no certificates, and where both ends are set to it the client's data
 //! comes right behind its hello (0-RTT).
+//!
+//! A circle of 3 files: messages have the sizes that the handshake was given, and tickets come in a message.
 
 use std::any::Any;
 use std::net::SocketAddr;

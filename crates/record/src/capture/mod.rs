@@ -5,6 +5,8 @@
 //!
 //! Memory is bounded whatever a file claims: one frame of at most [`LONGEST`] octets is held at a time, blocks that are
 //! not frames are passed over without being held, and there are at most [`MOST_INTERFACES`] interfaces.
+//!
+//! A circle of 2 files: where octets come from (`source.rs`) fails with the error that callers see here.
 
 mod link;
 mod pcap;

@@ -4,16 +4,12 @@ use std::io::Read;
 
 use super::source::{Order, Source};
 use super::{Error, Found, Interface, LONGEST, MOST_INTERFACES};
+pub(super) use crate::pcapng::SECTION_HEADER;
+use crate::pcapng::{BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION};
 
-/// Reads the same in both orders of octets.
-pub(super) const SECTION_HEADER: u32 = 0x0A0D_0D0A;
-const INTERFACE_DESCRIPTION: u32 = 1;
 /// Obsolete, still met.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
-
-const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 
 const COMMENT: u16 = 1;
 /// How the comment of a frame begins that went no further.

@@ -4,7 +4,7 @@ use std::mem::take;
 
 use airloom_base::record::CongestionRecord;
 
-use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 /// The congestion table.
 #[derive(Default)]

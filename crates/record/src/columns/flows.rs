@@ -9,7 +9,7 @@ use std::mem::take;
 use airloom_base::Duration;
 use airloom_base::record::FlowRecord;
 
-use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 /// Of a flow between a simulated and a real host the other end never reports, and nothing tells it from one that will. Where
 /// rows are taken while the run goes on, so many wait for it; the oldest of more is a row as it is.

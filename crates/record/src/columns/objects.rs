@@ -4,7 +4,7 @@ use std::mem::take;
 
 use airloom_base::record::ObjectRecord;
 
-use super::{Category, Column, Optional, Table, Values, full, nanos};
+use super::column::{Category, Column, Optional, Table, Values, full, nanos};
 
 /// The objects table.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::mem::take;
 use airloom_base::Direction;
 use airloom_base::record::{Event, PacketRecord, PointInfo};
 
-use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 const EVENTS: [Event; 7] = [
     Event::Enqueue,

@@ -4,7 +4,7 @@ use std::mem::take;
 
 use airloom_base::record::PageRecord;
 
-use super::{Category, Column, Optional, Table, Values, full, nanos};
+use super::column::{Category, Column, Optional, Table, Values, full, nanos};
 
 /// The pages table.
 #[derive(Default)]

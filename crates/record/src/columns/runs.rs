@@ -1,8 +1,11 @@
 //! Tables of several runs on top of each other, with a column that says which run a row is from.
+//!
+//! A circle of 2 files: it is the half of the tables' methods that puts runs on top of each other.
 
 use std::collections::BTreeMap;
 
-use super::{Column, Table, Tables, Values, full};
+use super::Tables;
+use super::column::{Column, Table, Values, full};
 
 /// The number of the run of each row, by table; nothing while there is one run only.
 #[derive(Default)]

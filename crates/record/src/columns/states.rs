@@ -9,7 +9,7 @@ use std::mem::take;
 use airloom_base::record::StateRecord;
 use airloom_base::{Direction, Station};
 
-use super::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 /// The states table.
 #[derive(Default)]

@@ -5,20 +5,14 @@
 //! surfaces. Moving a deadline later costs nothing: the earlier entry fires, finds nothing due and arms again.
 //! Ties are broken by order of insertion. Chosen by measurement: `docs/explanation/packet-path.md`.
 
+mod entry;
 mod radix;
 
 use airloom_base::Instant;
 
+pub(crate) use entry::Key;
+use entry::{Entry, order};
 use radix::RadixHeap;
-
-/// A component that can be woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
-    Link(u32),
-    Connection { host: u32, slot: u32, generation: u32 },
-    App { host: u32, app: u16 },
-    Timeline(u32),
-}
 
 /// When a component will be woken: what stands in the agenda for it.
 #[derive(Clone, Copy, Debug)]
@@ -70,26 +64,6 @@ impl Wakeup {
         self.spare = self.spare.min(self.at);
         self.at = deadline;
         true
-    }
-}
-
-/// Time in the upper half, number of insertion in the lower: one comparison decides.
-#[inline]
-fn order(at: Instant, pushed: u64) -> u128 {
-    u128::from(at.as_nanos()) << 64 | u128::from(pushed)
-}
-
-/// An entry of the agenda.
-#[derive(Clone, Copy)]
-struct Entry {
-    order: u128,
-    key: Key,
-}
-
-impl Entry {
-    #[inline]
-    fn parts(&self) -> (Instant, Key) {
-        (Instant::from_nanos((self.order >> 64) as u64), self.key)
     }
 }
 

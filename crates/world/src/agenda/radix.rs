@@ -9,7 +9,7 @@
 //! Unlike there, an entry may be earlier than the base (which runs ahead of the present when the present is quiet): the
 //! base is then lowered, for which the buckets below are emptied into one.
 
-use super::Entry;
+use super::entry::Entry;
 
 /// One bucket for the base itself, and one for each bit of an entry's order.
 const BUCKETS: usize = 1 + 128;

@@ -1,4 +1,6 @@
 //! One end of a connection: requests and responses in, octets of streams out.
+//!
+//! A circle of 2 files: what arrives (`receiving.rs`) goes on with the connection in a file of its own, whose state is kept here.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -8,6 +8,8 @@
 //!
 //! Everything is in one thread, so that the application is called directly and nothing is copied from task to task. What an
 //! application does not read stays in the kernel, which holds the sender back; nothing is kept here for it.
+//!
+//! A circle of 2 files: `core.rs` is the application's state, of the options and the trait that callers see here.
 
 mod client;
 mod core;

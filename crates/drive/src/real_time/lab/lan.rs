@@ -65,13 +65,13 @@ impl Lan {
 }
 
 /// What the warden holds as long as the laboratory lives.
-pub(super) struct Held {
+pub(super) struct Joined {
     _rules: [OwnedFd; 2],
     _multicast: OwnedFd,
 }
 
 /// The warden's half: waits for the host's namespace from the keeper, and joins it to the interface.
-pub(super) fn make(lan: &Lan, keeper: BorrowedFd, patience: Duration) -> io::Result<Held> {
+pub(super) fn make(lan: &Lan, keeper: BorrowedFd, patience: Duration) -> io::Result<Joined> {
     let (_, fds) = messages::receive_within(keeper, patience)?;
     let host = fds.into_iter().next().ok_or_else(|| io::Error::other("the host has no namespace"))?;
     let made = join(lan, host.as_fd());
@@ -79,7 +79,7 @@ pub(super) fn make(lan: &Lan, keeper: BorrowedFd, patience: Duration) -> io::Res
     made
 }
 
-fn join(lan: &Lan, host: BorrowedFd) -> io::Result<Held> {
+fn join(lan: &Lan, host: BorrowedFd) -> io::Result<Joined> {
     let mut netlink = Netlink::open()?;
     let there = |_| Device { name: LAN, index: LAN_INDEX, mac: lan.mac, mtu: MTU };
     let (_, pair) = free_pair(&mut netlink, "airloom-l", there, host)?;
@@ -99,7 +99,7 @@ fn join(lan: &Lan, host: BorrowedFd) -> io::Result<Held> {
         })
     })?;
     let rules = [rules::redirect(&pair, &pair, lan.index)?, taken];
-    Ok(Held { _rules: rules, _multicast: multicast })
+    Ok(Joined { _rules: rules, _multicast: multicast })
 }
 
 /// The keeper's half: asks the warden, and furnishes the host's end. Run in the host's namespace, `host`.

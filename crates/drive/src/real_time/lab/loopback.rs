@@ -74,7 +74,7 @@ impl Relay {
         let thread = thread::Builder::new().name("airloom-loopback".to_owned()).spawn(move || {
             // Signals are for others.
             let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-            Work { doors, pairs: Vec::new() }.go_on(&told);
+            Work { doors, pairs: Vec::new() }.serve(&told);
         })?;
         Ok(Relay { stop: Some(stop), thread: Some(thread) })
     }
@@ -95,7 +95,7 @@ struct Work {
 }
 
 impl Work {
-    fn go_on(mut self, told: &OwnedFd) {
+    fn serve(mut self, told: &OwnedFd) {
         let mut has_room = true;
         loop {
             let mut wait = vec![PollFd::new(told.as_fd(), PollFlags::POLLIN)];
@@ -115,7 +115,7 @@ impl Work {
                 return;
             }
             drop(wait);
-            self.pairs.retain_mut(Pair::go_on);
+            self.pairs.retain_mut(Pair::pump);
             if takes {
                 has_room = self.take();
             }
@@ -193,7 +193,7 @@ impl Pair {
     }
 
     /// Does what can be done; false if this was the end.
-    fn go_on(&mut self) -> bool {
+    fn pump(&mut self) -> bool {
         let went_on = self.connect().and_then(|is_open| {
             if is_open {
                 self.up.pass_on(&self.client, &self.server)?;

@@ -20,6 +20,9 @@
 //! | `plan` | what is to be made |
 //! | `messages` | between the engine and the keeper |
 //! | `child` | what no safe wrapper covers |
+//!
+//! A circle of 8 files: the processes that make a laboratory each have their half of a step in its file, and the names and MTUs of
+//! devices are where these are made.
 
 mod child;
 mod devices;
@@ -59,13 +62,13 @@ use nix::unistd::Pid;
 
 use super::Error;
 use super::clock::wait_readable;
-use super::engine::Closing;
+use super::closing::Closing;
 use super::port::Port;
 pub(super) use keeper::Stage;
 use lan::Lan;
 use loopback::Relay;
 use messages::Writer;
-use outside::Way;
+use outside::WayOut;
 use plan::Plan;
 pub use rights::Rights;
 
@@ -90,7 +93,7 @@ pub(super) struct Keeper {
     /// One question at a time.
     asking: Mutex<()>,
     warden: Pid,
-    way_out: Option<Way>,
+    way_out: Option<WayOut>,
     hosts: Vec<String>,
     /// Names as threads of this process see them that enter a host.
     names: Vec<names::Names>,
@@ -175,7 +178,7 @@ impl Laboratory {
         let mut exits = ports.iter().filter(|p| p.is_exit).peekable();
         let has_exit = exits.peek().is_some();
         let exit_has_v6 = exits.any(|p| p.addresses.iter().any(IpAddr::is_ipv6));
-        let way_out = has_exit.then(|| Way::find(rights, exit_has_v6)).transpose();
+        let way_out = has_exit.then(|| WayOut::find(rights, exit_has_v6)).transpose();
         let way_out = way_out.map_err(|text| Failure { stage: Stage::Outside, text, denied: true })?;
         let plan = Plan::new(ports, way_out, lan);
         let failed = |error: io::Error| Failure {

@@ -7,7 +7,7 @@ use airloom_world::PortInfo;
 
 use super::lan::Lan;
 use super::names::Names;
-use super::outside::Way;
+use super::outside::WayOut;
 use super::tcp;
 
 /// A real host.
@@ -30,15 +30,15 @@ pub(super) struct Plan {
     /// Each with the index of its host.
     pub(super) ports: Vec<(usize, PortInfo)>,
     /// To the outside world, if a host is the exit.
-    pub(super) way_out: Option<Way>,
+    pub(super) way_out: Option<WayOut>,
     /// The interface whose devices are behind the first host, if there is one.
     pub(super) lan: Option<Lan>,
 }
 
 impl Plan {
     /// The laboratory for these ports. Hosts are in the order of their first ports.
-    pub(super) fn new(ports: &[PortInfo], way_out: Option<Way>, lan: Option<Lan>) -> Plan {
-        let servers = way_out.as_ref().map(Way::name_servers).unwrap_or_default();
+    pub(super) fn new(ports: &[PortInfo], way_out: Option<WayOut>, lan: Option<Lan>) -> Plan {
+        let servers = way_out.as_ref().map(WayOut::name_servers).unwrap_or_default();
         let mut hosts: Vec<HostPlan> = Vec::new();
         let mut of_ports = Vec::new();
         for port in ports {

@@ -40,7 +40,7 @@ use helper::Helper;
 
 /// How the exit is joined to the machine, and for which families.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct WayOut {
     by: By,
     v4: bool,
     v6: bool,
@@ -61,9 +61,9 @@ const MTU: u32 = 1500;
 /// What a request of the keeper and its answer may take: a helper has to be started.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Way {
+impl WayOut {
     /// The way that these rights allow, for an exit with IPv6 or without; otherwise what is missing.
-    pub(super) fn find(rights: Rights, exit_has_v6: bool) -> Result<Way, String> {
+    pub(super) fn find(rights: Rights, exit_has_v6: bool) -> Result<WayOut, String> {
         let v4 = !leads_on_v4(&table("route")).is_empty();
         let v6 = exit_has_v6 && !leads_on_v6(&table("ipv6_route")).is_empty();
         if !v4 && !v6 {
@@ -75,7 +75,7 @@ impl Way {
         Ok(match rights {
             Rights::Own => {
                 let v6 = v6 && forwarding::is_possible_for_ipv6();
-                Way { by: By::Pair { switched_on: forwarding::would_switch_on(v6) }, v4, v6 }
+                WayOut { by: By::Pair { switched_on: forwarding::would_switch_on(v6) }, v4, v6 }
             }
             Rights::UserNamespace => {
                 let gateways = (has_gateway_v4(&table("route")), v6 && has_gateway_v6(&table("ipv6_route")));
@@ -85,7 +85,7 @@ impl Way {
                     helper::Kind::Pasta if gateways == (false, false) => (v4, v6),
                     helper::Kind::Pasta => gateways,
                 };
-                Way { by: By::Program(kind, program), v4, v6 }
+                WayOut { by: By::Program(kind, program), v4, v6 }
             }
         })
     }
@@ -137,7 +137,7 @@ impl Outside {
 
 /// The warden's half: waits for the exit's namespace from the keeper, joins it to the network of the calling process, and
 /// answers which pair of addresses it took (or what failed).
-pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Result<Outside> {
+pub(super) fn make(way: &WayOut, keeper: BorrowedFd, patience: Duration) -> io::Result<Outside> {
     let (_, fds) = messages::receive_within(keeper, patience)?;
     let exit = fds.into_iter().next().ok_or_else(|| io::Error::other("the exit has no namespace"))?;
     let made = match &way.by {
@@ -150,7 +150,7 @@ pub(super) fn make(way: &Way, keeper: BorrowedFd, patience: Duration) -> io::Res
 }
 
 /// A veth pair between here and the exit, and rules that let the exit's traffic leave under the machine's address.
-fn join(way: &Way, exit: &OwnedFd) -> io::Result<(u32, Outside)> {
+fn join(way: &WayOut, exit: &OwnedFd) -> io::Result<(u32, Outside)> {
     use std::os::fd::AsFd;
 
     let mut netlink = Netlink::open()?;
@@ -173,7 +173,7 @@ const PAIRS: u32 = 1 << 21;
 /// A network of our own (RFC 4193) with as many pairs.
 const OWN_NETWORK: u128 = 0xfd61_6972_6c6f_6f6d << 64;
 
-impl Way {
+impl WayOut {
     /// Both addresses of a pair, the machine's first, of each family.
     fn addresses(&self, number: u32) -> impl Iterator<Item = [IpAddr; 2]> + use<> {
         let first = 2 * (number % PAIRS);
@@ -219,7 +219,7 @@ fn mac(end: u8, number: u32) -> [u8; 6] {
 }
 
 /// The keeper's half: asks the warden, and furnishes the exit's end. Run in the exit's namespace, `exit`.
-pub(super) fn furnish(way: &Way, warden: BorrowedFd, exit: BorrowedFd) -> io::Result<()> {
+pub(super) fn furnish(way: &WayOut, warden: BorrowedFd, exit: BorrowedFd) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
     messages::send(warden, &[0], &[exit.as_raw_fd()])?;
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_pair_of_addresses_is_inside_its_network_whatever_its_number() {
         let pairs = |number, v6| {
-            let way = Way { by: By::Pair { switched_on: Vec::new() }, v4: true, v6 };
+            let way = WayOut { by: By::Pair { switched_on: Vec::new() }, v4: true, v6 };
             way.addresses(number).map(|pair| pair.map(|a| a.to_string())).collect::<Vec<_>>()
         };
         assert_eq!(pairs(0, false), [["100.64.0.0", "100.64.0.1"]]);
