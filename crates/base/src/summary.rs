@@ -44,7 +44,7 @@ impl Summary {
     }
 
     /// Forgets the values, not the names: what follows is probably called the same.
-    pub fn again(&mut self) {
+    pub fn rewind(&mut self) {
         self.prefix.clear();
         // What is left of the time before that was longer is not what this time had.
         self.values.entries.truncate(self.values.used);
@@ -169,7 +169,7 @@ mod tests {
     fn after_a_shorter_time_a_long_one_is_not_as_before() {
         let mut summary = Summary::default();
         let mut is_as_before = |names: &[&str]| {
-            summary.again();
+            summary.rewind();
             for name in names {
                 summary.set(name, 1.0);
             }
@@ -191,7 +191,7 @@ mod tests {
     fn written_again_it_keeps_its_names_as_long_as_they_are_the_same() {
         let mut summary = Summary::default();
         let mut write = |names: &[&str], value: f64| {
-            summary.again();
+            summary.rewind();
             summary.set_owner("x");
             names.iter().for_each(|name| summary.set(name, value));
             (summary.values.are_as_before(), summary.values.iter().map(|(n, v)| format!("{n}={v}")).collect())

@@ -93,12 +93,12 @@ impl World {
         let mut parts = books.parts.iter_mut();
         let apps = self.hosts.iter().filter(|h| h.ports.is_none()).flat_map(|h| &h.apps);
         for (slot, part) in apps.zip(parts.by_ref()) {
-            part.again();
+            part.rewind();
             slot.app.summarise(part);
             is_as_before &= part.values.are_as_before();
         }
         for (link, part) in self.links.iter().zip(parts) {
-            part.again();
+            part.rewind();
             link.bearer.summarise(part);
             is_as_before &= part.values.are_as_before();
         }
