@@ -1,5 +1,6 @@
 //! What the fuzz targets do with arbitrary octets: nothing may panic, and nothing may go on for ever.
 
+mod alt_svc;
 mod apps;
 mod capture;
 mod edges;
@@ -30,6 +31,7 @@ pub type Target = fn(&[u8]);
 
 /// All targets by name.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("alt_svc", alt_svc::alt_svc),
     ("analysis", capture::analysis),
     ("bulk", apps::bulk),
     ("capture", capture::capture),

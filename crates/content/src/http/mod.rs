@@ -3,6 +3,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`message`] | heads of requests and responses, whatever the version: methods, status codes, fields |
+//! | [`alt_svc`] | where else an origin is served |
 //! | [`v1`] | HTTP/1.0 and 1.1: message syntax, lengths of bodies, chunks, persistence |
 //! | [`v2`] | HTTP/2: frames, header blocks, streams, windows |
 //! | [`v3`] | HTTP/3: frames, field sections and their table, streams of roles |
@@ -11,6 +12,7 @@
 //! Standards: RFC 9110 (semantics), RFC 9112 (HTTP/1.1), RFC 1945 (HTTP/1.0), RFC 9113 (HTTP/2), RFC 9114 (HTTP/3), RFC 2616 where it differs. Left out:
 //! content coding, ranges and conditional requests; nothing here opens a connection or waits.
 
+pub mod alt_svc;
 mod budget;
 pub mod error;
 mod fields;
