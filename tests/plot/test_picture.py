@@ -25,6 +25,7 @@ SHOWN = {
     "hsdpa-cell": ["TCP", "RLC", "MAC-hs"],
     "http2-page": ["TCP", "RLC"],
     "http3-page": ["Datagrams", "RLC"],
+    "http3-race": ["TCP", "RLC"],
     "phs-384k": ["bundle", "What each member carries"],
     "phs-circuit": ["PIAFS"],
     "phs-room": ["TCP", "PIAFS"],

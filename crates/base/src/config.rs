@@ -99,6 +99,8 @@ pub struct AppParts<'a> {
     pub far_end: Option<&'a str>,
     /// The name of a host with the proxy that is called so.
     pub proxy: &'a dyn Fn(&str) -> Option<String>,
+    /// Names of the transports of its host: it connects by the first unless it says otherwise.
+    pub transports: &'a [&'static str],
 }
 
 impl AppParts<'_> {

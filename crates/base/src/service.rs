@@ -192,6 +192,8 @@ pub trait Transport: Send {
     fn handle_move(&mut self, _cx: &mut Cx, _path: Path, _ports: (u16, u16)) -> Option<PathId> {
         None
     }
+    /// Events of its application for the log of this connection (qlog), as records of a JSON text sequence.
+    fn log(&mut self, _events: &[u8]) {}
     /// What it did so far.
     fn facts(&self) -> FlowFacts;
     /// What became of its paths, where it has several.
@@ -418,6 +420,8 @@ pub trait Sockets {
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram);
     /// The flow number of a socket, for records.
     fn flow(&self, socket: SocketId) -> u32;
+    /// Puts events of the application into the log of its connection (qlog), as records of a JSON text sequence.
+    fn log(&mut self, _socket: SocketId, _events: &[u8]) {}
     /// Which transport this connection has, by its name in the registry, where that is known.
     fn transport(&self, _socket: SocketId) -> Option<&'static str> {
         None

@@ -374,7 +374,10 @@ impl Builder {
         };
         let all = || self.names_for(host).iter().map(|(address, name)| (name.clone(), *address)).collect();
         let (resolve, hosts, addresses, proxy) = (&resolve, &hosts, &all, &with_proxy);
-        let parts = AppParts { seed, host: &name, resolve, hosts, addresses, far_end, proxy };
+        let spoken = &self.world.hosts[host.0 as usize].net.protocols;
+        let transports: Vec<&'static str> = spoken.iter().map(|protocol| protocol.name()).collect();
+        let transports = transports.as_slice();
+        let parts = AppParts { seed, host: &name, resolve, hosts, addresses, far_end, proxy, transports };
         let app = build(config, &parts).map_err(|error| self.fail(host, error))?;
         if let Some(port) = self.world.hosts[host.0 as usize].net.port_taken(app.as_ref()) {
             let message = format!("another application of this host listens on port {port} already");

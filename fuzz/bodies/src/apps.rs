@@ -292,6 +292,7 @@ fn run(
         addresses: &hosts,
         far_end: Some("a"),
         proxy: &|_| None,
+        transports: &["tcp", "quic"],
     };
     let app = (entry.expect("it is registered").build)(table, &parts).expect("a valid table");
     let net = Net { sockets: Vec::new(), wanted: Vec::new(), room: 10_000, written: 0 };
@@ -309,6 +310,7 @@ pub fn http_server(octets: &[u8]) {
         json!({ "http": "2" }),
         json!({ "tls": {} }),
         json!({ "coding": "chunked", "delay": "10ms", "max_requests": 2 }),
+        json!({ "http": "2", "http3": true, "tls": {} }),
     ];
     let table = &tables[usize::from(octets.octet()) % tables.len()];
     run(airloom_apps::find("http-server"), table, &mut octets, &HTTP, true);
@@ -326,6 +328,7 @@ pub fn http_client(octets: &[u8]) {
         json!({ "tls": {} }),
         json!({ "cache": "10kB", "connections": 1 }),
         json!({ "keep_alive": false }),
+        json!({ "http": "2", "tls": {}, "alt_svc": "known", "race_delay": "50ms" }),
     ];
     let more = &tables[usize::from(octets.octet()) % tables.len()];
     for (key, value) in more.as_object().expect("a table") {

@@ -1,5 +1,7 @@
 //! The application: pages one after another, objects to connections, failures and results.
 
+use std::net::SocketAddr;
+
 use airloom_base::random::Stream;
 use airloom_base::record::ObjectSource;
 use airloom_base::{
@@ -8,12 +10,13 @@ use airloom_base::{
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v2::Priority;
 
+use super::alternatives::Alternatives;
 use super::cache::Cache;
 use super::connection::{Connection, Offer};
 use super::lane::{Asked, Exchange, Progress};
 use super::log::{Loaded, Log};
 use super::servers::{Pool, Servers, Whereabouts};
-use super::{Config, Http};
+use super::{Config, Follow, Http};
 use crate::net;
 use crate::pages::{FORM, Job, Loads, Page, Plan};
 use crate::times::Times;
@@ -24,6 +27,7 @@ pub struct Client {
     config: Config,
     log: Log,
     servers: Servers,
+    alternatives: Alternatives,
     plan: Plan,
     page: Option<Page>,
     cache: Cache,
@@ -56,6 +60,12 @@ struct Results {
     connections: u64,
     /// Those of them on which requests could leave before the handshake was over.
     early: u64,
+    /// Requests that were made in HTTP/3.
+    requests_h3: u64,
+    /// Races, and how many of them each side has won.
+    races: u64,
+    won_by_quic: u64,
+    won_by_tcp: u64,
     /// Most streams of a connection that objects were dealt over.
     streams: usize,
     asked_again: u64,
@@ -106,6 +116,14 @@ impl Client {
                 ));
             }
         }
+        if config.alt_svc != Follow::Off {
+            //= RFC 7838 (2.1): whoever answers elsewhere has to show that it is who is meant.
+            let speaks = matches!(config.http, Http::Http11 | Http::Http2);
+            if !speaks || config.tls.is_none() || config.proxy.is_some() {
+                let message = "needs http = \"1.1\" or \"2\" and `tls`, and passes no proxy";
+                return Err(ConfigError::at("alt_svc", message));
+            }
+        }
         if config.timeout.is_zero() {
             return Err(ConfigError::at("timeout", "must be above 0s"));
         }
@@ -119,8 +137,10 @@ impl Client {
             let path = vec!["tls".into(), "early_data".into()];
             return Err(ConfigError { path, message: "forms cannot be sent early".into() });
         }
+        let servers = Servers::new(&config, places, plan.listed())?;
         Ok(Client {
-            servers: Servers::new(&config, places, plan.listed())?,
+            alternatives: Alternatives::new(&config, places, &servers)?,
+            servers,
             log: Log::new(places.host),
             wake: plan.next(),
             plan,
@@ -161,7 +181,7 @@ impl Client {
     fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         let Some(place) = self.place(socket) else { return };
         let connection = &mut self.connections[place];
-        connection.deadline = cx.now + self.config.timeout;
+        connection.is_alive(cx.now, self.config.timeout);
         let missing = connection.write(cx, net);
         self.results.streams = self.results.streams.max(connection.streams());
         let pool = &mut self.servers.pools[connection.pool];
@@ -170,6 +190,7 @@ impl Client {
 
     /// Begins pages, gives objects to connections and computes the next deadline, until nothing more can be done.
     fn advance(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        self.join_races(cx, net);
         loop {
             if self.page.as_ref().is_some_and(Page::is_done) {
                 self.end_page(cx, net);
@@ -187,11 +208,12 @@ impl Client {
             }
         }
         if self.is_done() {
-            self.hang_up(cx, net);
+            self.hang_up(cx, net, true);
         }
         let deadlines = self.connections.iter().map(|c| c.deadline).min();
         let next = self.page.as_ref().map_or_else(|| self.plan.next(), Page::next);
-        self.wake = [deadlines, next, self.reacts].into_iter().flatten().min();
+        let joins = self.alternatives.next().filter(|_| !self.is_done());
+        self.wake = [deadlines, next, self.reacts, joins].into_iter().flatten().min();
     }
 
     fn end_page(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
@@ -203,14 +225,82 @@ impl Client {
         self.log.page_ended();
         self.plan.ended(cx.now);
         if self.config.per_page {
-            self.hang_up(cx, net);
+            self.hang_up(cx, net, false);
         }
     }
 
-    /// Finishes all connections.
-    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        for connection in self.connections.drain(..) {
+    /// Finishes all connections, but for those that are still to show whether they come up, unless all is over.
+    fn hang_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, is_over: bool) {
+        for connection in self.connections.extract_if(.., |c| is_over || !c.is_tried()) {
             connection.finish(cx, net);
+        }
+    }
+
+    /// A race begins: QUIC to an alternative of the server, and TCP when QUIC has had its time.
+    fn race(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize, to: SocketAddr) {
+        let place = self.open(cx, net, pool, Http::Http3, to);
+        self.connections[place].race(true);
+        self.alternatives.begin(pool, self.connections[place].socket, cx.now);
+        self.results.races += 1;
+        self.join_races(cx, net);
+    }
+
+    /// TCP begins where its time has come.
+    fn join_races(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
+        if self.is_done() {
+            return;
+        }
+        while let Some(pool) = self.alternatives.due(cx.now) {
+            let place = self.open(cx, net, pool, self.config.http, self.servers.pools[pool].to);
+            self.connections[place].race(false);
+            self.alternatives.joined(pool, self.connections[place].socket);
+        }
+    }
+
+    /// A connection is up: it may have won a race. Of QUIC that is less than its handshake if requests may leave early.
+    fn came_up(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, is_early: bool) {
+        let Some(place) = self.place(socket) else { return };
+        let connection = &mut self.connections[place];
+        let (pool, is_quic) = (connection.pool, connection.http == Http::Http3);
+        let is_racing = std::mem::take(&mut connection.is_racing);
+        if !is_quic {
+            self.alternatives.tcp_is_up(pool, cx.now);
+        } else if !is_early && connection.has_come_up() {
+            let handshake = cx.now - connection.begun;
+            self.alternatives.quic_is_up(pool, handshake);
+        }
+        if !is_racing {
+            return;
+        }
+        self.news = true;
+        // None: TCP was faster, and requests go over QUIC from now on.
+        let Some(race) = self.alternatives.end(pool) else { return };
+        self.results.won_by_quic += u64::from(is_quic);
+        self.results.won_by_tcp += u64::from(!is_quic);
+        if is_quic && let Some(place) = race.tcp.and_then(|tcp| self.place(tcp)) {
+            self.connections.swap_remove(place).abort(cx, net);
+        }
+    }
+
+    /// A connection is gone: if it was in a race, the other one is what is left.
+    fn race_without(&mut self, now: Instant, gone: &Connection) {
+        let (pool, is_quic) = (gone.pool, gone.http == Http::Http3);
+        if gone.is_tried() {
+            let is_up = |c: &Connection| c.pool == pool && c.http == self.config.http && c.is_open();
+            self.alternatives.quic_failed(pool, self.connections.iter().any(is_up), now);
+        } else if !is_quic && !gone.is_open() {
+            self.alternatives.tcp_failed(pool);
+        }
+        if !gone.is_racing {
+            return;
+        }
+        self.news = true;
+        let Some(race) = self.alternatives.end(pool) else { return };
+        self.results.won_by_quic += u64::from(!is_quic);
+        self.results.won_by_tcp += u64::from(is_quic);
+        let left = if is_quic { race.tcp } else { Some(race.quic) };
+        if let Some(place) = left.and_then(|left| self.place(left)) {
+            self.connections[place].is_racing = false;
         }
     }
 
@@ -221,10 +311,12 @@ impl Client {
             let Some((pool, place, lane)) = self.next_assignment(cx, net) else { return };
             let Some(job) = self.servers.pools[pool].waiting.pop_front() else { return };
             let Some(page) = &self.page else { return };
-            let asked = self.request(page, job);
+            let http = self.connections[place].http;
+            let asked = self.request(page, job, http);
             self.results.requests += 1;
+            self.results.requests_h3 += u64::from(http == Http::Http3);
             let connection = &mut self.connections[place];
-            connection.deadline = cx.now + self.config.timeout;
+            connection.is_alive(cx.now, self.config.timeout);
             if let Some(job) = connection.ask(cx, net, lane, job, asked) {
                 self.servers.pools[pool].waiting.push_front(job);
                 return;
@@ -273,34 +365,37 @@ impl Client {
         if best.is_some_and(|offer| offer.load == 0) {
             return best.map(place);
         }
-        if own().count() < self.servers.pools[pool].most && self.has_room(cx, net) {
-            let to = self.servers.pools[pool].to;
-            let socket = match self.config.http {
-                Http::Http3 => net.connect_for(cx, to, net::H3),
-                _ => net.connect(cx, to),
-            };
-            let (streams, flow) = (net.streams(socket), net.flow(socket));
-            self.results.connections += 1;
-            if let Some(page) = &mut self.page {
-                page.connections += 1;
-            }
-            if self.config.http == Http::Http3 || (self.config.http == Http::Http2 && streams.is_none()) {
-                let deadline = cx.now + self.config.timeout;
-                self.connections.push(Connection::multiplexed(socket, (pool, flow), &self.config, deadline));
-                return Some((self.connections.len() - 1, 0));
-            }
-            // The first request may always be put on it, whether it persists afterwards or not.
-            self.connections.push(Connection::new(
-                socket,
-                (pool, flow),
-                streams,
-                self.config.streams.into(),
-                self.config.persists(),
-                cx.now + self.config.timeout,
-            ));
-            return Some((self.connections.len() - 1, 0));
+        let is_full = own().count() >= self.servers.pools[pool].most;
+        let has_alternative = own().any(|(_, c)| c.is_alternative(&self.config));
+        if self.alternatives.races(pool) || is_full || !self.has_room(cx, net) {
+            return best.map(place);
         }
-        best.map(place)
+        if !has_alternative && let Some(to) = self.alternatives.usable(pool, cx.now) {
+            self.race(cx, net, pool, to);
+            return None;
+        }
+        // The first request may always be put on it, whether it persists afterwards or not.
+        Some((self.open(cx, net, pool, self.config.http, self.servers.pools[pool].to), 0))
+    }
+
+    /// Opens a connection of this pool, and says where it stands.
+    fn open(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize, http: Http, to: SocketAddr) -> usize {
+        let socket = match http {
+            Http::Http3 => net.connect_for(cx, to, net::H3),
+            _ => net.connect(cx, to),
+        };
+        let (streams, flow) = (net.streams(socket), net.flow(socket));
+        self.results.connections += 1;
+        if let Some(page) = &mut self.page {
+            page.connections += 1;
+        }
+        let (id, config) = ((pool, flow), &self.config);
+        self.connections.push(if http == Http::Http3 || (http == Http::Http2 && streams.is_none()) {
+            Connection::multiplexed(socket, id, http, config, cx.now)
+        } else {
+            Connection::new(socket, id, streams, config, cx.now)
+        });
+        self.connections.len() - 1
     }
 
     /// May another connection be opened? One that nothing waits for is ended for it if need be: that which was used longest ago.
@@ -316,7 +411,7 @@ impl Client {
     }
 
     /// The request for an object of the page.
-    fn request(&self, page: &Page, job: Job) -> Asked {
+    fn request(&self, page: &Page, job: Job, http: Http) -> Asked {
         let object = &self.plan.objects(page)[job.object as usize];
         let (form, target) = (object.form(), object.target(page.round));
         let authority = &self.servers.of(object).authority;
@@ -326,12 +421,12 @@ impl Client {
         fields.push("Host", authority.clone());
         fields.push("User-Agent", "airloom");
         fields.push("Accept", "*/*");
-        match self.config.http {
+        match http {
             Http::Http10KeepAlive => fields.push("Connection", "Keep-Alive"),
             Http::Http11 if !self.config.keep_alive => fields.push("Connection", "close"),
             Http::Http10 | Http::Http11 | Http::Http2 | Http::Http3 => {}
         }
-        let version = match self.config.http {
+        let version = match http {
             Http::Http10 | Http::Http10KeepAlive => Version::Http10,
             Http::Http11 => Version::Http11,
             Http::Http2 => Version::Http2,
@@ -353,7 +448,8 @@ impl Client {
         }
         let priority =
             if self.config.priorities { urgency(object.path(), job.object) } else { Priority::default() };
-        Asked { head, posts: form.is_some(), form: form.unwrap_or_default(), priority }
+        let follows = self.alternatives.are_followed();
+        Asked { head, posts: form.is_some(), form: form.unwrap_or_default(), priority, follows }
     }
 
     fn place(&self, socket: SocketId) -> Option<usize> {
@@ -363,7 +459,7 @@ impl Client {
     fn read(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) {
         while let Some(place) = self.place(socket) {
             let connection = &mut self.connections[place];
-            connection.deadline = cx.now + self.config.timeout;
+            connection.is_alive(cx.now, self.config.timeout);
             match connection.read(cx, net, socket.stream) {
                 Progress::None => return,
                 Progress::Complete(exchange) => self.complete(cx, net, place, exchange),
@@ -380,8 +476,12 @@ impl Client {
         }
     }
 
-    fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, exchange: Exchange) {
+    fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, mut exchange: Exchange) {
         self.news = true;
+        if let Some(said) = exchange.alternatives.take() {
+            let pool = self.connections[place].pool;
+            self.alternatives.learn(pool, self.servers.pools[pool].to, said, cx.now);
+        }
         let Some(page) = &mut self.page else { return };
         let object = &self.plan.objects(page)[exchange.job.object as usize];
         let arrived = matches!(exchange.status, 200..=299) && object.has_size(exchange.got);
@@ -432,6 +532,9 @@ impl Client {
     /// The connection is of no more use: what it did not answer is asked for again, or has failed.
     fn lost(&mut self, cx: &mut Cx, place: usize) {
         let connection = self.connections.swap_remove(place);
+        if self.alternatives.are_followed() {
+            self.race_without(cx.now, &connection);
+        }
         let (pool, flow) = (connection.pool, connection.flow);
         for (exchange, blame) in connection.unanswered().into_iter().rev() {
             self.retry_or_fail(cx, (pool, flow), exchange, blame);
@@ -503,9 +606,17 @@ impl App for Client {
         self.advance(cx, net);
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        let on_streams = self.config.http == Http::Http3;
-        if on_streams && let Some(place) = self.place(socket) {
+        let follows = self.alternatives.are_followed();
+        let mut on_streams = self.config.http == Http::Http3;
+        if (on_streams || follows)
+            && let Some(place) = self.place(socket)
+        {
+            on_streams = self.connections[place].http == Http::Http3;
             self.connections[place].on(cx, net, socket, event);
+        }
+        let is_early = event == SocketEvent::Stream(StreamEvent::Early);
+        if follows && (is_early || event == SocketEvent::Opened) {
+            self.came_up(cx, net, socket, is_early);
         }
         match event {
             SocketEvent::Opened if !self.config.reaction.is_zero() => {
@@ -541,8 +652,8 @@ impl App for Client {
         }
         while let Some(place) = self.connections.iter().position(|c| c.deadline <= cx.now) {
             let connection = &self.connections[place];
-            if connection.load() > 0 {
-                self.results.timeouts += 1;
+            if connection.load() > 0 || connection.is_tried() {
+                self.results.timeouts += u64::from(connection.load() > 0);
                 connection.abort(cx, net);
             } else {
                 connection.finish(cx, net);
@@ -574,5 +685,12 @@ impl App for Client {
         out.set("streams", results.streams as f64);
         out.set("asked_again", results.asked_again as f64);
         out.set("timeouts", results.timeouts as f64);
+        if self.alternatives.are_followed() {
+            out.set("requests_h3", results.requests_h3 as f64);
+            out.set("races", results.races as f64);
+            out.set("races_won_by_quic", results.won_by_quic as f64);
+            out.set("races_won_by_tcp", results.won_by_tcp as f64);
+            out.set("alternatives_broken", self.alternatives.broken as f64);
+        }
     }
 }

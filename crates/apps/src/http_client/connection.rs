@@ -1,10 +1,11 @@
 //! One connection of the client: its streams, and when it is given up.
 
-use airloom_base::{Cx, Instant, SocketEvent, SocketId, Sockets};
+use airloom_base::{Cx, Duration, Instant, SocketEvent, SocketId, Sockets};
 
-use super::Config;
+use super::alternatives::HANDSHAKE;
 use super::lane::{Asked, Exchange, Lane, Progress};
 use super::multiplexed::Multiplexed;
+use super::{Config, Http};
 use crate::pages::Job;
 
 /// One connection, or one association with the streams that objects are dealt over.
@@ -12,6 +13,14 @@ pub(super) struct Connection {
     pub(super) socket: SocketId,
     /// The pool it belongs to.
     pub(super) pool: usize,
+    /// What is spoken on it.
+    pub(super) http: Http,
+    /// When it was begun.
+    pub(super) begun: Instant,
+    /// It takes no requests before it is up: another one may be up first.
+    pub(super) is_racing: bool,
+    /// It leads to an alternative of the server and is not up.
+    is_tried: bool,
     /// Its number in the records.
     pub(super) flow: u32,
     /// Requests that it was given.
@@ -36,6 +45,8 @@ pub(super) struct Connection {
 pub(super) struct Offer {
     /// Requests that wait on it.
     pub(super) load: usize,
+    /// It is not HTTP/3: that goes first where there is both.
+    is_second: bool,
     /// Requests that it had, so that those of an association are used in turn.
     turn: u64,
     /// Its connection and its place there.
@@ -48,40 +59,47 @@ impl Connection {
     pub(super) fn multiplexed(
         socket: SocketId,
         (pool, flow): (usize, u32),
+        http: Http,
         config: &Config,
-        deadline: Instant,
+        now: Instant,
     ) -> Self {
         Connection {
             socket,
             pool,
             flow,
+            http,
+            begun: now,
+            is_racing: false,
+            is_tried: false,
             asked: 0,
             is_open: false,
             lanes: Vec::new(),
-            multiplexed: Some(Box::new(Multiplexed::new(config))),
+            multiplexed: Some(Box::new(Multiplexed::new(http, config))),
             is_association: false,
             completed: 0,
             persists: true,
-            deadline,
+            deadline: now + config.timeout,
         }
     }
 
-    /// A connection that is being opened; `persists` if it is to carry more than one exchange. `streams` are those of an
-    /// association, of which at most `most` are used.
+    /// A connection that is being opened and will speak HTTP/1. `streams` are those of an association.
     pub(super) fn new(
         socket: SocketId,
         (pool, flow): (usize, u32),
         streams: Option<u32>,
-        most: u32,
-        persists: bool,
-        deadline: Instant,
+        config: &Config,
+        now: Instant,
     ) -> Self {
         let is_association = streams.is_some();
-        let count = streams.map_or(1, |there| there.min(most).max(1));
+        let count = streams.map_or(1, |there| there.min(config.streams.into()).max(1));
         Connection {
             socket,
             pool,
             flow,
+            http: config.http,
+            begun: now,
+            is_racing: false,
+            is_tried: false,
             asked: 0,
             // Data may leave with the cookie, before the association is there (RFC 9260, 5.1).
             is_open: is_association,
@@ -89,9 +107,45 @@ impl Connection {
             multiplexed: None,
             is_association,
             completed: 0,
-            persists: persists || is_association,
-            deadline,
+            persists: config.persists() || is_association,
+            deadline: now + config.timeout,
         }
+    }
+
+    /// It leads to an alternative of the server: requests wait until that, or the server itself, is up.
+    pub(super) fn race(&mut self, is_alternative: bool) {
+        self.is_racing = true;
+        if is_alternative {
+            self.is_tried = true;
+            self.deadline = self.begun + HANDSHAKE;
+        }
+    }
+
+    /// The alternative is up. False: there was none, or it was up.
+    pub(super) fn has_come_up(&mut self) -> bool {
+        std::mem::take(&mut self.is_tried)
+    }
+
+    /// Is it an alternative's that is not up?
+    pub(super) fn is_tried(&self) -> bool {
+        self.is_tried
+    }
+
+    /// Is it open, as far as its own machine knows?
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Something was done on it: it is given up later. An alternative has its time to come up and no more.
+    pub(super) fn is_alive(&mut self, now: Instant, timeout: Duration) {
+        if !self.is_tried {
+            self.deadline = now + timeout;
+        }
+    }
+
+    /// Does it lead to an alternative that is of use, or may be?
+    pub(super) fn is_alternative(&self, config: &Config) -> bool {
+        self.http != config.http && self.persists
     }
 
     /// Does this event's socket stand for one of its streams?
@@ -113,9 +167,13 @@ impl Connection {
     /// The best of its streams for another request behind those that wait, which it has as number `connection`. `depth` is
     /// the most that may wait on a stream at a time.
     pub(super) fn offer(&self, connection: usize, depth: usize) -> Option<Offer> {
+        if self.is_racing {
+            return None;
+        }
+        let is_second = self.http != Http::Http3;
         if let Some(multiplexed) = &self.multiplexed {
             // Requests do not wait for each other: none counts as waiting while there is room.
-            let offer = Offer { load: 0, turn: 0, connection, lane: 0 };
+            let offer = Offer { load: 0, is_second, turn: 0, connection, lane: 0 };
             return Some(offer).filter(|_| self.persists && multiplexed.has_room());
         }
         //= RFC 2616 (8.1.2.2): a client pipelines only once it knows that the connection persists, and not right
@@ -125,6 +183,7 @@ impl Connection {
         let takes_more = |lane: &&Lane| self.persists && lane.load() < allowed && !lane.posts();
         let offer = |(place, lane): (usize, &Lane)| Offer {
             load: lane.load(),
+            is_second,
             turn: if self.is_association { lane.asked } else { 0 },
             connection,
             lane: place,

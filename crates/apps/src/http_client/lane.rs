@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use airloom_base::{Body, Cx, Instant, SocketId, Sockets};
+use airloom_content::http::alt_svc::{self, AltSvc};
 use airloom_content::http::message::{Method, RequestHead, ResponseHead};
 use airloom_content::http::v1::{
     BodyLength, Error, Framing, Item, Limits, Receiver, ResponseReader, persists,
@@ -24,6 +25,35 @@ pub(super) struct Exchange {
     pub(super) status: u16,
     /// Octets of the body so far.
     pub(super) got: u64,
+    /// Is it of interest where else the server is?
+    pub(super) follows: bool,
+    /// What the response says of that.
+    pub(super) alternatives: Option<AltSvc>,
+}
+
+impl Exchange {
+    /// Nothing has come of the request yet.
+    pub(super) fn new(now: Instant, number: u32, job: Job, asked: &Asked) -> Exchange {
+        Exchange {
+            job,
+            asked: now,
+            request: number,
+            posts: asked.posts,
+            first_byte: None,
+            status: 0,
+            got: 0,
+            follows: asked.follows,
+            alternatives: None,
+        }
+    }
+
+    /// The head of the response is there.
+    pub(super) fn heard(&mut self, head: &ResponseHead) {
+        self.status = head.status;
+        if self.follows {
+            self.alternatives = alt_svc::parse(head.fields.all("alt-svc"));
+        }
+    }
 }
 
 /// A request to be sent.
@@ -36,6 +66,8 @@ pub(super) struct Asked {
     pub(super) posts: bool,
     /// How urgent it is; HTTP/1 has no word for that.
     pub(super) priority: Priority,
+    /// Is it of interest where else the server is?
+    pub(super) follows: bool,
 }
 
 impl Asked {
@@ -106,19 +138,10 @@ impl Lane {
 
     /// Puts a request behind those that wait.
     pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) {
-        let posts = asked.posts;
         self.asked += 1;
-        self.reader.expect(if posts { Method::Post } else { Method::Get });
+        self.reader.expect(if asked.posts { Method::Post } else { Method::Get });
+        self.waiting.push_back(Exchange::new(now, number, job, &asked));
         self.unsent.push_back(asked.octets());
-        self.waiting.push_back(Exchange {
-            job,
-            asked: now,
-            request: number,
-            posts,
-            first_byte: None,
-            status: 0,
-            got: 0,
-        });
     }
 
     /// Writes what there is room for.
@@ -166,7 +189,7 @@ impl Lane {
         match item {
             Item::Interim(_) => None,
             Item::Head(head, framing) => {
-                exchange.status = head.status;
+                exchange.heard(&head);
                 self.is_last |= !lives_on(&head, framing, self.lasts);
                 None
             }

@@ -31,10 +31,14 @@
 //! others than those it hit. It is asked for at once (`h2_streams` at a time): requests wait for the handshake in order, but for those
 //! that may leave with it (`zero_rtt` of QUIC): GET.
 //!
-//! Standards: RFC 9113, RFC 9114, RFC 9218, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
+//! With `alt_svc` a server's word for HTTP/3 (`alternatives.rs`) is taken: a new connection to it is a race of QUIC against what TCP
+//! carries, in which a request goes over the one that is up first and over no other. What is open goes on being used.
+//!
+//! Standards: RFC 9113, RFC 9114, RFC 9218, RFC 7838, RFC 9112 (9.3), RFC 2616 (8.1), RFC 1945, draft-natarajan-http-over-sctp. Left out: redirects (a response other than 2xx is a failed
 //! object), parsing of pages: what a page contains, and which object names which, is said in the scenario. The cache asks no server
 //! whether what it has is fresh: what may change says so (`changes`) and is never kept.
 
+mod alternatives;
 mod cache;
 mod client;
 mod connection;
@@ -79,6 +83,19 @@ pub enum Http {
     Http3,
 }
 
+/// What a client makes of servers that speak HTTP/3 beside what they speak over TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Follow {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The next connection to a server that has said so (`Alt-Svc`) is a race.
+    Announced,
+    /// All servers are known to from the beginning, as by a record of the name system (HTTPS): each first connection is a race.
+    Known,
+}
+
 /// Fetches lists of objects over HTTP/1.0, 1.1, 2 or 3 and measures how long that takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -94,6 +111,15 @@ pub struct Config {
     pub proxy_port: u16,
     /// `"1.0"`, `"1.0-keep-alive"`, `"1.1"`, `"2"`, or `"3"` where the transport is QUIC.
     pub http: Http,
+    /// What comes of servers that speak HTTP/3 over QUIC, too: `"off"`; `"announced"`: once a server has said so (`Alt-Svc`), the next
+    /// connection to it is a race between QUIC and TCP; `"known"`: so is the first. Over TCP `http` is spoken, `"1.1"` or `"2"`.
+    /// Needs `tls`, and a host with `transport = ["tcp", "quic"]`.
+    pub alt_svc: Follow,
+    /// Hosts whose word is taken for another's: an alternative at any other than the server itself is not followed.
+    pub alt_svc_hosts: Vec<String>,
+    /// How long TCP waits for QUIC in a race. If not given as in Chromium: not at all until QUIC was up once, then 1.5 times as
+    /// long as QUIC's last handshake with that server took, or 300 ms.
+    pub race_delay: Option<Duration>,
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,
     /// In HTTP/1.1: use connections for more than one object? If not, `Connection: close` is sent.
@@ -170,6 +196,9 @@ impl Default for Config {
             proxy: None,
             proxy_port: 3128,
             http: Http::Http11,
+            alt_svc: Follow::Off,
+            alt_svc_hosts: Vec::new(),
+            race_delay: None,
             tls: None,
             keep_alive: true,
             connections: 2,
@@ -248,6 +277,10 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
     let config: Config = airloom_base::config::read(value)?;
     let server = config.server.clone().or_else(|| parts.far_end.map(str::to_owned));
     let places = Whereabouts { server: server.as_deref(), host: parts.host, resolve: parts.resolve };
+    let is_able = parts.transports.first() != Some(&"quic") && parts.transports.contains(&"quic");
+    if config.alt_svc != Follow::Off && !is_able {
+        return Err(ConfigError::at("alt_svc", "needs a host with transport = [\"tcp\", \"quic\"]"));
+    }
     let (tls, http) = (config.tls.clone(), config.http);
     let client = Client::new(config, &places, |name| parts.stream(name))?;
     Ok(match tls {

@@ -21,8 +21,8 @@ pub(super) struct Multiplexed {
 
 impl Multiplexed {
     /// One on which nothing was asked for yet.
-    pub(super) fn new(config: &Config) -> Self {
-        let end = if config.http == Http::Http3 {
+    pub(super) fn new(http: Http, config: &Config) -> Self {
+        let end = if http == Http::Http3 {
             End::asking(v3::Options::with_table(config.qpack_table.0 as u32, config.qpack_blocked))
         } else {
             let usual = v2::Options::default();
@@ -56,10 +56,9 @@ impl Multiplexed {
 
     /// Asks. `None` is what should be, else the request comes back: there was no room.
     pub(super) fn ask(&mut self, now: Instant, number: u32, job: Job, asked: Asked) -> Option<Job> {
-        let Asked { head, form, posts, priority, .. } = asked;
+        let exchange = Exchange::new(now, number, job, &asked);
+        let Asked { head, form, priority, .. } = asked;
         let Some(stream) = self.end.request(head, priority, form) else { return Some(job) };
-        let exchange =
-            Exchange { job, asked: now, request: number, posts, first_byte: None, status: 0, got: 0 };
         self.waiting.insert(stream, exchange);
         None
     }
@@ -105,7 +104,7 @@ impl Multiplexed {
             }
             Happened::Response(stream, head) => {
                 if let Some(exchange) = self.heard(now, stream) {
-                    exchange.status = head.status;
+                    exchange.heard(&head);
                 }
             }
             Happened::Data(stream, body) => {

@@ -109,6 +109,13 @@ impl Servers {
         Ok(servers)
     }
 
+    /// The name of the server that a pool leads to, without its port, in small letters.
+    pub(super) fn host(&self, pool: usize) -> String {
+        let authority = self.all.iter().find(|server| server.pool == pool).map_or("", |s| &s.authority);
+        let bare = split_port(authority).unwrap_or(authority);
+        bare.to_ascii_lowercase()
+    }
+
     /// The server of an object.
     pub(super) fn of(&self, object: &Object) -> &Server {
         let number = object.server().and_then(|name| self.names.get(name)).copied().unwrap_or_default();
@@ -128,6 +135,12 @@ fn place(
     let found = (places.resolve)(host);
     let to = found.ok_or_else(|| ConfigError::at(key, format!("there is no host `{host}`")))?;
     Ok((authority(host, port, scheme_port), SocketAddr::new(to, port)))
+}
+
+/// An authority without its port, if it has one: an address of IPv6 stays in its brackets.
+fn split_port(authority: &str) -> Option<&str> {
+    let (host, port) = authority.rsplit_once(':')?;
+    (!port.ends_with(']')).then_some(host)
 }
 
 /// Host and port, if there is one.

@@ -30,7 +30,8 @@
 //! are answered side by side as they come, most urgent first (RFC 9218); a connection without requests is told that it ends
 //! (GOAWAY) after `idle_timeout`, and one that takes nothing of what is sent is reset after `stall_timeout`.
 //!
-//! With `http = "3"` it speaks that, on a host with QUIC, and nothing else; all else is as in HTTP/2.
+//! With `http = "3"` it speaks that, on a host with QUIC, and nothing else; all else is as in HTTP/2. With `http3 = true` it speaks
+//! it beside another version over TCP and TLS, at the same port, and says so in its responses (`Alt-Svc`, RFC 7838).
 //!
 //! Standards: RFC 9112, RFC 9113, RFC 9114, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
 
@@ -49,12 +50,14 @@ use std::collections::BTreeMap;
 
 use airloom_base::units::Octets;
 use airloom_base::{App, AppParts, ConfigError, Duration};
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use server::Server;
 
+use crate::net;
 use crate::tls::{self, Secured, Tunnels};
 
 /// Highest version a server speaks.
@@ -98,6 +101,11 @@ pub struct Config {
     pub port: Option<u16>,
     /// Highest version spoken: `"1.0"`, `"1.1"` or `"2"`; or `"3"`, where the transport is QUIC.
     pub http: Http,
+    /// Beside that, HTTP/3 over QUIC at the same port? Needs `tls`, and a host with `transport = ["tcp", "quic"]`.
+    pub http3: bool,
+    /// The field `Alt-Svc` of all responses, `'h3=":8443"; ma=3600'`; nothing is said with `""`. With `http3` it names that by
+    /// itself, for a day.
+    pub alt_svc: Option<String>,
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,
     /// Sizes of objects by path; each path begins with `/`.
@@ -141,6 +149,8 @@ impl Default for Config {
         Config {
             port: None,
             http: Http::Http11,
+            http3: false,
+            alt_svc: None,
             tls: None,
             objects: BTreeMap::new(),
             keep_alive: true,
@@ -162,9 +172,29 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Where it listens.
+    fn port(&self) -> u16 {
+        let usual = if self.tls.is_some() || self.http == Http::Http3 { 443 } else { 80 };
+        self.port.unwrap_or(usual)
+    }
+
+    /// What it says of its alternatives.
+    fn alternatives(&self) -> Option<Bytes> {
+        match &self.alt_svc {
+            Some(value) => Some(value.clone().into()).filter(|value: &Bytes| !value.is_empty()),
+            //= RFC 7838 (3.1): a day is what is meant where nothing is said. Saying it keeps clear of clients that do not know that.
+            None => self.http3.then(|| format!("{}=\":{}\"; ma=86400", net::H3, self.port()).into()),
+        }
+    }
+}
+
 /// Builds the server from its table.
-pub fn build(value: &Value, _: &AppParts) -> Result<Box<dyn App>, ConfigError> {
+pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigError> {
     let config: Config = airloom_base::config::read(value)?;
+    if config.http3 && !parts.transports.contains(&"quic") {
+        return Err(ConfigError::at("http3", "needs a host with transport = [\"tcp\", \"quic\"]"));
+    }
     let (tls, http) = (config.tls.clone(), config.http);
     let server = Server::new(config)?;
     Ok(match tls {

@@ -193,6 +193,9 @@ impl Multiplexed {
         fields.push("Content-Type", media);
         fields.push("Content-Length", size.to_string());
         fields.push("Server", "airloom");
+        if let Some(alternatives) = config.alternatives() {
+            fields.push("Alt-Svc", alternatives);
+        }
         pad(&mut fields, status, config);
         let head = ResponseHead { version: self.version, status, reason: Bytes::new(), fields };
         let is_bodiless = request.method == Method::Head || size == 0;

@@ -215,6 +215,9 @@ fn head(
     request: Option<&RequestHead>,
 ) -> Vec<u8> {
     fields.push("Server", "airloom");
+    if let Some(alternatives) = config.alternatives() {
+        fields.push("Alt-Svc", alternatives);
+    }
     let version = if config.http == Http::Http10 { Version::Http10 } else { Version::Http11 };
     let is_old = version == Version::Http10 || request.is_some_and(|r| r.version == Version::Http10);
     match after {

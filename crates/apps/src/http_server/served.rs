@@ -19,8 +19,10 @@ pub(super) struct Counters {
     pub(super) malformed: u64,
     pub(super) sent_bytes: u64,
     pub(super) timeouts: u64,
-    /// Connections that spoke HTTP/2, or HTTP/3.
+    /// Connections that spoke HTTP/2.
     pub(super) multiplexed: u64,
+    /// Connections that spoke HTTP/3.
+    pub(super) third: u64,
 }
 
 /// A connection: one exchange at a time, an association of such streams, or many requests side by side.

@@ -2,6 +2,8 @@
 
 use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 
+use airloom_content::http::alt_svc;
+
 use super::association::Association;
 use super::connection::Connection;
 use super::multiplexed::{Multiplexed, Undecided};
@@ -37,6 +39,18 @@ impl Server {
                 return Err(ConfigError::at("tls", "HTTP/3 goes over QUIC, which has its own TLS"));
             }
         }
+        if config.http3 && (config.http == Http::Http3 || config.tls.is_none()) {
+            let message = "HTTP/3 beside what is spoken over TCP: needs `tls`, and http = \"1.1\" or \"2\"";
+            return Err(ConfigError::at("http3", message));
+        }
+        if let Some(value) = config.alt_svc.as_ref().filter(|value| !value.is_empty())
+            && alt_svc::parse([value.as_bytes()].into_iter()).is_none()
+        {
+            return Err(ConfigError::at(
+                "alt_svc",
+                "is not a value of the field Alt-Svc, such as 'h3=\":443\"; ma=3600'",
+            ));
+        }
         if config.h2_streams == 0 {
             return Err(ConfigError::at("h2_streams", "must be at least 1"));
         }
@@ -69,8 +83,8 @@ impl Server {
         }
         self.accepted += 1;
         let served: Box<dyn Served> = match net.streams(socket) {
-            _ if self.config.http == Http::Http3 => {
-                self.counters.multiplexed += 1;
+            _ if self.is_third(net, socket) => {
+                self.counters.third += 1;
                 Box::new(Multiplexed::three(&self.config, cx.now))
             }
             None if self.config.http == Http::Http2 => Box::new(Undecided::new(&self.config, cx.now)),
@@ -79,6 +93,11 @@ impl Server {
         };
         self.connections.insert(socket, Entry { served, alarm: Alarm::default() });
         self.serve(cx, net, socket, Some(event));
+    }
+
+    /// Is HTTP/3 spoken on this connection?
+    fn is_third(&self, net: &dyn Sockets, socket: SocketId) -> bool {
+        self.config.http == Http::Http3 || (self.config.http3 && net.transport(socket) == Some("quic"))
     }
 
     /// Lets a connection do what an event asks for, or what its deadline does if there is none.
@@ -107,14 +126,17 @@ impl Server {
 
 impl App for Server {
     fn stream_ports(&self) -> Vec<u16> {
-        let usual = if self.config.tls.is_some() || self.config.http == Http::Http3 { 443 } else { 80 };
-        vec![self.config.port.unwrap_or(usual)]
+        vec![self.config.port()]
     }
     fn accepts_over(&self) -> &'static [&'static str] {
-        if self.config.http == Http::Http3 { &["quic"] } else { &[] }
+        match self.config.http {
+            Http::Http3 => &["quic"],
+            _ if self.config.http3 => &["tcp", "quic"],
+            _ => &[],
+        }
     }
     fn speaks(&self) -> Option<&'static str> {
-        (self.config.http == Http::Http3).then_some(net::H3)
+        (self.config.http == Http::Http3 || self.config.http3).then_some(net::H3)
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         match event {
@@ -137,10 +159,8 @@ impl App for Server {
     fn summarise(&self, out: &mut Summary) {
         out.set("connections", self.accepted as f64);
         out.set("connections_turned_away", self.turned_away as f64);
-        let is_third = self.config.http == Http::Http3;
-        let multiplexed = self.counters.multiplexed as f64;
-        out.set("connections_h2", if is_third { 0.0 } else { multiplexed });
-        out.set("connections_h3", if is_third { multiplexed } else { 0.0 });
+        out.set("connections_h2", self.counters.multiplexed as f64);
+        out.set("connections_h3", self.counters.third as f64);
         out.set("requests", self.counters.requests as f64);
         out.set("requests_malformed", self.counters.malformed as f64);
         out.set("responses_error", self.counters.errors as f64);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use airloom_base::service::{Datagram, Passing, Path};
-use airloom_base::{App, Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
+use airloom_base::{
+    App, Body, CloseReason, Cx, Instant, SocketEvent, SocketId, Sockets, StreamKind, Summary,
+};
 use airloom_content::http::message::Method;
 use airloom_content::http::v1::{Item, Limits, ResponseReader};
 use bytes::Bytes;
@@ -16,6 +18,9 @@ use crate::times::Times;
 
 /// Content that came and was not read, beyond which a connection is not read on.
 const UNREAD: usize = 65_536;
+
+/// The transport that has its own TLS, by its name in the registry.
+const QUIC: &str = "quic";
 
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 const UNEXPECTED_MESSAGE: u8 = 10;
@@ -58,6 +63,8 @@ struct Layer {
     alpn: Vec<&'static str>,
     tunnels: Tunnels,
     lines: Connections<Line>,
+    /// Connections of a transport that has its own TLS: nothing is done to them.
+    direct: Connections<()>,
     /// What the application is to be told.
     due: VecDeque<(SocketId, SocketEvent)>,
     /// Connections with something to write.
@@ -84,6 +91,7 @@ impl Secured {
             alpn,
             tunnels,
             lines: Connections::default(),
+            direct: Connections::default(),
             due: VecDeque::new(),
             dirty: Vec::new(),
             known: BTreeSet::new(),
@@ -103,7 +111,7 @@ impl Secured {
             }
             let Some((socket, event)) = self.layer.due.pop_front() else { return };
             let is_over = matches!(event, SocketEvent::Closed(_));
-            if is_over || self.layer.lines.get_mut(socket).is_some() {
+            if is_over || self.layer.lines.get_mut(socket).is_some() || self.layer.is_direct(socket) {
                 let mut inside = Inside { layer: &mut self.layer, net };
                 self.app.handle_event(cx, &mut inside, socket, event);
             }
@@ -112,6 +120,10 @@ impl Secured {
 }
 
 impl Layer {
+    fn is_direct(&self, socket: SocketId) -> bool {
+        self.direct.get(socket).is_some()
+    }
+
     fn touch(&mut self, socket: SocketId) {
         if let Some(line) = self.lines.get_mut(socket)
             && !std::mem::replace(&mut line.is_dirty, true)
@@ -315,7 +327,15 @@ impl Sockets for Inside<'_> {
         self.layer.add(socket, false, Some(to));
         socket
     }
+    fn connect_for(&mut self, cx: &mut Cx, to: SocketAddr, protocol: &'static str) -> SocketId {
+        let socket = self.net.connect_for(cx, to, protocol);
+        self.layer.direct.insert(socket, ());
+        socket
+    }
     fn write(&mut self, cx: &mut Cx, socket: SocketId, mut body: Body) -> usize {
+        if self.layer.is_direct(socket) {
+            return self.net.write(cx, socket, body);
+        }
         let mut written = 0;
         while let Some(line) = self.layer.lines.get_mut(socket) {
             let taken = line.session.write(body.clone());
@@ -336,6 +356,9 @@ impl Sockets for Inside<'_> {
         written
     }
     fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
+        if self.layer.is_direct(socket) {
+            return self.net.read(cx, socket, max);
+        }
         loop {
             let line = self.layer.lines.get_mut(socket)?;
             if max == 0 {
@@ -376,6 +399,9 @@ impl Sockets for Inside<'_> {
         self.net.admit(cx, socket);
     }
     fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
+        if self.layer.is_direct(socket) {
+            return self.net.finish(cx, socket);
+        }
         let Some(line) = self.layer.lines.get_mut(socket) else { return };
         if !line.opened {
             // Nothing was said yet, and nothing will be.
@@ -387,7 +413,31 @@ impl Sockets for Inside<'_> {
     }
     fn reset(&mut self, cx: &mut Cx, socket: SocketId) {
         self.layer.forget(socket);
+        self.layer.direct.remove(socket);
         self.net.reset(cx, socket);
+    }
+    fn close(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
+        self.layer.forget(socket);
+        self.layer.direct.remove(socket);
+        self.net.close(cx, socket, code);
+    }
+    fn open_stream(&mut self, cx: &mut Cx, socket: SocketId, kind: StreamKind) -> Option<SocketId> {
+        self.net.open_stream(cx, socket, kind)
+    }
+    fn reset_stream(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
+        self.net.reset_stream(cx, socket, code);
+    }
+    fn stop(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
+        self.net.stop(cx, socket, code);
+    }
+    fn set_priority(&mut self, socket: SocketId, priority: i32) {
+        self.net.set_priority(socket, priority);
+    }
+    fn log(&mut self, socket: SocketId, events: &[u8]) {
+        self.net.log(socket, events);
+    }
+    fn transport(&self, socket: SocketId) -> Option<&'static str> {
+        self.net.transport(socket)
     }
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram) {
         self.net.send_datagram(cx, datagram);
@@ -404,6 +454,9 @@ impl App for Secured {
     fn accepts_over(&self) -> &'static [&'static str] {
         self.app.accepts_over()
     }
+    fn speaks(&self) -> Option<&'static str> {
+        self.app.speaks()
+    }
     fn datagram_ports(&self) -> Vec<u16> {
         self.app.datagram_ports()
     }
@@ -418,6 +471,17 @@ impl App for Secured {
         self.settle(cx, net);
     }
     fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
+        let is_first = matches!(event, SocketEvent::Accepted { .. } | SocketEvent::Asked { .. });
+        if is_first && self.app.speaks().is_some() && net.transport(socket) == Some(QUIC) {
+            self.layer.direct.insert(socket, ());
+        }
+        if self.layer.is_direct(socket) {
+            if matches!(event, SocketEvent::Closed(_)) {
+                self.layer.direct.remove(socket);
+            }
+            self.layer.due.push_back((socket, event));
+            return self.settle(cx, net);
+        }
         // A connection has one stream here, whatever the transport has.
         if socket.stream != 0 {
             crate::net::drain(cx, net, socket);

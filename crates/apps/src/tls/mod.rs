@@ -11,7 +11,7 @@
 //!
 //! [`Secured`] is an application around another one. It opens and accepts connections as that one wants, shakes hands, puts what
 //! is written into records and gives out what comes in whole records. The application inside knows nothing of it: it is told that a
-//! connection is open when it may write. A client may have to pass a proxy first: then CONNECT comes before the handshake.
+//! connection is open when it may write. Connections of QUIC, which has its own TLS, are the application's as they are. A client may have to pass a proxy first: then CONNECT comes before the handshake.
 //!
 //! What goes over the wire can be read by others: messages of the handshake that are sent in clear are well-formed and have the
 //! sizes of a table ([`Profile`]). Later records hold what they are to hold, with as many octets around it as protection adds:

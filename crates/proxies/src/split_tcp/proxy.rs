@@ -373,6 +373,7 @@ mod tests {
             addresses: &Vec::new,
             far_end: None,
             proxy: &|_| None,
+            transports: &[],
         };
         let of = |server: &str| build(&json!({ "mode": "addressed", "server": server }), &parts);
         assert!(of("origin").is_ok());

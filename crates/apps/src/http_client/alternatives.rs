@@ -1,0 +1,193 @@
+//! Alternatives of servers (`Alt-Svc`), and races between HTTP/3 and what TCP carries.
+//!
+//! Chromium is the model (net/http/http_stream_factory_job_controller.cc, net/quic/quic_session_pool.cc,
+//! net/http/broken_alternative_services.cc): QUIC is tried first, TCP a while later, and requests go over the one that is up
+//! first. QUIC goes on when TCP was faster, and further requests go over it once it is up; an alternative that never comes up
+//! while TCP does is broken, for five minutes at first.
+//!
+//! Standard: RFC 7838 (2.2, 2.4, 3.1). Left out: Alt-Used, Age, 421 (Misdirected Request).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use airloom_base::{ConfigError, Duration, Instant, SocketId};
+use airloom_content::http::alt_svc::AltSvc;
+
+use super::servers::{Servers, Whereabouts};
+use super::{Config, Follow};
+use crate::net;
+
+/// How long QUIC may take until it is up: Chromium's kMaxTimeForCryptoHandshakeSecs.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long TCP waits for a QUIC of which nothing is known but that others were up (QuicSessionPool::GetTimeDelayForWaitingJob).
+const USUAL_DELAY: Duration = Duration::from_millis(300);
+/// How long an alternative is broken at first, and how often that may double: kBrokenDelayMaxShift.
+const BROKEN: Duration = Duration::from_secs(300);
+const MOST_DOUBLINGS: u32 = 9;
+
+/// QUIC against TCP: which connections they are, and when TCP begins if it has not.
+pub(super) struct Race {
+    pub(super) quic: SocketId,
+    pub(super) tcp: Option<SocketId>,
+    begins: Instant,
+}
+
+/// What is known of a server beside its address.
+#[derive(Default)]
+struct Known {
+    /// Where it speaks HTTP/3 too, and until when that holds.
+    at: Option<(SocketAddr, Instant)>,
+    race: Option<Race>,
+    /// QUIC did not come up, and it is not known whether TCP does.
+    is_suspected: bool,
+    broken_until: Option<Instant>,
+    /// How often it was broken since it was up last.
+    failures: u32,
+    /// How long its last handshake took.
+    handshake: Option<Duration>,
+}
+
+/// What is known of all servers, by their pools.
+pub(super) struct Alternatives {
+    follow: Follow,
+    delay: Option<Duration>,
+    /// Names of the servers, and addresses of other hosts whose alternatives are believed.
+    names: Vec<String>,
+    others: BTreeMap<String, IpAddr>,
+    /// QUIC was up once.
+    has_worked: bool,
+    all: Vec<Known>,
+    /// Alternatives that were found to be broken.
+    pub(super) broken: u64,
+}
+
+impl Alternatives {
+    pub(super) fn new(
+        config: &Config,
+        places: &Whereabouts,
+        servers: &Servers,
+    ) -> Result<Alternatives, ConfigError> {
+        let mut others = BTreeMap::new();
+        for name in &config.alt_svc_hosts {
+            let found = (places.resolve)(name);
+            let unknown = || ConfigError::at("alt_svc_hosts", format!("there is no host `{name}`"));
+            others.insert(name.to_ascii_lowercase(), found.ok_or_else(unknown)?);
+        }
+        let known = |to| Known { at: Some((to, Instant::FAR_FUTURE)), ..Known::default() };
+        let all = servers.pools.iter().map(|pool| match config.alt_svc {
+            Follow::Known => known(pool.to),
+            Follow::Announced | Follow::Off => Known::default(),
+        });
+        Ok(Alternatives {
+            follow: config.alt_svc,
+            delay: config.race_delay,
+            names: (0..servers.pools.len()).map(|pool| servers.host(pool)).collect(),
+            others,
+            has_worked: false,
+            all: all.collect(),
+            broken: 0,
+        })
+    }
+
+    /// Are alternatives of use at all?
+    pub(super) fn are_followed(&self) -> bool {
+        self.follow != Follow::Off
+    }
+
+    /// A server says what its alternatives are: what was known of them is forgotten (RFC 7838, 3.1).
+    pub(super) fn learn(&mut self, pool: usize, origin: SocketAddr, said: AltSvc, now: Instant) {
+        let AltSvc::Services(services) = said else {
+            self.all[pool].at = None;
+            return;
+        };
+        //= RFC 7838 (2.1): another host is believed only where there is reason to.
+        let address = |host: &Option<String>| match host.as_deref().map(str::to_ascii_lowercase) {
+            None => Some(origin.ip()),
+            Some(host) if host == self.names[pool] => Some(origin.ip()),
+            Some(host) => self.others.get(&host).copied(),
+        };
+        let found =
+            services.iter().filter(|service| service.protocol == net::H3.as_bytes() && service.max_age > 0);
+        let mut usable = found.filter_map(|service| {
+            let until = now + Duration::from_secs(service.max_age.into());
+            Some((SocketAddr::new(address(&service.host)?, service.port), until))
+        });
+        self.all[pool].at = usable.next();
+    }
+
+    /// Where the server can be asked over QUIC now, as far as is known.
+    pub(super) fn usable(&self, pool: usize, now: Instant) -> Option<SocketAddr> {
+        let known = &self.all[pool];
+        //= RFC 7838 (2.4): what was found not to work is not used, for a while.
+        let is_broken = known.is_suspected || known.broken_until.is_some_and(|until| now < until);
+        known.at.filter(|(_, until)| now < *until && !is_broken).map(|(to, _)| to)
+    }
+
+    /// A race begins.
+    pub(super) fn begin(&mut self, pool: usize, quic: SocketId, now: Instant) {
+        //= QuicSessionPool::GetTimeDelayForWaitingJob: no delay while QUIC is not known to work in this network, else 1.5 round
+        //= trips of the server. A handshake is one.
+        let measured = self.all[pool].handshake.map_or(USUAL_DELAY, |handshake| handshake * 3 / 2);
+        let delay = self.delay.unwrap_or(if self.has_worked { measured } else { Duration::ZERO });
+        self.all[pool].race = Some(Race { quic, tcp: None, begins: now + delay });
+    }
+
+    /// Does one go on for this server?
+    pub(super) fn races(&self, pool: usize) -> bool {
+        self.all[pool].race.is_some()
+    }
+
+    /// The race for this server is over.
+    pub(super) fn end(&mut self, pool: usize) -> Option<Race> {
+        self.all[pool].race.take()
+    }
+
+    /// When TCP begins in one of the races.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let races = self.all.iter().filter_map(|known| known.race.as_ref());
+        races.filter(|race| race.tcp.is_none()).map(|race| race.begins).min()
+    }
+
+    /// A server for which TCP begins now.
+    pub(super) fn due(&self, now: Instant) -> Option<usize> {
+        let waits = |known: &Known| known.race.as_ref().is_some_and(|r| r.tcp.is_none() && r.begins <= now);
+        self.all.iter().position(waits)
+    }
+
+    /// TCP has begun.
+    pub(super) fn joined(&mut self, pool: usize, tcp: SocketId) {
+        if let Some(race) = &mut self.all[pool].race {
+            race.tcp = Some(tcp);
+        }
+    }
+
+    /// QUIC is up, after so long.
+    pub(super) fn quic_is_up(&mut self, pool: usize, handshake: Duration) {
+        let known = &mut self.all[pool];
+        self.has_worked = true;
+        (known.handshake, known.failures, known.is_suspected) = (Some(handshake), 0, false);
+    }
+
+    /// QUIC did not come up. That says nothing of it where nothing comes up.
+    pub(super) fn quic_failed(&mut self, pool: usize, tcp_is_up: bool, now: Instant) {
+        self.all[pool].is_suspected = true;
+        if tcp_is_up {
+            self.tcp_is_up(pool, now);
+        }
+    }
+
+    /// TCP is up.
+    pub(super) fn tcp_is_up(&mut self, pool: usize, now: Instant) {
+        let known = &mut self.all[pool];
+        if std::mem::take(&mut known.is_suspected) {
+            known.broken_until = Some(now + BROKEN * u64::from(1u32 << known.failures.min(MOST_DOUBLINGS)));
+            known.failures = known.failures.saturating_add(1);
+            self.broken += 1;
+        }
+    }
+
+    /// TCP does not come up either.
+    pub(super) fn tcp_failed(&mut self, pool: usize) {
+        self.all[pool].is_suspected = false;
+    }
+}
