@@ -74,6 +74,7 @@ pub fn names(octets: &[u8]) {
         addresses: &addresses,
         far_end: None,
         proxy: &|_| None,
+        transports: &["tcp"],
     };
     let entry = airloom_apps::find("name-server").expect("it is registered");
     let mut server: Box<dyn App> = (entry.build)(&table, &parts).expect("a valid table");
