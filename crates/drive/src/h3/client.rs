@@ -134,7 +134,7 @@ pub(super) fn socket(to: SocketAddr) -> Result<Socket, Failure> {
 }
 
 /// What a server is told of a client's limits.
-pub(super) fn transport(patience: Duration) -> Result<TransportConfig, Failure> {
+pub(super) fn transport(patience: Duration, initial_rtt: Duration) -> Result<TransportConfig, Failure> {
     let mut transport = TransportConfig::default();
     let patience = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
     transport
@@ -143,8 +143,9 @@ pub(super) fn transport(patience: Duration) -> Result<TransportConfig, Failure> 
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(8))
         .max_idle_timeout(Some(VarInt::from_u32(patience).into()))
+        .initial_rtt(initial_rtt)
         .datagram_receive_buffer_size(None);
-    qlog::from_environment(&mut transport)
+    qlog::from_environment(&mut transport, initial_rtt)
         .map_err(|(folder, why)| Failure::Io(folder.display().to_string(), why))?;
     Ok(transport)
 }
@@ -157,7 +158,7 @@ async fn run(
     let tls =
         tls::client(Terms::HTTP3, &fetching.trust, fetching.to.ip().is_loopback()).map_err(Failure::Usage)?;
     let mut config = ClientConfig::new(Arc::new(tls));
-    config.transport_config(Arc::new(transport(fetching.patience)?));
+    config.transport_config(Arc::new(transport(fetching.patience, qlog::INITIAL_RTT)?));
     let mut quic = Quic::new(socket(fetching.to)?, None, 1, Link::made(v3::Connection::client));
     quic.connect(config, fetching.to, &fetching.host).map_err(|why| Failure::Usage(why.to_string()))?;
     let count = wanted.len();

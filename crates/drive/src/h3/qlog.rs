@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use airloom_base::Duration;
 use airloom_base::record::QlogEnd;
 use airloom_transports::quic::Events;
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side, TransportConfig};
@@ -17,21 +17,26 @@ use super::endpoint::{Now, now};
 ///
 /// # Errors
 /// The folder, and why it cannot be one.
-pub(super) fn from_environment(transport: &mut TransportConfig) -> Result<(), (PathBuf, io::Error)> {
+pub(super) fn from_environment(
+    transport: &mut TransportConfig,
+    initial_rtt: Duration,
+) -> Result<(), (PathBuf, io::Error)> {
     let Some(folder) = std::env::var_os("QLOGDIR").filter(|folder| !folder.is_empty()) else { return Ok(()) };
     let folder = PathBuf::from(folder);
     fs::create_dir_all(&folder).map_err(|why| (folder.clone(), why))?;
-    transport.qlog_factory(Arc::new(Files { folder, began: now() }));
+    transport.qlog_factory(Arc::new(Files { folder, began: now(), initial_rtt }));
     Ok(())
 }
 
-//= RFC 9002 (6.2.2): 333 ms, as long as nothing was measured. The library's default, which is left as it is.
-const INITIAL_RTT: Duration = Duration::from_millis(333);
+//= RFC 9002 (6.2.2): 333 ms, as long as nothing was measured; the library's default.
+pub(super) const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 struct Files {
     folder: PathBuf,
     /// What times are counted from.
     began: Now,
+    /// What a round trip is taken for until one was measured.
+    initial_rtt: Duration,
 }
 
 fn begin(folder: &Path, end: &QlogEnd) -> io::Result<BufWriter<File>> {
@@ -53,7 +58,7 @@ impl QlogFactory for Files {
         let mut config = QlogConfig::new(Box::new(Events::new(
             begin(&self.folder, &end).ok()?,
             end.is_client,
-            INITIAL_RTT,
+            airloom_base::Duration::from_nanos(self.initial_rtt.as_nanos() as u64),
         )));
         config.start_time(self.began);
         Some(config)

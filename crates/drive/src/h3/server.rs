@@ -104,7 +104,7 @@ async fn run(
     let tls = tls::server(Terms::HTTP3, files).map_err(|why| general(std::io::Error::other(why)))?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     let mut transport = transport();
-    qlog::from_environment(&mut transport).map_err(|(folder, why)| {
+    qlog::from_environment(&mut transport, qlog::INITIAL_RTT).map_err(|(folder, why)| {
         general(std::io::Error::new(why.kind(), format!("{}: {why}", folder.display())))
     })?;
     config.transport_config(Arc::new(transport));

@@ -78,7 +78,7 @@ async fn run(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Ca
         .congestion_controller_factory(once_measured())
         .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()))
         .datagram_receive_buffer_size(None);
-    qlog::from_environment(&mut transport).map_err(|(_, why)| general(why))?;
+    qlog::from_environment(&mut transport, qlog::INITIAL_RTT).map_err(|(_, why)| general(why))?;
     config.transport_config(Arc::new(transport));
     let socket = Socket::bind(options.listen, true).map_err(cannot)?;
     let made = Box::new(move |quic| Serving {
