@@ -7,7 +7,7 @@
 //! | [`v1`] | HTTP/1.0 and 1.1: message syntax, lengths of bodies, chunks, persistence |
 //! | [`v2`] | HTTP/2: frames, header blocks, streams, windows |
 //! | [`v3`] | HTTP/3: frames, field sections and their table, streams of roles |
-//! | [`error`], `fields.rs`, `priority.rs`, `huffman.rs`, `budget.rs`, `pieces.rs`, `filler.rs` | what HTTP/2 and 3 share: errors, heads as lines, priorities, codes, bounds, octets cut anywhere, long bodies |
+//! | [`error`], `fields.rs`, `priority.rs`, `huffman.rs`, `integer.rs`, `budget.rs`, `pieces.rs`, `filler.rs` | what HTTP/2 and 3 share: errors, heads as lines, priorities, codes, integers and strings, bounds, octets cut anywhere, long bodies |
 //!
 //! Standards: RFC 9110 (semantics), RFC 9112 (HTTP/1.1), RFC 1945 (HTTP/1.0), RFC 9113 (HTTP/2), RFC 9114 (HTTP/3), RFC 2616 where it differs. Left out:
 //! content coding, ranges and conditional requests; nothing here opens a connection or waits.
@@ -18,6 +18,7 @@ pub mod error;
 mod fields;
 mod filler;
 mod huffman;
+mod integer;
 pub mod message;
 mod pieces;
 mod priority;

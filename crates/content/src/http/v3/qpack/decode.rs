@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::integer::{Fault, Reader, emit};
 use super::table::{self, Table};
 use super::{Malformed, static_table};
 use crate::http::fields::Line;
+use crate::http::integer::{Fault, Reader, emit};
 
 /// What became of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::integer::{Fault, Reader, emit, emit_string};
 use super::table::{self, Table};
 use super::{Malformed, static_table};
 use crate::http::fields::{Line, is_worth_keeping};
+use crate::http::integer::{Fault, Reader, emit, emit_string};
 
 /// How a line is written; dynamic entries by their absolute index.
 enum Form {

@@ -13,8 +13,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | `integer.rs` | integers and strings with a prefix |
-//! | `static_table.rs` | the 99 lines that everybody knows |
+//! //! | `static_table.rs` | the 99 lines that everybody knows |
 //! | `table.rs` | the entries that were added |
 //! | `encode.rs`, `decode.rs` | sections and instructions, written and read |
 //!
@@ -22,7 +21,6 @@
 
 mod decode;
 mod encode;
-mod integer;
 mod static_table;
 mod table;
 #[cfg(test)]
@@ -31,6 +29,4 @@ mod tests;
 pub use decode::{Decoder, Section};
 pub use encode::Encoder;
 
-/// Octets that are no instruction or no section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub use crate::http::integer::Malformed;

@@ -1,7 +1,6 @@
 //! Integers that begin in the low bits of an octet, and strings behind them (RFC 7541, 5.1 and 5.2; RFC 9204, 4.1).
 
-use super::Malformed;
-use crate::http::huffman;
+use super::huffman;
 
 /// Writes `value` into the low `prefix` bits of an octet whose others are `flags`, and as many more octets as it takes.
 pub fn emit(value: u64, prefix: u8, flags: u8, out: &mut Vec<u8>) {
@@ -32,6 +31,10 @@ pub fn emit_string(text: &[u8], prefix: u8, flags: u8, out: &mut Vec<u8>) {
     }
 }
 
+/// Octets that are no instruction, no section or no block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
 /// Why something could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -49,7 +52,8 @@ impl From<Fault> for Malformed {
 
 /// Reads from the front of octets.
 pub struct Reader<'a> {
-    pub(super) rest: &'a [u8],
+    /// What is left.
+    pub rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
