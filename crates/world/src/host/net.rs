@@ -153,7 +153,7 @@ impl Net {
         let is_udp = |protocol: usize| self.numbers[protocol] == ip::protocol::UDP;
         let is_given = |protocol: usize, port: u16| self.named_app(protocol, port).is_some();
         let is_left = |protocol: usize, port: u16| {
-            !is_given(protocol, port) && !(is_udp(protocol) && self.datagrams.contains(&port))
+            !(is_given(protocol, port) || is_udp(protocol) && self.datagrams.contains(&port))
         };
         let wants = |protocol: usize| over.contains(&self.protocols[protocol].name());
         let no_stream = |port: &u16| {
