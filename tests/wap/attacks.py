@@ -103,6 +103,27 @@ class Stranger(socket.socket):
         self.send(acknowledgement(1))
         return read_uintvar(reply[4:])
 
+    def fetch(self, tid: int, url: str) -> bytes:
+        """Asks for a page: its answer, of which each group is acknowledged without a number and then by its end."""
+        self.send(invoke(tid, get(url)))
+        packets: dict[int, bytes] = {}
+        end, whole = -1, False
+        while not whole:
+            heard = self.recv(65_536)
+            kind = heard[0] >> 3 & 0xF
+            if heard[2] != tid or kind not in (2, 6):
+                continue
+            psn, body = (0, heard[3:]) if kind == 2 else (heard[3], heard[4:])
+            packets[psn] = body
+            if heard[0] & 0b110:  # the trailer of a group, or of the message
+                end, whole = psn, heard[0] & 0b110 == 0b010
+            if end >= 0 and len(packets) == end + 1:
+                self.send(acknowledgement(tid))
+                self.send(acknowledgement(tid, end))
+            else:
+                whole = False
+        return b"".join(packets[psn] for psn in sorted(packets))
+
     def resume(self, tid: int, session: int) -> bytes:
         """Asks to go on with a session: what the gateway says to that, behind the header of WTP."""
         reply = self.ask(invoke(tid, b"\x09" + uintvar(session) + b"\x00"))
@@ -170,6 +191,11 @@ def guesses(tid: int) -> Iterator[bytes]:
     chance, psn = random.Random(tid), -1
     while (psn := psn + chance.randint(1, 8)) < 215:
         yield acknowledgement(tid, psn)
+
+
+def nameless(tid: int) -> Iterator[bytes]:
+    """Acknowledgements that name no packet, which is no guess, each with a guess behind it."""
+    return (each for guess in guesses(tid) for each in (acknowledgement(tid), guess))
 
 
 #: Sockets of a flood at a time.

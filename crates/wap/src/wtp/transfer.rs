@@ -210,6 +210,12 @@ impl Transfer {
     pub fn acknowledged(&mut self, psn: Option<u8>, act: &mut Act) -> Progress {
         let is_challenge = self.choices > 1;
         if !self.sending.is_acknowledged_by(psn) {
+            if psn.is_none() && is_challenge {
+                // Kannel's client says so of packet 0, too where that comes after others of its group. Whoever says so does not
+                // guess wrong; the end of this group is no proof any more.
+                self.choices = 1;
+                return Progress::None;
+            }
             // Acknowledgements of earlier groups may come twice.
             let forged = usize::from(psn.unwrap_or(0)) >= self.sending.packets().start;
             return if is_challenge && forged { Progress::Forged } else { Progress::None };
