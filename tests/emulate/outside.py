@@ -108,6 +108,10 @@ netns add {server}
         for name in (machine, server):
             for device in ("lo", "eth0"):
                 subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
+        # A new namespace has the settings of the machine that tests run on, and that may forward for containers.
+        for key in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+            command = ["ip", "netns", "exec", machine, "sh", "-c", f"echo 0 > /proc/sys/net/{key}"]
+            subprocess.run(command, check=True)
         for via in (SERVER, SERVER_V6):
             subprocess.run(["ip", "-n", machine, "route", "add", "default", "via", via], check=True)
         serve = [sys.executable, str(Path(__file__).with_name("outside_server.py")), SERVER, str(place)]
