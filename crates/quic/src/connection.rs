@@ -35,7 +35,8 @@ pub struct Connection {
     who: Identity,
     is_opener: bool,
     spoken: &'static str,
-    library: Option<(ConnectionHandle, library::Connection)>,
+    /// Its state machine, and the number that the endpoint knows it by.
+    quic: Option<(ConnectionHandle, library::Connection)>,
     meter: Arc<Meter>,
     /// Where its events are kept, if they are wanted.
     trace: Option<Trace>,
@@ -77,7 +78,7 @@ impl Connection {
             who: Identity::default(),
             is_opener: false,
             spoken,
-            library: None,
+            quic: None,
             meter,
             trace: None,
             ways: Ways::new(path, ports),
@@ -120,23 +121,23 @@ impl Connection {
         ports: (u16, u16),
         spoken: &'static str,
         meter: Arc<Meter>,
-        library: (ConnectionHandle, library::Connection),
+        quic: (ConnectionHandle, library::Connection),
         trace: Option<Trace>,
     ) -> Self {
         let mut new = Connection::new(host, path, ports, spoken, meter);
-        (new.library, new.skips, new.trace) = (Some(library), true, trace);
+        (new.quic, new.skips, new.trace) = (Some(quic), true, trace);
         new
     }
 
     /// Takes what the library has to tell.
     fn settle(&mut self, now: Instant) {
-        let Some((handle, library)) = &mut self.library else { return };
-        self.host.settle(*handle, library);
-        while let Some(event) = library.poll() {
-            if let Some((id, remote, local)) = library::validated(library, &event) {
+        let Some((handle, quic)) = &mut self.quic else { return };
+        self.host.settle(*handle, quic);
+        while let Some(event) = quic.poll() {
+            if let Some((id, remote, local)) = library::validated(quic, &event) {
                 let way = if self.is_opener {
                     let Some(way) = self.ways.probed(id, now) else { continue };
-                    library::keep_path(library, now, id);
+                    library::keep_path(quic, now, id);
                     way
                 } else {
                     self.ways.answered(now, u64::MAX);
@@ -152,15 +153,15 @@ impl Connection {
             match event {
                 Event::Connected => {
                     self.is_established = true;
-                    if self.is_early && !library.accepted_0rtt() {
+                    if self.is_early && !quic.accepted_0rtt() {
                         // Its streams are as if they had never been.
                         let refused = TransportEvent::Stream(0, StreamEvent::EarlyRefused);
                         self.streams.events.push_back(refused);
                     }
                     self.facts.established.get_or_insert(now);
-                    self.unreliable_limit = library.datagrams().max_size();
+                    self.unreliable_limit = quic.datagrams().max_size();
                     if !std::mem::replace(&mut self.is_open, true) {
-                        self.streams.begin(library);
+                        self.streams.begin(quic);
                         self.streams.events.push_back(TransportEvent::Opened);
                     }
                 }
@@ -168,10 +169,10 @@ impl Connection {
                     // What a client sends early is read before the handshake is over.
                     if !self.is_opener && !std::mem::replace(&mut self.is_open, true) {
                         self.facts.established.get_or_insert(now);
-                        self.streams.begin(library);
+                        self.streams.begin(quic);
                         self.streams.events.push_back(TransportEvent::Opened);
                     }
-                    self.streams.handle(library, event);
+                    self.streams.handle(quic, event);
                 }
                 Event::DatagramReceived if !self.told_unreliable => {
                     self.told_unreliable = true;
@@ -185,12 +186,12 @@ impl Connection {
                 _ => {}
             }
         }
-        self.host.settle(*handle, library);
+        self.host.settle(*handle, quic);
         if let Some(Plain { is_sent: true, is_read: true, .. }) = self.streams.plain
             && !self.is_over
             && self.closing.is_none()
         {
-            library.close(to_library(now), streams::code(ALL_SAID), bytes::Bytes::new());
+            quic.close(to_library(now), streams::code(ALL_SAID), bytes::Bytes::new());
             self.facts.end.get_or_insert(CloseReason::Finished);
             self.closing = Some(CloseReason::Finished);
         }
@@ -201,12 +202,10 @@ impl Connection {
 
     /// The way by which a datagram for this address goes.
     fn way_to(&self, to: SocketAddr, from: Option<IpAddr>) -> usize {
-        match &self.library {
+        match &self.quic {
             _ if !self.ways.are_several() => 0,
             // Where it has one path the library may believe in the old address for some time yet.
-            Some((_, library)) if self.is_opener && !library::has_several_paths(library) => {
-                self.ways.active()
-            }
+            Some((_, quic)) if self.is_opener && !library::has_several_paths(quic) => self.ways.active(),
             _ if self.is_opener => self.ways.from(from),
             _ => self.ways.between(to, from),
         }
@@ -216,19 +215,19 @@ impl Connection {
     fn follow(&mut self, now: Instant, way: usize, remote: SocketAddr) {
         let silent_since = self.ways.last_arrival();
         self.ways.arrived(way, now);
-        let Some((_, library)) = self.library.as_mut().filter(|_| self.ways.are_several()) else { return };
+        let Some((_, quic)) = self.quic.as_mut().filter(|_| self.ways.are_several()) else { return };
         if self.ways.is_asking() {
-            self.ways.answered(now, library::path_responses(library));
+            self.ways.answered(now, library::path_responses(quic));
         }
         let is_it = if self.is_opener {
             way == self.ways.active()
         } else {
-            library::remote(library) == Some(remote) && !library::has_several_paths(library)
+            library::remote(quic) == Some(remote) && !library::has_several_paths(quic)
         };
         if is_it && self.ways.tell(way) {
             if !self.is_opener {
                 self.ways.peer_changed(silent_since, now);
-                self.ways.ask(now, library::path_responses(library));
+                self.ways.ask(now, library::path_responses(quic));
             }
             let event = StreamEvent::Path(PathId(way as u8), true);
             self.streams.events.push_back(TransportEvent::Stream(0, event));
@@ -241,17 +240,17 @@ impl Connection {
         let Some(way) = best.filter(|way| *way != self.ways.active() && !self.ways.is_probing(*way)) else {
             return;
         };
-        let (Some((_, library)), Some(to)) = (&mut self.library, self.ways.get(way)) else { return };
+        let (Some((_, quic)), Some(to)) = (&mut self.quic, self.ways.get(way)) else { return };
         let remote = (to.path.remote, to.ports.1).into();
-        if library::has_several_paths(library)
-            && let Some(id) = library::open_path(library, now, remote, to.path.local)
+        if library::has_several_paths(quic)
+            && let Some(id) = library::open_path(quic, now, remote, to.path.local)
         {
             self.ways.probe(way, id, now);
         } else {
             let left = PathId(self.ways.active() as u8);
             self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
             self.ways.change_to(way, now);
-            library::address_changed(library, now);
+            library::address_changed(quic, now);
         }
         self.settle(now);
     }
@@ -266,8 +265,8 @@ impl Connection {
         self.facts.end.get_or_insert(why);
         (self.is_over, self.closing) = (true, None);
         self.streams.events.clear();
-        if let Some((_, library)) = &mut self.library {
-            library.close(to_library(now), streams::code(code), bytes::Bytes::new());
+        if let Some((_, quic)) = &mut self.quic {
+            quic.close(to_library(now), streams::code(code), bytes::Bytes::new());
             self.settle(now);
             self.streams.events.clear();
         }
@@ -310,16 +309,16 @@ impl Transport for Connection {
         let remote = (path.remote, ports.1).into();
         let config = host.client(self.spoken, &path, remote, self.meter.clone(), self.trace.as_ref());
         match host.endpoint.connect(to_library(cx.now), config, remote, SERVER_NAME) {
-            Ok((handle, library)) => {
+            Ok((handle, quic)) => {
                 host.enter(handle, self.who.flow);
                 drop(host);
                 // An application that knows of no streams does not say what may be repeated.
-                self.is_early = library.has_0rtt() && self.streams.plain.is_none();
+                self.is_early = quic.has_0rtt() && self.streams.plain.is_none();
                 if self.is_early {
                     self.facts.established = Some(cx.now);
                     self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Early));
                 }
-                self.library = Some((handle, library));
+                self.quic = Some((handle, quic));
             }
             Err(_) => {
                 drop(host);
@@ -335,15 +334,13 @@ impl Transport for Connection {
             return self.settle(cx.now);
         }
         let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
-        let Some((own, library)) = &mut self.library else { return };
+        let Some((own, quic)) = &mut self.quic else { return };
         let remote = (way.path.remote, way.ports.1).into();
         let mut answer = Vec::new();
         let mut host = self.host.lock();
         let local = way.path.local;
         match library::datagram(&mut host.endpoint, cx.now, remote, local, ecn, octets, &mut answer) {
-            Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == *own => {
-                library.handle_event(event)
-            }
+            Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == *own => quic.handle_event(event),
             Some(DatagramEvent::NewConnection(incoming)) => host.endpoint.ignore(incoming),
             Some(DatagramEvent::Response(sent)) if self.answers.len() < MOST_ANSWERS => {
                 answer.truncate(sent.size);
@@ -363,14 +360,14 @@ impl Transport for Connection {
         let (path, ecn, packet) = if let Some(answer) = self.answers.pop() {
             (0, 0, answer)
         } else {
-            let (_, library) = self.library.as_mut()?;
+            let (_, quic) = self.quic.as_mut()?;
             let mut octets = std::mem::take(&mut self.spare);
-            octets.reserve_exact(usize::from(library.current_mtu()));
-            let Some(sent) = library::transmit(library, cx.now, &mut octets) else {
+            octets.reserve_exact(usize::from(quic.current_mtu()));
+            let Some(sent) = library::transmit(quic, cx.now, &mut octets) else {
                 self.spare = octets;
                 self.may_probe = false;
                 self.settle(cx.now);
-                self.alarm = self.library.as_mut()?.1.poll_timeout().map(from_library);
+                self.alarm = self.quic.as_mut()?.1.poll_timeout().map(from_library);
                 if let Some(trace) = &self.trace {
                     trace.tell(&mut cx.records.qlog);
                 }
@@ -406,7 +403,7 @@ impl Transport for Connection {
             self.is_over = true;
             return Some(TransportEvent::Closed(why));
         }
-        let is_left = self.library.as_ref().is_some_and(|(_, library)| !library.is_drained());
+        let is_left = self.quic.as_ref().is_some_and(|(_, quic)| !quic.is_drained());
         if self.is_over && !is_left && self.answers.is_empty() && !std::mem::replace(&mut self.is_gone, true)
         {
             return Some(TransportEvent::Gone);
@@ -420,9 +417,9 @@ impl Transport for Connection {
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
         let is_overdue = self.is_overdue(cx.now);
-        if let Some((_, library)) = &mut self.library {
+        if let Some((_, quic)) = &mut self.quic {
             let lost = self.meter.lost.load(Relaxed);
-            library.handle_timeout(to_library(cx.now));
+            quic.handle_timeout(to_library(cx.now));
             // Of its timers the library tells nothing. One that finds packets lost is no probe timeout.
             self.may_probe = is_overdue && lost == self.meter.lost.load(Relaxed);
             self.settle(cx.now);
@@ -430,15 +427,15 @@ impl Transport for Connection {
     }
 
     fn write(&mut self, _cx: &mut Cx, stream: u32, body: Body) -> Result<usize, WriteError> {
-        match &mut self.library {
-            Some((_, library)) if self.closing.is_none() => self.streams.write(library, stream, body),
+        match &mut self.quic {
+            Some((_, quic)) if self.closing.is_none() => self.streams.write(quic, stream, body),
             _ => Err(WriteError::Closed),
         }
     }
 
     fn read(&mut self, cx: &mut Cx, stream: u32, max: usize) -> Option<Body> {
-        let (_, library) = self.library.as_mut()?;
-        let body = self.streams.read(library, stream, max)?;
+        let (_, quic) = self.quic.as_mut()?;
+        let body = self.streams.read(quic, stream, max)?;
         self.facts.first_byte.get_or_insert(cx.now);
         if self.streams.plain.as_ref().is_some_and(|plain| plain.is_read) {
             self.settle(cx.now);
@@ -447,8 +444,8 @@ impl Transport for Connection {
     }
 
     fn finish(&mut self, _cx: &mut Cx, stream: u32) {
-        if let Some((_, library)) = &mut self.library {
-            self.streams.finish(library, stream);
+        if let Some((_, quic)) = &mut self.quic {
+            self.streams.finish(quic, stream);
         }
     }
 
@@ -462,37 +459,37 @@ impl Transport for Connection {
     }
 
     fn open_stream(&mut self, _cx: &mut Cx, kind: StreamKind) -> Option<u32> {
-        let (_, library) = self.library.as_mut()?;
-        self.streams.open(library, kind)
+        let (_, quic) = self.quic.as_mut()?;
+        self.streams.open(quic, kind)
     }
 
     fn reset_stream(&mut self, _cx: &mut Cx, stream: u32, code: u64) {
-        if let Some((_, library)) = &mut self.library {
-            self.streams.reset(library, stream, code);
+        if let Some((_, quic)) = &mut self.quic {
+            self.streams.reset(quic, stream, code);
         }
     }
 
     fn stop(&mut self, _cx: &mut Cx, stream: u32, code: u64) {
-        if let Some((_, library)) = &mut self.library {
-            self.streams.stop(library, stream, code);
+        if let Some((_, quic)) = &mut self.quic {
+            self.streams.stop(quic, stream, code);
         }
     }
 
     fn set_priority(&mut self, stream: u32, priority: i32) {
-        if let Some((_, library)) = &mut self.library {
-            self.streams.set_priority(library, stream, priority);
+        if let Some((_, quic)) = &mut self.quic {
+            self.streams.set_priority(quic, stream, priority);
         }
     }
 
     fn send_unreliable(&mut self, _cx: &mut Cx, body: Body) -> bool {
-        let Some((_, library)) = &mut self.library else { return false };
-        let taken = library.datagrams().send(body.to_bytes(), true).is_ok();
-        self.unreliable_limit = library.datagrams().max_size();
+        let Some((_, quic)) = &mut self.quic else { return false };
+        let taken = quic.datagrams().send(body.to_bytes(), true).is_ok();
+        self.unreliable_limit = quic.datagrams().max_size();
         taken
     }
 
     fn read_unreliable(&mut self, _cx: &mut Cx) -> Option<Body> {
-        let read = self.library.as_mut()?.1.datagrams().recv();
+        let read = self.quic.as_mut()?.1.datagrams().recv();
         self.told_unreliable &= read.is_some();
         read.map(Body::Real)
     }
@@ -532,7 +529,7 @@ impl Transport for Connection {
             return None;
         }
         let way = self.ways.peer_moved(path, ports);
-        if self.library.as_ref().is_some_and(|(_, library)| library::has_several_paths(library)) {
+        if self.quic.as_ref().is_some_and(|(_, quic)| library::has_several_paths(quic)) {
             // Validated when the library says so, not by answers that are counted.
             self.ways.ask(cx.now, u64::MAX - 1);
         }
@@ -563,7 +560,7 @@ impl Transport for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some((handle, _)) = &self.library {
+        if let Some((handle, _)) = &self.quic {
             self.host.lock().forget(*handle);
         }
     }
