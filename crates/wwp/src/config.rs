@@ -59,7 +59,8 @@ pub struct Config {
     pub send_buffer: Octets,
     /// Octets that wait to be read at most, but for a wave.
     pub receive_buffer: Octets,
-    /// A peer from which nothing comes for so long, although it was asked, is given up.
+    /// A peer from which nothing comes for so long, although it was asked, is given up; one that answers probes and no wave, after
+    /// ten times as long.
     pub give_up: Duration,
 }
 

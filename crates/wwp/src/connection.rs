@@ -22,6 +22,9 @@ const IN_HEAD: usize = 60;
 /// Octets of a control segment's content that are looked at.
 const LONGEST_CONTENT: usize = 2048;
 
+/// So many times [`Config::give_up`] may pass without an answer from a peer that is heard.
+const PATIENCE: u64 = 10;
+
 /// How far opening and ending have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -69,6 +72,8 @@ pub struct Connection {
     pub(super) end: Option<CloseReason>,
     /// When the peer was heard last, or was first asked something.
     heard: Instant,
+    /// The same of what answers to what was asked: for what opens and ends, and for waves.
+    answered: Instant,
     blocked: bool,
     had_readable: usize,
     events: VecDeque<TransportEvent>,
@@ -113,6 +118,7 @@ impl Connection {
             gone: false,
             end: None,
             heard: Instant::ZERO,
+            answered: Instant::ZERO,
             blocked: false,
             had_readable: 0,
             events: VecDeque::new(),
@@ -131,15 +137,23 @@ impl Connection {
         asks || self.tx.phase != Phase::Idle || (self.fin_sent && !self.fin_acknowledged)
     }
 
-    /// Something is waited for from now on: the peer has [`Config::give_up`] to say a word.
+    /// Something is waited for from now on: the peer has [`Config::give_up`] to say a word, and [`PATIENCE`] times that to say
+    /// the one that is waited for. Probes that are answered do not alone keep a connection: where a header was forged, the two
+    /// ends may mean different waves for ever.
     pub(super) fn expects(&mut self, now: Instant) {
         if !self.is_waiting() {
-            self.heard = now;
+            self.is_answered(now);
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        (self.is_waiting() && self.state != State::Over).then(|| self.heard + self.config.give_up)
+        let give_up = self.config.give_up;
+        let deadline = || (self.heard + give_up).min(self.answered + give_up * PATIENCE);
+        (self.is_waiting() && self.state != State::Over).then(deadline)
+    }
+
+    fn is_answered(&mut self, now: Instant) {
+        (self.heard, self.answered) = (now, now);
     }
 
     /// A segment of this connection.
@@ -164,7 +178,7 @@ impl Connection {
             Kind::Syn | Kind::SynAck | Kind::Ack | Kind::Fin | Kind::FinAck => {
                 let Ok(tag) = tag(&content) else { return };
                 if tag == self.tag {
-                    self.heard = now;
+                    self.is_answered(now);
                     self.set_up(now, &h, &content);
                 }
             }
@@ -177,7 +191,7 @@ impl Connection {
                 if runs
                     .is_some_and(|runs| self.tx.answered(now, h.wave, h.level, cumulative, &runs, &self.trip))
                 {
-                    self.heard = now;
+                    self.is_answered(now);
                 }
             }
             Kind::Pr1Ack | Kind::Pr2Ack => {

@@ -471,6 +471,27 @@ fn a_dead_peer_is_found_out_and_nobody_at_home_is_said_at_once() {
 }
 
 #[test]
+fn a_peer_that_answers_probes_and_never_a_wave_is_given_up_too() {
+    let mut pair = pair_of(&paper(), slow());
+    pair.open(End::Client);
+    pair.write(End::Client, Body::filler(1, 500_000));
+    // The link is dead for a while; then of each cycle the third probe is lost, whose answer would be a wave's.
+    let (dead, alive) = (Instant::ZERO + MS * 600, Instant::ZERO + MS * 3000);
+    let mut probes = 0;
+    pair.set_fate(Box::new(move |sent| {
+        probes += u32::from(sent.at >= alive && sent.from == End::Client);
+        let lost =
+            (dead..alive).contains(&sent.at) || sent.from == End::Client && probes % 3 == 0 && probes > 0;
+        if lost { Fate::Lose } else { Fate::Deliver }
+    }));
+    pair.drive_until(Instant::ZERO + Duration::from_secs(1190));
+    assert_eq!(pair.client().closed(), None, "its probes are answered");
+    pair.drive();
+    assert_eq!(pair.client().closed(), Some(CloseReason::TimedOut));
+    assert!(pair.now < Instant::ZERO + Duration::from_secs(1210), "{:?}", pair.now);
+}
+
+#[test]
 fn a_reset_ends_both_ends() {
     for end in [End::Client, End::Server] {
         let mut pair = pair_of(&paper(), slow());
