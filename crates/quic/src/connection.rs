@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use airloom_base::record::QlogRecord;
 use airloom_base::service::{FlowFacts, Identity, Moves, Path, WriteError};
 use airloom_base::{
     Body, CloseReason, Cx, Duration, Instant, Outgoing, Packet, PathId, StreamEvent, StreamKind, Transport,
@@ -195,8 +196,18 @@ impl Connection {
             self.facts.end.get_or_insert(CloseReason::Finished);
             self.closing = Some(CloseReason::Finished);
         }
-        if let (Some(trace), Some(why)) = (&mut self.trace, self.facts.end) {
-            trace.end(now, why);
+        if let Some(trace) = &self.trace {
+            trace.follow(quic);
+            if let Some(why) = self.facts.end {
+                trace.end(now, why);
+            }
+        }
+    }
+
+    /// The moment is this one, for whoever writes down what happens.
+    fn mark(&self, now: Instant) {
+        if let Some(trace) = &self.trace {
+            trace.at(now);
         }
     }
 
@@ -304,8 +315,9 @@ impl Transport for Connection {
             return self.fail(CloseReason::Unreachable);
         }
         let mut host = self.host.lock();
-        host.tell(cx.records.wants_qlog());
-        self.trace = cx.records.wants_qlog().then(|| Trace::new(&host, self.who.flow, None));
+        let is_told = cx.records.wants_qlog();
+        host.tell(is_told);
+        self.trace = is_told.then(|| host.trace(cx.now, self.who.flow, true, &path, ports, None));
         let remote = (path.remote, ports.1).into();
         let config = host.client(self.spoken, &path, remote, self.meter.clone(), self.trace.as_ref());
         match host.endpoint.connect(to_library(cx.now), config, remote, SERVER_NAME) {
@@ -333,6 +345,7 @@ impl Transport for Connection {
             // What came early with it is told at once.
             return self.settle(cx.now);
         }
+        self.mark(cx.now);
         let (Some(octets), Some(way)) = (payload(packet), self.ways.get(usize::from(path.0))) else { return };
         let Some((own, quic)) = &mut self.quic else { return };
         let remote = (way.path.remote, way.ports.1).into();
@@ -360,6 +373,7 @@ impl Transport for Connection {
         let (path, ecn, packet) = if let Some(answer) = self.answers.pop() {
             (0, 0, answer)
         } else {
+            self.mark(cx.now);
             let (_, quic) = self.quic.as_mut()?;
             let mut octets = std::mem::take(&mut self.spare);
             octets.reserve_exact(usize::from(quic.current_mtu()));
@@ -368,16 +382,22 @@ impl Transport for Connection {
                 self.may_probe = false;
                 self.settle(cx.now);
                 self.alarm = self.quic.as_mut()?.1.poll_timeout().map(from_library);
-                if let Some(trace) = &self.trace {
-                    trace.tell(&mut cx.records.qlog);
+                if let Some((of, lines)) = self.trace.as_ref().and_then(Trace::take) {
+                    cx.records.qlog.push(QlogRecord { of, lines });
                 }
                 return None;
             };
             // With nothing acknowledged for so long, what asks for an acknowledgement at a deadline is a probe.
             if std::mem::take(&mut self.may_probe) && self.meter.unanswered_since() == Some(cx.now) {
                 self.facts.rto_count += 1;
+                if let Some(trace) = &self.trace {
+                    trace.probed();
+                }
             }
             octets.truncate(sent.size);
+            if let (Some(trace), Some((_, quic))) = (&self.trace, &self.quic) {
+                trace.follow(quic);
+            }
             let way = self.way_to(sent.destination, sent.src_ip);
             let ecn = sent.ecn.map_or(0, |ecn| ecn as u8);
             let ports = self.ways.get(way).map_or(self.ways.first().ports, |way| way.ports);
@@ -417,6 +437,7 @@ impl Transport for Connection {
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
         let is_overdue = self.is_overdue(cx.now);
+        self.mark(cx.now);
         if let Some((_, quic)) = &mut self.quic {
             let lost = self.meter.lost.load(Relaxed);
             quic.handle_timeout(to_library(cx.now));

@@ -16,10 +16,10 @@ use crate::keylog::KeyLog;
 use crate::library::{
     self, AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
     ConnectionIdGenerator, Endpoint, EndpointConfig, EndpointEvent, IdleTimeout, MtuDiscoveryConfig,
-    ServerConfig, TransportConfig, VarInt,
+    ServerConfig, TransportConfig, VarInt, crypto,
 };
 use crate::pace::{Factory, Meter};
-use crate::qlog::Trace;
+use crate::qlog::{About, Opening, Trace};
 use crate::secret::Secret;
 use crate::session::Protection;
 use crate::session::handshake::{Common, Sizes, Starter};
@@ -70,6 +70,8 @@ pub(crate) struct Host {
     /// What the host is called.
     pub(crate) name: String,
     common: Arc<Common>,
+    /// The packet that opened its last connection.
+    opening: Opening,
     log: KeyLog,
     tokens: Arc<Secret>,
     /// First destination connection ids of clients: names that are used once.
@@ -127,6 +129,7 @@ impl Shared {
             addresses: Vec::new(),
             name: name.to_owned(),
             common,
+            opening: Opening::default(),
             log,
             tokens: Arc::new(Secret::of(&mut secrets)),
             first_ids: Ids(Secret::of(&mut secrets), 0),
@@ -167,6 +170,30 @@ impl Host {
     /// Does somebody want to know of all that arrives?
     pub(crate) fn tell(&self, is_told: bool) {
         self.common.is_told.store(is_told, Relaxed);
+        self.opening.want(is_told);
+    }
+
+    /// The events of a connection that begins; `first` is what its client called it, where the library may not know it any more.
+    pub(crate) fn trace(
+        &self,
+        now: airloom_base::Instant,
+        flow: u32,
+        is_client: bool,
+        path: &Path,
+        ports: (u16, u16),
+        first: Option<ConnectionId>,
+    ) -> Trace {
+        let about = About {
+            host: self.name.clone(),
+            flow,
+            is_client,
+            local: (Some(path.local), Some(ports.0)),
+            remote: (path.remote, ports.1).into(),
+            first,
+            initial_rtt: self.config.initial_rtt,
+            packet_threshold: self.config.packet_threshold,
+        };
+        Trace::new(about, now)
     }
 
     /// A connection has this flow.
@@ -196,7 +223,11 @@ impl Host {
         trace: Option<&Trace>,
     ) -> ClientConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: Some(server) };
-        let mut config = ClientConfig::new(Arc::new(starter));
+        let crypto: Arc<dyn crypto::ClientConfig> = Arc::new(starter);
+        let mut config = ClientConfig::new(match trace {
+            Some(trace) => trace.client(crypto),
+            None => crypto,
+        });
         let first = self.first_ids.generate_cid();
         config.initial_dst_cid_provider(Arc::new(move || first));
         config.transport_config(Arc::new(self.transport(path, meter, trace)));
@@ -212,7 +243,12 @@ impl Host {
         trace: Option<&Trace>,
     ) -> ServerConfig {
         let starter = Starter { common: self.common.clone(), spoken, server: None };
-        let mut config = ServerConfig::new(Arc::new(starter), self.tokens.clone());
+        let crypto: Arc<dyn crypto::ServerConfig> = Arc::new(starter);
+        let crypto = match trace {
+            Some(trace) => trace.server(crypto, &self.opening),
+            None => self.opening.listen(crypto),
+        };
+        let mut config = ServerConfig::new(crypto, self.tokens.clone());
         config.time_source(Arc::new(Dateless)).migration(self.config.migration != Migration::Off);
         config.transport_config(Arc::new(self.transport(path, meter, trace)));
         config
@@ -226,7 +262,7 @@ impl Host {
         let some = |time: airloom_base::Duration| Some(std(time)).filter(|time| !time.is_zero());
         let largest = path.mtu.saturating_sub(overhead(path)).max(BASE_DATAGRAM);
         let mut out = TransportConfig::default();
-        out.congestion_controller_factory(Arc::new(Factory::new(config, meter)))
+        out.congestion_controller_factory(Arc::new(Factory::new(config, meter, trace.cloned())))
             .initial_rtt(std(config.initial_rtt))
             .packet_threshold(config.packet_threshold)
             .time_threshold(config.time_threshold)
@@ -256,9 +292,6 @@ impl Host {
             acks.ack_eliciting_threshold((config.ack_every - 1).into())
                 .max_ack_delay(some(config.max_ack_delay));
             out.ack_frequency_config(Some(acks));
-        }
-        if let Some(trace) = trace {
-            trace.record(&mut out);
         }
         out
     }

@@ -10,11 +10,8 @@ use crate::clock::{Moment, from_library};
 use crate::config::{Config, Controller as Kind, Pacing};
 use crate::library::congestion::{Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 use crate::library::noq_controller::{AnyFactory, Cubic};
-use crate::library::{BbrConfig, Watch, Watched};
-
-/// Octets a second at which nothing waits that matters: a packet takes some two microseconds. The library rounds waits to
-/// nanoseconds, and one of none would come again and again, so an octet has to take one at least.
-pub(crate) const AT_ONCE: u64 = 500_000_000;
+use crate::library::{AT_ONCE, BbrConfig, Lost, Watch, Watched};
+use crate::qlog::Trace;
 
 /// What a connection's controller has seen.
 #[derive(Debug, Default)]
@@ -53,12 +50,11 @@ fn mark(at: Moment) -> u64 {
 /// Makes the controllers of one connection.
 pub(crate) struct Factory {
     inner: Arc<dyn ControllerFactory + Send + Sync>,
-    pacing: Pacing,
-    meter: Arc<Meter>,
+    pace: Pace,
 }
 
 impl Factory {
-    pub(crate) fn new(config: &Config, meter: Arc<Meter>) -> Factory {
+    pub(crate) fn new(config: &Config, meter: Arc<Meter>, trace: Option<Trace>) -> Factory {
         let window = config.initial_window.octets();
         let inner: Arc<dyn ControllerFactory + Send + Sync> = match config.controller {
             Kind::NewReno => {
@@ -77,22 +73,25 @@ impl Factory {
                 Arc::new(settings)
             }
         };
-        Factory { inner, pacing: config.pacing, meter }
+        Factory { inner, pace: Pace { pacing: config.pacing, meter, trace, path: 0, is_measured: false } }
     }
 }
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Moment, mtu: u16) -> Box<dyn Controller> {
-        let inner = self.inner.clone().build(now, mtu);
-        let watch = Pace { pacing: self.pacing, meter: self.meter.clone(), is_measured: false };
-        Box::new(Watched { inner, watch })
+        Box::new(Watched { inner: self.inner.clone().build(now, mtu), watch: self.pace.clone() })
     }
 }
 
-/// CUBIC as noq-proto has it, for connections outside of a simulated host; paced once a round trip has been measured
-/// ([`Pacing::Measured`]).
-pub fn once_measured() -> AnyFactory {
-    Arc::new(Cubic(Pace { pacing: Pacing::Measured, meter: Arc::default(), is_measured: false }))
+/// CUBIC as noq-proto has it, for connections outside of a simulated host; losses are told to `trace`.
+pub fn cubic(pacing: Pacing, trace: Option<&Trace>) -> AnyFactory {
+    Arc::new(Cubic(Pace {
+        pacing,
+        meter: Arc::default(),
+        trace: trace.cloned(),
+        path: 0,
+        is_measured: false,
+    }))
 }
 
 /// Counts what a controller is told, and says when packets need not be spread.
@@ -100,6 +99,9 @@ pub fn once_measured() -> AnyFactory {
 struct Pace {
     pacing: Pacing,
     meter: Arc<Meter>,
+    trace: Option<Trace>,
+    /// The path whose packets it sees.
+    path: u32,
     is_measured: bool,
 }
 
@@ -107,6 +109,9 @@ impl Watch for Pace {
     fn sent(&mut self, now: Moment, number: u64) {
         self.meter.last_number.store(number, Relaxed);
         self.meter.last_sent.store(mark(now), Relaxed);
+        if let Some(trace) = &self.trace {
+            self.path = trace.last_path();
+        }
     }
     fn acknowledged(&mut self, sent: Moment, octets: u64, number: Option<u64>, rtt: [Duration; 2]) {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -119,8 +124,14 @@ impl Watch for Pace {
         self.meter.srtt.store(nanos(rtt[0]), Relaxed);
         self.meter.min_rtt.store(nanos(rtt[1]), Relaxed);
     }
-    fn lost(&mut self) {
+    fn lost(&mut self, lost: Lost) {
         self.meter.lost.fetch_add(1, Relaxed);
+        match (&self.trace, lost) {
+            (Some(trace), Lost::Packet(number, octets)) => trace.lost(self.path, number, octets),
+            // Of what was only marked no octet was lost.
+            (Some(trace), Lost::Until(sent, 1..)) => trace.lost_until(from_library(sent)),
+            _ => {}
+        }
     }
     fn spurious(&mut self) {
         self.meter.spurious.fetch_add(1, Relaxed);

@@ -16,7 +16,6 @@ use crate::connection::Connection;
 use crate::host::{PLAIN, Shared};
 use crate::keylog::KeyLog;
 use crate::library::{self, DatagramEvent, Incoming};
-use crate::qlog::Trace;
 
 /// What the first look at a unit of no connection gave.
 enum Look {
@@ -184,7 +183,8 @@ impl Protocol for Quic {
         let mut answer = Vec::new();
         let mut host = self.host.lock();
         let first = Some(library::first_id(&incoming));
-        let trace = cx.records.wants_qlog().then(|| Trace::new(&host, who.flow, first));
+        let is_told = cx.records.wants_qlog();
+        let trace = is_told.then(|| host.trace(cx.now, who.flow, false, &path, ports, first));
         let config = Arc::new(host.server(spoken, &path, Arc::clone(&meter), trace.as_ref()));
         match host.endpoint.accept(*incoming, to_library(cx.now), &mut answer, Some(config)) {
             Ok((handle, inner)) => {

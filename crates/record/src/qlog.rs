@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::pcapng::About;
 
-/// The events that files hold. The number is that of the draft which defines them, until there is an RFC: the library's.
+/// The events that files hold. The number is that of the draft which defines them, until there is an RFC.
 const EVENTS: &str = "urn:ietf:params:qlog:events:quic-12";
 
 /// Octets that wait before they are written.

@@ -6,17 +6,18 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use airloom_content::http::error::Code;
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v3::{self, Event, Priority};
-use noq_proto::{ClientConfig, Dir, TransportConfig, VarInt};
+use airloom_transports::quic::Pacing;
+use noq_proto::{Dir, TransportConfig, VarInt};
 
-use super::endpoint::{Now, Quic, now};
+use super::clock::{Now, now};
+use super::endpoint::{Opens, Quic};
 use super::link::Link;
-use super::qlog;
+use super::qlog::{self, Qlog};
 use super::socket::Socket;
 use super::tls::{self, Terms, Trust};
 
@@ -134,7 +135,7 @@ pub(super) fn socket(to: SocketAddr) -> Result<Socket, Failure> {
 }
 
 /// What a server is told of a client's limits.
-pub(super) fn transport(patience: Duration, initial_rtt: Duration) -> Result<TransportConfig, Failure> {
+pub(super) fn transport(patience: Duration, initial_rtt: Duration) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let patience = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
     transport
@@ -145,9 +146,13 @@ pub(super) fn transport(patience: Duration, initial_rtt: Duration) -> Result<Tra
         .max_idle_timeout(Some(VarInt::from_u32(patience).into()))
         .initial_rtt(initial_rtt)
         .datagram_receive_buffer_size(None);
-    qlog::from_environment(&mut transport, initial_rtt)
-        .map_err(|(folder, why)| Failure::Io(folder.display().to_string(), why))?;
-    Ok(transport)
+    transport
+}
+
+/// What connections are written down by, if they are to be.
+pub(super) fn qlog(initial_rtt: Duration, pacing: Pacing) -> Result<Option<Qlog>, Failure> {
+    Qlog::from_environment(initial_rtt, pacing)
+        .map_err(|(folder, why)| Failure::Io(folder.display().to_string(), why))
 }
 
 async fn run(
@@ -157,10 +162,10 @@ async fn run(
 ) -> Result<Vec<Fetched>, Failure> {
     let tls =
         tls::client(Terms::HTTP3, &fetching.trust, fetching.to.ip().is_loopback()).map_err(Failure::Usage)?;
-    let mut config = ClientConfig::new(Arc::new(tls));
-    config.transport_config(Arc::new(transport(fetching.patience, qlog::INITIAL_RTT)?));
-    let mut quic = Quic::new(socket(fetching.to)?, None, 1, Link::made(v3::Connection::client));
-    quic.connect(config, fetching.to, &fetching.host).map_err(|why| Failure::Usage(why.to_string()))?;
+    let opens = Opens::new(tls, transport(fetching.patience, qlog::INITIAL_RTT));
+    let qlog = qlog(qlog::INITIAL_RTT, Pacing::Always)?;
+    let mut quic = Quic::new(socket(fetching.to)?, None, 1, qlog, Link::made(v3::Connection::client));
+    quic.connect(opens, fetching.to, &fetching.host).map_err(|why| Failure::Usage(why.to_string()))?;
     let count = wanted.len();
     let mut client = Client {
         began: now(),

@@ -9,19 +9,12 @@ use std::time::Duration;
 use airloom_content::http::v3;
 use noq_proto::{
     ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,
-    Incoming, ServerConfig, Transmit,
+    Incoming, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
 };
 
+use super::clock::now;
+use super::qlog::{Log, Qlog};
 use super::socket::Socket;
-
-/// The time of the library is the system's, which this file alone tells it.
-#[expect(clippy::disallowed_types, reason = "a daemon lives by the system's clock")]
-pub(super) type Now = std::time::Instant;
-
-/// The time now.
-pub(super) fn now() -> Now {
-    tokio::time::Instant::now().into_std()
-}
 
 /// Handshakes that may be under way, unless something else is said.
 const UNPROVEN: usize = 64;
@@ -52,11 +45,30 @@ pub(super) trait Talk {
 /// What is spoken on a new connection.
 pub(super) type Made<L> = Box<dyn Fn(Connection) -> L>;
 
+/// What a client's connections are made from.
+#[derive(Clone)]
+pub(super) struct Opens {
+    tls: Arc<dyn crypto::ClientConfig>,
+    transport: Arc<TransportConfig>,
+    /// What servers know it by again.
+    tokens: Arc<TokenMemoryCache>,
+}
+
+impl Opens {
+    pub(super) fn new(tls: impl crypto::ClientConfig + 'static, transport: TransportConfig) -> Opens {
+        Opens { tls: Arc::new(tls), transport: Arc::new(transport), tokens: Arc::default() }
+    }
+}
+
 /// A socket with the connections on it.
 pub(super) struct Quic<L> {
     socket: Socket,
     endpoint: Endpoint,
+    server: Option<Arc<ServerConfig>>,
     pub(super) links: BTreeMap<usize, L>,
+    qlog: Option<Qlog>,
+    /// What is written down of connections.
+    logs: BTreeMap<usize, Log>,
     made: Made<L>,
     /// Connections beyond this number open at once are refused.
     most: usize,
@@ -68,17 +80,26 @@ pub(super) struct Quic<L> {
 }
 
 impl<L: Talk> Quic<L> {
-    /// With this socket; takes connections if `server` says how.
+    /// With this socket; takes connections if `server` says how. What becomes of their packets is told to `qlog`.
     pub(super) fn new(
         socket: Socket,
-        server: Option<Arc<ServerConfig>>,
+        server: Option<ServerConfig>,
         most: usize,
+        qlog: Option<Qlog>,
         made: Made<L>,
     ) -> Quic<L> {
+        let server = server.map(Arc::new);
+        let listens = match (&server, &qlog) {
+            (Some(server), Some(qlog)) => Some(Arc::new(qlog.listen(server))),
+            (server, _) => server.clone(),
+        };
         Quic {
             socket,
-            endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), server, true),
+            endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), listens, true),
+            server,
             links: BTreeMap::new(),
+            qlog,
+            logs: BTreeMap::new(),
             made,
             most,
             unproven: UNPROVEN,
@@ -96,11 +117,24 @@ impl<L: Talk> Quic<L> {
     /// Opens a connection.
     pub(super) fn connect(
         &mut self,
-        config: ClientConfig,
+        Opens { tls, transport, tokens }: Opens,
         to: SocketAddr,
         name: &str,
     ) -> Result<(), ConnectError> {
+        let (mut config, log) = match &self.qlog {
+            Some(qlog) => {
+                let (config, log) = qlog.client(tls, &transport, to);
+                (config, Some(log))
+            }
+            None => {
+                let mut config = ClientConfig::new(tls);
+                config.transport_config(transport);
+                (config, None)
+            }
+        };
+        config.token_store(tokens);
         let (handle, connection) = self.endpoint.connect(now(), config, to, name)?;
+        self.logs.extend(log.map(|log| (handle.0, log)));
         self.links.insert(handle.0, (self.made)(connection));
         Ok(())
     }
@@ -125,7 +159,8 @@ impl<L: Talk> Quic<L> {
 
     /// Takes in what has come and is due. `may` says who may come.
     pub(super) fn take(&mut self, may: impl Fn(SocketAddr) -> bool) {
-        let Quic { socket, endpoint, links, made, most, unproven, buffer, refused } = self;
+        let Quic { socket, endpoint, links, made, most, unproven, buffer, refused, qlog, logs, server } =
+            self;
         let mut answers: Vec<(Transmit, Vec<u8>)> = Vec::new();
         socket.read(|path, ecn, octets| {
             if !may(path.remote()) {
@@ -135,14 +170,18 @@ impl<L: Talk> Quic<L> {
             let answer = match endpoint.handle(now(), path, ecn, octets, buffer) {
                 None => None,
                 Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
+                    let log = logs.get_mut(&handle);
+                    log.iter().for_each(|log| log.at(now()));
                     if let Some(link) = links.get_mut(&handle) {
                         link.quic().handle_event(event);
+                        log.into_iter().for_each(|log| log.follow(link.quic()));
                     }
                     None
                 }
                 Some(DatagramEvent::NewConnection(incoming)) => {
                     buffer.clear();
-                    accept(endpoint, links, made, (*most, *unproven), incoming, buffer, refused)
+                    let how = (server.as_deref(), qlog.as_ref());
+                    accept(endpoint, links, logs, made, (*most, *unproven), how, incoming, buffer, refused)
                 }
                 Some(DatagramEvent::Response(answer)) => Some(answer),
             };
@@ -155,9 +194,10 @@ impl<L: Talk> Quic<L> {
             self.socket.send(&about, &octets);
         }
         let now = now();
-        for link in self.links.values_mut() {
+        for (handle, link) in &mut self.links {
             let quic = link.quic();
             if quic.poll_timeout().is_some_and(|at| at <= now) {
+                self.logs.get(handle).into_iter().for_each(|log| log.at(now));
                 quic.handle_timeout(now);
             }
         }
@@ -189,9 +229,11 @@ impl<L: Talk> Quic<L> {
     /// Sends what connections have to say, and forgets those that are over. `serve` is called for each until nothing more comes
     /// of it.
     pub(super) fn turn(&mut self, mut serve: impl FnMut(usize, &mut L) -> bool) {
-        let Quic { socket, endpoint, links, buffer, .. } = self;
+        let Quic { socket, endpoint, links, logs, buffer, .. } = self;
         let now = now();
         links.retain(|handle, link| {
+            let mut log = logs.get_mut(handle);
+            log.iter().for_each(|log| log.at(now));
             loop {
                 let mut moved = link.listen();
                 moved |= serve(*handle, link);
@@ -208,20 +250,25 @@ impl<L: Talk> Quic<L> {
                     buffer.clear();
                     moved = true;
                 }
+                log.iter_mut().for_each(|log| log.follow(quic));
                 if !moved {
                     return !quic.is_drained();
                 }
             }
         });
+        self.logs.retain(|handle, _| self.links.contains_key(handle));
     }
 }
 
 /// What becomes of somebody who wants to connect; the answer in `buffer`, if there is one.
+#[expect(clippy::too_many_arguments, reason = "parts of a socket, of which others are in use")]
 fn accept<L: Talk>(
     endpoint: &mut Endpoint,
     links: &mut BTreeMap<usize, L>,
+    logs: &mut BTreeMap<usize, Log>,
     made: &Made<L>,
     (most, unproven): (usize, usize),
+    (server, qlog): (Option<&ServerConfig>, Option<&Qlog>),
     incoming: Incoming,
     buffer: &mut Vec<u8>,
     refused: &mut u64,
@@ -243,8 +290,10 @@ fn accept<L: Talk>(
             }
         };
     }
-    match endpoint.accept(incoming, now(), buffer, None) {
+    let (config, log) = server.zip(qlog).map(|(server, qlog)| qlog.server(server, &incoming)).unzip();
+    match endpoint.accept(incoming, now(), buffer, config) {
         Ok((ConnectionHandle(handle), connection)) => {
+            logs.extend(log.map(|log| (handle, log)));
             links.insert(handle, made(connection));
             None
         }

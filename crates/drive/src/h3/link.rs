@@ -6,7 +6,8 @@ use airloom_base::Body;
 use airloom_content::http::v3::{self, Error, ErrorCode, Event, Read, Streams};
 use noq_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt, WriteError};
 
-use super::endpoint::{Made, Now, Talk, options};
+use super::clock::Now;
+use super::endpoint::{Made, Talk, options};
 
 /// Most octets taken of a stream at once.
 const PIECE: usize = 65_536;

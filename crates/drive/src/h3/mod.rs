@@ -11,6 +11,7 @@
 //! room, so that memory does not grow with them.
 
 mod client;
+mod clock;
 mod endpoint;
 mod files;
 pub mod hq;

@@ -9,13 +9,15 @@ use std::time::Duration;
 use airloom_base::Body;
 use airloom_content::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use airloom_content::http::v3::{self, ErrorCode, Event};
+use airloom_transports::quic::Pacing;
 use bytes::Bytes;
 use noq_proto::{ServerConfig, TransportConfig, VarInt};
 
-use super::endpoint::{Quic, now};
+use super::clock::now;
+use super::endpoint::Quic;
 use super::files::{Folder, Sending};
 use super::link::Link;
-use super::qlog;
+use super::qlog::{INITIAL_RTT, Qlog};
 use super::socket::Socket;
 use super::tls::{self, Terms};
 use crate::daemon::CannotListen;
@@ -103,14 +105,13 @@ async fn run(
     let files = options.certificate.as_ref().map(|(chain, key)| (chain.as_path(), key.as_path()));
     let tls = tls::server(Terms::HTTP3, files).map_err(|why| general(std::io::Error::other(why)))?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
-    let mut transport = transport();
-    qlog::from_environment(&mut transport, qlog::INITIAL_RTT).map_err(|(folder, why)| {
+    config.transport_config(Arc::new(transport()));
+    let qlog = Qlog::from_environment(INITIAL_RTT, Pacing::Always).map_err(|(folder, why)| {
         general(std::io::Error::new(why.kind(), format!("{}: {why}", folder.display())))
     })?;
-    config.transport_config(Arc::new(transport));
     let socket = Socket::bind(options.listen, false).map_err(cannot)?;
     let made = Link::made(v3::Connection::server);
-    let mut quic = Quic::new(socket, Some(Arc::new(config)), options.connections, made);
+    let mut quic = Quic::new(socket, Some(config), options.connections, qlog, made);
     let mut stop = Stop::listen().map_err(general)?;
     ready(Listening { clients: quic.local().map_err(cannot)? });
     let mut sending: BTreeMap<usize, Files> = BTreeMap::new();

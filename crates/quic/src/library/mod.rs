@@ -2,7 +2,7 @@
 //!
 //! `noq` is the one that is used. With the feature `quinn` it is quinn-proto, from which that one comes: what the crate's tests say of
 //! transfers, handshakes and losses holds with both. What only one of them has (several paths, a pace that its controllers obey,
-//! events for qlog) its neighbour says it has not.
+//! numbers of packets that were lost) its neighbour says it has not.
 //!
 //! A circle of 2 files: its calls are given times by `clock.rs`, which is in turn what its tokens ask for the time.
 
@@ -18,12 +18,13 @@ pub(crate) use noq::*;
 #[cfg(feature = "quinn")]
 pub(crate) use quinn::*;
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::BytesMut;
 
 use crate::clock::Moment;
-use crypto::CryptoError;
+use crypto::{CryptoError, PacketKey};
 
 /// The next datagram of a connection, in `buffer`.
 pub(crate) fn transmit(
@@ -52,6 +53,47 @@ pub(crate) trait Cipher: Send + Sync + 'static {
 /// Octets of the tag behind a packet, of all ciphers.
 pub(crate) const TAG: usize = 16;
 
+/// Octets a second at which nothing waits that matters: a packet takes some two microseconds. It rounds waits to
+/// nanoseconds, and one of none would come again and again, so an octet has to take one at least.
+pub(crate) const AT_ONCE: u64 = 500_000_000;
+
+/// Hears packets as plain text.
+pub(crate) trait Ear: Send + Sync + 'static {
+    /// One is protected next: its path's number and its own, all its octets with room for the tag, and those of its header.
+    fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize);
+    /// One was opened: header and payload, and octets as it came.
+    fn received(&self, path: u32, number: u64, header: &[u8], payload: &[u8], len: usize);
+}
+
+/// A key with somebody who hears what it protects.
+pub(crate) struct Heard<E> {
+    pub(crate) inner: Box<dyn PacketKey>,
+    pub(crate) ear: E,
+}
+
+/// A path as it is now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathView {
+    pub(crate) number: u32,
+    pub(crate) local: Option<IpAddr>,
+    pub(crate) remote: SocketAddr,
+    /// The congestion window and the slow start threshold, in octets; octets a second.
+    pub(crate) window: u64,
+    pub(crate) ssthresh: Option<u64>,
+    pub(crate) pacing_rate: Option<u64>,
+    pub(crate) smoothed: Duration,
+}
+
+/// What a controller is told of losses.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "each library tells one of them")]
+pub(crate) enum Lost {
+    /// A packet: its number, and octets that count as under way.
+    Packet(u64, u64),
+    /// So many octets, of packets up to the one that was sent then.
+    Until(Moment, u64),
+}
+
 /// What is told of what a congestion controller is told.
 pub(crate) trait Watch: Send + Sync + std::fmt::Debug + Clone + 'static {
     /// A packet was sent that asks for an acknowledgement.
@@ -60,7 +102,7 @@ pub(crate) trait Watch: Send + Sync + std::fmt::Debug + Clone + 'static {
     /// smoothed one and the least.
     fn acknowledged(&mut self, sent: Moment, octets: u64, number: Option<u64>, rtt: [Duration; 2]);
     /// A packet was taken for lost.
-    fn lost(&mut self);
+    fn lost(&mut self, lost: Lost);
     /// All losses of an episode were none.
     fn spurious(&mut self);
     /// Octets a second that may leave, whatever the controller says.

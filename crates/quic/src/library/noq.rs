@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Cipher, TAG};
+use super::{Cipher, Ear, Heard, PathView, TAG};
 use crate::clock;
 use crate::secret::Secret;
 use crypto::{CryptoError, HandshakeTokenKey, PacketKey};
@@ -154,6 +154,52 @@ impl<C: Cipher> PacketKey for Key<C> {
     fn integrity_limit(&self) -> u64 {
         self.0.limits()[1]
     }
+}
+
+impl<E: Ear> PacketKey for Heard<E> {
+    fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], header: usize) {
+        self.ear.sent(path_number(path), number, packet, header);
+        self.inner.encrypt(path, number, packet, header);
+    }
+    fn decrypt(
+        &self,
+        path: PathId,
+        number: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
+        let len = header.len() + payload.len();
+        self.inner.decrypt(path, number, header, payload)?;
+        self.ear.received(path_number(path), number, header, payload, len);
+        Ok(())
+    }
+    fn tag_len(&self) -> usize {
+        self.inner.tag_len()
+    }
+    fn confidentiality_limit(&self) -> u64 {
+        self.inner.confidentiality_limit()
+    }
+    fn integrity_limit(&self) -> u64 {
+        self.inner.integrity_limit()
+    }
+}
+
+/// All paths of a connection.
+pub(crate) fn views(connection: &Connection) -> Vec<PathView> {
+    let view = |path: PathId| {
+        let (tuple, metrics) =
+            (connection.network_path(path).ok()?, connection.congestion_state(path)?.metrics());
+        Some(PathView {
+            number: path_number(path),
+            local: tuple.local_ip(),
+            remote: tuple.remote(),
+            window: metrics.congestion_window,
+            ssthresh: metrics.ssthresh,
+            pacing_rate: metrics.pacing_rate,
+            smoothed: connection.rtt(path)?,
+        })
+    };
+    connection.paths().into_iter().filter_map(view).collect()
 }
 
 impl HandshakeTokenKey for Secret {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 
-use super::Watch;
+use super::{Lost, Watch};
 use crate::clock::Moment;
 
 /// What makes controllers for connections of noq-proto.
@@ -68,7 +68,7 @@ impl<W: Watch> Controller for Watched<W> {
         self.inner.on_congestion_event(now, sent, is_persistent, is_ecn, lost, largest);
     }
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Moment) {
-        self.watch.lost();
+        self.watch.lost(Lost::Packet(number, bytes.into()));
         self.inner.on_packet_lost(bytes, number, now);
     }
     fn on_spurious_congestion_event(&mut self) {

@@ -1,4 +1,4 @@
-//! quinn-proto: one path at a time, its own pace, no events that are told of.
+//! quinn-proto: one path at a time, its own pace, losses without numbers.
 
 pub(crate) use quinn_proto::*;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Cipher, TAG, Watch};
+use super::{Cipher, Ear, Heard, Lost, PathView, TAG, Watch};
 use crate::clock::{self, Moment};
 use crate::secret::Secret;
 use congestion::{Controller, ControllerMetrics};
@@ -135,6 +135,43 @@ impl<C: Cipher> PacketKey for Key<C> {
     }
 }
 
+impl<E: Ear> PacketKey for Heard<E> {
+    fn encrypt(&self, number: u64, packet: &mut [u8], header: usize) {
+        self.ear.sent(0, number, packet, header);
+        self.inner.encrypt(number, packet, header);
+    }
+    fn decrypt(&self, number: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        let len = header.len() + payload.len();
+        self.inner.decrypt(number, header, payload)?;
+        self.ear.received(0, number, header, payload, len);
+        Ok(())
+    }
+    fn tag_len(&self) -> usize {
+        self.inner.tag_len()
+    }
+    fn confidentiality_limit(&self) -> u64 {
+        self.inner.confidentiality_limit()
+    }
+    fn integrity_limit(&self) -> u64 {
+        self.inner.integrity_limit()
+    }
+}
+
+/// The one path of a connection.
+pub(crate) fn views(connection: &Connection) -> Vec<PathView> {
+    let metrics = connection.congestion_state().metrics();
+    vec![PathView {
+        number: 0,
+        local: connection.local_ip(),
+        remote: connection.remote_address(),
+        window: metrics.congestion_window,
+        ssthresh: metrics.ssthresh,
+        // It paces by itself, and tells no rate.
+        pacing_rate: None,
+        smoothed: connection.rtt(),
+    }]
+}
+
 /// A secret with the octets that it is used with once.
 struct Once(Secret, Vec<u8>);
 
@@ -174,7 +211,7 @@ impl<W: Watch> Controller for Watched<W> {
     }
     fn on_congestion_event(&mut self, now: Moment, sent: Moment, is_persistent: bool, lost: u64) {
         // It counts no packets here: an episode counts for one.
-        self.watch.lost();
+        self.watch.lost(Lost::Until(sent, lost));
         self.inner.on_congestion_event(now, sent, is_persistent, lost);
     }
     fn on_mtu_update(&mut self, mtu: u16) {

@@ -8,7 +8,7 @@ mod certificate;
 pub(crate) mod handshake;
 mod messages;
 pub(crate) mod model;
-mod padding;
+pub(crate) mod padding;
 pub(crate) mod seeded;
 pub(crate) mod tickets;
 

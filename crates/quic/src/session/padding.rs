@@ -8,7 +8,7 @@ const FEW: usize = 16;
 
 /// Cuts the padding behind the last frame, if what is in front of it is known. A packet of nothing else keeps one frame, since an
 /// empty one is an error.
-pub(super) fn trim(payload: &mut BytesMut) {
+pub(crate) fn trim(payload: &mut BytesMut) {
     let is_padded = payload.last_chunk::<FEW>().is_some_and(|last| *last == [0; FEW]);
     let mut rest = &payload[..];
     if is_padded && pass_frames(&mut rest).is_some() && rest.iter().all(|octet| *octet == 0) {
@@ -70,7 +70,7 @@ fn pass_field(rest: &mut &[u8]) -> Option<()> {
 }
 
 /// A number of variable length (RFC 9000, 16).
-fn varint(rest: &mut &[u8]) -> Option<u64> {
+pub(crate) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let len = 1 << (rest.first()? >> 6);
     let octets = rest.get(..len)?;
     let value = octets.iter().fold(0, |n: u64, octet| n << 8 | u64::from(*octet));

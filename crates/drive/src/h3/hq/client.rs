@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use airloom_transports::quic::once_measured;
+use airloom_transports::quic::{Pacing, cubic};
 use bytes::Bytes;
-use noq_proto::{ClientConfig, Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
+use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
 
-use super::super::client::{Failure, LOOK, Wanted, socket, transport, until};
-use super::super::endpoint::{Now, Quic, Talk, now};
+use super::super::client::{Failure, LOOK, Wanted, qlog, socket, transport, until};
+use super::super::clock::{Now, now};
+use super::super::endpoint::{Opens, Quic, Talk};
 use super::super::tls::{self, Trust};
 
 /// Which files are fetched, and how.
@@ -56,20 +56,19 @@ async fn run(visits: Visits, mut stopped: impl FnMut() -> bool) -> Result<(), Fa
     let terms = super::terms(visits.chacha20, visits.early);
     // The same for all of them: it has the tickets.
     let tls = tls::client(terms, &visits.trust, visits.to.ip().is_loopback()).map_err(Failure::Usage)?;
-    let mut config = ClientConfig::new(Arc::new(tls));
-    let mut transport = transport(visits.patience, INITIAL_RTT)?;
+    let mut transport = transport(visits.patience, INITIAL_RTT);
     // What is sent early has left before a round trip is measured, or it is not early.
-    transport.congestion_controller_factory(once_measured());
-    config.transport_config(Arc::new(transport));
+    transport.congestion_controller_factory(cubic(Pacing::Measured, None));
+    let opens = Opens::new(tls, transport);
     for wanted in &visits.visits {
-        visit(&visits, config.clone(), wanted, &mut stopped).await?;
+        visit(&visits, opens.clone(), wanted, &mut stopped).await?;
     }
     Ok(())
 }
 
 async fn visit(
     visits: &Visits,
-    config: ClientConfig,
+    opens: Opens,
     wanted: &[Wanted],
     stopped: &mut impl FnMut() -> bool,
 ) -> Result<(), Failure> {
@@ -85,8 +84,9 @@ async fn visit(
         failed: None,
         last: now(),
     });
-    let mut quic = Quic::new(socket(visits.to)?, None, 1, made);
-    quic.connect(config, visits.to, &visits.host).map_err(|why| Failure::Usage(why.to_string()))?;
+    let qlog = qlog(INITIAL_RTT, Pacing::Measured)?;
+    let mut quic = Quic::new(socket(visits.to)?, None, 1, qlog, made);
+    quic.connect(opens, visits.to, &visits.host).map_err(|why| Failure::Usage(why.to_string()))?;
     let mut failed = None;
     loop {
         quic.turn(|_, link| {

@@ -5,16 +5,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use airloom_transports::quic::once_measured;
+use airloom_transports::quic::{Pacing, cubic};
 use bytes::Bytes;
 use noq_proto::{
     Connection, Dir, Event, ReadError, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
     WriteError,
 };
 
-use super::super::endpoint::{Quic, Talk, now};
+use super::super::clock::now;
+use super::super::endpoint::{Quic, Talk};
 use super::super::files::{Folder, Sending};
-use super::super::qlog;
+use super::super::qlog::{INITIAL_RTT, Qlog};
 use super::super::socket::Socket;
 use super::super::tls;
 use super::NO;
@@ -75,11 +76,11 @@ async fn run(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Ca
         .max_concurrent_bidi_streams(REQUESTS.into())
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .send_window(UNACKNOWLEDGED)
-        .congestion_controller_factory(once_measured())
+        .congestion_controller_factory(cubic(Pacing::Measured, None))
         .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()))
         .datagram_receive_buffer_size(None);
-    qlog::from_environment(&mut transport, qlog::INITIAL_RTT).map_err(|(_, why)| general(why))?;
     config.transport_config(Arc::new(transport));
+    let qlog = Qlog::from_environment(INITIAL_RTT, Pacing::Measured).map_err(|(_, why)| general(why))?;
     let socket = Socket::bind(options.listen, true).map_err(cannot)?;
     let made = Box::new(move |quic| Serving {
         quic,
@@ -87,7 +88,7 @@ async fn run(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Ca
         asking: BTreeMap::new(),
         sending: BTreeMap::new(),
     });
-    let mut quic = Quic::new(socket, Some(Arc::new(config)), CONNECTIONS, made);
+    let mut quic = Quic::new(socket, Some(config), CONNECTIONS, qlog, made);
     if options.retry {
         quic.unproven = 0;
     }

@@ -1,0 +1,133 @@
+//! What is told of the packets of a connection, against those that its peer has had.
+
+use std::collections::BTreeSet;
+
+use airloom_base::{Body, CloseReason, Duration};
+use airloom_quic::{Config, Quic, Session};
+use airloom_testkit::{End, Fate, LinkConfig, Pair};
+use serde_json::Value;
+
+/// The events of the client and of the server while both send so many octets, and every eleventh datagram is lost.
+fn told(config: &Config, octets: u32) -> [Vec<Value>; 2] {
+    let quic = |end: &str| Box::new(Quic::new(config.clone(), 1, end));
+    let link = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
+    let mut pair = Pair::new(quic("client"), quic("server"), link);
+    pair.outbox.ask_qlog(true);
+    pair.set_fate(Box::new(|sent| if sent.index % 11 == 7 { Fate::Lose } else { Fate::Deliver }));
+    pair.open(End::Client);
+    for end in [End::Client, End::Server] {
+        pair.write(end, Body::filler(1, octets));
+        pair.finish(end);
+    }
+    pair.drive();
+    assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
+    let mut found = [Vec::new(), Vec::new()];
+    let mut groups = BTreeSet::new();
+    for record in &pair.outbox.qlog {
+        groups.insert(record.of.group.clone());
+        let text = std::str::from_utf8(&record.lines).expect("JSON");
+        let events = text.split_terminator('\n').map(|line| {
+            serde_json::from_str(line.strip_prefix('\u{1e}').expect("a record of RFC 7464")).expect("JSON")
+        });
+        found[usize::from(!record.of.is_client)].extend(events);
+    }
+    assert_eq!(groups.len(), 1, "both ends have one name for it");
+    found
+}
+
+fn of<'a>(events: &'a [Value], name: &'a str) -> impl Iterator<Item = &'a Value> {
+    events.iter().filter(move |event| event["name"] == name).map(|event| &event["data"])
+}
+
+/// Kind and number of packets.
+fn numbers<'a>(packets: impl Iterator<Item = &'a Value>) -> BTreeSet<(String, u64)> {
+    let number = |data: &Value| {
+        let header = &data["header"];
+        (header["packet_type"].as_str().unwrap().to_owned(), header["packet_number"].as_u64().unwrap())
+    };
+    packets.map(number).collect()
+}
+
+/// Does it ask for an acknowledgement, and is not only there to see whether the path takes packets of its size?
+fn has_to_arrive(packet: &&Value) -> bool {
+    let kinds: Vec<&str> = packet["frames"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|frame| frame["frame_type"].as_str().unwrap())
+        .collect();
+    let says_nothing = |kind: &&str| matches!(*kind, "ack" | "padding" | "connection_close");
+    let is_search = kinds.iter().all(|kind| matches!(*kind, "ping" | "padding" | "immediate_ack"));
+    !kinds.iter().all(says_nothing) && !is_search
+}
+
+#[test]
+fn what_is_lost_is_told_by_its_number_and_nothing_else_is() {
+    for session in [Session::Model, Session::Seeded] {
+        let ends = told(&Config { session, ..Config::default() }, 200_000);
+        for (one, other) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
+            let sent = numbers(of(one, "quic:packet_sent"));
+            let arrived = numbers(of(other, "quic:packet_received"));
+            let lost = numbers(of(one, "quic:packet_lost"));
+            assert!(arrived.is_subset(&sent));
+            assert!(lost.is_subset(&sent));
+            assert!(lost.is_disjoint(&arrived), "the link reorders nothing");
+            assert!(lost.len() > 10);
+            let acknowledged = of(one, "quic:packet_received")
+                .filter(|packet| packet["header"]["packet_type"] == "1RTT")
+                .flat_map(|packet| packet["frames"].as_array().into_iter().flatten())
+                .filter_map(|frame| frame["acked_ranges"].as_array()?.last()?.as_array()?.last()?.as_u64())
+                .max()
+                .unwrap();
+            let needed = numbers(of(one, "quic:packet_sent").filter(has_to_arrive));
+            let missing = needed.difference(&arrived).filter(|(kind, number)| {
+                // Those in front of the last that have arrived are waited for.
+                kind == "1RTT" && number + 3 <= acknowledged
+            });
+            for packet in missing {
+                assert!(lost.contains(packet), "{packet:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_connection_begins_with_its_ends_and_what_they_say_of_themselves() {
+    let [client, server] = told(&Config { session: Session::Seeded, ..Config::default() }, 1000);
+    let said = |events: &[Value], whose: &str| {
+        let set: Vec<&Value> =
+            of(events, "quic:parameters_set").filter(|set| set["initiator"] == whose).collect();
+        assert_eq!(set.len(), 1, "{whose}");
+        set[0].clone()
+    };
+    for (one, other) in [(&client, &server), (&server, &client)] {
+        assert_eq!(one[0]["name"], "quic:connection_started");
+        let (own, heard) = (said(one, "local"), said(other, "remote"));
+        for (name, value) in heard.as_object().unwrap() {
+            if !matches!(name.as_str(), "initiator" | "unknown_parameters") {
+                assert_eq!(&own[name], value, "{name}");
+            }
+        }
+        assert_eq!(one[0]["data"]["local"]["connection_ids"][0], own["initial_source_connection_id"]);
+        assert_eq!(of(one, "quic:connection_closed").count(), 1);
+    }
+    // The packet that opened it is the first that the server tells of.
+    let first = of(&server, "quic:packet_received").next().unwrap();
+    assert_eq!(first["header"]["packet_type"], "initial");
+    assert_eq!(first["raw"]["length"], 1200);
+    assert_eq!(
+        Some(first["frames"].clone()),
+        of(&client, "quic:packet_sent").next().map(|sent| sent["frames"].clone())
+    );
+}
+
+#[test]
+fn a_retry_is_told_as_one() {
+    let [client, server] = told(&Config { retry: true, ..Config::default() }, 1000);
+    let kinds: Vec<&Value> =
+        of(&client, "quic:packet_received").map(|data| &data["header"]["packet_type"]).collect();
+    assert_eq!(kinds[0], "retry");
+    assert!(kinds[1..].iter().all(|kind| *kind != "retry"));
+    let parameters = of(&server, "quic:parameters_set").next().unwrap();
+    assert!(parameters["retry_source_connection_id"].is_string());
+}
