@@ -17,12 +17,22 @@ pub const ENTRY: usize = 32;
 const OF_A_CONNECTION: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
+/// Octets that names are made of.
+const OF_A_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut octets: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~";
+    while let [octet, rest @ ..] = octets {
+        table[*octet as usize] = true;
+        octets = rest;
+    }
+    table
+};
+
 /// A line that is valid in a head or in trailers.
 fn is_valid(name: &[u8], value: &[u8]) -> bool {
     //= RFC 9113 (8.2.1): no upper case, no white space around values, no line ends, no NUL.
-    let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
     !name.is_empty()
-        && name.iter().all(|b| token(b) && !b.is_ascii_uppercase())
+        && name.iter().all(|octet| OF_A_NAME[usize::from(*octet)])
         && !value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
         && value.trim_ascii().len() == value.len()
         && !OF_A_CONNECTION.contains(&name)
@@ -95,19 +105,20 @@ pub fn to_request(mut lines: Vec<Line>, version: Version) -> Option<RequestHead>
         }
         path.into()
     };
-    let named = fields.first("host").map(<[u8]>::to_vec);
-    let mut rest = Fields::default();
-    ordinary(lines, &mut rest)?;
-    for field in rest.iter() {
+    let has_authority = !fields.is_empty();
+    ordinary(lines, &mut fields)?;
+    let mut hosts = fields.all("host");
+    let first = hosts.next();
+    let (has_another, are_alike) =
+        hosts.fold((false, true), |(_, alike), host| (true, alike && Some(host) == first));
+    if has_another {
         //= RFC 9113 (8.3.1): a Host that says another thing than the authority is malformed, one that agrees is left out.
-        match &named {
-            Some(authority) if field.name == "host" && field.value == authority[..] => {}
-            Some(_) if field.name == "host" => return None,
-            _ => fields.push(field.name.clone(), field.value.clone()),
+        if !has_authority || !are_alike {
+            return None;
         }
-    }
-    if fields.all("host").count() > 1 {
-        return None;
+        let mut is_first = true;
+        let kept = fields.iter().filter(|field| field.name != "host" || std::mem::take(&mut is_first));
+        fields = kept.map(|field| (field.name.clone(), field.value.clone())).collect();
     }
     Some(RequestHead { method, target, version, fields })
 }

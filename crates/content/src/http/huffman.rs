@@ -15,6 +15,8 @@ struct Codes {
     symbols: Vec<u8>,
     first: [u32; LONGEST + 1],
     begin: [u32; LONGEST + 2],
+    /// The symbol and the length of the code that eight bits begin with, if it has no more than those; length 0: it has.
+    short: [(u8, u8); 256],
 }
 
 impl Codes {
@@ -32,7 +34,8 @@ impl Codes {
             })
             .collect();
         known.sort_unstable();
-        let mut codes = Codes { symbols: Vec::new(), first: [0; LONGEST + 1], begin: [0; LONGEST + 2] };
+        let (first, begin) = ([0; LONGEST + 1], [0; LONGEST + 2]);
+        let mut codes = Codes { symbols: Vec::new(), first, begin, short: [(0, 0); 256] };
         for (length, code, symbol) in known {
             if codes.begin[length + 1] == 0 {
                 codes.first[length] = code;
@@ -43,11 +46,23 @@ impl Codes {
         for length in 1..codes.begin.len() {
             codes.begin[length] = codes.begin[length].max(codes.begin[length - 1]);
         }
+        for bits in 0..=255_u8 {
+            if let Some((symbol, length @ ..=8)) = codes.search(u64::from(bits) << 56) {
+                codes.short[usize::from(bits)] = (symbol, length as u8);
+            }
+        }
         codes
     }
 
     /// The symbol that these bits begin with, from the highest on, and its length.
     fn symbol(&self, bits: u64) -> Option<(u8, usize)> {
+        match self.short[(bits >> 56) as usize] {
+            (_, 0) => self.search(bits),
+            (symbol, length) => Some((symbol, length.into())),
+        }
+    }
+
+    fn search(&self, bits: u64) -> Option<(u8, usize)> {
         (SHORTEST..=LONGEST).find_map(|length| {
             let number = ((bits >> (64 - length)) as u32).checked_sub(self.first[length])?;
             let (begin, end) = (self.begin[length], self.begin[length + 1]);

@@ -109,16 +109,60 @@ pub fn get(index: u64) -> Option<(&'static [u8], &'static [u8])> {
     Some((name.as_bytes(), value.as_bytes()))
 }
 
+/// Octets of the longest name.
+const LONGEST: usize = 32;
+
+/// Indexes by the length of their names, and where those of each length begin.
+const BY_LENGTH: ([u8; STATIC.len()], [u8; LONGEST + 2]) = {
+    let (mut order, mut begin, mut place) = ([0; STATIC.len()], [0; LONGEST + 2], 0);
+    let mut length = 0;
+    while length <= LONGEST {
+        begin[length] = place as u8;
+        let mut index = 0;
+        while index < STATIC.len() {
+            if STATIC[index].0.len() == length {
+                order[place] = index as u8;
+                place += 1;
+            }
+            index += 1;
+        }
+        length += 1;
+    }
+    begin[LONGEST + 1] = place as u8;
+    assert!(place == STATIC.len(), "a name that is longer");
+    (order, begin)
+};
+
 /// Where a line stands, or its name alone (`false`).
 pub fn find(name: &[u8], value: &[u8]) -> Option<(u64, bool)> {
+    let (order, begin) = &BY_LENGTH;
+    let (from, to) = (*begin.get(name.len())?, *begin.get(name.len() + 1)?);
     let mut of_name = None;
-    for (index, (known, its)) in STATIC.iter().enumerate() {
+    for index in &order[usize::from(from)..usize::from(to)] {
+        let (known, its) = STATIC[usize::from(*index)];
         if known.as_bytes() == name {
             if its.as_bytes() == value {
-                return Some((index as u64, true));
+                return Some((u64::from(*index), true));
             }
-            of_name.get_or_insert((index as u64, false));
+            of_name.get_or_insert((u64::from(*index), false));
         }
     }
     of_name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_found_where_it_stands_and_its_name_where_it_stands_first() {
+        for (index, (name, value)) in STATIC.iter().enumerate() {
+            assert_eq!(find(name.as_bytes(), value.as_bytes()), Some((index as u64, true)));
+            let first = STATIC.iter().position(|(other, _)| other == name).unwrap();
+            assert_eq!(find(name.as_bytes(), b"another"), Some((first as u64, false)), "{name}");
+        }
+        for name in ["", "x", "access-control-allow-credentialsx", &"a".repeat(100)] {
+            assert_eq!(find(name.as_bytes(), b""), None);
+        }
+    }
 }
