@@ -12,12 +12,12 @@
 //! | part | file | standard |
 //! |---|---|---|
 //! | header and options | `wire.rs` | RFC 9293 3.1, 2018, 7323 |
-//! | states, segment arrival | `state.rs`, `arrival.rs` | RFC 9293 3.3.2, 3.10.7; 5961 |
-//! | what is sent | `output.rs`, `send.rs` | RFC 9293 3.7, 3.8; 896; 3042 |
+//! | states, segment arrival | `state.rs`, `connection/arrival.rs` | RFC 9293 3.3.2, 3.10.7; 5961 |
+//! | what is sent | `connection/output.rs`, `send.rs` | RFC 9293 3.7, 3.8; 896; 3042 |
 //! | in which groups | `offload.rs` | Linux |
 //! | acknowledging | `recv.rs`, `ack_policy.rs` | RFC 5681 4.2; 2018; 2883 |
 //! | buffers that grow | `autotuning.rs` | Linux |
-//! | acknowledgements | `acks.rs` | RFC 9293 3.8, 3.10.7.4 |
+//! | acknowledgements | `connection/acks.rs` | RFC 9293 3.8, 3.10.7.4 |
 //! | loss and recovery by the octet | `octets/` | RFC 5681, 6582, 6675, 6937, 9937; 3522, 4015, 5682, 3708 |
 //! | the same by the segment | `segments/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
@@ -37,8 +37,6 @@
 //! Which settings go together is in `combine.rs`.
 
 mod ack_policy;
-mod acks;
-mod arrival;
 mod autotuning;
 mod combine;
 pub mod config;
@@ -49,7 +47,6 @@ mod events;
 mod liveness;
 mod octets;
 mod offload;
-mod output;
 mod pace;
 mod pieces;
 mod probing;

@@ -12,8 +12,8 @@
 use airloom_base::{Duration, Instant};
 
 use super::congestion::pacing;
+use super::connection::Limit;
 use super::connection::{Connection, Mode};
-use super::output::Limit;
 use super::send::mark;
 
 /// Octets of payload in the largest group: a datagram of 64 KiB, less what Linux keeps free for headers.

@@ -7,8 +7,8 @@
 
 use airloom_base::Instant;
 
+use super::super::connection::Limit;
 use super::super::connection::{Connection, Mode, pending};
-use super::super::output::Limit;
 
 /// Where the algorithm stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use airloom_base::{Instant, Outgoing};
 
+use super::super::connection::Limit;
 use super::super::connection::{Connection, Mode, hold, pending};
-use super::super::output::Limit;
 
 impl Connection {
     #[inline(always)]

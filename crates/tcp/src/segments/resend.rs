@@ -2,8 +2,8 @@
 
 use airloom_base::{Instant, Outgoing};
 
+use super::super::connection::Limit;
 use super::super::connection::{Connection, pending};
-use super::super::output::Limit;
 use super::super::send::mark;
 use super::Next;
 use super::TimerKind;

@@ -2,13 +2,13 @@
 
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet};
 
-use super::ack_policy::Decision;
-use super::config::AckPolicy;
-use super::connection::{Connection, Mode, pending, widen};
-use super::recv::Arrival;
-use super::state::{State, Step};
-use super::timers::Alarm;
-use super::wire::{Flags, Header, Plain};
+use super::{Connection, Mode, pending, widen};
+use crate::ack_policy::Decision;
+use crate::config::AckPolicy;
+use crate::recv::Arrival;
+use crate::state::{State, Step};
+use crate::timers::Alarm;
+use crate::wire::{Flags, Header, Plain};
 
 /// After so long a silence a timestamp says nothing about age (RFC 7323 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);

@@ -2,18 +2,18 @@
 
 use airloom_base::{Body, Instant, Outgoing, Packet, PathId};
 
-use super::config::{AckPolicy, IdleRestart, Nagle, WindowProbe};
-use super::congestion::validation::remembered;
-use super::congestion::{Departure, Hears};
-use super::connection::{Books, Connection, pending};
-use super::send::{Sent, corked};
-use super::state::State;
-use super::timers::Alarm;
-use super::wire::{Flags, Header, Options, Plain, ProbeOption, ProbeStep, SackBlocks};
+use super::{Books, Connection, pending};
+use crate::config::{AckPolicy, IdleRestart, Nagle, WindowProbe};
+use crate::congestion::validation::remembered;
+use crate::congestion::{Departure, Hears};
+use crate::send::{Sent, corked};
+use crate::state::State;
+use crate::timers::Alarm;
+use crate::wire::{Flags, Header, Options, Plain, ProbeOption, ProbeStep, SackBlocks};
 
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(crate) enum Limit {
     /// Nothing is left.
     Nothing,
     /// The congestion window.
@@ -63,7 +63,7 @@ impl Connection {
 
     /// Makes the acknowledgement that is due, so that a segment at hand has one of its own.
     #[inline(never)]
-    pub(super) fn make_ack(&mut self, now: Instant) {
+    pub(crate) fn make_ack(&mut self, now: Instant) {
         let made = self.segment(now, self.acceptable_seq(), Flags::ACK, Body::EMPTY);
         self.made_acks.push_back(made);
         self.pending |= pending::MADE;
@@ -192,7 +192,7 @@ impl Connection {
 
     /// Payload that fits beside the options of a segment sent now.
     #[inline]
-    pub(super) fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         if self.rcv.wants_sack() && self.agreed.sack {
             //= RFC 9293 (3.7.1): the sender takes the octets of its options off, also those that come and go.
             self.snd.mss.saturating_sub(if self.agreed.timestamps { 28 } else { 36 }).max(8)
@@ -203,7 +203,7 @@ impl Connection {
 
     /// How many octets of new data (zero: a bare FIN) may be sent now.
     #[inline(always)]
-    pub(super) fn next_new(&mut self, now: Instant) -> Result<u64, Limit> {
+    pub(crate) fn next_new(&mut self, now: Instant) -> Result<u64, Limit> {
         let snd = &self.snd;
         if !snd.has_unsent() {
             return Err(Limit::Nothing);
@@ -261,7 +261,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    pub(super) fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
+    pub(crate) fn send_new(&mut self, now: Instant, len: u64) -> Outgoing {
         let seq = self.snd.nxt;
         if self.about.hears != Hears::Growth {
             self.tell_controller_of_departure(now, len);
@@ -312,13 +312,13 @@ impl Connection {
 
     /// As [`Connection::send_new`], off the common path.
     #[inline(never)]
-    pub(super) fn send_more(&mut self, now: Instant, len: u64) -> Outgoing {
+    pub(crate) fn send_more(&mut self, now: Instant, len: u64) -> Outgoing {
         self.send_new(now, len)
     }
 
     /// Sends `start..end` again; the last number may be the FIN's.
     #[inline(never)]
-    pub(super) fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
+    pub(crate) fn resend(&mut self, now: Instant, start: u64, end: u64) -> Outgoing {
         let data_end = end.min(self.snd.end());
         let fin = end > self.snd.end();
         self.snd.resent_below = self.snd.resent_below.max(end);
@@ -367,7 +367,7 @@ impl Connection {
     }
 
     /// Nothing more is sent now.
-    pub(super) fn nothing_more(&mut self, now: Instant, held: Limit) -> Option<Outgoing> {
+    pub(crate) fn nothing_more(&mut self, now: Instant, held: Limit) -> Option<Outgoing> {
         self.pending &= !pending::DATA;
         if self.offload.on {
             self.offload_pauses();
@@ -544,7 +544,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    pub(super) fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
+    pub(crate) fn emit(&mut self, header: &Header, body: Body) -> Outgoing {
         self.count(Packet::build(|out| header.emit(out), body))
     }
 

@@ -3,12 +3,12 @@
 
 use airloom_base::{CloseReason, Duration, Instant};
 
-use super::congestion::{Ack, Suspicion};
-use super::connection::{Books, Connection, hold, pending};
-use super::segments::{Arrived, TimerKind};
-use super::state::State;
-use super::timers::Alarm;
-use super::wire::{Flags, Header};
+use super::{Books, Connection, hold, pending};
+use crate::congestion::{Ack, Suspicion};
+use crate::segments::{Arrived, TimerKind};
+use crate::state::State;
+use crate::timers::Alarm;
+use crate::wire::{Flags, Header};
 
 impl Connection {
     /// Octets in flight as the window counts them.
@@ -85,7 +85,7 @@ impl Connection {
 
     /// What an acknowledgement that brings nothing would bring the controller.
     #[inline]
-    pub(super) fn brought(&self, now: Instant) -> Ack {
+    pub(crate) fn brought(&self, now: Instant) -> Ack {
         Ack {
             now,
             una: self.snd.una,
@@ -98,7 +98,7 @@ impl Connection {
     }
 
     /// How long ago the timestamp was sent that the acknowledgement at hand echoes.
-    pub(super) fn age_of_echo(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn age_of_echo(&self, now: Instant) -> Option<Duration> {
         let ticks =
             self.timestamp(now).wrapping_sub(self.segments.undo.echo.filter(|_| self.agreed.timestamps)?);
         (ticks.cast_signed() >= 0).then(|| self.config.timestamp_tick * u64::from(ticks))

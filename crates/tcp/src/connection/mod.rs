@@ -5,6 +5,10 @@
 //! A circle of 19 files: each part (`octets/`, `segments/`, `pace.rs`, ..) has its state and what the connection does with it,
 //! as the RFCs are parted: it names the connection, and the connection holds its state.
 
+mod acks;
+mod arrival;
+mod output;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -35,6 +39,7 @@ use super::state::{State, Step};
 use super::time_wait::TimeWait;
 use super::timers::{Alarm, Timers};
 use super::wire::{Header, TIMESTAMPS_LEN};
+pub(super) use output::Limit;
 
 /// Sequence numbers are 64 bits wide inside; they start high enough for nothing to become negative.
 const ORIGIN: u64 = 1 << 32;
