@@ -9,7 +9,7 @@
 use airloom_base::{Duration, Instant};
 
 use super::config::Config;
-use super::connection::Connection;
+use super::recv::Receive;
 
 /// Linux adds so many segments to what the next round trip needs.
 const SPARE_SEGMENTS: u64 = 16;
@@ -34,8 +34,10 @@ pub(super) struct RightSize {
     /// What the application had read when this round trip began, and when that was.
     read: u64,
     since: Instant,
-    /// What it read in the round trip before.
+    /// What it read in the round trip before; never zero once the connection is open.
     space: u64,
+    /// When it looks at what was read next.
+    due: Instant,
 }
 
 impl RightSize {
@@ -43,7 +45,32 @@ impl RightSize {
     pub fn new(config: &Config) -> Self {
         let max = config.receive_buffer_max.0;
         let max = if config.window_scaling { max } else { max.min(65_535) };
-        RightSize { max, rtt: None, window: None, echo: None, read: 0, since: Instant::ZERO, space: 0 }
+        RightSize {
+            max,
+            rtt: None,
+            window: None,
+            echo: None,
+            read: 0,
+            since: Instant::ZERO,
+            space: 0,
+            due: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The connection is open.
+    pub fn begin(&mut self, now: Instant, rcv: &Receive) {
+        self.read_until_now(now, octets_read(rcv));
+        self.space = rcv.wnd().min(FIRST_SEGMENTS * rcv.mss).max(1);
+    }
+
+    /// Is it time to look at what was read? A round trip after the last look, once one is known.
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        now >= self.due
+    }
+
+    fn read_until_now(&mut self, now: Instant, read: u64) {
+        (self.read, self.since) = (read, now);
     }
 
     /// A round-trip time. `of_window`: it is the time that a whole window took, which may be too long.
@@ -54,104 +81,75 @@ impl RightSize {
             Some(old) => old * 7 / 8 + rtt / 8,
         });
     }
-}
 
-impl Connection {
-    /// The connection is open.
-    pub fn right_size_begins(&mut self, now: Instant) {
-        let (read, space) = (self.octets_read(), self.rcv.wnd().min(FIRST_SEGMENTS * self.rcv.mss));
-        if let Some(r) = &mut self.right_size {
-            (r.since, r.read, r.space) = (now, read, space.max(1));
+    fn look_again_later(&mut self) {
+        if let Some(rtt) = self.rtt {
+            self.due = self.since + rtt;
         }
     }
 
-    /// The next look at what was read: a round trip after the last one, once one is known.
-    fn right_size_next(&mut self) {
-        if let Some(RightSize { rtt: Some(rtt), since, .. }) = self.right_size {
-            self.right_size_due = since + rtt;
+    /// `len` octets arrived, and echo a timestamp. Has that to be looked at? Nearly all segments echo what the one before did.
+    #[inline]
+    pub fn is_new_echo(&mut self, echo: Option<u32>, len: u64, mss: u64) -> bool {
+        let new = self.echo != echo && len >= mss.min(536);
+        if new {
+            self.echo = echo;
         }
+        new
     }
 
-    fn octets_read(&self) -> u64 {
-        self.rcv.nxt - self.rcv.readable()
+    /// The timestamp that arrived is so old; a time below a tick is one. Nothing: that cannot be said.
+    pub fn echo_arrived(&mut self, age: Option<Duration>, tick: Duration) {
+        if let Some(age) = age {
+            self.sample(age.max(tick), false);
+        }
+        self.look_again_later();
     }
 
-    /// `len` octets arrived, echoing `echo`.
-    #[inline(never)]
-    pub fn right_size_by_arrival(&mut self, now: Instant, echo: Option<u32>, len: u64) {
-        let Some(r) = &mut self.right_size else { return };
-        if self.agreed.timestamps {
-            // Nearly all segments echo what the one before did.
-            if r.echo == echo || len < self.rcv.mss.min(536) {
-                return;
-            }
-            r.echo = echo;
-            let stamp = self.timestamp(now);
-            if let (Some(echo), Some(r)) = (echo, &mut self.right_size) {
-                let ticks = stamp.wrapping_sub(echo);
-                if ticks.cast_signed() >= 0 {
-                    // A time below a tick is one.
-                    r.sample(self.config.timestamp_tick * u64::from(ticks.max(1)), false);
-                }
-            }
-            self.right_size_next();
-            return;
-        }
-        let nxt = self.rcv.nxt;
-        match r.window {
-            Some((_, end)) if nxt < end => {}
+    /// Data arrived without a timestamp.
+    pub fn data_arrived(&mut self, now: Instant, rcv: &Receive) {
+        match self.window {
+            Some((_, end)) if rcv.nxt < end => {}
             last => {
                 if let Some((began, _)) = last {
-                    r.sample(now.since(began), true);
+                    self.sample(now.since(began), true);
                 }
-                r.window = Some((now, nxt + self.rcv.wnd().max(1)));
-                self.right_size_next();
+                self.window = Some((now, rcv.nxt + rcv.wnd().max(1)));
+                self.look_again_later();
             }
         }
     }
 
-    /// The application has read something.
+    /// The application has read something, and it is time to look.
     #[inline(never)]
-    pub fn right_size_by_reading(&mut self, now: Instant) {
-        let (read, mss) = (self.octets_read(), self.rcv.mss);
-        let Some(r) = &mut self.right_size else { return };
-        let copied = read - r.read.min(read);
-        if copied > r.space {
-            let needed = 2 * copied + SPARE_SEGMENTS * mss;
+    pub fn data_read(&mut self, now: Instant, rcv: &mut Receive) {
+        let read = octets_read(rcv);
+        let copied = read - self.read.min(read);
+        if copied > self.space {
+            let needed = 2 * copied + SPARE_SEGMENTS * rcv.mss;
             // Twice as much again as what is read has grown by, in proportion.
-            let growth = u128::from(needed) * u128::from(copied - r.space) / u128::from(r.space);
+            let growth = u128::from(needed) * u128::from(copied - self.space) / u128::from(self.space);
             let limit = u128::from(needed) + 2 * growth;
-            let limit = u64::try_from(limit).unwrap_or(u64::MAX).min(r.max);
-            r.space = copied;
-            self.rcv.raise_limit(limit);
+            let limit = u64::try_from(limit).unwrap_or(u64::MAX).min(self.max);
+            self.space = copied;
+            rcv.raise_limit(limit);
         }
-        (r.read, r.since) = (read, now);
-        self.right_size_next();
+        self.read_until_now(now, read);
+        self.look_again_later();
     }
+}
 
-    /// The application waits for room and something was acknowledged.
-    #[inline]
-    pub fn room_for_more(&mut self) {
-        // Linux: only if the window would take more than what is there.
-        if self.config.send_autotuning && self.in_flight() + self.snd.unsent() < self.window.cwnd {
-            self.expand_send_buffer();
-        }
-        if self.snd.take_room() {
-            self.tell_writable();
-        }
-    }
+fn octets_read(rcv: &Receive) -> u64 {
+    rcv.nxt - rcv.readable()
+}
 
-    /// The send buffer becomes the memory that twice the congestion window takes, filled with whole segments. That is about three
-    /// times the window's octets: a sender in recovery goes on with new data while nothing is acknowledged, and needs it here.
-    pub fn expand_send_buffer(&mut self) {
-        if !self.config.send_autotuning {
-            return;
-        }
-        let mss = self.snd.mss;
-        let segments = (self.window.cwnd / mss).max(FIRST_SEGMENTS).max(self.segments.reordering + 1);
-        let octets = (2 * segments * memory_of(mss)).min(self.config.send_buffer_max.0);
-        self.snd.raise_limit(octets - octets % mss);
-    }
+/// The send buffer becomes the memory that twice a congestion window of `cwnd` octets takes, filled with whole segments. That is
+/// about three times the window's octets: a sender in recovery goes on with new data while nothing is acknowledged, and needs it
+/// here. `reordering`: so many segments may arrive late.
+pub(super) fn send_buffer(config: &Config, cwnd: u64, mss: u64, reordering: u64) -> u64 {
+    let segments = (cwnd / mss).max(FIRST_SEGMENTS).max(reordering + 1);
+    let octets = (2 * segments * memory_of(mss)).min(config.send_buffer_max.0);
+    octets - octets % mss
 }
 
 /// Octets that Linux takes a segment of `mss` for when it sizes the send buffer (`tcp_sndbuf_expand`): room for headers and

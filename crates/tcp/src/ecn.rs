@@ -1,13 +1,8 @@
 //! Explicit congestion notification (RFC 3168): routers mark instead of dropping, the receiver echoes the mark, the sender
 //! slows down as after a loss and says so.
 
-use airloom_base::Instant;
-
 use super::config::EcnUse;
-use super::congestion::Event;
-use super::connection::{Connection, Mode, hold};
-use super::timers::Alarm;
-use super::wire::{Flags, Header};
+use super::wire::Flags;
 
 /// ECT(0): the codepoint of packets that may be marked.
 const ECT0: u8 = 2;
@@ -18,19 +13,19 @@ pub(super) const CE: u8 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
     /// Codepoint of our data: ECT(0) once both sides have agreed, else zero.
-    pub codepoint: u8,
+    codepoint: u8,
     /// Our SYN asked.
-    pub asked: bool,
+    asked: bool,
     /// As a receiver: a mark was seen that the sender has not answered yet.
     echo: bool,
     /// As a sender: the window was reduced; the next new data says so.
-    pub cwr_due: bool,
+    cwr_due: bool,
     /// The segment at hand says so.
-    pub cwr_now: bool,
-    /// No reaction to another report before this is acknowledged.
-    pub recover: u64,
+    cwr_now: bool,
+    /// No reaction to another report before this is acknowledged: SND.NXT at the last one.
+    recover: u64,
     /// Codepoint of the packet at hand.
-    pub arrived: u8,
+    arrived: u8,
 }
 
 impl Ecn {
@@ -40,87 +35,95 @@ impl Ecn {
         self.codepoint != 0
     }
 
+    /// Codepoint of a packet with new data.
+    #[inline]
+    pub fn codepoint(&self) -> u8 {
+        self.codepoint
+    }
+
+    /// Flags of our SYN, the first or another (`again`), beside the usual ones.
+    pub fn syn_flags(&mut self, used: EcnUse, again: bool) -> Flags {
+        //= RFC 3168 (6.1.1.1): a SYN that is not answered is sent again without.
+        self.asked = used == EcnUse::On && !again;
+        if self.asked { Flags::ECE.with(Flags::CWR) } else { Flags(0) }
+    }
+
+    /// Flags of our SYN-ACK beside the usual ones.
+    pub fn syn_ack_flags(&self) -> Flags {
+        //= RFC 3168 (6.1.1): the SYN-ACK of a host that takes part has ECE and not CWR.
+        if self.is_on() { Flags::ECE } else { Flags(0) }
+    }
+
+    /// What the peer's SYN (or SYN-ACK) says of ECN.
+    pub fn negotiate(&mut self, used: EcnUse, flags: Flags) {
+        let (ece, cwr) = (flags.has(Flags::ECE), flags.has(Flags::CWR));
+        let agreed =
+            if flags.has(Flags::ACK) { self.asked && ece && !cwr } else { used != EcnUse::Off && ece && cwr };
+        self.codepoint = if agreed { ECT0 } else { 0 };
+    }
+
     /// Flags that a segment carries beside its own.
     #[inline]
     pub fn echo_flags(&self) -> Flags {
         //= RFC 3168 (6.1.3): ECN-Echo in every acknowledgement until CWR arrives.
         if self.echo { Flags::ECE } else { Flags(0) }
     }
-}
 
-impl Connection {
-    /// Flags of our SYN or SYN-ACK beside the usual ones.
-    pub fn ecn_syn_flags(&mut self, answer: bool) -> Flags {
-        if answer {
-            //= RFC 3168 (6.1.1): the SYN-ACK of a host that takes part has ECE and not CWR.
-            return if self.ecn.is_on() { Flags::ECE } else { Flags(0) };
-        }
-        //= RFC 3168 (6.1.1.1): a SYN that is not answered is sent again without.
-        self.ecn.asked = self.config.ecn == EcnUse::On && self.liveness.syns_lost == 0;
-        if self.ecn.asked { Flags::ECE.with(Flags::CWR) } else { Flags(0) }
+    /// A packet with this codepoint arrives.
+    pub fn arrives(&mut self, codepoint: u8) {
+        self.arrived = codepoint;
     }
 
-    /// What the peer's SYN (or SYN-ACK) says of ECN.
-    pub fn negotiate_ecn(&mut self, h: &Header) {
-        let (ece, cwr) = (h.flags.has(Flags::ECE), h.flags.has(Flags::CWR));
-        let agreed = if h.flags.has(Flags::ACK) {
-            self.ecn.asked && ece && !cwr
-        } else {
-            self.config.ecn != EcnUse::Off && ece && cwr
-        };
-        self.ecn.codepoint = if agreed { ECT0 } else { 0 };
-    }
-
-    /// Acceptable data arrived, in a packet with the codepoint noted.
+    /// The packet at hand brings acceptable data.
     #[inline]
     pub fn take_mark(&mut self, flags: Flags) {
-        if !self.ecn.is_on() {
+        if !self.is_on() {
             return;
         }
         //= RFC 3168 (6.1.3): CWR ends the echo, unless the same packet is marked.
         if flags.has(Flags::CWR) {
-            self.ecn.echo = false;
+            self.echo = false;
         }
-        if self.ecn.arrived == CE {
-            self.ecn.echo = true;
+        if self.arrived == CE {
+            self.echo = true;
         }
     }
 
-    /// Does this segment report congestion to us?
+    /// Does a segment with these flags report congestion to us?
     #[inline]
-    pub fn reports_congestion(&self, h: &Header) -> bool {
-        self.ecn.is_on() && h.flags.has(Flags::ECE) && !h.flags.has(Flags::SYN)
+    pub fn is_reported_by(&self, flags: Flags) -> bool {
+        self.is_on() && flags.has(Flags::ECE) && !flags.has(Flags::SYN)
     }
 
-    /// An acknowledgement of `ack` reports congestion, where recovery does not count segments. Says whether the window was
-    /// reduced for it, or had been in this round trip.
-    pub fn reduce_for_ecn(&mut self, now: Instant, ack: u64) {
-        //= RFC 3168 (6.1.2): at most once per window of data, and not beside a reduction for a loss in it.
-        if self.mode != Mode::Open || ack <= self.ecn.recover || ack <= self.recover {
-            return;
+    /// The window was reduced, for whatever reason.
+    pub fn reduced(&mut self) {
+        self.cwr_due = true;
+    }
+
+    /// The window was reduced for a report of congestion, with `nxt` to be sent next.
+    pub fn reduced_for_report(&mut self, nxt: u64) {
+        self.cwr_due = true;
+        self.recover = nxt;
+    }
+
+    /// Up to here a report of congestion has reduced the window already.
+    pub fn recover(&self) -> u64 {
+        self.recover
+    }
+
+    /// New data is about to leave.
+    #[inline]
+    pub fn on_new_data(&mut self) {
+        if self.cwr_due && self.is_on() {
+            //= RFC 3168 (6.1.2): CWR on the first new data after any reduction.
+            self.cwr_due = false;
+            self.cwr_now = true;
         }
-        if self.must_wait_for_timer() {
-            self.hold |= hold::ECN;
-            let at = self.rtt.deadline(&self.config, now);
-            self.timers.arm(Alarm::Retransmission, at);
-        }
-        let ssthresh = self.threshold_after_report();
-        self.window.cut(ssthresh.min(self.window.cwnd), ssthresh);
-        self.controller.on_event(&mut self.window, now, Event::CongestionReported);
-        self.ecn.recover = self.snd.nxt;
-        self.ecn.cwr_due = true;
     }
 
-    //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing new is
-    //= sent before it expires (MUST).
-    /// Is this what a report of congestion means now?
-    pub fn must_wait_for_timer(&self) -> bool {
-        self.config.ecn_wait && self.window.cwnd <= self.snd.mss
-    }
-
-    /// The slow start threshold after a report of congestion.
-    pub fn threshold_after_report(&mut self) -> u64 {
-        let base = self.loss_base();
-        self.controller.ssthresh_on_ecn(&self.window, base, self.config.abe)
+    /// Does the segment at hand carry CWR? Asked once.
+    #[inline]
+    pub fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_now)
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! ```text
 //!      write ─► send.rs ──► output.rs ──► wire.rs ──► poll_transmit
-//!                 ▲            ▲ window: congestion/, in flight: octets/, segments/
+//!                 ▲            ▲ what leaves: recovery.rs (octets/ or segments/), window: congestion/
 //!               acks.rs ───────┘ rtt.rs
 //!                 ▲
 //!   handle_packet ─► wire.rs ─► arrival.rs ──► recv.rs ──► read
 //!                                  └► ack_policy.rs (when to acknowledge)
 //! ```
+//!
+//! `output.rs`, `acks.rs`, `arrival.rs` and `timeouts.rs` are the connection's (`connection/`); all else are parts that do not
+//! know it.
 //!
 //! | part | file | standard |
 //! |---|---|---|
@@ -18,14 +21,15 @@
 //! | acknowledging | `recv.rs`, `ack_policy.rs` | RFC 5681 4.2; 2018; 2883 |
 //! | buffers that grow | `autotuning.rs` | Linux |
 //! | acknowledgements | `connection/acks.rs` | RFC 9293 3.8, 3.10.7.4 |
+//! | which recovery, and what it is lent | `recovery.rs`, `sender.rs` | |
 //! | loss and recovery by the octet | `octets/` | RFC 5681, 6582, 6675, 6937, 9937; 3522, 4015, 5682, 3708 |
 //! | the same by the segment | `segments/` | RFC 8985, 6937, 9937, 5682, 3522, 3708; Linux |
 //! | window | `congestion/` | RFC 5681, 3465, 2861, 3390, 6928 |
 //! | probes before anything is repaired | `probing.rs` | TCP-Probing |
-//! | timeouts | `rtt.rs`, `timers.rs` | RFC 6298, 7323 |
+//! | timeouts | `rtt.rs`, `timers.rs`, `connection/timeouts.rs` | RFC 6298, 7323 |
 //! | is the peer there? | `liveness.rs` | RFC 9293 3.8, 5961 |
 //! | after the end | `time_wait.rs` | RFC 9293 3.6 |
-//! | options and questions of a socket | `socket.rs` | Linux |
+//! | options and questions of a socket | `connection/socket.rs` | Linux |
 //! | settings | `config.rs`, `profile.rs` | |
 //!
 //! Sequence numbers are 64 bits wide inside a connection, so that they never wrap; the wire carries the low half. *Pipe*
@@ -53,16 +57,18 @@ mod probing;
 pub mod profile;
 mod protocol;
 pub mod ranges;
+mod recovery;
 mod recv;
 mod rtt;
 mod segments;
 mod send;
-pub mod socket;
+mod sender;
 pub mod state;
 mod time_wait;
 mod timers;
 pub mod wire;
 
 pub use config::Config;
+pub use connection::socket;
 pub use profile::Profile;
 pub use protocol::Tcp;

@@ -1,35 +1,33 @@
 //! Is the peer still there? Probes of a closed window, keep-alive, and how long a connection that makes no progress is kept
 //! (RFC 9293 3.8).
 
-use airloom_base::{CloseReason, Duration, Instant};
+use airloom_base::{Duration, Instant};
 
 use super::config::Config;
-use super::connection::{Connection, pending};
-use super::state::State;
-use super::timers::Alarm;
 
-/// What a connection knows of its peer's life.
+/// What a connection knows of its peer's life. No moment lies ahead of the present one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Liveness {
     /// When data (or a probe) was sent last.
-    pub last_sent: Instant,
+    last_sent: Instant,
     /// When data was sent again last.
-    pub last_resent: Instant,
+    last_resent: Instant,
     /// When something was received last.
-    pub last_received: Instant,
+    last_received: Instant,
     /// Since when there is no progress; meaningful while timeouts follow each other.
-    pub stalled_since: Instant,
+    stalled_since: Instant,
     /// When the first SYN left.
-    pub syn_sent_at: Instant,
+    syn_sent_at: Instant,
     /// SYNs, or SYN-ACKs, that were sent again.
-    pub syns_lost: u8,
-    /// Probes of a closed window since it was open last.
-    pub probes: u8,
-    /// Keep-alives since the peer was heard last.
-    pub keepalives: u8,
+    syns_lost: u8,
+    /// Probes of a closed window since data left last.
+    probes: u8,
+    /// Keep-alives since the peer was heard last, if keep-alive is on.
+    keepalives: u8,
 }
 
 impl Liveness {
+    /// Nothing was sent or heard yet.
     pub fn new(now: Instant) -> Self {
         Liveness {
             last_sent: now,
@@ -42,17 +40,137 @@ impl Liveness {
             keepalives: 0,
         }
     }
+
+    /// The handshake begins.
+    pub fn begin(&mut self, now: Instant) {
+        self.syn_sent_at = now;
+        self.stalled_since = now;
+    }
+
+    /// A SYN, or a SYN-ACK, has to be sent again.
+    pub fn syn_is_lost(&mut self) {
+        self.syns_lost = self.syns_lost.saturating_add(1);
+    }
+
+    /// SYNs, or SYN-ACKs, that were sent again.
+    #[inline]
+    pub fn syns_lost(&self) -> u8 {
+        self.syns_lost
+    }
+
+    /// When the first SYN left.
+    pub fn syn_sent_at(&self) -> Instant {
+        self.syn_sent_at
+    }
+
+    /// Something that asks for an answer leaves.
+    #[inline]
+    pub fn sent(&mut self, now: Instant) {
+        self.last_sent = now;
+    }
+
+    /// Data leaves: the peer's window is open.
+    #[inline]
+    pub fn sent_data(&mut self, now: Instant) {
+        self.last_sent = now;
+        self.probes = 0;
+    }
+
+    /// Data is sent again.
+    #[inline]
+    pub fn resent(&mut self, now: Instant) {
+        self.last_resent = now;
+    }
+
+    /// Something arrived.
+    #[inline]
+    pub fn received(&mut self, now: Instant) {
+        self.last_received = now;
+    }
+
+    /// New data is acknowledged.
+    #[inline]
+    pub fn progressed(&mut self, now: Instant) {
+        self.stalled_since = now;
+    }
+
+    /// The first of some timeouts: there was no progress since data left last.
+    pub fn stalls(&mut self, now: Instant) {
+        self.stalled_since = self.last_sent.min(now);
+    }
+
+    /// When data (or a probe) was sent last.
+    #[inline]
+    pub fn last_sent(&self) -> Instant {
+        self.last_sent
+    }
+
+    /// When data was sent again last.
+    pub fn last_resent(&self) -> Instant {
+        self.last_resent
+    }
+
+    /// When something was received last.
+    pub fn last_received(&self) -> Instant {
+        self.last_received
+    }
+
+    /// Since when the peer gives no reason to go on. `closed`: its window is.
+    pub fn silent_since(&self, closed: bool) -> Instant {
+        //= RFC 9293 (3.8.6): data beyond a window that shrank to nothing does not end a connection that answers.
+        if closed { self.stalled_since.max(self.last_received) } else { self.stalled_since }
+    }
+
+    /// Probes of a closed window since data left last.
+    pub fn probes(&self) -> u8 {
+        self.probes
+    }
+
+    /// The peer's window opens.
+    pub fn window_opens(&mut self) {
+        self.probes = 0;
+    }
+
+    /// One more probe of a closed window leaves.
+    pub fn probe(&mut self) {
+        self.probes = self.probes.saturating_add(1);
+    }
+
+    /// How long until the next probe of a closed window, with a timeout of `rto`.
+    pub fn probe_interval(&self, rto: Duration, config: &Config) -> Duration {
+        //= RFC 9293 (3.8.6.1): the first after a timeout, then ever more rarely.
+        (rto * (1 << self.probes.min(20))).min(config.max_probe_interval)
+    }
+
+    /// Keep-alives since the peer was heard last.
+    pub fn keepalives(&self) -> u8 {
+        self.keepalives
+    }
+
+    /// The peer was heard, as far as keep-alive cares.
+    #[inline]
+    pub fn heard(&mut self) {
+        self.keepalives = 0;
+    }
+
+    /// One more keep-alive leaves, if fewer than `most` have gone unanswered.
+    pub fn keepalive(&mut self, most: u8) -> bool {
+        let goes_on = self.keepalives < most;
+        self.keepalives += u8::from(goes_on);
+        goes_on
+    }
 }
 
 /// How many challenge acknowledgements may leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Challenges {
-    /// Sent since `from`.
+    /// Sent since `from`; never more than the configuration allows in an interval.
     sent: u16,
     from: Instant,
 }
 
 impl Challenges {
+    /// None has left.
     pub fn new(now: Instant) -> Self {
         Challenges { sent: 0, from: now }
     }
@@ -66,74 +184,5 @@ impl Challenges {
         let allowed = self.sent < config.challenge_acks;
         self.sent += u16::from(allowed);
         allowed
-    }
-}
-
-impl Connection {
-    /// A probe of the window was answered.
-    pub fn probe_answered(&mut self, old_window: u64) {
-        //= RFC 9293 (3.8.6.1): a connection whose probes are answered is not given up (MUST-37).
-        if self.snd.wnd > old_window {
-            self.liveness.probes = 0;
-            self.timers.stop(Alarm::Persist);
-            self.pending |= pending::DATA;
-        }
-    }
-
-    /// Since when the peer gives no reason to go on.
-    pub fn silent_since(&self) -> Instant {
-        //= RFC 9293 (3.8.6): data beyond a window that shrank to nothing does not end a connection that answers.
-        if self.snd.wnd == 0 {
-            self.liveness.stalled_since.max(self.liveness.last_received)
-        } else {
-            self.liveness.stalled_since
-        }
-    }
-
-    /// The persist timer expired.
-    pub fn persist_timeout(&mut self, now: Instant) {
-        if now.since(self.liveness.last_received) >= self.config.give_up && self.liveness.probes > 2 {
-            self.abort(CloseReason::TimedOut);
-            return;
-        }
-        if self.snd.has_unsent() && self.snd.una == self.snd.nxt {
-            self.liveness.probes = self.liveness.probes.saturating_add(1);
-            self.pending |= pending::PROBE;
-        }
-    }
-
-    /// The keep-alive timer expired.
-    pub fn keepalive_timeout(&mut self, now: Instant) {
-        if !self.state.is_synchronized() || self.state == State::TimeWait {
-            return;
-        }
-        //= RFC 9293 (3.8.4): only when nothing is outstanding; one unanswered probe proves nothing.
-        if self.snd.una != self.snd.nxt {
-            self.arm_keepalive(now);
-            return;
-        }
-        if self.liveness.keepalives >= self.config.keepalive_probes {
-            self.abort(CloseReason::TimedOut);
-            return;
-        }
-        self.liveness.keepalives += 1;
-        self.pending |= pending::KEEPALIVE;
-        self.timers.arm(Alarm::Keepalive, now + self.config.keepalive_interval);
-    }
-
-    /// How long until the next probe of a closed window.
-    pub fn probe_interval(&self) -> Duration {
-        //= RFC 9293 (3.8.6.1): the first after a timeout, then ever more rarely.
-        let interval = self.rtt.rto(&self.config) * (1 << self.liveness.probes.min(20));
-        interval.min(self.config.max_probe_interval)
-    }
-
-    /// Keep-alive begins anew, if it is on.
-    #[inline]
-    pub fn arm_keepalive(&mut self, now: Instant) {
-        if self.config.keepalive {
-            self.liveness.keepalives = 0;
-            self.timers.arm(Alarm::Keepalive, now + self.config.keepalive_idle);
-        }
     }
 }

@@ -191,6 +191,32 @@ impl Send {
         self.nxt - self.una
     }
 
+    /// Segments sent and not acknowledged cumulatively.
+    #[inline]
+    pub fn segments_out(&self) -> u64 {
+        self.sent.len() as u64
+    }
+
+    /// Index of the first segment that ends above `seq`.
+    pub fn index_above(&self, seq: u64) -> usize {
+        let sent = &self.sent;
+        // Nearly all segments are full ones, which says where it is.
+        let guess = (seq.saturating_sub(self.una) / self.mss) as usize;
+        let ends_above = |index: usize| sent.get(index).is_some_and(|s| s.end > seq);
+        if ends_above(guess) && (guess == 0 || !ends_above(guess - 1)) {
+            return guess;
+        }
+        sent.partition_point(|s| s.end <= seq)
+    }
+
+    /// The first octet of a segment that is not acknowledged.
+    pub fn start_of(&self, index: usize) -> u64 {
+        match index.checked_sub(1).and_then(|i| self.sent.get(i)) {
+            Some(before) => before.end.max(self.una),
+            None => self.una,
+        }
+    }
+
     /// Was our FIN acknowledged?
     #[inline]
     pub fn fin_acked(&self) -> bool {
@@ -201,6 +227,15 @@ impl Send {
     #[inline]
     pub fn window_edge(&self) -> u64 {
         self.una + self.wnd
+    }
+
+    /// Takes the window of the segment `seq`, `ack`.
+    #[inline]
+    pub fn set_window(&mut self, seq: u64, ack: u64, wnd: u64) {
+        self.wnd = wnd;
+        self.wl1 = seq;
+        self.wl2 = ack;
+        self.max_wnd = self.max_wnd.max(wnd);
     }
 
     /// Takes what fits of `body` and returns how many octets that was.

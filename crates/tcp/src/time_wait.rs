@@ -10,41 +10,25 @@ use airloom_base::timer::Timer;
 use airloom_base::{Body, CloseReason, Cx, Instant, Outgoing, Packet, PathId, Transport, TransportEvent};
 
 use super::config::Config;
-use super::connection::{Connection, pending};
-use super::timers::Alarm;
-use super::wire::{Flags, Header, Options};
+use super::wire::{Flags, Header, Plain};
 
 /// A connection that is over.
 pub(super) struct TimeWait {
     config: Arc<Config>,
     expiry: Timer,
-    snd_nxt: u32,
-    rcv_nxt: u32,
-    ts_recent: u32,
-    timestamp_offset: u32,
     ports: (u16, u16),
-    window: u16,
-    timestamps_ok: bool,
+    /// What acknowledges everything. Its timestamp is the offset of the clock.
+    last: Plain,
+    /// The acknowledgement is due.
     ack: bool,
     gone: bool,
 }
 
 impl TimeWait {
-    /// What is left of `c`.
-    pub fn of(mut c: Connection) -> Self {
-        TimeWait {
-            expiry: c.timers.get(Alarm::TimeWait),
-            snd_nxt: c.snd.nxt as u32,
-            rcv_nxt: c.rcv.nxt as u32,
-            ts_recent: c.rcv.ts_recent,
-            timestamp_offset: c.timestamp_offset,
-            ports: c.ports,
-            window: c.rcv.announce(c.rcv.shift),
-            timestamps_ok: c.agreed.timestamps,
-            ack: c.pending & pending::ACK != 0,
-            gone: !c.timers.is_armed(Alarm::TimeWait),
-            config: c.config,
-        }
+    /// What is left of a connection: `last` acknowledges all, with the offset of the timestamp clock where timestamps were
+    /// agreed on; `ack`: that is due.
+    pub fn new(config: Arc<Config>, ports: (u16, u16), last: Plain, expiry: Timer, ack: bool) -> Self {
+        TimeWait { gone: !expiry.is_armed(), config, expiry, ports, last, ack }
     }
 
     fn end(&mut self) {
@@ -61,7 +45,7 @@ impl Transport for TimeWait {
         let Ok((h, len)) = Header::parse(packet.head()) else { return };
         if h.flags.has(Flags::RST) {
             //= RFC 5961 (3): only at exactly RCV.NXT.
-            if h.seq == self.rcv_nxt {
+            if h.seq == self.last.ack {
                 self.end();
             }
             return;
@@ -81,22 +65,13 @@ impl Transport for TimeWait {
             return None;
         }
         self.ack = false;
-        let ticks = cx.now.as_nanos() / self.config.timestamp_tick.as_nanos().max(1);
-        let timestamp = (ticks as u32).wrapping_add(self.timestamp_offset);
-        let header = Header {
-            source: self.ports.0,
-            destination: self.ports.1,
-            seq: self.snd_nxt,
-            ack: self.rcv_nxt,
-            flags: Flags::ACK,
-            window: self.window,
-            urgent: 0,
-            options: Options {
-                timestamps: self.timestamps_ok.then_some((timestamp, self.ts_recent)),
-                ..Options::default()
-            },
-        };
-        let packet = Packet::build(|out| header.emit(out), Body::EMPTY);
+        let mut last = self.last;
+        if let Some((timestamp, _)) = &mut last.timestamps {
+            let ticks = cx.now.as_nanos() / self.config.timestamp_tick.as_nanos().max(1);
+            *timestamp = timestamp.wrapping_add(ticks as u32);
+        }
+        let mut packet = Packet::build(|_| 0, Body::EMPTY);
+        last.emit(self.ports, packet.room(last.header_len()));
         Some(Outgoing { path: PathId(0), ecn: 0, packet, last: false })
     }
 
@@ -142,11 +117,11 @@ impl Transport for TimeWait {
     fn yields_to(&self, unit: &Packet) -> bool {
         let Ok((h, _)) = Header::parse(unit.head()) else { return false };
         let opens = h.flags.has(Flags::SYN) && h.flags.0 & (Flags::ACK.0 | Flags::RST.0) == 0;
-        let newer = match h.options.timestamps.filter(|_| self.timestamps_ok) {
-            Some((value, _)) => value.wrapping_sub(self.ts_recent).cast_signed() > 0,
-            None => false,
+        let newer = match (h.options.timestamps, self.last.timestamps) {
+            (Some((value, _)), Some((_, recent))) => value.wrapping_sub(recent).cast_signed() > 0,
+            _ => false,
         };
         //= RFC 9293 (3.6.1): a SYN beyond the old connection, by sequence number or timestamp, may open a new one.
-        opens && (newer || h.seq.wrapping_sub(self.rcv_nxt).cast_signed() > 0)
+        opens && (newer || h.seq.wrapping_sub(self.last.ack).cast_signed() > 0)
     }
 }

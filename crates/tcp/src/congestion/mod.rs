@@ -149,7 +149,7 @@ pub struct Estimate {
 
 /// How a sender repairs losses when there is no SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
+pub enum FastRecovery {
     /// It starts again with one segment.
     None,
     /// Fast recovery until the first new acknowledgement.
@@ -175,7 +175,7 @@ pub enum Hears {
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// How losses are repaired without SACK.
-    pub recovery: Recovery,
+    pub recovery: FastRecovery,
     /// Which calls it gets.
     pub hears: Hears,
     /// Does it probe the path before it lets losses be repaired? Then the SYN offers the peer to.
@@ -185,7 +185,7 @@ pub struct About {
 impl About {
     /// One that repairs as NewReno does and hears what `hears` says.
     pub const fn new(hears: Hears) -> Self {
-        About { recovery: Recovery::NewReno, hears, probes: false }
+        About { recovery: FastRecovery::NewReno, hears, probes: false }
     }
 }
 
@@ -251,9 +251,9 @@ pub trait Controller: Send {
 /// `seed` tells flows apart that draw lots.
 pub(super) fn build(config: &Config, seed: u64) -> Box<dyn Controller> {
     match config.congestion {
-        Congestion::Tahoe => Box::new(reno::Reno::new(Recovery::None, config)),
-        Congestion::Reno => Box::new(reno::Reno::new(Recovery::Reno, config)),
-        Congestion::NewReno => Box::new(reno::Reno::new(Recovery::NewReno, config)),
+        Congestion::Tahoe => Box::new(reno::Reno::new(FastRecovery::None, config)),
+        Congestion::Reno => Box::new(reno::Reno::new(FastRecovery::Reno, config)),
+        Congestion::NewReno => Box::new(reno::Reno::new(FastRecovery::NewReno, config)),
         Congestion::Cubic => cubic::build(config),
         Congestion::Westwood => Box::new(westwood::Westwood::new(config)),
         Congestion::Vegas => Box::new(vegas::Vegas::new(config)),

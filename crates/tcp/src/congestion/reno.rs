@@ -9,18 +9,18 @@
 use airloom_base::Instant;
 
 use super::slow_start::SlowStart;
-use super::{About, Ack, Controller, Event, Recovery, Window};
+use super::{About, Ack, Controller, Event, FastRecovery, Window};
 use crate::config::Config;
 
 /// The controller.
 pub struct Reno {
-    recovery: Recovery,
+    recovery: FastRecovery,
     slow_start: SlowStart,
 }
 
 impl Reno {
     /// The one that repairs losses by `recovery`.
-    pub fn new(recovery: Recovery, config: &Config) -> Self {
+    pub fn new(recovery: FastRecovery, config: &Config) -> Self {
         Reno { recovery, slow_start: SlowStart::new(config) }
     }
 }

@@ -2,10 +2,11 @@
 
 use airloom_base::{Body, CloseReason, Duration, Instant, Packet};
 
-use super::{Connection, Mode, pending, widen};
+use super::{Connection, pending};
 use crate::ack_policy::Decision;
 use crate::config::AckPolicy;
 use crate::recv::Arrival;
+use crate::sender::{Mode, widen};
 use crate::state::{State, Step};
 use crate::timers::Alarm;
 use crate::wire::{Flags, Header, Plain};
@@ -20,13 +21,13 @@ impl Connection {
     pub fn expected_arrives(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let Some((h, len)) = Plain::parse(packet.head()) else { return false };
         let seq = widen(self.rcv.nxt, h.seq);
-        let ack = widen(self.snd.una, h.ack);
+        let ack = widen(self.tx.snd.una, h.ack);
         if self.state != State::Established
             || seq != self.rcv.nxt
             || packet.head().len() != len
-            || h.timestamps.is_some() != self.agreed.timestamps
-            || self.mode != Mode::Open
-            || self.octets.has_duplicates()
+            || h.timestamps.is_some() != self.tx.agreed.timestamps
+            || self.tx.mode != Mode::Open
+            || self.recovery.has_duplicates()
         {
             return false;
         }
@@ -38,12 +39,12 @@ impl Connection {
             echo = Some(reply);
         }
         let octets = packet.body().len() as u64;
-        let wnd = u64::from(h.window) << self.snd.shift;
+        let wnd = u64::from(h.window) << self.tx.snd.shift;
         if octets == 0 {
-            if ack <= self.snd.una || ack > self.snd.nxt || self.timers.is_armed(Alarm::Persist) {
+            if ack <= self.tx.snd.una || ack > self.tx.snd.nxt || self.tx.timers.is_armed(Alarm::Persist) {
                 return false;
             }
-        } else if ack != self.snd.una || wnd != self.snd.wnd || octets > self.rcv.wnd() {
+        } else if ack != self.tx.snd.una || wnd != self.tx.snd.wnd || octets > self.rcv.wnd() {
             return false;
         }
         if let Some((value, _)) = h.timestamps
@@ -52,18 +53,18 @@ impl Connection {
             self.rcv.ts_recent = value;
             self.rcv.ts_recent_at = now;
         }
-        self.facts.wire_received += len as u64 + octets;
-        self.liveness.last_received = now;
-        if self.config.keepalive {
-            self.arm_keepalive(now);
+        self.tx.facts.wire_received += len as u64 + octets;
+        self.tx.liveness.received(now);
+        if self.tx.config.keepalive {
+            self.tx.arm_keepalive(now);
         }
         if octets == 0 {
-            self.set_window(seq, ack, wnd);
+            self.tx.snd.set_window(seq, ack, wnd);
             self.new_ack(now, echo, ack);
         } else {
-            self.snd.wl1 = seq;
+            self.tx.snd.wl1 = seq;
             if self.right_size.is_some() {
-                self.right_size_by_arrival(now, echo, octets);
+                self.measure_arrival(now, echo, octets);
             }
             self.take_data(now, h.flags, seq, packet.take_body());
             if self.rcv.fin == Some(self.rcv.nxt) {
@@ -75,22 +76,21 @@ impl Connection {
 
     /// SEGMENT ARRIVES.
     pub fn segment_arrives(&mut self, now: Instant, h: &Header, ecn: u8, body: Body) {
-        self.ecn.arrived = ecn;
+        self.tx.ecn.arrives(ecn);
         match self.state {
             State::Closed => {}
             State::Listen => self.arrives_in_listen(now, h, body),
             State::SynSent => self.arrives_in_syn_sent(now, h, body),
             _ => self.arrives(now, h, body),
         }
-        self.liveness.last_received = now;
+        self.tx.liveness.received(now);
     }
 
     fn arrives_in_listen(&mut self, now: Instant, h: &Header, body: Body) {
         //= RFC 9293 (3.10.7.2): RST and ACK were sorted out by the protocol; a SYN is answered.
         if h.flags.has(Flags::SYN) && h.flags.0 & (Flags::RST.0 | Flags::ACK.0) == 0 {
             self.take_syn(now, h);
-            self.liveness.stalled_since = now;
-            self.liveness.syn_sent_at = now;
+            self.tx.liveness.begin(now);
             if !body.is_empty() {
                 //= RFC 9293 (3.10.7.2): text on the SYN is kept. The application hears of it when the handshake is over;
                 //= a FIN comes again.
@@ -98,21 +98,21 @@ impl Connection {
                 self.rcv.data(self.rcv.nxt, body);
             }
             self.step(now, Step::Syn);
-            self.pending |= pending::SYN;
+            self.tx.pending |= pending::SYN;
         }
     }
 
     /// Takes the sequence number, the window and the options of the peer's SYN.
     fn take_syn(&mut self, now: Instant, h: &Header) {
         self.rcv.synchronise((1 << 32) + u64::from(h.seq));
-        let (config, options) = (&self.config, &h.options);
+        let (config, options) = (&self.tx.config, &h.options);
         //= RFC 7323 (2.2, 3.2), RFC 2018 (2): an option counts if both SYNs carry it.
-        self.agreed.timestamps = config.timestamps && options.timestamps.is_some();
-        self.agreed.sack = config.sack && options.sack_permitted;
+        self.tx.agreed.timestamps = config.timestamps && options.timestamps.is_some();
+        self.tx.agreed.sack = config.sack && options.sack_permitted;
         match options.window_scale.filter(|_| config.window_scaling) {
             Some(shift) => {
-                self.agreed.scaling = true;
-                self.snd.shift = shift;
+                self.tx.agreed.scaling = true;
+                self.tx.snd.shift = shift;
                 self.rcv.shift = config.window_shift();
             }
             None => self.rcv.shift = 0,
@@ -121,18 +121,18 @@ impl Connection {
             self.rcv.ts_recent = value;
             self.rcv.ts_recent_at = now;
         }
-        self.negotiate_ecn(h);
-        self.negotiate_probing(h);
-        self.snd.mss = self.effective_mss(options.mss);
-        self.window.mss = self.snd.mss;
+        self.tx.ecn.negotiate(self.tx.config.ecn, h.flags);
+        self.tx.probing.negotiate(h.flags, options.probe, self.tx.about.probes);
+        self.tx.snd.mss = self.effective_mss(options.mss);
+        self.tx.window.mss = self.tx.snd.mss;
         //= RFC 7323 (2.2): the window of a segment with SYN is not scaled.
-        self.set_window(self.rcv.irs, self.snd.una, u64::from(h.window));
+        self.tx.snd.set_window(self.rcv.irs, self.tx.snd.una, u64::from(h.window));
     }
 
     fn arrives_in_syn_sent(&mut self, now: Instant, h: &Header, body: Body) {
-        let ack = h.flags.has(Flags::ACK).then(|| widen(self.snd.una, h.ack));
+        let ack = h.flags.has(Flags::ACK).then(|| widen(self.tx.snd.una, h.ack));
         //= RFC 9293 (3.10.7.3): first the ACK bit, then RST, then SYN.
-        if ack.is_some_and(|ack| ack <= self.snd.una || ack > self.snd.max) {
+        if ack.is_some_and(|ack| ack <= self.tx.snd.una || ack > self.tx.snd.max) {
             if !h.flags.has(Flags::RST) {
                 self.refuse(h.ack);
             }
@@ -151,9 +151,9 @@ impl Connection {
         match ack {
             Some(ack) => {
                 self.syn_acknowledged(now, h, ack);
-                self.set_window(self.rcv.irs, ack, u64::from(h.window));
-                self.pending |= pending::ACK;
-                if self.config.delayed_ack == AckPolicy::Linux {
+                self.tx.snd.set_window(self.rcv.irs, ack, u64::from(h.window));
+                self.tx.pending |= pending::ACK;
+                if self.tx.config.delayed_ack == AckPolicy::Linux {
                     // It has left before the application hears that the connection is open.
                     self.make_ack(now);
                 }
@@ -162,20 +162,22 @@ impl Connection {
             None => {
                 //= RFC 9293 (3.5, figure 8): simultaneous open.
                 self.step(now, Step::Syn);
-                self.pending |= pending::SYN;
+                self.tx.pending |= pending::SYN;
             }
         }
     }
 
     /// Our SYN was acknowledged.
     fn syn_acknowledged(&mut self, now: Instant, h: &Header, ack: u64) {
-        self.snd.una = ack;
-        self.snd.nxt = self.snd.nxt.max(ack);
-        if self.liveness.syns_lost == 0 {
-            self.rtt.sample_at(&self.config, now.since(self.liveness.syn_sent_at), 1, (ack, ack));
-        } else if let Some((_, echo)) = h.options.timestamps.filter(|_| self.agreed.timestamps) {
+        self.tx.snd.una = ack;
+        self.tx.snd.nxt = self.tx.snd.nxt.max(ack);
+        let tx = &mut self.tx;
+        if tx.liveness.syns_lost() == 0 {
+            let rtt = now.since(tx.liveness.syn_sent_at());
+            tx.rtt.sample_at(&tx.config, rtt, 1, (ack, ack));
+        } else {
             //= RFC 6298 (3): with timestamps the sample is good although the SYN was sent twice.
-            self.sample_timestamp(now, echo);
+            tx.sample_echo(now, h.options.timestamps.map(|(_, echo)| echo));
         }
         self.step(now, Step::SynAcked);
     }
@@ -183,7 +185,7 @@ impl Connection {
     /// Answers with RST, whose sequence number is the acknowledgement number of the segment.
     fn refuse(&mut self, seq: u32) {
         self.refusal = (seq, None);
-        self.pending |= pending::REFUSE;
+        self.tx.pending |= pending::REFUSE;
     }
 
     fn arrives(&mut self, now: Instant, h: &Header, body: Body) {
@@ -193,16 +195,16 @@ impl Connection {
         if self.state == State::SynReceived && syn && seq == self.rcv.irs {
             if !h.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
-                self.pending |= pending::SYN;
+                self.tx.pending |= pending::SYN;
                 return;
             }
             //= RFC 9293 (3.5, figure 8): in a simultaneous open the SYN-ACK repeats a SYN that is here already.
             syn = false;
             seq += 1;
         }
-        if self.agreed.timestamps && !reset {
+        if self.tx.agreed.timestamps && !reset {
             //= RFC 7323 (3.2): a segment without the agreed option should be dropped.
-            if h.options.timestamps.is_none() && self.config.timestamps_required {
+            if h.options.timestamps.is_none() && self.tx.config.timestamps_required {
                 return;
             }
             //= RFC 7323 (5.3, R1): an old timestamp means an old segment: acknowledge and drop.
@@ -225,7 +227,7 @@ impl Connection {
                 }
                 return;
             }
-            self.pending |= pending::ACK;
+            self.tx.pending |= pending::ACK;
         }
         if reset {
             self.reset_arrives(now, seq);
@@ -246,27 +248,29 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
-        let ack = widen(self.snd.una, h.ack);
+        let ack = widen(self.tx.snd.una, h.ack);
         if self.state == State::SynReceived {
-            if ack <= self.snd.una || ack > self.snd.max {
+            if ack <= self.tx.snd.una || ack > self.tx.snd.max {
                 self.refuse(h.ack);
                 return;
             }
             self.take_timestamp(now, h, seq);
             self.syn_acknowledged(now, h, ack);
             //= RFC 7323 (2.2): nor is that of the SYN-ACK that ends a simultaneous open.
-            let shift = if h.flags.has(Flags::SYN) { 0 } else { self.snd.shift };
-            self.set_window(seq, ack, u64::from(h.window) << shift);
+            let shift = if h.flags.has(Flags::SYN) { 0 } else { self.tx.snd.shift };
+            self.tx.snd.set_window(seq, ack, u64::from(h.window) << shift);
         } else {
             //= RFC 5961 (5): an acknowledgement far in the past or of data never sent is not believed.
-            if ack > self.snd.max || ack + self.snd.max_wnd < self.snd.una {
+            if ack > self.tx.snd.max || ack + self.tx.snd.max_wnd < self.tx.snd.una {
                 self.challenge(now);
                 return;
             }
             self.take_timestamp(now, h, seq);
             self.ack_arrives(now, h, seq, ack, len);
-            if let Some(option) = h.options.probe {
-                self.probe_arrives(now, option);
+            if let Some(option) = h.options.probe
+                && let Some(suspicion) = self.tx.probe_arrives(now, option)
+            {
+                self.recovery.repair(&mut self.tx, now, suspicion);
             }
             if self.state == State::Closed {
                 return;
@@ -280,7 +284,7 @@ impl Connection {
     /// Remembers the timestamp of a segment that is acceptable in every way.
     fn take_timestamp(&mut self, now: Instant, h: &Header, seq: u64) {
         //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
-        if let Some((value, _)) = h.options.timestamps.filter(|_| self.agreed.timestamps)
+        if let Some((value, _)) = h.options.timestamps.filter(|_| self.tx.agreed.timestamps)
             && seq <= self.rcv.last_ack
         {
             self.rcv.ts_recent = value;
@@ -298,10 +302,10 @@ impl Connection {
         }
         self.rcv.note_duplicate(seq, seq + body.len() as u64);
         self.acks.hurry();
-        self.pending |= pending::ACK;
+        self.tx.pending |= pending::ACK;
         if self.state == State::TimeWait && h.flags.has(Flags::FIN) {
             //= RFC 9293 (3.10.7.4): the peer's FIN again: acknowledge it and wait twice the MSL from now.
-            self.timers.arm(Alarm::TimeWait, now + self.config.time_wait);
+            self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config.time_wait);
         }
     }
 
@@ -318,17 +322,28 @@ impl Connection {
         }
     }
 
+    /// `len` octets arrived, echoing `echo`: receive buffer autotuning measures.
+    #[inline(never)]
+    fn measure_arrival(&mut self, now: Instant, echo: Option<u32>, len: u64) {
+        let Some(right_size) = &mut self.right_size else { return };
+        if !self.tx.agreed.timestamps {
+            right_size.data_arrived(now, &self.rcv);
+        } else if right_size.is_new_echo(echo, len, self.rcv.mss) {
+            right_size.echo_arrived(self.tx.age_of_echo(now, echo), self.tx.config.timestamp_tick);
+        }
+    }
+
     /// Text and FIN of an acceptable segment.
     #[inline(never)]
     fn take_text(&mut self, now: Instant, h: &Header, seq: u64, body: Body) {
         let len = body.len() as u64;
         if self.right_size.is_some() && len > 0 {
-            self.right_size_by_arrival(now, h.options.timestamps.map(|(_, echo)| echo), len);
+            self.measure_arrival(now, h.options.timestamps.map(|(_, echo)| echo), len);
         }
         if !self.state.can_receive() {
             // The peer sent its FIN already: a repetition, or data after it.
             if len > 0 || h.flags.has(Flags::FIN) {
-                self.pending |= pending::ACK;
+                self.tx.pending |= pending::ACK;
             }
             return;
         }
@@ -340,13 +355,13 @@ impl Connection {
             }
         }
         if len > 0 {
-            self.take_mark(h.flags);
+            self.tx.ecn.take_mark(h.flags);
             self.take_data(now, h.flags, seq, body);
         }
         if self.rcv.fin == Some(self.rcv.nxt) {
             self.take_fin(now);
         } else if fin {
-            self.pending |= pending::ACK;
+            self.tx.pending |= pending::ACK;
         }
     }
 
@@ -354,13 +369,13 @@ impl Connection {
     fn take_fin(&mut self, now: Instant) {
         self.rcv.nxt += 1;
         let unacked = self.rcv.nxt - self.rcv.last_ack;
-        match self.acks.answer_to_fin(&self.config, now, unacked) {
+        match self.acks.answer_to_fin(&self.tx.config, now, unacked) {
             Decision::Wait(at) if self.state == State::Established => {
-                if !self.timers.is_armed(Alarm::Ack) {
-                    self.timers.arm(Alarm::Ack, at);
+                if !self.tx.timers.is_armed(Alarm::Ack) {
+                    self.tx.timers.arm(Alarm::Ack, at);
                 }
             }
-            _ => self.pending |= pending::ACK,
+            _ => self.tx.pending |= pending::ACK,
         }
         self.step(now, Step::Fin);
         self.tell_finished_if_read();
@@ -376,15 +391,16 @@ impl Connection {
         }
         let len = body.len() as u64;
         if seq > self.rcv.nxt {
-            let parts = self.acks.parts_from_the_one_before(&self.config, self.rcv.nxt, self.agreed.sack);
-            if parts && self.pending & pending::ACK != 0 {
+            let parts =
+                self.acks.parts_from_the_one_before(&self.tx.config, self.rcv.nxt, self.tx.agreed.sack);
+            if parts && self.tx.pending & pending::ACK != 0 {
                 self.make_ack(now);
             }
         }
         let had = self.rcv.readable();
         let arrival = self.rcv.data(seq, body);
         if had == 0 && self.rcv.readable() > 0 {
-            self.facts.first_byte.get_or_insert(now);
+            self.tx.facts.first_byte.get_or_insert(now);
             self.tell_readable();
         }
         if arrival == Arrival::InOrder {
@@ -392,28 +408,28 @@ impl Connection {
             self.acks.pushed |= flags.has(Flags::PSH);
             let unacked = self.rcv.nxt - self.rcv.last_ack;
             match self.acks.on_data(
-                &self.config,
+                &self.tx.config,
                 now,
                 len,
                 unacked,
-                &self.rtt,
+                &self.tx.rtt,
                 self.right_size.is_some().then_some(grew),
             ) {
-                Decision::Now => self.pending |= pending::ACK,
+                Decision::Now => self.tx.pending |= pending::ACK,
                 Decision::Wait(at) => {
-                    if !self.timers.is_armed(Alarm::Ack) {
-                        self.timers.arm(Alarm::Ack, at);
+                    if !self.tx.timers.is_armed(Alarm::Ack) {
+                        self.tx.timers.arm(Alarm::Ack, at);
                     }
                 }
             }
             return;
         }
         //= RFC 5681 (4.2): at once, when a segment is out of order, a duplicate, or fills a part of a hole.
-        self.pending |= pending::ACK;
+        self.tx.pending |= pending::ACK;
         match arrival {
             Arrival::Duplicate => self.acks.hurry(),
             //= RFC 5681 (2): without SACK an acknowledgement is a duplicate only if its window is the same.
-            Arrival::OutOfOrder if !self.agreed.sack => {}
+            Arrival::OutOfOrder if !self.tx.agreed.sack => {}
             // The sender goes on while it repairs the loss, so the window goes on growing.
             _ => {
                 self.rcv.grow(len);

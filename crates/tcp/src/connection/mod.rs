@@ -1,13 +1,23 @@
-//! One connection: its parts, and what its host calls.
+//! One connection: what its host calls, and its states.
 //!
-//! What arrives is handled in `arrival.rs` and `acks.rs`, what leaves is decided in `output.rs`.
+//! ```text
+//!   Connection ── state, events, what the application asked for
+//!    ├─ tx: Sender          sequence variables, window, timers; lent with each call to
+//!    ├─ recovery: Recovery  what is lost and what leaves next: octets/ or segments/
+//!    └─ rcv, acks, ..       what arrived, and when it is acknowledged
+//! ```
 //!
-//! A circle of 19 files: each part (`octets/`, `segments/`, `pace.rs`, ..) has its state and what the connection does with it,
-//! as the RFCs are parted: it names the connection, and the connection holds its state.
+//! No part knows the connection: each keeps its fields to itself and is given what else it needs. What moves between the
+//! parts, or ends the connection, is here: what arrives in `arrival.rs` and `acks.rs`, what leaves in `output.rs`, what a timer
+//! does in `timeouts.rs`, and what the sockets of an operating system ask in `socket.rs`.
 
 mod acks;
 mod arrival;
 mod output;
+pub mod socket;
+#[cfg(test)]
+mod tests;
+mod timeouts;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,182 +30,57 @@ use airloom_base::{
 
 use super::ack_policy::AckState;
 use super::autotuning::RightSize;
-use super::config::{Config, LossDetection};
+use super::config::Config;
 use super::congestion::delivery_rate::Sampler;
 use super::congestion::validation::Usage;
-use super::congestion::{self, About, Controller, Hears, Phase, Recovery, Window};
+use super::congestion::{self, Hears, Window};
 use super::ecn::{self, Ecn};
 use super::events::{Events, event};
 use super::liveness::{Challenges, Liveness};
-use super::octets::Octets;
-use super::offload::Offload;
 use super::pace::Pace;
 use super::probing::Probing;
+use super::recovery::Recovery;
 use super::recv::Receive;
 use super::rtt::Rtt;
-use super::segments::{Segments, TimerKind};
 use super::send::Send;
+use super::sender::{Agreed, Mode, Sender, pending};
 use super::state::{State, Step};
 use super::time_wait::TimeWait;
 use super::timers::{Alarm, Timers};
-use super::wire::{Header, TIMESTAMPS_LEN};
-pub(super) use output::Limit;
+use super::wire::{Flags, Header, Plain, TIMESTAMPS_LEN};
 
 /// Sequence numbers are 64 bits wide inside; they start high enough for nothing to become negative.
 const ORIGIN: u64 = 1 << 32;
 
-/// The 64-bit sequence number nearest to `near` whose low half is `wire`.
-#[inline]
-pub(super) fn widen(near: u64, wire: u32) -> u64 {
-    near.wrapping_add_signed(i64::from(wire.wrapping_sub(near as u32).cast_signed()))
-}
-
-/// What waits to be sent: bits of [`Connection::pending`].
-pub(super) mod pending {
-    /// An acknowledgement, now.
-    pub const ACK: u16 = 1;
-    /// Data may be allowed out: try.
-    pub const DATA: u16 = 2;
-    /// The first segment not acknowledged, whatever the window says.
-    pub const HEAD: u16 = 4;
-    /// SYN or SYN-ACK.
-    pub const SYN: u16 = 8;
-    /// A probe of a closed window.
-    pub const PROBE: u16 = 16;
-    /// A keep-alive.
-    pub const KEEPALIVE: u16 = 32;
-    /// RST of a connection that we end.
-    pub const RESET: u16 = 64;
-    /// RST in answer to a segment that cannot be meant for us.
-    pub const REFUSE: u16 = 128;
-    /// A probe of a suspended sender, or the answer to one.
-    pub const PROBING: u16 = 256;
-    /// Acknowledgements that were made already.
-    pub const MADE: u16 = 512;
-    /// Any of the segments that ask the peer for an answer.
-    pub const PROBES: u16 = PROBE | KEEPALIVE | PROBING;
-}
-
-/// Why data waits, beside the windows: bits of [`Connection::hold`].
-pub(super) mod hold {
-    /// The path takes smaller datagrams: one segment only until it is acknowledged.
-    pub const MTU: u8 = 1;
-    /// Congestion was reported for a window of one segment: nothing new until the retransmission timer expires.
-    pub const ECN: u8 = 2;
-    /// A controller probes the path before it lets anything be repaired.
-    pub const PROBING: u8 = 4;
-}
-
-/// What both sides have agreed on in the handshake.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Agreed {
-    /// Selective acknowledgements (RFC 2018).
-    pub sack: bool,
-    /// Window scaling (RFC 7323 2).
-    pub scaling: bool,
-    /// Timestamps (RFC 7323 3).
-    pub timestamps: bool,
-}
-
-/// How the sender is repairing losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// Nothing is known to be lost.
-    Open,
-    /// Duplicates or reports that prove nothing yet.
-    Disorder,
-    /// The window is being reduced, and nothing is known to be lost.
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout (or Tahoe's fast retransmit): all is sent again.
-    Loss,
-}
-
-impl Mode {
-    /// As a controller hears of it.
-    #[inline]
-    pub const fn phase(self) -> Phase {
-        match self {
-            Mode::Open | Mode::Disorder | Mode::Cwr => Phase::Open,
-            Mode::Recovery => Phase::Recovery,
-            Mode::Loss => Phase::Loss,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Mode::Open => "open",
-            Mode::Disorder => "disorder",
-            Mode::Cwr => "cwr",
-            Mode::Recovery => "recovery",
-            Mode::Loss => "loss",
-        }
-    }
-}
-
-/// What the sender keeps its books of losses by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Books {
-    /// The octet, as the RFCs do: `octets/`.
-    Octets,
-    /// The segment, as Linux does: `segments/`.
-    Segments,
-}
-
 /// One TCP connection.
 pub(super) struct Connection {
-    pub config: Arc<Config>,
-    pub state: State,
-    pub pending: u16,
+    state: State,
+    /// What the application has not heard yet.
     events: Events,
-    pub mode: Mode,
-    pub agreed: Agreed,
-    pub opener: bool,
+    /// We have sent the first SYN.
+    opener: bool,
     /// The application has called `finish`; the FIN waits for the handshake.
     finish_wanted: bool,
-    /// One past the highest number sent when the last recovery or loss state began.
-    pub recover: u64,
-    /// Something was sent since nothing more could be.
-    pub sent_something: bool,
-    /// Why data waits, beside the windows.
-    pub hold: u8,
-    pub snd: Send,
-    pub rcv: Receive,
-    pub books: Books,
-    pub octets: Octets,
-    pub segments: Segments,
-    pub window: Window,
-    pub controller: Box<dyn Controller>,
-    /// What the controller is.
-    pub about: About,
-    /// Does the controller decide everything itself? Then it gets samples of the delivery rate.
-    pub rate: Option<Box<Sampler>>,
-    /// Segments whose delivery the controller has heard of.
-    pub told_delivered: u64,
-    pub pace: Pace,
-    pub offload: Offload,
-    pub ecn: Ecn,
-    pub probing: Probing,
-    pub usage: Usage,
-    pub rtt: Rtt,
-    pub acks: AckState,
-    /// Acknowledgements that later ones did not take the place of.
-    pub made_acks: VecDeque<Outgoing>,
+    /// The sending half, timers, and what was agreed on: lent to `recovery` with each call.
+    tx: Sender,
+    /// What is lost, and what leaves next.
+    recovery: Recovery,
+    /// The receiving half.
+    rcv: Receive,
+    /// When it acknowledges.
+    acks: AckState,
+    /// Acknowledgements that later ones did not take the place of; none, unless `pending` says so.
+    made_acks: VecDeque<Outgoing>,
     /// With receive buffer autotuning.
-    pub right_size: Option<RightSize>,
-    /// When it looks at what was read next; never without it.
-    pub right_size_due: Instant,
-    pub timers: Timers,
-    pub liveness: Liveness,
+    right_size: Option<RightSize>,
     challenges: Challenges,
     /// Sequence number, and acknowledgement number if there is one, of the RST that answers.
-    pub refusal: (u32, Option<u32>),
-    pub ports: (u16, u16),
-    pub path: Path,
-    pub timestamp_offset: u32,
+    refusal: (u32, Option<u32>),
+    /// Ours and the peer's.
+    ports: (u16, u16),
+    path: Path,
     who: Identity,
-    pub facts: FlowFacts,
+    /// Window, threshold and smoothed round-trip time as they were recorded last.
     recorded: (u64, u64, u64),
 }
 
@@ -210,75 +95,63 @@ impl Connection {
         iss: u32,
         timestamp_offset: u32,
     ) -> Self {
-        let local_mss = local_mss(&config, &path);
-        let mut rcv =
-            Receive::new(config.initial_receive_window.0, config.receive_buffer.0, u64::from(local_mss));
-        if !config.window_scaling {
-            rcv = Receive::new(
-                config.initial_receive_window.0.min(65_535),
-                config.receive_buffer.0.min(65_535),
-                u64::from(local_mss),
-            );
-        }
-        let right_size = config.receive_autotuning.then(|| RightSize::new(&config));
+        let mss = u64::from(local_mss(&config, &path));
+        let largest = if config.window_scaling { u64::MAX } else { 65_535 };
+        let rcv = Receive::new(
+            config.initial_receive_window.0.min(largest),
+            config.receive_buffer.0.min(largest),
+            mss,
+        );
         let iss = ORIGIN + u64::from(iss);
-        let default_mss = u64::from(local_mss);
         let controller = congestion::build(&config, iss);
         let about = controller.about();
         let controls = about.hears == Hears::Everything;
-        // Tahoe and the Reno of 1990 have a recovery of their own.
-        let books = match config.loss_detection {
-            LossDetection::Rack if about.recovery == Recovery::NewReno && !about.probes => Books::Segments,
-            _ => Books::Octets,
-        };
         Connection {
             state: State::Listen,
-            pending: 0,
             events: Events::default(),
-            mode: Mode::Open,
-            agreed: Agreed::default(),
             opener: false,
             finish_wanted: false,
-            recover: iss,
-            sent_something: false,
-            hold: 0,
-            snd: Send::new(iss, default_mss, config.send_buffer.0),
+            recovery: Recovery::new(&config, &about, iss, now),
             rcv,
-            books,
-            octets: Octets::default(),
-            segments: Segments::new(iss, now),
-            window: Window::new(&config, default_mss),
-            about,
-            rate: controls.then(|| Box::new(Sampler::new(now))),
-            told_delivered: 0,
-            offload: Offload::new(config.segmentation_offload && books == Books::Segments && !controls),
-            pace: Pace::new(config.pacing, controls),
-            ecn: Ecn::default(),
-            probing: Probing::default(),
-            controller,
-            usage: Usage::new(now),
-            rtt: Rtt::new(&config),
             acks: AckState::new(),
             made_acks: VecDeque::new(),
-            right_size,
-            right_size_due: Instant::FAR_FUTURE,
-            timers: Timers::default(),
-            liveness: Liveness::new(now),
+            right_size: config.receive_autotuning.then(|| RightSize::new(&config)),
             challenges: Challenges::new(now),
             refusal: (0, None),
             ports,
             path,
-            timestamp_offset,
             who,
-            facts: FlowFacts::default(),
             recorded: (0, 0, 0),
-            config,
+            tx: Sender {
+                agreed: Agreed::default(),
+                pending: 0,
+                mode: Mode::Open,
+                recover: iss,
+                sent_something: false,
+                hold: 0,
+                push: false,
+                snd: Send::new(iss, mss, config.send_buffer.0),
+                window: Window::new(&config, mss),
+                controller,
+                about,
+                rate: controls.then(|| Box::new(Sampler::new(now))),
+                usage: Usage::new(now),
+                pace: Pace::new(config.pacing, controls),
+                ecn: Ecn::default(),
+                probing: Probing::default(),
+                rtt: Rtt::new(&config),
+                timers: Timers::default(),
+                liveness: Liveness::new(now),
+                facts: FlowFacts::default(),
+                timestamp_offset,
+                config,
+            },
         }
     }
 
     /// The MSS we announce.
     pub fn local_mss(&self) -> u16 {
-        local_mss(&self.config, &self.path)
+        local_mss(&self.tx.config, &self.path)
     }
 
     /// Payload of a full segment, for a peer that announced `peer` (or nothing).
@@ -288,26 +161,7 @@ impl Connection {
         let room = self.path.mtu.saturating_sub(self.path.ip_header() + 20);
         let mss = usize::from(peer.unwrap_or(default).min(room));
         //= RFC 6691 (2): the sender takes the octets of its options off.
-        mss.saturating_sub(if self.agreed.timestamps { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
-    }
-
-    /// The recovery that is in use.
-    #[inline]
-    pub fn recovery(&self) -> Recovery {
-        self.about.recovery
-    }
-
-    /// Does recovery follow RFC 6675?
-    #[inline]
-    pub fn recovers_by_sack(&self) -> bool {
-        self.agreed.sack && self.recovery() != Recovery::None
-    }
-
-    /// The timestamp clock.
-    #[inline]
-    pub fn timestamp(&self, now: Instant) -> u32 {
-        let ticks = now.as_nanos() / self.config.timestamp_tick.as_nanos().max(1);
-        (ticks as u32).wrapping_add(self.timestamp_offset)
+        mss.saturating_sub(if self.tx.agreed.timestamps { TIMESTAMPS_LEN } else { 0 }).max(8) as u64
     }
 
     /// Takes `step` and does what every change of state means.
@@ -321,9 +175,9 @@ impl Connection {
             State::Established => self.established(now),
             State::FinWait2 => self.wait_for_fin(now),
             State::TimeWait => {
-                self.facts.end = Some(CloseReason::Finished);
-                self.timers.stop_all();
-                self.timers.arm(Alarm::TimeWait, now + self.config.time_wait);
+                self.tx.facts.end = Some(CloseReason::Finished);
+                self.tx.timers.stop_all();
+                self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config.time_wait);
                 self.events.raise(event::CLOSED | event::LINGERING);
             }
             State::Closed => self.closed(),
@@ -333,50 +187,51 @@ impl Connection {
 
     /// In FIN-WAIT-2 something happened: the wait begins anew, if it has an end.
     pub fn wait_for_fin(&mut self, now: Instant) {
-        if self.config.fin_wait_2 > Duration::ZERO {
-            self.timers.arm(Alarm::TimeWait, now + self.config.fin_wait_2);
+        if self.tx.config.fin_wait_2 > Duration::ZERO {
+            self.tx.timers.arm(Alarm::TimeWait, now + self.tx.config.fin_wait_2);
         }
     }
 
     /// Both sides have finished and nothing is left to send. What was received can still be read.
     pub fn closed(&mut self) {
         self.state = State::Closed;
-        self.facts.end.get_or_insert(CloseReason::Finished);
-        self.pending = 0;
-        self.timers.stop_all();
+        self.tx.facts.end.get_or_insert(CloseReason::Finished);
+        self.tx.pending = 0;
+        self.tx.timers.stop_all();
         self.events.close();
     }
 
     fn established(&mut self, now: Instant) {
-        self.facts.established = Some(now);
+        self.tx.facts.established = Some(now);
         self.events.raise(event::OPENED);
-        self.window.mss = self.snd.mss;
+        self.tx.window.mss = self.tx.snd.mss;
         //= RFC 5681 (3.1): one segment after a lost SYN; RFC 6928 (2) forgives one.
-        let initial = if self.liveness.syns_lost > self.config.lost_syns_forgiven {
-            self.snd.mss
+        let initial = if self.tx.liveness.syns_lost() > self.tx.config.lost_syns_forgiven {
+            self.tx.snd.mss
         } else {
-            self.config.initial_window.octets(self.snd.mss)
+            self.tx.config.initial_window.octets(self.tx.snd.mss)
         };
-        self.window.cwnd = initial;
+        self.tx.window.cwnd = initial;
         self.expand_send_buffer();
-        self.right_size_begins(now);
-        if self.liveness.syns_lost > 0 {
-            //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
-            self.rtt.restart_at_least(&self.config, self.config.rto_after_lost_syn);
+        if let Some(right_size) = &mut self.right_size {
+            right_size.begin(now, &self.rcv);
         }
-        self.timers.stop(Alarm::Retransmission);
-        self.snd.resent_below = self.snd.una;
-        self.snd.sample_above = self.snd.una;
-        self.segments.resend_from = self.snd.una;
-        self.segments.timer = TimerKind::Rto;
-        self.arm_keepalive(now);
-        self.pending |= pending::DATA;
+        if self.tx.liveness.syns_lost() > 0 {
+            //= RFC 6298 (5.7): after a lost SYN the timeout is at least 3 seconds when data transfer begins.
+            self.tx.rtt.restart_at_least(&self.tx.config, self.tx.config.rto_after_lost_syn);
+        }
+        self.tx.timers.stop(Alarm::Retransmission);
+        self.tx.snd.resent_below = self.tx.snd.una;
+        self.tx.snd.sample_above = self.tx.snd.una;
+        self.recovery.begin(&mut self.tx);
+        self.tx.arm_keepalive(now);
+        self.tx.pending |= pending::DATA;
         if self.rcv.readable() > 0 {
-            self.facts.first_byte.get_or_insert(now);
+            self.tx.facts.first_byte.get_or_insert(now);
             self.tell_readable();
         }
         if self.finish_wanted {
-            self.snd.finished = true;
+            self.tx.snd.finished = true;
             self.step(now, Step::Finish);
         }
     }
@@ -387,11 +242,11 @@ impl Connection {
             return;
         }
         self.state = State::Closed;
-        self.facts.end.get_or_insert(reason);
-        self.timers.stop_all();
-        self.pending &= pending::RESET | pending::REFUSE;
+        self.tx.facts.end.get_or_insert(reason);
+        self.tx.timers.stop_all();
+        self.tx.pending &= pending::RESET | pending::REFUSE;
         self.events.fail();
-        self.snd.clear();
+        self.tx.snd.clear();
         self.rcv.clear();
     }
 
@@ -399,7 +254,7 @@ impl Connection {
     pub fn abort(&mut self, reason: CloseReason) {
         //= RFC 9293 (3.10.5): RST in the synchronized states; nothing was promised to a peer before that.
         if self.state.is_synchronized() && self.state != State::TimeWait || self.state == State::SynReceived {
-            self.pending |= pending::RESET;
+            self.tx.pending |= pending::RESET;
         }
         self.fail(reason);
     }
@@ -435,8 +290,8 @@ impl Connection {
 
     /// An acknowledgement that an attacker could ask for again and again.
     pub fn challenge(&mut self, now: Instant) {
-        if self.challenges.allow(now, &self.config) {
-            self.pending |= pending::ACK;
+        if self.challenges.allow(now, &self.tx.config) {
+            self.tx.pending |= pending::ACK;
         }
     }
 
@@ -445,12 +300,12 @@ impl Connection {
         // The application reads to the end before it hears that all is over, and a last segment (RST) leaves before the host
         // may drop us.
         let read = self.events.was_told(event::FINISHED) || !self.rcv.is_complete();
-        Some(match self.events.take(read, self.pending == 0)? {
+        Some(match self.events.take(read, self.tx.pending == 0)? {
             event::OPENED => TransportEvent::Opened,
             event::READABLE => self.readable_now(),
             event::WRITABLE => TransportEvent::Writable(0),
             event::FINISHED => TransportEvent::Finished(0),
-            event::CLOSED => TransportEvent::Closed(self.facts.end.unwrap_or(CloseReason::Finished)),
+            event::CLOSED => TransportEvent::Closed(self.tx.facts.end.unwrap_or(CloseReason::Finished)),
             event::LINGERING => TransportEvent::Lingering,
             _ => TransportEvent::Gone,
         })
@@ -460,7 +315,7 @@ impl Connection {
     #[inline(never)]
     fn any_arrives(&mut self, now: Instant, ecn: u8, mut packet: Packet) {
         let Ok((header, len)) = Header::parse(packet.head()) else { return };
-        self.facts.wire_received += packet.wire_len() as u64;
+        self.tx.facts.wire_received += packet.wire_len() as u64;
         packet.strip(len);
         let body = if packet.head().is_empty() {
             packet.take_body()
@@ -474,39 +329,18 @@ impl Connection {
         self.settle_if_idle();
     }
 
-    /// The moment of `alarm` has come.
-    fn expires(&mut self, now: Instant, alarm: Alarm) {
-        match alarm {
-            Alarm::Ack => {
-                self.pending |= pending::ACK;
-                self.acks.on_timer(self.rtt.rto(&self.config));
-            }
-            Alarm::Retransmission => match self.segments.timer {
-                TimerKind::Rto => self.retransmission_timeout(now),
-                TimerKind::Probe => self.probe_timeout(now),
-                TimerKind::Reorder => self.reorder_timeout(now),
-            },
-            Alarm::Pacing => self.pending |= pending::DATA,
-            Alarm::Probe => self.probe_expires(now),
-            Alarm::Persist => self.persist_timeout(now),
-            Alarm::Keepalive => self.keepalive_timeout(now),
-            Alarm::TimeWait if self.state == State::FinWait2 => self.fail(CloseReason::TimedOut),
-            Alarm::TimeWait => self.step(now, Step::Expired),
-        }
-    }
-
     /// Pushes a record if the congestion state changed.
     #[inline]
     fn record(&mut self, cx: &mut Cx) {
-        if cx.records.wants_congestion() && self.facts.established.is_some() {
+        if cx.records.wants_congestion() && self.tx.facts.established.is_some() {
             self.record_slowly(cx);
         }
     }
 
     #[cold]
     fn record_slowly(&mut self, cx: &mut Cx) {
-        let srtt = self.rtt.srtt();
-        let now = (self.window.cwnd, self.window.ssthresh, srtt.map_or(0, |d| d.as_nanos()));
+        let srtt = self.tx.rtt.srtt();
+        let now = (self.tx.window.cwnd, self.tx.window.ssthresh, srtt.map_or(0, |d| d.as_nanos()));
         if now == self.recorded {
             return;
         }
@@ -515,13 +349,13 @@ impl Connection {
             at: cx.now,
             host: self.who.host,
             flow: self.who.flow,
-            cwnd: self.window.cwnd,
-            ssthresh: self.window.ssthresh,
-            in_flight: self.in_flight(),
+            cwnd: self.tx.window.cwnd,
+            ssthresh: self.tx.window.ssthresh,
+            in_flight: self.recovery.in_flight(&self.tx),
             srtt,
-            rto: self.rtt.rto(&self.config),
-            state: match self.mode {
-                Mode::Open if self.window.in_slow_start() => "slow-start",
+            rto: self.tx.rtt.rto(&self.tx.config),
+            state: match self.tx.mode {
+                Mode::Open if self.tx.window.in_slow_start() => "slow-start",
                 Mode::Open => "avoidance",
                 mode => mode.name(),
             },
@@ -531,8 +365,8 @@ impl Connection {
     /// Makes the deadline exact when everything sent was acknowledged, so that an idle connection has none.
     #[inline]
     fn settle_if_idle(&mut self) {
-        if self.snd.una == self.snd.nxt {
-            self.timers.settle();
+        if self.tx.snd.una == self.tx.snd.nxt {
+            self.tx.timers.settle();
         }
     }
 }
@@ -546,10 +380,9 @@ impl Transport for Connection {
     fn connect(&mut self, cx: &mut Cx) {
         if self.state == State::Listen {
             self.opener = true;
-            self.liveness.syn_sent_at = cx.now;
-            self.liveness.stalled_since = cx.now;
+            self.tx.liveness.begin(cx.now);
             self.step(cx.now, Step::Connect);
-            self.pending |= pending::SYN;
+            self.tx.pending |= pending::SYN;
         }
     }
 
@@ -564,7 +397,7 @@ impl Transport for Connection {
 
     fn poll_transmit(&mut self, cx: &mut Cx) -> Option<Outgoing> {
         // A leaf on the common path: what follows saves many registers.
-        if self.pending == 0 { None } else { self.transmit(cx.now) }
+        if self.tx.pending == 0 { None } else { self.transmit(cx.now) }
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent> {
@@ -579,44 +412,44 @@ impl Transport for Connection {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.deadline()
+        self.tx.timers.deadline()
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx) {
         let now = cx.now;
-        for alarm in Alarm::ALL {
-            if self.timers.take_due(alarm, now) {
+        for place in 0..Timers::PLACES {
+            if let Some(alarm) = self.tx.timers.take_due(place, now) {
                 self.expires(now, alarm);
             }
         }
-        self.timers.settle();
+        self.tx.timers.settle();
         self.record(cx);
     }
 
     fn write(&mut self, _cx: &mut Cx, _stream: u32, body: Body) -> Result<usize, WriteError> {
         let open = self.state <= State::Established || self.state == State::CloseWait;
-        if self.snd.finished || self.finish_wanted || !open {
+        if self.tx.snd.finished || self.finish_wanted || !open {
             return Err(WriteError::Closed);
         }
         let offered = body.len();
-        let taken = self.snd.write(body);
+        let taken = self.tx.snd.write(body);
         if taken > 0 {
-            if self.offload.on {
-                self.offload_written();
-            }
-            self.pending |= pending::DATA;
+            self.recovery.written(&self.tx);
+            self.tx.pending |= pending::DATA;
         }
         WriteError::or_taken(taken, offered)
     }
 
     fn read(&mut self, cx: &mut Cx, _stream: u32, max: usize) -> Option<Body> {
         let body = self.rcv.read(max)?;
-        self.facts.app_received += body.len() as u64;
-        if cx.now >= self.right_size_due {
-            self.right_size_by_reading(cx.now);
+        self.tx.facts.app_received += body.len() as u64;
+        if let Some(right_size) = &mut self.right_size
+            && right_size.is_due(cx.now)
+        {
+            right_size.data_read(cx.now, &mut self.rcv);
         }
-        if self.rcv.readable() == 0 && self.acks.on_drained(&self.config) || self.rcv.wants_update() {
-            self.pending |= pending::ACK;
+        if self.rcv.readable() == 0 && self.acks.on_drained(&self.tx.config) || self.rcv.wants_update() {
+            self.tx.pending |= pending::ACK;
         }
         self.tell_finished_if_read();
         Some(body)
@@ -626,9 +459,9 @@ impl Transport for Connection {
         match self.state {
             //= RFC 9293 (3.10.4): CLOSE before the handshake is over waits for it.
             State::Listen | State::SynSent | State::SynReceived => self.finish_wanted = true,
-            State::Established | State::CloseWait if !self.snd.finished => {
-                self.snd.finished = true;
-                self.pending |= pending::DATA;
+            State::Established | State::CloseWait if !self.tx.snd.finished => {
+                self.tx.snd.finished = true;
+                self.tx.pending |= pending::DATA;
                 self.step(cx.now, Step::Finish);
             }
             _ => {}
@@ -639,7 +472,7 @@ impl Transport for Connection {
         self.abort(CloseReason::Aborted);
     }
 
-    fn path_mtu(&mut self, cx: &mut Cx, _path: PathId, mtu: u16) {
+    fn path_mtu(&mut self, _cx: &mut Cx, _path: PathId, mtu: u16) {
         //= RFC 1191 (6.3): only a message that lowers the MTU counts; never below 68 octets.
         //= RFC 8201 (4): nor below 1280 octets for IPv6.
         if mtu == 0 {
@@ -649,19 +482,27 @@ impl Transport for Connection {
         let mtu = mtu.max(if self.path.remote.is_ipv6() { 1280 } else { 68 });
         if mtu < self.path.mtu {
             self.path.mtu = mtu;
-            self.smaller_segments(cx.now);
+            self.smaller_segments();
         }
     }
 
     fn unacknowledged(&self, _stream: u32) -> u64 {
-        self.snd.unacknowledged()
+        self.tx.snd.unacknowledged()
     }
 
     fn facts(&self) -> FlowFacts {
-        FlowFacts { srtt: self.rtt.srtt(), min_rtt: self.rtt.min(), ..self.facts }
+        FlowFacts { srtt: self.tx.rtt.srtt(), min_rtt: self.tx.rtt.min(), ..self.tx.facts }
     }
 
-    fn into_lingering(self: Box<Self>) -> Box<dyn Transport> {
-        Box::new(TimeWait::of(*self))
+    fn into_lingering(mut self: Box<Self>) -> Box<dyn Transport> {
+        let last = Plain {
+            seq: self.tx.snd.nxt as u32,
+            ack: self.rcv.nxt as u32,
+            flags: Flags::ACK,
+            window: self.rcv.announce(self.rcv.shift),
+            timestamps: self.tx.agreed.timestamps.then_some((self.tx.timestamp_offset, self.rcv.ts_recent)),
+        };
+        let expiry = self.tx.timers.get(Alarm::TimeWait);
+        Box::new(TimeWait::new(self.tx.config, self.ports, last, expiry, self.tx.pending & pending::ACK != 0))
     }
 }

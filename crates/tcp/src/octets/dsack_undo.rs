@@ -6,8 +6,9 @@
 use airloom_base::Instant;
 
 use super::super::congestion::Prior;
-use super::super::connection::Connection;
 use super::super::ranges::Ranges;
+use super::super::sender::Sender;
+use super::Octets;
 
 /// What undoing needs.
 #[derive(Debug, Default)]
@@ -60,29 +61,29 @@ impl DsackUndo {
     }
 }
 
-impl Connection {
+impl Octets {
     /// The window is about to be reduced.
-    pub fn dsack_undo_begins(&mut self) {
-        if self.config.undo_by_dsack && self.agreed.sack {
-            self.octets.dsack_undo.begin(self.window.prior());
+    pub fn dsack_undo_begins(&mut self, tx: &mut Sender) {
+        if tx.config.undo_by_dsack && tx.agreed.sack {
+            self.dsack_undo.begin(tx.window.prior());
         }
     }
 
     /// An acknowledgement of `ack` reports a duplicate; nothing else of it was taken in yet.
-    pub fn dsack_arrives(&mut self, now: Instant, left: u64, right: u64) {
-        if !self.config.undo_by_dsack {
+    pub fn dsack_arrives(&mut self, tx: &mut Sender, now: Instant, left: u64, right: u64) {
+        if !tx.config.undo_by_dsack {
             return;
         }
-        if right > self.snd.resent_below {
+        if right > tx.snd.resent_below {
             //= RFC 3708 (3, A.4): it was not sent again: the network repeats packets.
-            self.octets.dsack_undo.off = true;
-            self.octets.dsack_undo.give_up();
-        } else if left == self.snd.una && self.octets.board.high_sacked().is_none() {
+            self.dsack_undo.off = true;
+            self.dsack_undo.give_up();
+        } else if left == tx.snd.una && self.board.high_sacked().is_none() {
             //= RFC 3708 (3, A.1): a whole window of acknowledgements was lost: the way back is congested.
-            self.octets.dsack_undo.give_up();
-        } else if let Some(prior) = self.octets.dsack_undo.duplicated(left, right) {
-            self.resume_after_spurious(now);
-            self.controller.undo(&mut self.window, prior);
+            self.dsack_undo.give_up();
+        } else if let Some(prior) = self.dsack_undo.duplicated(left, right) {
+            self.resume_after_spurious(tx, now);
+            tx.controller.undo(&mut tx.window, prior);
         }
     }
 }

@@ -6,7 +6,8 @@
 use airloom_base::{Duration, Instant};
 
 use super::super::congestion::Event;
-use super::super::connection::{Connection, Mode, pending};
+use super::super::sender::{Mode, Sender, pending};
+use super::Octets;
 use super::frto::Frto;
 
 /// State of one connection. Names are the standards'.
@@ -35,94 +36,101 @@ impl Eifel {
     }
 }
 
-impl Connection {
+impl Octets {
     /// A recovery begins, before window and threshold change. Says nothing while another one goes on.
-    pub fn eifel_begins(&mut self, by_timeout: bool) {
-        if !self.config.eifel || self.mode != Mode::Open {
+    pub fn eifel_begins(&mut self, tx: &mut Sender, by_timeout: bool) {
+        if !tx.config.eifel || tx.mode != Mode::Open {
             return;
         }
-        self.octets.eifel.waiting = self.agreed.timestamps;
-        self.octets.eifel.retransmit_ts = None;
+        self.eifel.waiting = tx.agreed.timestamps;
+        self.eifel.retransmit_ts = None;
         //= RFC 4015 (3.1, step 0): what was in flight, or the threshold if that is more.
-        let pipe = self.snd.outstanding().max(self.window.ssthresh);
-        self.octets.eifel.pipe_prev = by_timeout.then_some(pipe);
+        let pipe = tx.snd.outstanding().max(tx.window.ssthresh);
+        self.eifel.pipe_prev = by_timeout.then_some(pipe);
         if by_timeout {
             //= RFC 4015 (3.1, step 0): SRTT_prev = SRTT + 2 * G.
-            let (srtt, rttvar) = self.rtt.estimate();
-            self.octets.eifel.rtt_prev = (srtt + self.rtt.granularity(&self.config) * 2, rttvar);
+            let (srtt, rttvar) = tx.rtt.estimate();
+            self.eifel.rtt_prev = (srtt + tx.rtt.granularity(&tx.config) * 2, rttvar);
         }
     }
 
     /// Something is sent again.
     #[inline]
-    pub fn eifel_resends(&mut self, now: Instant) {
-        if self.octets.eifel.waiting {
-            self.octets.eifel.waiting = false;
+    pub fn eifel_resends(&mut self, tx: &mut Sender, now: Instant) {
+        if self.eifel.waiting {
+            self.eifel.waiting = false;
             //= RFC 3522 (3.2, step 2): the timestamp of the retransmission.
-            self.octets.eifel.retransmit_ts = Some(self.timestamp(now));
+            self.eifel.retransmit_ts = Some(tx.timestamp(now));
         }
     }
 
     /// The first acceptable acknowledgement since, echoing `echo`; all is settled but the window. Says whether it was a
     /// timeout and spurious, and the window is set.
-    pub fn eifel_ends(&mut self, now: Instant, echo: Option<u32>, octets: u64, ece: bool) -> bool {
-        let dsack = std::mem::take(&mut self.octets.eifel.dsack);
-        let Some(sent) = self.octets.eifel.retransmit_ts.take() else { return false };
+    pub fn eifel_ends(
+        &mut self,
+        tx: &mut Sender,
+        now: Instant,
+        echo: Option<u32>,
+        octets: u64,
+        ece: bool,
+    ) -> bool {
+        let dsack = std::mem::take(&mut self.eifel.dsack);
+        let Some(sent) = self.eifel.retransmit_ts.take() else { return false };
         //= RFC 3522 (3.2, step 4): an echo from before the retransmission: the original was acknowledged.
         if echo.is_none_or(|e| e.wrapping_sub(sent).cast_signed() >= 0) {
             return false;
         }
         //= RFC 3522 (3.2, step 5): a duplicate reported at once was real; and if everything is acknowledged all
         //= acknowledgements may have been lost, unless the peer is known to report duplicates.
-        if dsack || (!self.octets.eifel.dsack_seen && self.snd.una == self.snd.nxt) {
+        if dsack || (!self.eifel.dsack_seen && tx.snd.una == tx.snd.nxt) {
             return false;
         }
-        self.facts.spurious += 1;
-        if self.octets.eifel.pipe_prev.is_none() {
+        tx.facts.spurious += 1;
+        if self.eifel.pipe_prev.is_none() {
             return false;
         }
-        self.resume_after_spurious(now);
-        self.eifel_responds(octets, ece);
+        self.resume_after_spurious(tx, now);
+        self.eifel_responds(tx, octets, ece);
         true
     }
 
     /// What was declared lost is on its way: nothing is repaired any more, new data goes on.
-    pub fn resume_after_spurious(&mut self, now: Instant) {
+    pub fn resume_after_spurious(&mut self, tx: &mut Sender, now: Instant) {
         //= RFC 4015 (3.1, step 5): new data goes on from SND.MAX.
-        self.octets.board.forgive(self.snd.una, self.snd.mss);
-        self.mode = Mode::Open;
-        self.octets.frto = Frto::Off;
-        self.octets.dupacks = 0;
-        self.octets.limited = 0;
-        self.pending = (self.pending & !pending::HEAD) | pending::DATA;
+        self.board.forgive(tx.snd.una, tx.snd.mss);
+        tx.mode = Mode::Open;
+        self.frto = Frto::Off;
+        self.dupacks = 0;
+        self.limited = 0;
+        tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
         //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
-        self.recover = self.snd.una.saturating_sub(1);
-        self.controller.on_event(&mut self.window, now, Event::Open);
+        tx.recover = tx.snd.una.saturating_sub(1);
+        tx.controller.on_event(&mut tx.window, now, Event::Open);
     }
 
     /// The response to a spurious timeout (RFC 4015), if there is one to answer to; `octets` were acknowledged just now.
-    pub fn eifel_responds(&mut self, octets: u64, ece: bool) {
-        let Some(pipe_prev) = self.octets.eifel.pipe_prev.take() else { return };
-        self.octets.eifel.retransmit_ts = None;
-        self.octets.eifel.adapt_above = Some(self.snd.nxt);
+    pub fn eifel_responds(&mut self, tx: &mut Sender, octets: u64, ece: bool) {
+        let Some(pipe_prev) = self.eifel.pipe_prev.take() else { return };
+        self.eifel.retransmit_ts = None;
+        self.eifel.adapt_above = Some(tx.snd.nxt);
         if !ece {
             //= RFC 4015 (3.1, step 6): the flight and what was acknowledged, at most an initial window of it.
-            let initial = self.config.initial_window.octets(self.snd.mss);
-            let cwnd = self.snd.outstanding() + octets.min(initial);
-            self.window.cut(cwnd.max(self.snd.mss), pipe_prev);
+            let initial = tx.config.initial_window.octets(tx.snd.mss);
+            let cwnd = tx.snd.outstanding() + octets.min(initial);
+            tx.window.cut(cwnd.max(tx.snd.mss), pipe_prev);
         }
     }
 
     /// A round-trip time of an acknowledgement of `ack`.
     #[inline]
-    pub fn eifel_adapts(&mut self, ack: u64, rtt: Option<Duration>) {
-        if let (Some(above), Some(r)) = (self.octets.eifel.adapt_above, rtt)
+    pub fn eifel_adapts(&mut self, tx: &mut Sender, ack: u64, rtt: Option<Duration>) {
+        if let (Some(above), Some(r)) = (self.eifel.adapt_above, rtt)
             && ack > above
         {
-            self.octets.eifel.adapt_above = None;
+            self.eifel.adapt_above = None;
             //= RFC 4015 (3.1, step 8): SRTT = max(SRTT_prev, R), RTTVAR = max(RTTVAR_prev, R/2).
-            let (srtt, rttvar) = self.octets.eifel.rtt_prev;
-            self.rtt.adopt(&self.config, srtt.max(r), rttvar.max(r / 2));
+            let (srtt, rttvar) = self.eifel.rtt_prev;
+            tx.rtt.adopt(&tx.config, srtt.max(r), rttvar.max(r / 2));
         }
     }
 }

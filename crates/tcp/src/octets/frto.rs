@@ -7,8 +7,8 @@
 
 use airloom_base::Instant;
 
-use super::super::connection::Limit;
-use super::super::connection::{Connection, Mode, pending};
+use super::super::sender::{Limit, Mode, Sender, pending};
+use super::Octets;
 
 /// Where the algorithm stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,43 +22,43 @@ pub(super) enum Frto {
     Second { sent: u8 },
 }
 
-impl Connection {
+impl Octets {
     /// Step 1: the retransmission timer has expired; the mode is what it was before.
-    pub fn frto_begins(&mut self) {
-        let fits = match self.mode {
+    pub fn frto_begins(&mut self, tx: &mut Sender) {
+        let fits = match tx.mode {
             //= RFC 5682 (2.1, 3.1): a timeout in loss recovery is no question, unless the same segment timed out again.
-            Mode::Loss => self.octets.frto == Frto::First,
+            Mode::Loss => self.frto == Frto::First,
             //= RFC 5682 (2.1): nor in fast recovery, unless it is Reno's or NewReno's.
-            Mode::Recovery => !self.recovers_by_sack(),
+            Mode::Recovery => !tx.recovers_by_sack(),
             _ => true,
         };
-        self.octets.frto = if self.config.frto && fits { Frto::First } else { Frto::Off };
+        self.frto = if tx.config.frto && fits { Frto::First } else { Frto::Off };
     }
 
     /// In the loss state SND.UNA has moved to `ack`, by `octets`. Says whether the timeout was spurious and is answered.
-    pub fn frto_advances(&mut self, now: Instant, ack: u64, octets: u64, ece: bool) -> bool {
-        match self.octets.frto {
+    pub fn frto_advances(&mut self, tx: &mut Sender, now: Instant, ack: u64, octets: u64, ece: bool) -> bool {
+        match self.frto {
             Frto::Off => false,
             Frto::First => {
                 //= RFC 5682 (2.1, 3.1, step 2): not if it covers everything, or less than what was sent again; and not if
                 //= nothing new can be sent.
-                let part = ack < self.octets.board.resent_up_to();
-                let new = self.snd.has_unsent() && self.snd.window_edge() > self.snd.nxt;
-                self.octets.frto = if ack >= self.recover || part || !new {
+                let part = ack < self.board.resent_up_to();
+                let new = tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt;
+                self.frto = if ack >= tx.recover || part || !new {
                     Frto::Off
                 } else {
-                    self.recover = self.snd.nxt;
+                    tx.recover = tx.snd.nxt;
                     Frto::Second { sent: 0 }
                 };
                 false
             }
-            Frto::Second { .. } if self.recovers_by_sack() && self.frto_heard_of_new(ack) => {
-                self.frto_fails();
+            Frto::Second { .. } if tx.recovers_by_sack() && self.frto_heard_of_new(tx, ack) => {
+                self.frto_fails(tx);
                 false
             }
             //= RFC 5682 (2.1, 3.1, step 3b): what was not sent again has arrived.
             Frto::Second { .. } => {
-                self.frto_tells(now, octets, ece);
+                self.frto_tells(tx, now, octets, ece);
                 true
             }
         }
@@ -66,51 +66,51 @@ impl Connection {
 
     /// In the loss state an acknowledgement came that does not move SND.UNA; it reports `news` octets for the first time,
     /// and is otherwise a duplicate or not.
-    pub fn frto_hears(&mut self, now: Instant, news: u64, duplicate: bool, ece: bool) {
-        match self.octets.frto {
+    pub fn frto_hears(&mut self, tx: &mut Sender, now: Instant, news: u64, duplicate: bool, ece: bool) {
+        match self.frto {
             //= RFC 5682 (2.1, step 2a): a duplicate: conventional. (3.1, step 2): with SACK it is only noted.
-            Frto::First if duplicate && !self.recovers_by_sack() => self.octets.frto = Frto::Off,
-            Frto::Second { .. } if self.recovers_by_sack() => {
-                if news > 0 && !self.frto_heard_of_new(self.snd.una) {
-                    self.frto_tells(now, 0, ece);
+            Frto::First if duplicate && !tx.recovers_by_sack() => self.frto = Frto::Off,
+            Frto::Second { .. } if tx.recovers_by_sack() => {
+                if news > 0 && !self.frto_heard_of_new(tx, tx.snd.una) {
+                    self.frto_tells(tx, now, 0, ece);
                 } else if news > 0 || duplicate {
-                    self.frto_fails();
+                    self.frto_fails(tx);
                 }
             }
-            Frto::Second { .. } if duplicate => self.frto_fails(),
+            Frto::Second { .. } if duplicate => self.frto_fails(tx),
             _ => {}
         }
     }
 
     /// Does the peer have some of what was sent since the timeout?
-    fn frto_heard_of_new(&self, ack: u64) -> bool {
-        ack.max(self.octets.board.high_sacked().unwrap_or(0)) > self.recover
+    fn frto_heard_of_new(&self, tx: &Sender, ack: u64) -> bool {
+        ack.max(self.board.high_sacked().unwrap_or(0)) > tx.recover
     }
 
     //= RFC 5682 (2.1, 3.1, step 3a): the loss was real; two round trips have passed, so three segments may be in flight.
-    fn frto_fails(&mut self) {
-        self.octets.frto = Frto::Off;
-        self.window.cwnd = 3 * self.snd.mss;
-        self.pending |= pending::DATA;
+    fn frto_fails(&mut self, tx: &mut Sender) {
+        self.frto = Frto::Off;
+        tx.window.cwnd = 3 * tx.snd.mss;
+        tx.pending |= pending::DATA;
     }
 
     /// The timeout was spurious.
-    fn frto_tells(&mut self, now: Instant, octets: u64, ece: bool) {
-        self.facts.spurious += 1;
-        self.resume_after_spurious(now);
-        self.eifel_responds(octets, ece);
+    fn frto_tells(&mut self, tx: &mut Sender, now: Instant, octets: u64, ece: bool) {
+        tx.facts.spurious += 1;
+        self.resume_after_spurious(tx, now);
+        self.eifel_responds(tx, octets, ece);
     }
 
     /// Step 2: what leaves instead of what the timeout declared lost, if it is so.
     #[inline]
-    pub fn frto_next(&mut self, now: Instant) -> Option<Result<u64, Limit>> {
-        let Frto::Second { sent } = self.octets.frto else { return None };
+    pub fn frto_next(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Option<Result<u64, Limit>> {
+        let Frto::Second { sent } = self.frto else { return None };
         //= RFC 5682 (2.1, step 2b): up to two new segments.
-        let next = if sent < 2 { self.next_new(now) } else { Err(Limit::Congestion) };
+        let next = if sent < 2 { self.next_new(tx, now, room) } else { Err(Limit::Congestion) };
         if next.is_ok() {
-            self.octets.frto = Frto::Second { sent: sent + 1 };
+            self.frto = Frto::Second { sent: sent + 1 };
         } else if sent == 0 {
-            self.octets.frto = Frto::Off;
+            self.frto = Frto::Off;
             return None;
         }
         Some(next)

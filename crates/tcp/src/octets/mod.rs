@@ -12,6 +12,8 @@
 //!
 //! In use with `loss_detection = "dup-acks"`, and by controllers that have a recovery of their own. With `"rack"` it is
 //! `segments/`.
+//!
+//! A circle of 4 files: each part has its state and what recovery does with it, as the RFCs are parted.
 
 mod acked;
 mod dsack_undo;
@@ -23,6 +25,7 @@ mod resend;
 mod sack;
 
 use super::segments::Prr;
+use super::sender::Sender;
 use dsack_undo::DsackUndo;
 use eifel::Eifel;
 use frto::Frto;
@@ -60,8 +63,8 @@ impl Octets {
 
     /// *Pipe* of RFC 6675: octets in flight.
     #[inline]
-    pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
-        self.board.pipe(una, nxt)
+    pub fn pipe(&self, tx: &Sender) -> u64 {
+        self.board.pipe(tx.snd.una, tx.snd.nxt)
     }
 
     /// How many ranges the scoreboard keeps.

@@ -20,10 +20,12 @@
 //! | window during recovery | `prr.rs` | RFC 6937, 9937 |
 //! | order of it all | `acked.rs`, `episode.rs`, `timeout.rs`, `resend.rs` | Linux |
 //!
-//! This half of the sender is in use with `loss_detection = "rack"`; with `"dup-acks"` it is `octets/`,
+//! It is in use with `loss_detection = "rack"`; with `"dup-acks"` it is `octets/`,
 //! which follows RFC 5681, 6582 and 6675 by the octet. It counts segments, as Linux does: window, flight and losses.
 //! Without SACK every duplicate acknowledgement counts as a segment that has arrived, so that one set of rules serves
 //! both. Where Linux departs from a standard the place says so.
+//!
+//! A circle of 7 files: each part has its state and what recovery does with it, as the RFCs are parted.
 
 mod acked;
 mod blocks;
@@ -41,25 +43,14 @@ mod undo;
 
 use airloom_base::Instant;
 
-use super::connection::Connection;
 use super::octets::DUP_THRESH;
+use super::offload::Offload;
 use super::ranges::Ranges;
-pub(super) use acked::Arrived;
+use super::sender::{Counts, Sender};
 pub(super) use prr::{Delivery, Prr};
 use rack::Rack;
 use tlp::Probe;
 use undo::Undo;
-
-/// What the retransmission timer stands for (RFC 8985 8: one timer, one kind at a time).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimerKind {
-    /// Retransmission timeout.
-    Rto,
-    /// Probe timeout.
-    Probe,
-    /// Reordering window of RACK.
-    Reorder,
-}
 
 /// What leaves first after an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,45 +67,48 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Segments {
     /// What the peer reported beyond the cumulative acknowledgement, by the octet.
-    pub sacked: Ranges,
+    sacked: Ranges,
     /// Segments reported, or (without SACK) duplicates counted.
-    pub sacked_out: u64,
+    sacked_out: u64,
     /// Segments marked lost.
-    pub lost_out: u64,
+    lost_out: u64,
     /// Segments sent again and still under way.
-    pub resent_out: u64,
+    resent_out: u64,
     /// Segments delivered in all.
-    pub delivered: u64,
+    delivered: u64,
     /// Segments marked lost in all.
-    pub marked: u64,
+    marked: u64,
     /// Below this nothing waits to be sent again.
-    pub resend_from: u64,
-    pub next: Next,
-    pub timer: TimerKind,
+    resend_from: u64,
+    next: Next,
     /// So many segments arrive late at most: DupThresh, adapted to what was seen.
-    pub reordering: u64,
+    reordering: u64,
     /// How often reordering was seen.
-    pub reordered: u32,
-    pub prr: Prr,
-    pub rack: Rack,
-    pub probe: Option<Probe>,
+    reordered: u32,
+    prr: Prr,
+    rack: Rack,
+    probe: Option<Probe>,
     /// A probe timeout has expired; the probe leaves next.
-    pub probe_due: bool,
+    probe_due: bool,
     /// A first transmission has left since nothing more could.
-    pub fresh_sent: bool,
+    fresh_sent: bool,
     /// The retransmission timer starts again when it is known what leaves in answer to the acknowledgement at hand.
-    pub restart: bool,
+    restart: bool,
     /// Timeouts since something was acknowledged.
-    pub timeouts: u32,
+    timeouts: u32,
     /// F-RTO looks at the acknowledgements after a timeout.
-    pub frto: bool,
-    pub undo: Undo,
+    frto: bool,
+    undo: Undo,
     /// The last segment that the receiver took back is still missing (RFC 2018 8).
-    pub reneged: bool,
+    reneged: bool,
+    /// Segments whose delivery the controller has heard of; never more than `delivered`.
+    told_delivered: u64,
+    offload: Offload,
 }
 
 impl Segments {
-    pub fn new(iss: u64, now: Instant) -> Self {
+    /// Nothing was sent; `grouped`: segments leave in groups.
+    pub fn new(iss: u64, now: Instant, grouped: bool) -> Self {
         Segments {
             sacked: Ranges::default(),
             sacked_out: 0,
@@ -124,7 +118,6 @@ impl Segments {
             marked: 0,
             resend_from: iss,
             next: Next::Any,
-            timer: TimerKind::Rto,
             reordering: u64::from(DUP_THRESH),
             reordered: 0,
             prr: Prr::default(),
@@ -137,6 +130,8 @@ impl Segments {
             frto: false,
             undo: Undo::default(),
             reneged: false,
+            told_delivered: 0,
+            offload: Offload::new(grouped),
         }
     }
 
@@ -148,41 +143,65 @@ impl Segments {
 
     /// Segments that have left the network, as far as is known.
     #[inline]
-    pub fn left(&self) -> u64 {
+    fn left(&self) -> u64 {
         self.sacked_out + self.lost_out
-    }
-}
-
-impl Connection {
-    /// Segments sent and not acknowledged cumulatively.
-    #[inline]
-    pub fn segments_out(&self) -> u64 {
-        self.snd.sent.len() as u64
     }
 
     /// Segments in flight.
     #[inline]
-    pub fn segments_in_flight(&self) -> u64 {
-        (self.segments_out() + self.segments.resent_out).saturating_sub(self.segments.left())
+    fn in_flight(&self, tx: &Sender) -> u64 {
+        (tx.snd.segments_out() + self.resent_out).saturating_sub(self.left())
     }
 
-    /// The congestion window in segments.
-    #[inline]
-    pub fn cwnd_segments(&self) -> u64 {
-        self.window.cwnd / self.snd.mss
+    /// Octets in flight, as if all segments were full ones.
+    #[inline(always)]
+    pub fn octets_in_flight(&self, tx: &Sender) -> u64 {
+        (self.in_flight(tx) * tx.snd.mss).min(tx.snd.outstanding())
     }
 
-    pub(super) fn set_cwnd_segments(&mut self, n: u64) {
-        self.window.cwnd = n * self.snd.mss;
+    /// Does what is in flight fill the congestion window?
+    pub fn fills_window(&self, tx: &Sender) -> bool {
+        self.in_flight(tx) >= tx.cwnd_segments()
     }
 
-    pub(super) fn ssthresh_segments(&self) -> u64 {
-        self.window.ssthresh / self.snd.mss
+    /// Octets in flight where the application sends no more; nothing if something that is lost still waits.
+    pub fn in_flight_at_rest(&self, tx: &Sender) -> Option<u64> {
+        (self.lost_out <= self.resent_out).then(|| self.in_flight(tx) * tx.snd.mss)
     }
 
     /// One past the highest octet reported; SND.UNA if there is none.
     #[inline]
-    pub(super) fn fack(&self) -> u64 {
-        self.segments.sacked.end().unwrap_or(self.snd.una)
+    fn fack(&self, tx: &Sender) -> u64 {
+        self.sacked.end().unwrap_or(tx.snd.una)
+    }
+
+    /// The application has written. Returns the octets of a group at most, if segments leave in groups.
+    #[inline]
+    pub fn written(&mut self, tx: &Sender) -> Option<u64> {
+        self.offload.is_on().then(|| self.offload.written(&tx.snd))
+    }
+
+    /// What is known of the segments outstanding.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            sacked: self.sacked_out,
+            lost: self.lost_out,
+            resent: self.resent_out,
+            reordering: self.reordering,
+            reordered: self.reordered,
+            delivered: self.delivered,
+            duplicates: self.undo.duplicates,
+        }
+    }
+
+    /// The handshake is over.
+    pub fn begin(&mut self, tx: &Sender) {
+        self.resend_from = tx.snd.una;
+    }
+
+    /// How many ranges the peer has reported.
+    #[cfg(test)]
+    pub fn ranges(&self) -> usize {
+        self.sacked.count()
     }
 }

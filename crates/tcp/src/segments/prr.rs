@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::config::ProportionalReduction;
 use super::super::congestion::Event;
-use super::super::connection::{Connection, Mode};
+use super::super::sender::{Mode, Sender};
+use super::Segments;
 
 /// The state of one reduction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,76 +62,72 @@ impl Prr {
     }
 }
 
-impl Connection {
-    /// Is the window being reduced?
-    #[inline]
-    pub fn reduces(&self) -> bool {
-        matches!(self.mode, Mode::Cwr | Mode::Recovery)
-    }
-
+impl Segments {
     /// A reduction begins: the threshold falls, the window follows it (RFC 6937 3).
-    pub(super) fn begin_reduction(&mut self, now: Instant, event: Event) {
-        self.recover = self.snd.nxt;
-        self.segments.probe = None;
-        let cwnd = self.window.cwnd;
-        self.segments.prr = Prr::begin(self.cwnd_segments());
+    pub(super) fn begin_reduction(&mut self, tx: &mut Sender, now: Instant, event: Event) {
+        tx.recover = tx.snd.nxt;
+        self.probe = None;
+        let cwnd = tx.window.cwnd;
+        self.prr = Prr::begin(tx.cwnd_segments());
         let ssthresh = match event {
-            Event::CongestionReported => self.whole_segments_of(Self::threshold_after_report),
-            _ => self.new_ssthresh(),
+            Event::CongestionReported => ssthresh_after_report(tx),
+            _ => ssthresh_after_loss(tx),
         };
-        self.window.cut(cwnd, ssthresh);
-        self.controller.on_event(&mut self.window, now, event);
-        self.ecn.cwr_due = true;
-        if self.rate.is_some() {
+        tx.window.cut(cwnd, ssthresh);
+        tx.controller.on_event(&mut tx.window, now, event);
+        tx.ecn.reduced();
+        if tx.rate.is_some() {
             return;
         }
-        if self.config.prr == ProportionalReduction::Off {
-            self.window.cwnd = ssthresh.min(cwnd);
-        }
-    }
-
-    /// The threshold after a loss, in whole segments.
-    pub(super) fn new_ssthresh(&mut self) -> u64 {
-        self.whole_segments_of(|c| c.controller.ssthresh(&c.window, c.loss_base()))
-    }
-
-    pub(super) fn whole_segments_of(&mut self, threshold: impl FnOnce(&mut Self) -> u64) -> u64 {
-        match threshold(self) {
-            // A controller that sets none.
-            u64::MAX => u64::MAX,
-            octets => (octets / self.snd.mss).max(2) * self.snd.mss,
+        if tx.config.prr == ProportionalReduction::Off {
+            tx.window.cwnd = ssthresh.min(cwnd);
         }
     }
 
     /// An acknowledgement in a reduction: `delivered` segments arrived, `lost` more are marked lost.
-    pub(super) fn reduce(&mut self, delivered: u64, lost: u64, advanced: bool) {
-        let rule = self.config.prr;
-        let controlled = self.rate.is_some();
-        if controlled
-            || delivered == 0
-            || self.segments.prr.recover_fs == 0
-            || rule == ProportionalReduction::Off
-        {
+    pub(super) fn reduce(&mut self, tx: &mut Sender, delivered: u64, lost: u64, advanced: bool) {
+        let rule = tx.config.prr;
+        let controlled = tx.rate.is_some();
+        if controlled || delivered == 0 || self.prr.recover_fs == 0 || rule == ProportionalReduction::Off {
             return;
         }
-        let in_flight = self.segments_in_flight();
-        let ssthresh = self.ssthresh_segments();
-        let allowed = self.segments.prr.on_ack(
+        let in_flight = self.in_flight(tx);
+        let ssthresh = tx.window.ssthresh / tx.snd.mss;
+        let allowed = self.prr.on_ack(
             rule,
             Delivery { delivered, in_flight, ssthresh, safe: advanced && lost == 0 },
             1,
         );
-        self.set_cwnd_segments((in_flight + allowed).max(1));
+        tx.window.cwnd = (in_flight + allowed).max(1) * tx.snd.mss;
     }
 
     /// The reduction is over: the window is the threshold.
-    pub(super) fn end_reduction(&mut self) {
-        if self.rate.is_none()
-            && self.window.ssthresh < u64::MAX
-            && (self.mode == Mode::Cwr || self.segments.undo.marker.is_some())
+    pub(super) fn end_reduction(&mut self, tx: &mut Sender) {
+        if tx.rate.is_none()
+            && tx.window.ssthresh < u64::MAX
+            && (tx.mode == Mode::Cwr || self.undo.marker.is_some())
         {
-            self.window.cwnd = self.window.ssthresh;
+            tx.window.cwnd = tx.window.ssthresh;
         }
+    }
+}
+
+/// The threshold after a loss, in whole segments.
+pub(super) fn ssthresh_after_loss(tx: &mut Sender) -> u64 {
+    let base = tx.loss_base(0);
+    whole_segments(tx.controller.ssthresh(&tx.window, base), tx.snd.mss)
+}
+
+/// The threshold after a report of congestion, in whole segments.
+pub(super) fn ssthresh_after_report(tx: &mut Sender) -> u64 {
+    whole_segments(tx.threshold_after_report(tx.loss_base(0)), tx.snd.mss)
+}
+
+fn whole_segments(ssthresh: u64, mss: u64) -> u64 {
+    match ssthresh {
+        // A controller that sets none.
+        u64::MAX => u64::MAX,
+        octets => (octets / mss).max(2) * mss,
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use airloom_base::{Duration, Instant};
 
-use super::super::connection::{Connection, Mode};
 use super::super::send::mark;
-use super::TimerKind;
+use super::super::sender::{Mode, Sender, pending};
+use super::Segments;
+use super::timeout::{on_tick_after, rearm_rto};
 use crate::timers::Alarm;
 
 /// Linux adds two ticks of its finest timer to the reordering timeout and to the probe timeout.
@@ -82,33 +83,39 @@ impl Rack {
     }
 }
 
-impl Connection {
+impl Segments {
     /// A segment that was sent last at `at` is acknowledged or reported for the first time.
-    pub(super) fn rack_arrived(&mut self, now: Instant, at: Instant, end: u64, ever_resent: bool) {
+    pub(super) fn rack_arrived(
+        &mut self,
+        tx: &Sender,
+        now: Instant,
+        at: Instant,
+        end: u64,
+        ever_resent: bool,
+    ) {
         //= RFC 8985 (6.2, step 2): nor one whose timestamp was echoed from before the retransmission.
-        if ever_resent && self.echoes_before(self.timestamp(at)) {
+        if ever_resent && self.echoes_before(tx, tx.timestamp(at)) {
             return;
         }
-        let min = self.rtt.min();
-        self.segments.rack.arrived(now, at, end, ever_resent, min);
+        let min = tx.rtt.min();
+        self.rack.arrived(now, at, end, ever_resent, min);
     }
 
     /// The reordering window (RFC 8985 6.2, step 4).
-    fn reo_wnd(&self) -> Duration {
-        let books = &self.segments;
-        if books.reordered == 0
-            && (matches!(self.mode, Mode::Recovery | Mode::Loss) || books.sacked_out >= books.reordering)
+    fn reo_wnd(&self, tx: &Sender) -> Duration {
+        if self.reordered == 0
+            && (matches!(tx.mode, Mode::Recovery | Mode::Loss) || self.sacked_out >= self.reordering)
         {
             return Duration::ZERO;
         }
-        let quarter = self.rtt.min().unwrap_or(Duration::ZERO) / 4;
-        (quarter * u64::from(books.rack.reo_wnd_mult)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
+        let quarter = tx.rtt.min().unwrap_or(Duration::ZERO) / 4;
+        (quarter * u64::from(self.rack.reo_wnd_mult)).min(tx.rtt.srtt().unwrap_or(Duration::ZERO))
     }
 
     /// Adapts the reordering window to D-SACKs (RFC 8985 6.2, step 4). Linux counts rounds by what was delivered.
     pub(super) fn adapt_reo_wnd(&mut self, prior_delivered: u64) {
-        let delivered = self.segments.delivered;
-        let rack = &mut self.segments.rack;
+        let delivered = self.delivered;
+        let rack = &mut self.rack;
         if prior_delivered < rack.adapted_at {
             rack.dsack = false;
         }
@@ -124,40 +131,40 @@ impl Connection {
 
     /// How long until the segment counts as lost; zero if it does.
     pub(super) fn rack_remaining(&self, now: Instant, sent: Instant, reo_wnd: Duration) -> Duration {
-        (sent + self.segments.rack.rtt + reo_wnd).since(now)
+        (sent + self.rack.rtt + reo_wnd).since(now)
     }
 
     /// Marks what is lost (RFC 8985 6.2, step 5); returns the time after which to look again.
-    pub(super) fn rack_detect(&mut self, now: Instant) -> Option<Duration> {
-        let reo_wnd = self.reo_wnd();
+    pub(super) fn rack_detect(&mut self, tx: &mut Sender, now: Instant) -> Option<Duration> {
+        let reo_wnd = self.reo_wnd(tx);
         let mut longest: Option<Duration> = None;
         let mut wait = |remaining: Duration| longest = Some(longest.map_or(remaining, |l| l.max(remaining)));
         // First transmissions left in the order of the numbers: walk up until one that was sent too late.
-        let mut index = self.index_above(self.segments.rack.originals_from);
+        let mut index = tx.snd.index_above(self.rack.originals_from);
         let mut settled = true;
-        while let Some(segment) = self.snd.sent.get(index).copied() {
+        while let Some(segment) = tx.snd.sent.get(index).copied() {
             if !segment.has(mark::EVER | mark::SACKED | mark::LOST) {
-                if !self.segments.rack.is_after(segment.at, segment.end) {
+                if !self.rack.is_after(segment.at, segment.end) {
                     break;
                 }
                 let remaining = self.rack_remaining(now, segment.at, reo_wnd);
                 if remaining.is_zero() {
-                    self.mark_lost(index);
+                    self.mark_lost(tx, index);
                 } else {
                     wait(remaining);
                     settled = false;
                 }
             }
             if settled {
-                self.segments.rack.originals_from = segment.end;
+                self.rack.originals_from = segment.end;
             }
             index += 1;
         }
         // Retransmissions, in the order in which they left.
         let mut looked = 0;
-        while let Some((end, at)) = self.segments.rack.resent.get(looked).copied() {
-            let index = self.index_above(end - 1);
-            let under_way = self.snd.sent.get(index).is_some_and(|s| {
+        while let Some((end, at)) = self.rack.resent.get(looked).copied() {
+            let index = tx.snd.index_above(end - 1);
+            let under_way = tx.snd.sent.get(index).is_some_and(|s| {
                 s.end == end
                     && s.at == at
                     && s.has(mark::EVER)
@@ -165,7 +172,7 @@ impl Connection {
                     && (s.has(mark::RESENT) || !s.has(mark::LOST))
             });
             if under_way {
-                if !self.segments.rack.is_after(at, end) {
+                if !self.rack.is_after(at, end) {
                     break;
                 }
                 let remaining = self.rack_remaining(now, at, reo_wnd);
@@ -174,10 +181,10 @@ impl Connection {
                     looked += 1;
                     continue;
                 }
-                self.mark_lost(index);
+                self.mark_lost(tx, index);
             }
             if looked == 0 {
-                self.segments.rack.resent.pop_front();
+                self.rack.resent.pop_front();
             } else {
                 looked += 1;
             }
@@ -186,22 +193,21 @@ impl Connection {
     }
 
     /// After an acknowledgement: marks what is lost and, where it is too early to say, sets the timer. Says whether it did.
-    pub(super) fn rack_mark_lost(&mut self, now: Instant) -> bool {
-        if !self.segments.rack.advanced {
+    pub(super) fn rack_mark_lost(&mut self, tx: &mut Sender, now: Instant) -> bool {
+        if !self.rack.advanced {
             return false;
         }
-        self.segments.rack.advanced = false;
-        let Some(wait) = self.rack_detect(now) else { return false };
-        self.segments.timer = TimerKind::Reorder;
-        let at = self.on_tick_after(now, wait + TIMEOUT_MIN);
-        self.timers.arm(Alarm::Retransmission, at);
+        self.rack.advanced = false;
+        let Some(wait) = self.rack_detect(tx, now) else { return false };
+        let at = on_tick_after(&tx.config, now, wait + TIMEOUT_MIN);
+        tx.timers.arm(Alarm::Reordering, at);
         true
     }
 
     /// A segment was sent again at `at`.
-    pub(super) fn rack_resent(&mut self, end: u64, at: Instant) {
-        let (una, room) = (self.snd.una, 4 * self.snd.sent.len() + 64);
-        let resent = &mut self.segments.rack.resent;
+    pub(super) fn rack_resent(&mut self, tx: &Sender, end: u64, at: Instant) {
+        let (una, room) = (tx.snd.una, 4 * tx.snd.sent.len() + 64);
+        let resent = &mut self.rack.resent;
         if resent.len() >= room.min(resent.capacity()) {
             // Those of segments that have gone are dropped.
             resent.retain(|(end, _)| *end > una);
@@ -210,20 +216,20 @@ impl Connection {
     }
 
     /// The reordering timer expired (RFC 8985 6.3).
-    pub fn reorder_timeout(&mut self, now: Instant) {
-        let before = self.segments_in_flight();
-        let marked = self.segments.marked;
+    pub fn reorder_timeout(&mut self, tx: &mut Sender, now: Instant) {
+        let before = self.in_flight(tx);
+        let marked = self.marked;
         // What is not lost yet is looked at with the next acknowledgement.
-        let _ = self.rack_detect(now);
-        if self.segments_in_flight() != before {
-            if self.mode != Mode::Recovery {
-                self.enter_recovery_by_segments(now);
-                let lost = self.segments.marked - marked;
-                self.reduce(1, lost, false);
+        let _ = self.rack_detect(tx, now);
+        if self.in_flight(tx) != before {
+            if tx.mode != Mode::Recovery {
+                self.enter_recovery(tx, now);
+                let lost = self.marked - marked;
+                self.reduce(tx, 1, lost, false);
             }
             self.resend_lost();
-            self.pending |= super::super::connection::pending::DATA;
+            tx.pending |= pending::DATA;
         }
-        self.rearm_rto(now);
+        rearm_rto(tx, now);
     }
 }

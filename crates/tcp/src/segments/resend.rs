@@ -1,172 +1,193 @@
 //! What leaves: probes, what is lost, new data.
 
-use airloom_base::{Instant, Outgoing};
+use airloom_base::Instant;
 
-use super::super::connection::Limit;
-use super::super::connection::{Connection, pending};
-use super::super::send::mark;
-use super::Next;
-use super::TimerKind;
+use super::super::send::{Sent, mark};
+use super::super::sender::{Choice, Limit, Sender, pending};
+use super::timeout::{rearm_rto, restart_rto};
+use super::tlp::wants_probe;
+use super::{Next, Segments};
+use crate::timers::Alarm;
 
-impl Connection {
+impl Segments {
     /// The next segment with data or FIN.
     #[inline(always)]
-    pub fn transmit_by_segments(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.pending & pending::HEAD != 0 || self.segments.probe_due || self.segments.next != Next::Any {
-            match self.transmit_repair(now) {
-                Ok(out) => return Some(out),
-                Err(true) => return self.all_sent(now, Limit::Congestion),
-                Err(false) => {}
-            }
+    pub fn choose(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
+        if (tx.pending & pending::HEAD != 0 || self.probe_due || self.next != Next::Any)
+            && let Some(choice) = self.choose_repair(tx, now, room)
+        {
+            return choice;
         }
-        match self.next_new(now) {
-            Ok(len) => Some(self.send_new(now, len)),
-            Err(held) => self.all_sent(now, held),
+        match self.next_new(tx, now, room) {
+            Ok(len) => Choice::New(len),
+            Err(held) => self.all_sent(tx, now, held),
         }
     }
 
-    /// What is to be repaired. An error: nothing (more), and whether that is all for now.
+    /// What is to be repaired. None: nothing, and new data may leave.
     #[inline(never)]
-    fn transmit_repair(&mut self, now: Instant) -> Result<Outgoing, bool> {
-        self.set_timer_put_off(now);
-        if self.pending & pending::HEAD != 0 {
-            self.pending &= !pending::HEAD;
-            if !self.snd.sent.is_empty() {
-                return Ok(self.resend_segment(now, 0, true, true));
+    fn choose_repair(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Option<Choice> {
+        self.set_timer_put_off(tx, now);
+        if tx.pending & pending::HEAD != 0 {
+            tx.pending &= !pending::HEAD;
+            if !tx.snd.sent.is_empty() {
+                return Some(self.choose_again(tx, now, room, 0, true, true));
             }
         }
-        if self.segments.probe_due {
-            self.segments.probe_due = false;
-            if let Some(out) = self.send_probe(now) {
-                return Ok(out);
-            }
+        if self.probe_due
+            && let Some(choice) = self.choose_probe(tx, now, room)
+        {
+            return Some(choice);
         }
-        if self.segments.next == Next::New {
-            if let Ok(len) = self.next_new(now) {
-                return Ok(self.send_new(now, len));
+        if self.next == Next::New {
+            if let Ok(len) = self.next_new(tx, now, room) {
+                return Some(Choice::New(len));
             }
-            if self.snd.nxt > self.recover {
-                self.segments.next = Next::Any;
-                return Err(true);
+            if tx.snd.nxt > tx.recover {
+                self.next = Next::Any;
+                return Some(self.all_sent(tx, now, Limit::Congestion));
             }
             //= RFC 5682 (2.1, step 2): no new data can be sent: conventional recovery.
-            self.segments.frto = false;
-            self.segments.next = Next::Lost;
+            self.frto = false;
+            self.next = Next::Lost;
         }
-        if self.segments.next == Next::Lost {
-            if self.segments_in_flight() < self.cwnd_segments()
-                && !(self.hold != 0 && self.segments_in_flight() > 0)
-                && let Some(index) = self.next_to_resend()
+        if self.next == Next::Lost {
+            let in_flight = self.in_flight(tx);
+            if in_flight < tx.cwnd_segments()
+                && !(tx.hold != 0 && in_flight > 0)
+                && let Some(index) = self.next_to_resend(tx)
             {
                 //= RFC 9293 (3.8.6): beyond a window that shrank only the first segment is sent again.
-                if index == 0 || self.start_of(index) < self.snd.window_edge() {
-                    return Ok(self.resend_segment(now, index, true, false));
+                if index == 0 || tx.snd.start_of(index) < tx.snd.window_edge() {
+                    return Some(self.choose_again(tx, now, room, index, true, false));
                 }
             }
-            self.segments.next = Next::Any;
+            self.next = Next::Any;
         }
-        Err(false)
+        None
+    }
+
+    /// How many octets of new data may be sent now.
+    #[inline(always)]
+    fn next_new(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Result<u64, Limit> {
+        let len = tx.next_new(now, room)?;
+        if len > 0 {
+            let (in_flight, cwnd) = (self.in_flight(tx), tx.cwnd_segments());
+            if in_flight >= cwnd {
+                return Err(Limit::Congestion);
+            }
+            if self.offload.wants_group() {
+                self.offload.begin_group(tx, now, cwnd - in_flight)?;
+            }
+        }
+        Ok(len)
     }
 
     /// The probe of RFC 8985 (7.3): new data if there is any and the peer's window takes it, else the last segment again.
-    fn send_probe(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.snd.has_unsent() && self.snd.window_edge() > self.snd.nxt {
+    fn choose_probe(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Option<Choice> {
+        if tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt {
             //= RFC 8985 (7.3): the congestion window may be passed by one segment, Nagle's rule does not hold.
-            let len = self.snd.unsent().min(self.snd.window_edge() - self.snd.nxt).min(self.room());
-            let out = self.send_new(now, len);
-            self.probe_sent(now, false);
-            return Some(out);
+            return Some(Choice::New(tx.snd.unsent().min(tx.snd.window_edge() - tx.snd.nxt).min(room)));
         }
-        let last = self.snd.sent.len().checked_sub(1)?;
-        let start = self.start_of(last);
-        let end = self.snd.sent[last].end;
-        let room = self.room();
+        self.probe_due = false;
+        let last = tx.snd.sent.len().checked_sub(1)?;
+        let start = tx.snd.start_of(last);
+        let end = tx.snd.sent[last].end;
         let index = if end - start > room {
-            self.split_segment(last, end - room);
+            self.split_segment(tx, last, end - room);
             last + 1
         } else {
             last
         };
-        let out = self.resend_segment(now, index, false, true);
-        self.probe_sent(now, true);
-        Some(out)
+        let again = self.choose_again(tx, now, room, index, false, true);
+        self.probe_sent(tx, now, true);
+        Some(again)
     }
 
-    /// Splits the head if it is longer than what is sent in one segment now.
-    pub(super) fn split_head(&mut self) {
-        let at = self.snd.una + self.room();
-        self.split_segment(0, at);
-    }
-
-    /// Sends the segment at `index` again. A probe is not counted as under way (`counted`). `alone`: not with others of
-    /// its group.
-    fn resend_segment(&mut self, now: Instant, index: usize, counted: bool, alone: bool) -> Outgoing {
-        let start = self.start_of(index);
-        let room = self.room();
-        self.split_segment(index, start + room);
-        if self.offload.on {
-            self.resend_in_group(now, index, alone);
+    /// The segment at `index` leaves again. A probe is not counted as under way (`counted`). `alone`: not with others of its
+    /// group.
+    fn choose_again(
+        &mut self,
+        tx: &mut Sender,
+        now: Instant,
+        room: u64,
+        index: usize,
+        counted: bool,
+        alone: bool,
+    ) -> Choice {
+        let start = tx.snd.start_of(index);
+        self.split_segment(tx, index, start + room);
+        if self.offload.is_on() {
+            let quota = tx.cwnd_segments().saturating_sub(self.in_flight(tx));
+            self.offload.resend(tx, now, index, alone, quota);
         }
-        let stamp = self.timestamp(now);
-        let end = match self.snd.sent.get_mut(index) {
+        let stamp = tx.timestamp(now);
+        let end = match tx.snd.sent.get_mut(index) {
             Some(segment) => {
                 segment.set(mark::EVER);
                 segment.at = now;
                 if counted {
                     if !segment.has(mark::RESENT) {
                         segment.set(mark::RESENT);
-                        self.segments.resent_out += 1;
+                        self.resent_out += 1;
                     }
-                    let undo = &mut self.segments.undo;
+                    let undo = &mut self.undo;
                     undo.resent_at = undo.resent_at.or(Some(stamp));
                     undo.unanswered = Some(undo.unanswered.unwrap_or(0) + 1);
                 }
                 segment.end
             }
-            None => self.snd.nxt,
+            None => tx.snd.nxt,
         };
-        if self.agreed.sack {
-            self.rack_resent(end, now);
+        if tx.agreed.sack {
+            self.rack_resent(tx, end, now);
         }
-        if counted && self.reduces() {
-            self.segments.prr.out += 1;
+        if counted && tx.mode.reduces() {
+            self.prr.out += 1;
         }
-        let out = self.resend(now, start, end);
         //= RFC 6675 (6): the timer starts again when the head is sent again.
-        if counted && index == 0 && self.segments.timer != TimerKind::Reorder {
-            self.segments.timer = TimerKind::Rto;
-            self.rearm_rto(now);
+        if counted && index == 0 && tx.timers.sender() != Alarm::Reordering {
+            restart_rto(tx, now);
         }
-        out
+        Choice::Again(start, end)
     }
 
     /// New data left.
     #[inline]
-    pub(crate) fn sent_new_by_segments(&mut self, now: Instant) {
-        if self.reduces() {
-            self.segments.prr.out += 1;
+    pub fn sent_new(&mut self, tx: &mut Sender, now: Instant) {
+        let marks = self.offload.leaves(&mut tx.push);
+        tx.snd.sent.push_back(Sent { end: tx.snd.nxt, at: now, marks });
+        if tx.mode.reduces() {
+            self.prr.out += 1;
         }
-        self.segments.fresh_sent = true;
-        if self.snd.sent.len() == 1 {
-            self.rearm_rto(now);
-        } else if self.segments.timer == TimerKind::Probe && (self.pace.on || !self.wants_probe()) {
+        self.fresh_sent = true;
+        if tx.snd.sent.len() == 1 {
+            rearm_rto(tx, now);
+        } else if tx.timers.sender() == Alarm::LossProbe && (tx.pace.is_on() || !wants_probe(tx)) {
             // Otherwise the probe's time is set anew as soon as nothing more leaves, at this same moment.
-            self.rearm_rto(now);
+            rearm_rto(tx, now);
+        }
+        if self.probe_due {
+            self.probe_due = false;
+            self.probe_sent(tx, now, false);
         }
     }
 
     /// Nothing more leaves now.
     #[inline]
-    fn all_sent(&mut self, now: Instant, held: Limit) -> Option<Outgoing> {
-        if self.segments.fresh_sent | self.segments.restart {
-            let (fresh, restart) = (self.segments.fresh_sent, self.segments.restart);
-            self.segments.fresh_sent = false;
-            self.segments.restart = false;
+    fn all_sent(&mut self, tx: &mut Sender, now: Instant, held: Limit) -> Choice {
+        if self.fresh_sent | self.restart {
+            let (fresh, restart) = (self.fresh_sent, self.restart);
+            self.fresh_sent = false;
+            self.restart = false;
             // After new data a probe's time counts from that; what the acknowledgement asked for stands otherwise.
-            if !self.schedule_probe(now, !fresh) && restart {
-                self.rearm_rto(now);
+            if !self.schedule_probe(tx, now, !fresh) && restart {
+                rearm_rto(tx, now);
             }
         }
-        self.nothing_more(now, held)
+        if self.offload.is_on() {
+            self.offload.pauses(&tx.snd);
+        }
+        Choice::Nothing(held)
     }
 }

@@ -2,10 +2,14 @@
 
 use airloom_base::{Duration, Instant};
 
+use super::super::config::Config;
 use super::super::congestion::Event;
-use super::super::connection::{Connection, Mode, pending};
 use super::super::octets::DUP_THRESH;
 use super::super::send::mark;
+use super::super::sender::{Mode, Sender, hold, pending};
+use super::Segments;
+use super::prr::ssthresh_after_loss;
+use crate::timers::Alarm;
 
 /// How fine the timer wheel of Linux is for a timer `delay` ticks ahead, as a power of two ticks: it has levels of 64 places,
 /// each eight times coarser than the one before.
@@ -29,101 +33,127 @@ fn mean_place(ticks: u64, delay: u64) -> u64 {
     ticks + (1_u64 << coarseness(delay)).div_ceil(2)
 }
 
-impl Connection {
-    /// When a timer set for `wait` from now expires: on the clock of the system, if it only counts ticks.
-    pub(super) fn on_tick_after(&self, now: Instant, wait: Duration) -> Instant {
-        let tick = self.config.rto_tick.as_nanos();
-        if tick == 0 {
-            return now + wait;
-        }
-        let delay = wait.as_nanos().div_ceil(tick);
-        let position = self.config.timer_wheel_position.as_nanos();
-        if self.config.timer_wheel && position > 0 {
-            let turned = now.as_nanos().saturating_add(position);
-            let expires = place(turned / tick + delay, delay).saturating_mul(tick);
-            return Instant::from_nanos(expires.saturating_sub(position));
-        }
-        let ticks = now.as_nanos() / tick + delay;
-        Instant::from_nanos(if self.config.timer_wheel { mean_place(ticks, delay) } else { ticks } * tick)
+/// When a timer set for `wait` from now expires: on the clock of the system, if it only counts ticks.
+pub(super) fn on_tick_after(config: &Config, now: Instant, wait: Duration) -> Instant {
+    let tick = config.rto_tick.as_nanos();
+    if tick == 0 {
+        return now + wait;
     }
+    let delay = wait.as_nanos().div_ceil(tick);
+    let position = config.timer_wheel_position.as_nanos();
+    if config.timer_wheel && position > 0 {
+        let turned = now.as_nanos().saturating_add(position);
+        let expires = place(turned / tick + delay, delay).saturating_mul(tick);
+        return Instant::from_nanos(expires.saturating_sub(position));
+    }
+    let ticks = now.as_nanos() / tick + delay;
+    Instant::from_nanos(if config.timer_wheel { mean_place(ticks, delay) } else { ticks } * tick)
+}
 
+/// Starts the retransmission timeout. After a probe or a reordering timer it counts from when the head was sent.
+pub(super) fn rearm_rto(tx: &mut Sender, now: Instant) {
+    let anew = tx.timers.sender() == Alarm::Retransmission;
+    start_rto(tx, now, anew);
+}
+
+/// Starts the retransmission timeout from now.
+pub(super) fn restart_rto(tx: &mut Sender, now: Instant) {
+    start_rto(tx, now, true);
+}
+
+fn start_rto(tx: &mut Sender, now: Instant, anew: bool) {
+    let rto = tx.rtt.rto(&tx.config);
+    let wait = match tx.snd.sent.front() {
+        Some(head) if !anew => (head.at + rto).since(now).max(Duration::from_millis(1)),
+        None if tx.hold & hold::ECN == 0 => {
+            tx.timers.stop(Alarm::Retransmission);
+            tx.timers.settle();
+            return;
+        }
+        _ => rto,
+    };
+    let at = on_tick_after(&tx.config, now, wait);
+    tx.timers.arm(Alarm::Retransmission, at);
+}
+
+impl Segments {
     /// Everything that cannot be on its way any more is lost, the window is one segment.
-    pub(crate) fn enter_loss(&mut self, now: Instant) {
-        let fresh = !matches!(self.mode, Mode::Recovery | Mode::Loss);
-        let again = self.segments.timeouts > 0;
-        self.segments.timeouts += 1;
-        self.mark_timed_out(now);
+    pub fn time_out(&mut self, tx: &mut Sender, now: Instant) {
+        let fresh = !matches!(tx.mode, Mode::Recovery | Mode::Loss);
+        let again = self.timeouts > 0;
+        self.timeouts += 1;
+        self.mark_timed_out(tx, now);
         //= RFC 5681 (3.1): the threshold falls once for a window; Linux: and again for another timeout in the same loss
         //= state only if data was acknowledged in between.
-        if matches!(self.mode, Mode::Open | Mode::Disorder)
-            || self.recover <= self.snd.una
-            || (self.mode == Mode::Loss && !again)
+        if matches!(tx.mode, Mode::Open | Mode::Disorder)
+            || tx.recover <= tx.snd.una
+            || (tx.mode == Mode::Loss && !again)
         {
-            self.segments.undo.ssthresh = Some(self.current_ssthresh());
-            let ssthresh = self.new_ssthresh();
-            self.prepare_undo();
-            self.window.ssthresh = ssthresh;
+            self.undo.ssthresh = Some(self.current_ssthresh(tx));
+            let ssthresh = ssthresh_after_loss(tx);
+            self.prepare_undo(tx);
+            tx.window.ssthresh = ssthresh;
         }
-        let disordered = matches!(self.mode, Mode::Open | Mode::Disorder);
-        if disordered && self.segments.sacked_out >= u64::from(DUP_THRESH) {
+        let disordered = matches!(tx.mode, Mode::Open | Mode::Disorder);
+        if disordered && self.sacked_out >= u64::from(DUP_THRESH) {
             // Many arrived and still nothing was found: reordering was overestimated.
-            self.segments.reordering = self.segments.reordering.min(u64::from(DUP_THRESH));
+            self.reordering = self.reordering.min(u64::from(DUP_THRESH));
         }
-        let ssthresh = self.window.ssthresh;
-        let cwnd = (self.segments_in_flight() + 1) * self.snd.mss;
-        self.window.cut(cwnd, ssthresh);
-        self.ecn.cwr_due = true;
-        self.controller.on_event(&mut self.window, now, Event::Timeout);
-        self.mode = Mode::Loss;
-        self.recover = self.snd.nxt;
-        self.segments.probe = None;
-        self.segments.probe_due = false;
+        let ssthresh = tx.window.ssthresh;
+        let cwnd = (self.in_flight(tx) + 1) * tx.snd.mss;
+        tx.window.cut(cwnd, ssthresh);
+        tx.ecn.reduced();
+        tx.controller.on_event(&mut tx.window, now, Event::Timeout);
+        tx.mode = Mode::Loss;
+        tx.recover = tx.snd.nxt;
+        self.probe = None;
+        self.probe_due = false;
         //= RFC 5682 (2.1, step 1): not for a timeout of data that was already being repaired, unless it has just failed again.
-        self.segments.frto = self.config.frto && (fresh || again);
-        self.pending |= pending::HEAD | pending::DATA;
+        self.frto = tx.config.frto && (fresh || again);
+        tx.pending |= pending::HEAD | pending::DATA;
     }
 
-    fn mark_timed_out(&mut self, now: Instant) {
-        let reneged = self.snd.sent.front().is_some_and(|s| s.has(mark::SACKED));
+    fn mark_timed_out(&mut self, tx: &mut Sender, now: Instant) {
+        let reneged = tx.snd.sent.front().is_some_and(|s| s.has(mark::SACKED));
         if reneged {
             //= RFC 2018 (8): what was reported is not there any more.
-            self.forget_reports();
-            self.segments.reneged = true;
+            self.forget_reports(tx);
+            self.reneged = true;
         } else {
-            self.forget_duplicates();
+            self.forget_duplicates(tx);
         }
-        for index in 0..self.snd.sent.len() {
+        for index in 0..tx.snd.sent.len() {
             //= RFC 8985 (6.3): beside the head only what is overdue; what left lately may still arrive.
             let recent = index > 0
                 && !reneged
-                && self.agreed.sack
-                && !self.rack_remaining(now, self.snd.sent[index].at, Duration::ZERO).is_zero();
+                && tx.agreed.sack
+                && !self.rack_remaining(now, tx.snd.sent[index].at, Duration::ZERO).is_zero();
             if !recent {
-                self.mark_lost(index);
+                self.mark_lost(tx, index);
             }
         }
-        self.segments.resend_from = self.snd.una;
+        self.resend_from = tx.snd.una;
     }
 
     /// The path takes smaller segments only: what is too large is sent again, and this is no congestion (RFC 1191 6.4).
-    pub(crate) fn resend_in_smaller_segments(&mut self, mss: u64) {
-        for index in 0..self.snd.sent.len() {
-            if self.snd.sent[index].end - self.start_of(index) > mss {
-                self.mark_lost(index);
+    pub fn in_smaller_segments(&mut self, tx: &mut Sender, mss: u64) {
+        for index in 0..tx.snd.sent.len() {
+            if tx.snd.sent[index].end - tx.snd.start_of(index) > mss {
+                self.mark_lost(tx, index);
             }
         }
-        if self.segments.lost_out == 0 {
+        if self.lost_out == 0 {
             return;
         }
-        if self.mode != Mode::Loss {
-            self.recover = self.snd.nxt;
-            self.segments.undo.ssthresh = None;
-            self.segments.undo.marker = None;
-            self.mode = Mode::Loss;
+        if tx.mode != Mode::Loss {
+            tx.recover = tx.snd.nxt;
+            self.undo.ssthresh = None;
+            self.undo.marker = None;
+            tx.mode = Mode::Loss;
         }
-        self.segments.frto = false;
+        self.frto = false;
         self.resend_lost();
-        self.pending |= pending::DATA;
+        tx.pending |= pending::DATA;
     }
 }
 

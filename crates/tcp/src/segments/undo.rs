@@ -5,7 +5,8 @@
 //! what they were (RFC 4015 would restart from the flight).
 
 use super::super::congestion::Prior;
-use super::super::connection::{Connection, Mode};
+use super::super::sender::{Mode, Sender};
+use super::Segments;
 
 /// What undoing needs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,127 +38,126 @@ impl Undo {
     }
 }
 
-impl Connection {
+impl Segments {
     /// Before the window is reduced: remember.
-    pub(super) fn prepare_undo(&mut self) {
-        let under_way = self.segments.resent_out + u64::from(self.segments.probe.is_some_and(|p| p.resent));
-        self.segments.undo.marker = Some(self.snd.una);
-        self.segments.undo.unanswered = (under_way > 0).then_some(under_way);
-        self.segments.undo.cwnd = self.window.cwnd;
+    pub(super) fn prepare_undo(&mut self, tx: &Sender) {
+        let under_way = self.resent_out + u64::from(self.probe.is_some_and(|p| p.resent));
+        self.undo.marker = Some(tx.snd.una);
+        self.undo.unanswered = (under_way > 0).then_some(under_way);
+        self.undo.cwnd = tx.window.cwnd;
     }
 
     /// The threshold as it is, or three quarters of the window if that is more (RFC 2861).
-    pub(super) fn current_ssthresh(&self) -> u64 {
-        if self.reduces() {
-            return self.window.ssthresh;
+    pub(super) fn current_ssthresh(&self, tx: &Sender) -> u64 {
+        if tx.mode.reduces() {
+            return tx.window.ssthresh;
         }
-        let mss = self.snd.mss;
-        let cwnd = self.cwnd_segments();
-        self.window.ssthresh.max((cwnd / 2 + cwnd / 4) * mss)
+        let mss = tx.snd.mss;
+        let cwnd = tx.cwnd_segments();
+        tx.window.ssthresh.max((cwnd / 2 + cwnd / 4) * mss)
     }
 
     /// Does the acknowledgement at hand echo a timestamp from before `when`?
-    pub(super) fn echoes_before(&self, when: u32) -> bool {
-        self.agreed.timestamps
-            && self.segments.undo.echo.is_some_and(|e| e.wrapping_sub(when).cast_signed() < 0)
+    pub(super) fn echoes_before(&self, tx: &Sender, when: u32) -> bool {
+        tx.agreed.timestamps && self.undo.echo.is_some_and(|e| e.wrapping_sub(when).cast_signed() < 0)
     }
 
     //= RFC 3522 (3.2): the echo is older than the first retransmission: the original was acknowledged.
-    pub(super) fn original_arrived(&self) -> bool {
-        match self.segments.undo.resent_at {
-            Some(at) => self.config.undo_by_timestamps && self.echoes_before(at),
+    pub(super) fn original_arrived(&self, tx: &Sender) -> bool {
+        match self.undo.resent_at {
+            Some(at) => tx.config.undo_by_timestamps && self.echoes_before(tx, at),
             // Nothing was sent again, so nothing else can have been answered; unless that was forgotten (`must_stay`).
-            None => self.agreed.sack || self.snd.una < self.recover,
+            None => tx.agreed.sack || tx.snd.una < tx.recover,
         }
     }
 
-    fn may_undo(&self) -> bool {
-        let undo = &self.segments.undo;
+    fn may_undo(&self, tx: &Sender) -> bool {
+        let undo = &self.undo;
         undo.marker.is_some()
-            && ((self.config.undo_by_dsack && undo.unanswered == Some(0)) || self.original_arrived())
+            && ((tx.config.undo_by_dsack && undo.unanswered == Some(0)) || self.original_arrived(tx))
     }
 
     /// Window and threshold as they were.
-    pub(super) fn undo_reduction(&mut self, unmark: bool) {
+    pub(super) fn undo_reduction(&mut self, tx: &mut Sender, unmark: bool) {
         if unmark {
-            self.unmark_losses();
+            self.unmark_losses(tx);
         }
-        if let Some(ssthresh) = self.segments.undo.ssthresh {
-            let prior = Prior { cwnd: self.segments.undo.cwnd, ssthresh };
-            self.controller.undo(&mut self.window, prior);
+        if let Some(ssthresh) = self.undo.ssthresh {
+            let prior = Prior { cwnd: self.undo.cwnd, ssthresh };
+            tx.controller.undo(&mut tx.window, prior);
         }
-        self.segments.undo.marker = None;
-        self.segments.rack.advanced = true;
+        self.undo.marker = None;
+        self.rack.advanced = true;
     }
 
     //= RFC 3708 (3): everything that was sent again has been reported as a duplicate.
-    pub(super) fn undo_by_dsack(&mut self) -> bool {
-        let undo = &self.segments.undo;
-        if !self.config.undo_by_dsack || undo.marker.is_none() || undo.unanswered != Some(0) {
+    pub(super) fn undo_by_dsack(&mut self, tx: &mut Sender) -> bool {
+        let undo = &self.undo;
+        if !tx.config.undo_by_dsack || undo.marker.is_none() || undo.unanswered != Some(0) {
             return false;
         }
-        self.segments.rack.reo_wnd_persist = self.segments.rack.reo_wnd_persist.saturating_add(1).min(16);
-        self.undo_reduction(false);
+        self.rack.reo_wnd_persist = self.rack.reo_wnd_persist.saturating_add(1).min(16);
+        self.undo_reduction(tx, false);
         true
     }
 
     /// All that was outstanding when the reduction began is acknowledged. Says whether the state stays as it is.
-    pub(super) fn undo_at_end(&mut self) -> bool {
-        if self.may_undo() {
-            self.undo_reduction(false);
+    pub(super) fn undo_at_end(&mut self, tx: &mut Sender) -> bool {
+        if self.may_undo(tx) {
+            self.undo_reduction(tx, false);
         } else {
-            let persist = &mut self.segments.rack.reo_wnd_persist;
+            let persist = &mut self.rack.reo_wnd_persist;
             *persist = persist.saturating_sub(1);
         }
-        if self.must_stay() {
+        if self.must_stay(tx) {
             return true;
         }
-        self.mode = Mode::Open;
-        self.segments.reneged = false;
+        tx.mode = Mode::Open;
+        self.reneged = false;
         false
     }
 
     //= RFC 6582 (3.2, step 2): without SACK duplicates of the old window would look like a new loss: stay until
     //= something above it is acknowledged.
-    fn must_stay(&mut self) -> bool {
-        let stay = self.snd.una == self.recover && !self.agreed.sack;
-        if stay && !self.any_resent() {
-            self.segments.undo.resent_at = None;
+    fn must_stay(&mut self, tx: &Sender) -> bool {
+        let stay = tx.snd.una == tx.recover && !tx.agreed.sack;
+        if stay && !self.any_resent(tx) {
+            self.undo.resent_at = None;
         }
         stay
     }
 
     /// A part of the window was acknowledged in recovery by the original. Says whether that is all there is to do.
-    pub(super) fn undo_partially(&mut self, prior_una: u64) -> bool {
-        if self.segments.undo.marker.is_none() || !self.original_arrived() {
+    pub(super) fn undo_partially(&mut self, tx: &mut Sender, prior_una: u64) -> bool {
+        if self.undo.marker.is_none() || !self.original_arrived(tx) {
             return false;
         }
-        self.note_reordering(prior_una);
+        self.note_reordering(tx, prior_una);
         //= Linux: while a retransmission is under way nothing more is marked or sent again.
-        if self.segments.resent_out > 0 {
+        if self.resent_out > 0 {
             return true;
         }
-        if !self.any_resent() {
-            self.segments.undo.resent_at = None;
+        if !self.any_resent(tx) {
+            self.undo.resent_at = None;
         }
-        self.undo_reduction(true);
-        self.keep_open();
+        self.undo_reduction(tx, true);
+        self.keep_open(tx);
         false
     }
 
     /// In the loss state: was the timeout spurious? `proved`: F-RTO says so.
-    pub(super) fn undo_loss(&mut self, proved: bool) -> bool {
-        if !proved && !self.may_undo() {
+    pub(super) fn undo_loss(&mut self, tx: &mut Sender, proved: bool) -> bool {
+        if !proved && !self.may_undo(tx) {
             return false;
         }
-        self.undo_reduction(true);
-        self.facts.spurious += u64::from(proved);
-        if self.must_stay() {
+        self.undo_reduction(tx, true);
+        tx.facts.spurious += u64::from(proved);
+        if self.must_stay(tx) {
             return true;
         }
-        if proved || self.agreed.sack {
-            self.mode = Mode::Open;
-            self.segments.reneged = false;
+        if proved || tx.agreed.sack {
+            tx.mode = Mode::Open;
+            self.reneged = false;
         }
         true
     }

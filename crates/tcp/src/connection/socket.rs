@@ -7,12 +7,12 @@ use std::sync::Arc;
 use airloom_base::service::{Identity, Path};
 use airloom_base::{Body, CloseReason, Cx, Duration, Instant, Packet, Transport};
 
-use super::config::Config;
-use super::connection::{Books, Connection, Mode, pending};
-use super::protocol::Tcp;
-use super::send::corked;
-use super::state::State;
-use super::timers::Alarm;
+use super::{Connection, Mode, pending};
+use crate::config::Config;
+use crate::protocol::Tcp;
+use crate::send::corked;
+use crate::state::State;
+use crate::timers::Alarm;
 
 /// A connection, held by its owner.
 pub struct Socket(Box<Connection>);
@@ -105,137 +105,138 @@ impl Socket {
 
     /// The settings in force.
     pub fn config(&self) -> &Config {
-        &self.0.config
+        &self.0.tx.config
     }
 
     /// The largest segment that it sends.
     pub fn mss(&self) -> u64 {
-        self.0.snd.mss
+        self.0.tx.snd.mss
     }
 
     /// Changes settings of the open connection. Those that only matter while it opens change nothing any more.
     pub fn change(&mut self, now: Instant, f: impl FnOnce(&mut Config)) {
         let c = &mut *self.0;
-        let before = c.config.clone();
-        f(Arc::make_mut(&mut c.config));
-        if c.config.send_buffer != before.send_buffer {
-            c.snd.set_limit(c.config.send_buffer.0);
-            if c.snd.take_room() {
+        let before = c.tx.config.clone();
+        f(Arc::make_mut(&mut c.tx.config));
+        if c.tx.config.send_buffer != before.send_buffer {
+            c.tx.snd.set_limit(c.tx.config.send_buffer.0);
+            if c.tx.snd.take_room() {
                 c.tell_writable();
             }
         }
-        if c.config.receive_buffer != before.receive_buffer {
-            c.rcv.raise_limit(c.config.receive_buffer.0);
+        if c.tx.config.receive_buffer != before.receive_buffer {
+            c.rcv.raise_limit(c.tx.config.receive_buffer.0);
         }
         let keepalive = |k: &Config| (k.keepalive, k.keepalive_idle, k.keepalive_interval);
-        if keepalive(&c.config) != keepalive(&before) && c.state.is_synchronized() {
-            c.timers.stop(Alarm::Keepalive);
-            c.arm_keepalive(now);
+        if keepalive(&c.tx.config) != keepalive(&before) && c.state.is_synchronized() {
+            c.tx.timers.stop(Alarm::Keepalive);
+            c.tx.arm_keepalive(now);
         }
-        c.pending |= pending::DATA;
+        c.tx.pending |= pending::DATA;
     }
 
     /// TCP_CORK: while it is on a part of a segment waits for the rest.
     pub fn cork(&mut self, on: bool) {
         let c = &mut *self.0;
-        c.snd.corked = if on { c.snd.corked | corked::CORK } else { c.snd.corked & !corked::CORK };
-        c.pending |= pending::DATA;
+        c.tx.snd.corked = if on { c.tx.snd.corked | corked::CORK } else { c.tx.snd.corked & !corked::CORK };
+        c.tx.pending |= pending::DATA;
     }
 
     /// Writes all of `body`, whatever the buffer holds: its owner keeps the books. `more`: the write goes on (MSG_MORE), and a
     /// part of a segment waits for the rest until the next acknowledgement. Says whether the connection takes data.
     pub fn write(&mut self, cx: &mut Cx, body: Body, more: bool) -> bool {
-        let limit = self.0.snd.limit();
-        self.0.snd.set_limit(u64::MAX);
+        let limit = self.0.tx.snd.limit();
+        self.0.tx.snd.set_limit(u64::MAX);
         let bits = corked::MORE | corked::UNPUSHED;
-        let before = self.0.snd.corked & !bits;
-        self.0.snd.corked = if more { before | bits } else { before };
+        let before = self.0.tx.snd.corked & !bits;
+        self.0.tx.snd.corked = if more { before | bits } else { before };
         let taken = self.0.write(cx, 0, body).is_ok_and(|octets| octets > 0);
-        self.0.snd.set_limit(limit);
+        self.0.tx.snd.set_limit(limit);
         taken
     }
 
     /// What has been written has left as far as it may.
     pub fn written(&mut self) {
-        self.0.snd.corked &= !corked::MORE;
+        self.0.tx.snd.corked &= !corked::MORE;
     }
 
     /// A writer waits for room in the buffer.
     pub fn wants_room(&mut self) {
-        self.0.snd.want_room();
+        self.0.tx.snd.want_room();
     }
 
     /// Octets that leave as one group at most (segmentation offload), or a segment.
     pub fn block(&mut self) -> u64 {
-        if self.0.offload.on { self.0.offload_block() } else { self.0.snd.mss }
+        let c = &mut *self.0;
+        c.recovery.block(&c.tx)
     }
 
     /// The application is gone and text arrived: it is refused, as a segment of no connection would be.
     pub fn refuse_text(&mut self) {
         //= RFC 9293 (3.10.7.1): the number of the RST is the acknowledgement number of the segment.
-        self.0.refusal = (self.0.snd.una as u32, None);
-        self.0.pending |= pending::REFUSE;
+        self.0.refusal = (self.0.tx.snd.una as u32, None);
+        self.0.tx.pending |= pending::REFUSE;
         self.0.fail(CloseReason::Aborted);
     }
 
     /// TCP_NODELAY was switched on: what waits leaves, even if it is corked.
     pub fn push(&mut self) {
-        self.0.snd.corked |= corked::PUSH;
-        self.0.pending |= pending::DATA;
+        self.0.tx.snd.corked |= corked::PUSH;
+        self.0.tx.pending |= pending::DATA;
     }
 
     /// MSG_EOR: what was written last ends a record, and no segment goes on beyond that.
     pub fn end_record(&mut self) {
-        self.0.snd.end_record();
+        self.0.tx.snd.end_record();
     }
 
     /// What the connection says of itself.
     pub fn info(&self, now: Instant) -> Info {
         let c = &*self.0;
-        let (books, snd, facts) = (&c.segments, &c.snd, &c.facts);
-        let (rtt, rttvar) = c.rtt.estimate();
-        let in_flight =
-            if c.books == Books::Segments { c.segments_out() } else { snd.outstanding().div_ceil(snd.mss) };
+        let (snd, facts, counts) = (&c.tx.snd, &c.tx.facts, c.recovery.counts());
+        let by_segments = c.recovery.counts_segments();
+        let (rtt, rttvar) = c.tx.rtt.estimate();
+        let out = if by_segments { snd.segments_out() } else { snd.outstanding().div_ceil(snd.mss) };
         Info {
             state: c.state,
-            ca_state: match c.mode {
+            ca_state: match c.tx.mode {
                 Mode::Open => 0,
                 Mode::Disorder => 1,
                 Mode::Cwr => 2,
                 Mode::Recovery => 3,
                 Mode::Loss => 4,
             },
-            retransmits: c.rtt.backoff(),
-            probes: c.liveness.probes.max(c.liveness.keepalives),
-            backoff: c.rtt.backoff().max(c.liveness.probes),
-            timestamps: c.agreed.timestamps,
-            sack: c.agreed.sack,
-            window_scaling: c.agreed.scaling,
-            ecn: c.ecn.is_on(),
+            retransmits: c.tx.rtt.backoff(),
+            probes: c.tx.liveness.probes().max(c.tx.liveness.keepalives()),
+            backoff: c.tx.rtt.backoff().max(c.tx.liveness.probes()),
+            timestamps: c.tx.agreed.timestamps,
+            sack: c.tx.agreed.sack,
+            window_scaling: c.tx.agreed.scaling,
+            ecn: c.tx.ecn.is_on(),
             snd_wscale: snd.shift,
             rcv_wscale: c.rcv.shift,
-            rto: c.rtt.rto(&c.config),
+            rto: c.tx.rtt.rto(&c.tx.config),
             ato: c.acks.delay(),
             snd_mss: snd.mss,
             rcv_mss: c.acks.full(u64::from(c.local_mss())),
-            unacked: in_flight,
-            sacked: books.sacked_out,
-            lost: books.lost_out,
-            retrans: books.resent_out,
-            last_data_sent: now.since(c.liveness.last_sent),
+            unacked: out,
+            sacked: counts.sacked,
+            lost: counts.lost,
+            retrans: counts.resent,
+            last_data_sent: now.since(c.tx.liveness.last_sent()),
             last_data_recv: now.since(c.acks.last_data().max(facts.established.unwrap_or(now))),
-            last_ack_recv: now.since(c.liveness.last_received),
+            last_ack_recv: now.since(c.tx.liveness.last_received()),
             pmtu: c.path.mtu,
             rtt,
             rttvar,
-            snd_ssthresh: (c.window.ssthresh < u64::MAX).then(|| c.window.ssthresh / snd.mss),
-            snd_cwnd: c.cwnd_segments(),
+            snd_ssthresh: (c.tx.window.ssthresh < u64::MAX).then(|| c.tx.window.ssthresh / snd.mss),
+            snd_cwnd: c.tx.cwnd_segments(),
             advmss: c.local_mss(),
-            reordering: books.reordering,
-            reord_seen: books.reordered,
+            reordering: counts.reordering,
+            reord_seen: counts.reordered,
             total_retrans: facts.resent,
-            min_rtt: c.rtt.min(),
-            delivered: books.delivered,
+            min_rtt: c.tx.rtt.min(),
+            delivered: counts.delivered,
             bytes_acked: facts.app_sent.saturating_sub(snd.outstanding()),
             bytes_received: facts.app_received + c.rcv.readable(),
             bytes_sent: facts.app_sent,
@@ -246,12 +247,12 @@ impl Socket {
             queued: snd.unacknowledged(),
             send_buffer: snd.limit(),
             rcv_wnd: c.rcv.wnd(),
-            dsack_dups: books.undo.duplicates,
+            dsack_dups: counts.duplicates,
             total_rto: facts.rto_count,
             // Linux looks at the congestion window first.
             window_limited: snd.unsent() > 0
                 && snd.window_edge() < snd.nxt + snd.unsent().min(snd.mss)
-                && !(c.books == Books::Segments && c.segments_in_flight() >= c.cwnd_segments()),
+                && !(by_segments && c.recovery.fills_window(&c.tx)),
         }
     }
 }

@@ -1,0 +1,414 @@
+//! What a sender has, whatever it keeps its books of losses by: sequence variables, window, timers, and what was agreed on.
+//!
+//! A connection holds it and lends it to its recovery (`recovery.rs`) with each call. The parts keep their own fields to
+//! themselves; `mode`, `recover`, `hold` and `pending` are the words that recovery and connection have in common.
+//!
+//! A circle of 2 files: `probing.rs` suspends the sender, which holds what it remembers.
+
+use std::sync::Arc;
+
+use airloom_base::service::FlowFacts;
+use airloom_base::{Duration, Instant};
+
+use super::config::{Config, IdleRestart, LossWindow, Nagle};
+use super::congestion::delivery_rate::Sampler;
+use super::congestion::validation::{Usage, remembered};
+use super::congestion::{About, Ack, Controller, Departure, FastRecovery, Hears, Phase, Window, pacing};
+use super::ecn::Ecn;
+use super::liveness::Liveness;
+use super::pace::Pace;
+use super::probing::Probing;
+use super::rtt::Rtt;
+use super::send::Send;
+use super::timers::Timers;
+
+/// The 64-bit sequence number nearest to `near` whose low half is `wire`.
+#[inline]
+pub(super) fn widen(near: u64, wire: u32) -> u64 {
+    near.wrapping_add_signed(i64::from(wire.wrapping_sub(near as u32).cast_signed()))
+}
+
+/// What waits to be sent: bits of [`Sender::pending`].
+pub(super) mod pending {
+    /// An acknowledgement, now.
+    pub const ACK: u16 = 1;
+    /// Data may be allowed out: try.
+    pub const DATA: u16 = 2;
+    /// The first segment not acknowledged, whatever the window says.
+    pub const HEAD: u16 = 4;
+    /// SYN or SYN-ACK.
+    pub const SYN: u16 = 8;
+    /// A probe of a closed window.
+    pub const PROBE: u16 = 16;
+    /// A keep-alive.
+    pub const KEEPALIVE: u16 = 32;
+    /// RST of a connection that we end.
+    pub const RESET: u16 = 64;
+    /// RST in answer to a segment that cannot be meant for us.
+    pub const REFUSE: u16 = 128;
+    /// A probe of a suspended sender, or the answer to one.
+    pub const PROBING: u16 = 256;
+    /// Acknowledgements that were made already.
+    pub const MADE: u16 = 512;
+    /// Any of the segments that ask the peer for an answer.
+    pub const PROBES: u16 = PROBE | KEEPALIVE | PROBING;
+}
+
+/// Why data waits, beside the windows: bits of [`Sender::hold`].
+pub(super) mod hold {
+    /// The path takes smaller datagrams: one segment only until it is acknowledged.
+    pub const MTU: u8 = 1;
+    /// Congestion was reported for a window of one segment: nothing new until the retransmission timer expires.
+    pub const ECN: u8 = 2;
+    /// A controller probes the path before it lets anything be repaired.
+    pub const PROBING: u8 = 4;
+}
+
+/// What both sides have agreed on in the handshake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Agreed {
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Window scaling (RFC 7323 2).
+    pub scaling: bool,
+    /// Timestamps (RFC 7323 3).
+    pub timestamps: bool,
+}
+
+/// How the sender is repairing losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Nothing is known to be lost.
+    Open,
+    /// Duplicates or reports that prove nothing yet.
+    Disorder,
+    /// The window is being reduced, and nothing is known to be lost.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout (or Tahoe's fast retransmit): all is sent again.
+    Loss,
+}
+
+impl Mode {
+    /// As a controller hears of it.
+    #[inline]
+    pub const fn phase(self) -> Phase {
+        match self {
+            Mode::Open | Mode::Disorder | Mode::Cwr => Phase::Open,
+            Mode::Recovery => Phase::Recovery,
+            Mode::Loss => Phase::Loss,
+        }
+    }
+
+    /// Is the window being reduced, segment by segment?
+    #[inline]
+    pub const fn reduces(self) -> bool {
+        matches!(self, Mode::Cwr | Mode::Recovery)
+    }
+
+    /// As a record has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Open => "open",
+            Mode::Disorder => "disorder",
+            Mode::Cwr => "cwr",
+            Mode::Recovery => "recovery",
+            Mode::Loss => "loss",
+        }
+    }
+}
+
+/// Why nothing more is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// Nothing is left.
+    Nothing,
+    /// The congestion window.
+    Congestion,
+    /// The peer's window.
+    Window,
+    /// It is short and waits for more.
+    Short,
+}
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// So many octets of new data; none: a bare FIN.
+    New(u64),
+    /// From the one number to below the other, again; the last may be the FIN's.
+    Again(u64, u64),
+    /// Nothing more now.
+    Nothing(Limit),
+}
+
+/// What is known of the segments outstanding; of octets nothing is known by the segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// Reported by the peer.
+    pub sacked: u64,
+    /// Marked lost.
+    pub lost: u64,
+    /// Sent again, and still under way.
+    pub resent: u64,
+    /// So many segments arrive late at most.
+    pub reordering: u64,
+    /// How often reordering was seen.
+    pub reordered: u32,
+    /// Delivered in all.
+    pub delivered: u64,
+    /// Reported twice on this connection.
+    pub duplicates: u64,
+}
+
+/// What the header of an acknowledgement says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived<'a> {
+    /// SEG.ACK.
+    pub ack: u64,
+    /// The echoed timestamp, if there is one.
+    pub echo: Option<u32>,
+    /// SACK blocks as on the wire.
+    pub blocks: &'a [(u32, u32)],
+    /// It carries data or moves the window, so it is no duplicate.
+    pub not_duplicate: bool,
+    /// It carries no data, and its window is that of the last one.
+    pub is_bare: bool,
+    /// It carries the option of a probe, or of an answer to one.
+    pub is_probe: bool,
+    /// ECN-Echo.
+    pub ece: bool,
+    /// The connection is ESTABLISHED.
+    pub established: bool,
+}
+
+/// The sending half of a connection.
+pub(super) struct Sender {
+    pub config: Arc<Config>,
+    pub agreed: Agreed,
+    /// What waits to be sent, of the receiving half, too.
+    pub pending: u16,
+    pub mode: Mode,
+    /// One past the highest number sent when the last recovery or loss state began.
+    pub recover: u64,
+    /// Something was sent since nothing more could be.
+    pub sent_something: bool,
+    /// Why data waits, beside the windows.
+    pub hold: u8,
+    /// The next segment carries PSH, whatever it ends with.
+    pub push: bool,
+    pub snd: Send,
+    pub window: Window,
+    pub controller: Box<dyn Controller>,
+    /// What the controller is.
+    pub about: About,
+    /// Does the controller decide everything itself? Then it gets samples of the delivery rate.
+    pub rate: Option<Box<Sampler>>,
+    pub usage: Usage,
+    pub pace: Pace,
+    pub ecn: Ecn,
+    pub probing: Probing,
+    pub rtt: Rtt,
+    pub timers: Timers,
+    pub liveness: Liveness,
+    pub facts: FlowFacts,
+    pub timestamp_offset: u32,
+}
+
+impl Sender {
+    /// Does recovery follow RFC 6675?
+    #[inline]
+    pub fn recovers_by_sack(&self) -> bool {
+        self.agreed.sack && self.about.recovery != FastRecovery::None
+    }
+
+    /// The timestamp clock.
+    #[inline]
+    pub fn timestamp(&self, now: Instant) -> u32 {
+        let ticks = now.as_nanos() / self.config.timestamp_tick.as_nanos().max(1);
+        (ticks as u32).wrapping_add(self.timestamp_offset)
+    }
+
+    /// How long ago the timestamp `echo` was sent, if timestamps were agreed on.
+    pub fn age_of_echo(&self, now: Instant, echo: Option<u32>) -> Option<Duration> {
+        let ticks = self.timestamp(now).wrapping_sub(echo.filter(|_| self.agreed.timestamps)?);
+        // More than half of the number space is not an age.
+        (ticks.cast_signed() >= 0).then(|| self.config.timestamp_tick * u64::from(ticks))
+    }
+
+    /// A round-trip time from an echoed timestamp, if timestamps were agreed on.
+    pub fn sample_echo(&mut self, now: Instant, echo: Option<u32>) {
+        if let Some(sample) = self.age_of_echo(now, echo) {
+            let per_round_trip = self.snd.outstanding().div_ceil(2 * self.snd.mss);
+            self.rtt.sample_at(&self.config, sample, per_round_trip, (self.snd.una, self.snd.nxt));
+        }
+    }
+
+    /// The congestion window in segments.
+    #[inline]
+    pub fn cwnd_segments(&self) -> u64 {
+        self.window.cwnd / self.snd.mss
+    }
+
+    /// What an acknowledgement that brings nothing would bring the controller.
+    #[inline]
+    pub fn brought(&self, now: Instant, in_flight: u64) -> Ack {
+        Ack {
+            now,
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            in_flight,
+            srtt: self.rtt.srtt(),
+            phase: self.mode.phase(),
+            ..Ack::default()
+        }
+    }
+
+    /// The window that a loss halves. `limited`: octets of it that limited transmit let out.
+    pub fn loss_base(&self, limited: u64) -> u64 {
+        match self.config.loss_window {
+            //= RFC 5681 (3.2, step 2): what limited transmit let out does not count.
+            LossWindow::FlightSize => self.snd.outstanding().saturating_sub(limited),
+            LossWindow::Cwnd => self.window.cwnd,
+        }
+    }
+
+    /// The slow start threshold after a report of congestion, where `base` octets count as the window.
+    pub fn threshold_after_report(&mut self, base: u64) -> u64 {
+        self.controller.ssthresh_on_ecn(&self.window, base, self.config.abe)
+    }
+
+    //= RFC 3168 (6.1.2): a window of one segment cannot shrink: the retransmission timer starts again, and nothing new is
+    //= sent before it expires (MUST).
+    /// Is this what a report of congestion means now?
+    pub fn must_wait_for_timer(&self) -> bool {
+        self.config.ecn_wait && self.window.cwnd <= self.snd.mss
+    }
+
+    /// How many octets of new data (zero: a bare FIN) may be sent now, but for the congestion window. `room`: payload that
+    /// fits beside the options.
+    #[inline(always)]
+    pub fn next_new(&mut self, now: Instant, room: u64) -> Result<u64, Limit> {
+        let snd = &self.snd;
+        if !snd.has_unsent() {
+            return Err(Limit::Nothing);
+        }
+        if self.hold != 0 {
+            return Err(Limit::Congestion);
+        }
+        let idle = snd.una == snd.nxt;
+        if idle && self.facts.app_sent > 0 {
+            self.restart_if_idle(now);
+        }
+        let snd = &self.snd;
+        let mut unsent = snd.unsent();
+        if snd.has_records() {
+            unsent = unsent.min(snd.record_end(snd.nxt) - snd.nxt);
+        }
+        let usable = snd.window_edge().saturating_sub(snd.nxt);
+        let len = unsent.min(usable).min(room);
+        if len < room {
+            if usable == 0 {
+                return Err(Limit::Window);
+            }
+            if unsent > usable {
+                //= RFC 9293 (3.8.6.2.1): a part of a segment only if it is half of the largest window.
+                if !(idle && usable >= snd.max_wnd / 2) {
+                    return Err(Limit::Window);
+                }
+            } else if len > 0 && (!idle || snd.corked != 0) && !snd.finished && unsent == snd.unsent() {
+                let waits = match self.config.nagle {
+                    _ if snd.is_corked() => true,
+                    _ if idle => false,
+                    Nagle::Off => false,
+                    //= RFC 9293 (3.7.4): while anything is outstanding a short segment waits.
+                    Nagle::Nagle => true,
+                    //= RFC 9293 (A.3): while a short segment is outstanding another one waits.
+                    Nagle::Minshall => snd.short_end > snd.una,
+                };
+                if waits {
+                    return Err(Limit::Short);
+                }
+            }
+        }
+        Ok(len)
+    }
+
+    /// The congestion window after an idle time.
+    #[inline(never)]
+    fn restart_if_idle(&mut self, now: Instant) {
+        let rto = self.rtt.rto(&self.config);
+        let idle = now.since(self.liveness.last_sent());
+        if idle <= rto || self.sent_something {
+            return;
+        }
+        let initial = self.config.initial_window.octets(self.snd.mss);
+        match self.config.idle_restart {
+            IdleRestart::Off => return,
+            //= RFC 5681 (4.1): nothing sent for a timeout: not more than the initial window.
+            IdleRestart::InitialWindow => self.window.cwnd = self.window.cwnd.min(initial),
+            //= RFC 2861 (3.2): half for each timeout that passed; the threshold remembers the window.
+            IdleRestart::Halve => {
+                let floor = initial.min(self.window.cwnd);
+                self.window.ssthresh = remembered(&self.window);
+                let mut left = idle;
+                while left > rto && self.window.cwnd > floor {
+                    self.window.cwnd /= 2;
+                    left -= rto;
+                }
+                self.window.cwnd = self.window.cwnd.max(floor);
+            }
+        }
+        self.liveness.sent(now);
+        self.usage.restart(now);
+    }
+
+    /// New data is about to leave: the controller hears of it if it wants to.
+    #[inline]
+    pub fn tell_controller_of_departure(&mut self, now: Instant, octets: u64) {
+        let nothing_outstanding = self.snd.nxt == self.snd.una && self.facts.app_sent > 0;
+        if nothing_outstanding || self.about.hears == Hears::Everything {
+            let idle = nothing_outstanding.then(|| now.since(self.liveness.last_sent()));
+            self.controller.on_sent(&mut self.window, &Departure { now, octets, idle });
+        }
+    }
+
+    /// `octets` of payload left: where data is paced, the next waits for its turn.
+    pub fn paced_out(&mut self, now: Instant, octets: u64) {
+        if self.pace.is_counted() {
+            let rate = self.controller.pacing_rate();
+            let rate = rate.unwrap_or_else(|| pacing::linux_rate(&self.window, self.rtt.srtt()));
+            self.pace.wait_for(now, octets, rate);
+        }
+    }
+
+    /// What is unused of the window for long, where that is the application's doing, is given up (RFC 2861 3.2).
+    /// `in_flight`: octets as validation counts them; `limited`: the window held something back.
+    pub fn validate_window(&mut self, now: Instant, held: Limit, limited: bool, in_flight: u64) {
+        let flight = (self.snd.una, self.snd.nxt);
+        let unused = self
+            .usage
+            .sent(now, &self.window, limited, in_flight, flight)
+            .is_some_and(|idle| idle >= self.rtt.rto(&self.config));
+        // A full send buffer or a closed window is not the application's doing.
+        if unused && held == Limit::Nothing && self.config.idle_restart == IdleRestart::Halve {
+            let initial = self.config.initial_window.octets(self.snd.mss);
+            self.usage.shrink(now, &mut self.window, initial);
+        }
+    }
+
+    /// How long until the next probe of a closed window.
+    pub fn probe_interval(&self) -> Duration {
+        self.liveness.probe_interval(self.rtt.rto(&self.config), &self.config)
+    }
+
+    /// Keep-alive begins anew, if it is on.
+    #[inline]
+    pub fn arm_keepalive(&mut self, now: Instant) {
+        if self.config.keepalive {
+            self.liveness.heard();
+            self.timers.arm(super::timers::Alarm::Keepalive, now + self.config.keepalive_idle);
+        }
+    }
+}
