@@ -58,5 +58,64 @@ function airloom(link, options = {}) {
   return { launchOptions: { executablePath: script, args: rules.length ? [`--host-resolver-rules=${rules.join(',')}`] : [] } };
 }
 
+/** What a page calls for each freeze that ended, with its milliseconds, and what it offers to be asked for those that have not. */
+const [BINDING, LASTING] = ['__airloom_froze', '__airloom_freezing'];
+
+/** What watches a page's videos: the text of airloom's own `freezes.py`, which says what a freeze is. A test compares them. */
+const WATCH = `(() => {
+  const watched = new Map();
+  const mean = (frames) => frames.reduce((sum, each) => sum + each, 0) / frames.length;
+  const froze = (frames, passed) =>
+    frames.length > 0 && passed >= Math.max(3 * mean(frames), mean(frames) + 150);
+  const watch = (video) => {
+    if (watched.has(video)) return;
+    const state = { last: null, frames: [] };
+    watched.set(video, state);
+    const shown = (now) => {
+      if (state.last !== null) {
+        const passed = now - state.last;
+        if (froze(state.frames, passed)) BINDING(passed);
+        state.frames.push(passed);
+        if (state.frames.length > 30) state.frames.shift();
+      }
+      state.last = now;
+      video.requestVideoFrameCallback(shown);
+    };
+    video.requestVideoFrameCallback(shown);
+  };
+  const forget = (video) => { if (watched.has(video)) watched.get(video).last = null; };
+  for (const name of ["loadeddata", "playing"]) {
+    addEventListener(name, (event) => { if (event.target instanceof HTMLVideoElement) watch(event.target); }, true);
+  }
+  for (const name of ["pause", "seeking", "ended", "emptied", "ratechange"]) {
+    addEventListener(name, (event) => forget(event.target), true);
+  }
+  document.addEventListener("visibilitychange", () => [...watched.keys()].forEach(forget));
+  window.LASTING = () => [...watched].flatMap(([video, state]) => {
+    const passed = performance.now() - state.last;
+    return state.last !== null && video.isConnected && !video.paused && froze(state.frames, passed) ? [passed] : [];
+  });
+})()`.replace('BINDING', BINDING).replace('LASTING', LASTING);
+
+/**
+ * Counts the freezes of the videos in the pages that a context of Playwright opens from now on.
+ * @returns an object whose `summary()`, to be asked for before the context is closed, says `freezes`, their number, and
+ *   `freeze_s`, the seconds of all
+ */
+async function freezes(context) {
+  const ended = [];
+  await context.exposeBinding(BINDING, (_source, milliseconds) => void ended.push(milliseconds));
+  await context.addInitScript(WATCH);
+  const ask = (frame) => frame.evaluate(`window.${LASTING}?.() ?? []`).catch(() => []); // crashed, or between documents
+  return {
+    async summary() {
+      const frames = context.pages().flatMap((page) => page.frames());
+      const all = [...ended, ...(await Promise.all(frames.map(ask))).flat()];
+      return { freezes: all.length, freeze_s: all.reduce((sum, each) => sum + each, 0) / 1e3 };
+    },
+  };
+}
+
 module.exports = airloom;
 module.exports.airloom = airloom;
+module.exports.freezes = freezes;

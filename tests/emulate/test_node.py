@@ -9,6 +9,7 @@ from pathlib import Path
 import playwright
 import pytest
 
+from airloom import freezes
 from tests.conftest import needs, needs_laboratory
 from tests.documents import ROOT
 
@@ -32,12 +33,71 @@ const { chromium } = require(process.argv[3]);
 """
 
 
-def load(url: str, **options: object) -> dict[str, object]:
+#: A video that a browser draws, over a link that carries it and over one that takes too long.
+VIDEO = """\
+const airloom = require(process.argv[2]);
+const { chromium } = require(process.argv[3]);
+const record = async () => {
+  const canvas = document.createElement('canvas');
+  const drawing = canvas.getContext('2d');
+  let drawn = 0;
+  const clock = setInterval(() => {
+    for (let x = 0; x < 320; x += 16) for (let y = 0; y < 160; y += 16) {
+      drawing.fillStyle = `hsl(${(drawn * 7 + x * y) % 360} 90% 50%)`;
+      drawing.fillRect(x, y, 16, 16);
+    }
+    drawn++;
+  }, 40);
+  const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm', videoBitsPerSecond: 400000 });
+  const parts = [];
+  recorder.ondataavailable = (event) => parts.push(event.data);
+  recorder.start(200);
+  await new Promise((done) => setTimeout(done, 3000));
+  await new Promise((done) => { recorder.onstop = done; recorder.stop(); });
+  clearInterval(clock);
+  return [...new Uint8Array(await new Blob(parts).arrayBuffer())];
+};
+(async () => {
+  let video = Buffer.alloc(0);
+  const server = require('node:http').createServer((request, response) => {
+    if (request.url === '/') {
+      response.writeHead(200, { 'Content-Type': 'text/html' });
+      return response.end('<video muted onloadeddata=this.play() src=/video></video>');
+    }
+    response.writeHead(200, { 'Content-Type': 'video/webm', 'Content-Length': video.length });
+    response.end(video);
+  });
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  const port = server.address().port;
+  const browse = async (set, what) => {
+    const use = airloom('wireline', { ...JSON.parse(process.argv[4]), loopback: [port], set });
+    const browser = await chromium.launch(use.launchOptions);
+    const context = await browser.newContext();
+    const counted = await airloom.freezes(context);
+    const page = await context.newPage();
+    await page.goto(process.argv[5].replace('PORT', port));
+    const made = await what(page);
+    const summary = await counted.summary();
+    await browser.close();
+    return { made, summary };
+  };
+  const over = "document.querySelector('video').ended || document.querySelector('video').currentTime > 2.5";
+  const seen = (page) => page.waitForFunction(over).then(() => {});
+  video = Buffer.from((await browse({}, (page) => page.evaluate(record))).made);
+  const smooth = await browse({}, seen);
+  const slow = await browse({ rate: `${video.length}bit/s` }, seen); // three eighths of what it takes
+  server.close();
+  console.log(JSON.stringify({ smooth: smooth.summary, slow: slow.summary }));
+})();
+"""
+
+
+def load(url: str, script: str = SCRIPT, **options: object) -> dict[str, object]:
     needs_laboratory()
     options = {"command": [sys.executable, "-m", "airloom"], "browser": needs("chromium"), "out": "results", **options}
     package = ROOT / "integrations" / "node" / "airloom.js"
     done = subprocess.run(
-        [DRIVER / "node", "-e", SCRIPT, "x", package, DRIVER / "package", json.dumps(options), url],
+        [DRIVER / "node", "-e", script, "x", package, DRIVER / "package", json.dumps(options), url],
         capture_output=True,
         text=True,
         check=False,
@@ -72,3 +132,15 @@ def test_a_page_of_this_machine_comes_over_the_link_and_results_are_kept(tmp_pat
     (folder,) = Path("results").iterdir()
     said = json.loads((folder / "run.json").read_text())
     assert (said["seed"], said["exit_code"]) == (7, 0)
+
+
+def test_freezes_of_videos_are_counted_as_they_are_by_the_plugin_for_pytest() -> None:
+    package = (ROOT / "integrations" / "node" / "airloom.js").read_text()
+    in_both = package.partition("const WATCH = `")[2].partition("`")[0]
+    assert in_both.replace("BINDING", freezes._BINDING).replace("LASTING", freezes._LASTING) == freezes._WATCH
+    found = load("http://localhost:PORT/", VIDEO)
+    smooth, slow = found["smooth"], found["slow"]
+    assert isinstance(smooth, dict)
+    assert isinstance(slow, dict)
+    assert slow["freezes"] > smooth["freezes"], found
+    assert slow["freeze_s"] > smooth["freeze_s"] + 0.5, found
