@@ -1,29 +1,34 @@
 //! Alternatives of servers (`Alt-Svc`), and races between HTTP/3 and what TCP carries.
 //!
 //! Chromium is the model (net/http/http_stream_factory_job_controller.cc, net/quic/quic_session_pool.cc,
-//! net/http/broken_alternative_services.cc): QUIC is tried first, TCP a while later, and requests go over the one that is up
-//! first. QUIC goes on when TCP was faster, and further requests go over it once it is up; an alternative that never comes up
-//! while TCP does is broken, for five minutes at first.
+//! net/http/broken_alternative_services.cc, as of 2026): QUIC is tried first, TCP a while later, and requests go over the one that
+//! is up first. QUIC goes on when TCP was faster, and further requests go over it once it is up; an alternative that never comes
+//! up while TCP does is broken, for five minutes at first.
 //!
-//! Standard: RFC 7838 (2.2, 2.4, 3.1). Left out: Alt-Used, Age, 421 (Misdirected Request).
+//! Standard: RFC 7838 (2.2, 2.4, 3.1, 5, 6), RFC 9110 (15.5.20).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::{ConfigError, Duration, Instant, SocketId};
 use airloom_content::http::alt_svc::AltSvc;
+use bytes::Bytes;
 
 use super::servers::{Servers, Whereabouts};
 use super::{Config, Follow};
 use crate::net;
+use crate::pages::authority;
 
-/// How long QUIC may take until it is up: Chromium's kMaxTimeForCryptoHandshakeSecs.
+/// How long QUIC may take until it is up: QUICHE's kMaxTimeForCryptoHandshakeSecs. Chromium gives up after 4 s already in which
+/// nothing at all came (kInitialIdleTimeoutSecs, less the second that QuicConnection::SetNetworkTimeouts takes off for clients);
+/// an application does not see what comes before the handshake is over.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long TCP waits for a QUIC of which nothing is known but that others were up (QuicSessionPool::GetTimeDelayForWaitingJob).
+/// How long TCP waits for a QUIC of which nothing is known but that others were up: kDefaultRTT there, by Chromium's own statistics
+/// of handshakes (QuicSessionPool::GetTimeDelayForWaitingJob).
 const USUAL_DELAY: Duration = Duration::from_millis(300);
-/// How long an alternative is broken at first, and how often that may double: kBrokenDelayMaxShift.
+/// How long an alternative is broken at first, and at most (ComputeBrokenAlternativeServiceExpirationDelay: 300 s, and 2 days).
 const BROKEN: Duration = Duration::from_secs(300);
-const MOST_DOUBLINGS: u32 = 9;
+const MOST_BROKEN: Duration = Duration::from_secs(2 * 24 * 3600);
 
 /// QUIC against TCP: which connections they are, and when TCP begins if it has not.
 pub(super) struct Race {
@@ -32,11 +37,19 @@ pub(super) struct Race {
     begins: Instant,
 }
 
+/// Where a server speaks HTTP/3.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) to: SocketAddr,
+    /// Its host and port, as Alt-Used has them.
+    pub(super) name: Bytes,
+}
+
 /// What is known of a server beside its address.
 #[derive(Default)]
 struct Known {
     /// Where it speaks HTTP/3 too, and until when that holds.
-    at: Option<(SocketAddr, Instant)>,
+    at: Option<(Place, Instant)>,
     race: Option<Race>,
     /// QUIC did not come up, and it is not known whether TCP does.
     is_suspected: bool,
@@ -73,18 +86,19 @@ impl Alternatives {
             let unknown = || ConfigError::at("alt_svc_hosts", format!("there is no host `{name}`"));
             others.insert(name.to_ascii_lowercase(), found.ok_or_else(unknown)?);
         }
-        let known = |to| Known { at: Some((to, Instant::FAR_FUTURE)), ..Known::default() };
-        let all = servers.pools.iter().map(|pool| match config.alt_svc {
-            Follow::Known => known(pool.to),
+        let names: Vec<String> = (0..servers.pools.len()).map(|pool| servers.host(pool)).collect();
+        let known = |to, name| Known { at: Some((place(to, name), Instant::FAR_FUTURE)), ..Known::default() };
+        let all = servers.pools.iter().zip(&names).map(|(pool, name)| match config.alt_svc {
+            Follow::Known => known(pool.to, name),
             Follow::Announced | Follow::Off => Known::default(),
         });
         Ok(Alternatives {
             follow: config.alt_svc,
             delay: config.race_delay,
-            names: (0..servers.pools.len()).map(|pool| servers.host(pool)).collect(),
             others,
             has_worked: false,
             all: all.collect(),
+            names,
             broken: 0,
         })
     }
@@ -94,41 +108,51 @@ impl Alternatives {
         self.follow != Follow::Off
     }
 
-    /// A server says what its alternatives are: what was known of them is forgotten (RFC 7838, 3.1).
-    pub(super) fn learn(&mut self, pool: usize, origin: SocketAddr, said: AltSvc, now: Instant) {
+    /// A server says what its alternatives are, asked at this time: what was known of them is forgotten (RFC 7838, 3.1).
+    //= RFC 9111 (4.2.3): what a response says counts from the request on, since nobody knows when between them it was made.
+    pub(super) fn learn(&mut self, pool: usize, origin: SocketAddr, said: AltSvc, asked: Instant) {
         let AltSvc::Services(services) = said else {
             self.all[pool].at = None;
             return;
         };
         //= RFC 7838 (2.1): another host is believed only where there is reason to.
-        let address = |host: &Option<String>| match host.as_deref().map(str::to_ascii_lowercase) {
-            None => Some(origin.ip()),
-            Some(host) if host == self.names[pool] => Some(origin.ip()),
-            Some(host) => self.others.get(&host).copied(),
+        let own = &self.names[pool];
+        let found = |host: Option<&str>, port: u16| {
+            let host = host.map_or_else(|| own.clone(), str::to_ascii_lowercase);
+            let other = || self.others.get(&host).copied();
+            let address = if host == *own { Some(origin.ip()) } else { other() };
+            Some(place(SocketAddr::new(address?, port), &host))
         };
-        let found =
+        let ours =
             services.iter().filter(|service| service.protocol == net::H3.as_bytes() && service.max_age > 0);
-        let mut usable = found.filter_map(|service| {
-            let until = now + Duration::from_secs(service.max_age.into());
-            Some((SocketAddr::new(address(&service.host)?, service.port), until))
+        let mut usable = ours.filter_map(|service| {
+            let until = asked + Duration::from_secs(service.max_age.into());
+            Some((found(service.host.as_deref(), service.port)?, until))
         });
         self.all[pool].at = usable.next();
     }
 
+    /// The alternatives of this server are of no use.
+    pub(super) fn forget(&mut self, pool: usize) {
+        self.all[pool].at = None;
+    }
+
     /// Where the server can be asked over QUIC now, as far as is known.
-    pub(super) fn usable(&self, pool: usize, now: Instant) -> Option<SocketAddr> {
+    pub(super) fn usable(&self, pool: usize, now: Instant) -> Option<Place> {
         let known = &self.all[pool];
         //= RFC 7838 (2.4): what was found not to work is not used, for a while.
         let is_broken = known.is_suspected || known.broken_until.is_some_and(|until| now < until);
-        known.at.filter(|(_, until)| now < *until && !is_broken).map(|(to, _)| to)
+        known.at.as_ref().filter(|(_, until)| now < *until && !is_broken).map(|(place, _)| place.clone())
     }
 
     /// A race begins.
     pub(super) fn begin(&mut self, pool: usize, quic: SocketId, now: Instant) {
-        //= QuicSessionPool::GetTimeDelayForWaitingJob: no delay while QUIC is not known to work in this network, else 1.5 round
-        //= trips of the server. A handshake is one.
-        let measured = self.all[pool].handshake.map_or(USUAL_DELAY, |handshake| handshake * 3 / 2);
-        let delay = self.delay.unwrap_or(if self.has_worked { measured } else { Duration::ZERO });
+        //= QuicSessionPool::GetTimeDelayForWaitingJob: no delay while QUIC is not known to work in this network, nor where it
+        //= was broken and not up since; else 1.5 round trips of the server. A handshake is one.
+        let known = &self.all[pool];
+        let measured = known.handshake.map_or(USUAL_DELAY, |handshake| handshake * 3 / 2);
+        let is_trusted = self.has_worked && known.failures == 0;
+        let delay = self.delay.unwrap_or(if is_trusted { measured } else { Duration::ZERO });
         self.all[pool].race = Some(Race { quic, tcp: None, begins: now + delay });
     }
 
@@ -180,7 +204,7 @@ impl Alternatives {
     pub(super) fn tcp_is_up(&mut self, pool: usize, now: Instant) {
         let known = &mut self.all[pool];
         if std::mem::take(&mut known.is_suspected) {
-            known.broken_until = Some(now + BROKEN * u64::from(1u32 << known.failures.min(MOST_DOUBLINGS)));
+            known.broken_until = Some(now + broken_for(known.failures));
             known.failures = known.failures.saturating_add(1);
             self.broken += 1;
         }
@@ -189,5 +213,29 @@ impl Alternatives {
     /// TCP does not come up either.
     pub(super) fn tcp_failed(&mut self, pool: usize) {
         self.all[pool].is_suspected = false;
+    }
+}
+
+/// Host and port of an alternative over TLS.
+fn place(to: SocketAddr, host: &str) -> Place {
+    Place { to, name: authority(host, to.port(), 443).into() }
+}
+
+/// How long an alternative is left alone that was broken so often since it was up last.
+fn broken_for(failures: u32) -> Duration {
+    // More doublings than that are more than the most in any case.
+    (BROKEN * (1 << failures.min(16))).min(MOST_BROKEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_broken_again_and_again_is_left_alone_for_two_days_at_most() {
+        let times = [(0, 300), (1, 600), (2, 1200), (9, 153_600), (10, 172_800), (u32::MAX, 172_800)];
+        for (failures, seconds) in times {
+            assert_eq!(broken_for(failures), Duration::from_secs(seconds), "{failures}");
+        }
     }
 }

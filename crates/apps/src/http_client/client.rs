@@ -10,7 +10,7 @@ use airloom_base::{
 use airloom_content::http::message::{Fields, Method, RequestHead, Version};
 use airloom_content::http::v2::Priority;
 
-use super::alternatives::Alternatives;
+use super::alternatives::{Alternatives, Place};
 use super::cache::Cache;
 use super::connection::{Connection, Offer};
 use super::lane::{Asked, Exchange, Progress};
@@ -66,6 +66,8 @@ struct Results {
     races: u64,
     won_by_quic: u64,
     won_by_tcp: u64,
+    /// Requests that an alternative did not take for the server.
+    misdirected: u64,
     /// Most streams of a connection that objects were dealt over.
     streams: usize,
     asked_again: u64,
@@ -237,9 +239,9 @@ impl Client {
     }
 
     /// A race begins: QUIC to an alternative of the server, and TCP when QUIC has had its time.
-    fn race(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize, to: SocketAddr) {
-        let place = self.open(cx, net, pool, Http::Http3, to);
-        self.connections[place].race(true);
+    fn race(&mut self, cx: &mut Cx, net: &mut dyn Sockets, pool: usize, alternative: Place) {
+        let place = self.open(cx, net, pool, Http::Http3, alternative.to);
+        self.connections[place].race(Some(alternative.name));
         self.alternatives.begin(pool, self.connections[place].socket, cx.now);
         self.results.races += 1;
         self.join_races(cx, net);
@@ -252,7 +254,7 @@ impl Client {
         }
         while let Some(pool) = self.alternatives.due(cx.now) {
             let place = self.open(cx, net, pool, self.config.http, self.servers.pools[pool].to);
-            self.connections[place].race(false);
+            self.connections[place].race(None);
             self.alternatives.joined(pool, self.connections[place].socket);
         }
     }
@@ -312,7 +314,11 @@ impl Client {
             let Some(job) = self.servers.pools[pool].waiting.pop_front() else { return };
             let Some(page) = &self.page else { return };
             let http = self.connections[place].http;
-            let asked = self.request(page, job, http);
+            let mut asked = self.request(page, job, http);
+            if let Some(name) = &self.connections[place].alternative {
+                //= RFC 7838 (5): every request to an alternative says which one that is.
+                asked.head.fields.push("Alt-Used", name.clone());
+            }
             self.results.requests += 1;
             self.results.requests_h3 += u64::from(http == Http::Http3);
             let connection = &mut self.connections[place];
@@ -366,12 +372,12 @@ impl Client {
             return best.map(place);
         }
         let is_full = own().count() >= self.servers.pools[pool].most;
-        let has_alternative = own().any(|(_, c)| c.is_alternative(&self.config));
+        let has_alternative = own().any(|(_, c)| c.is_alternative());
         if self.alternatives.races(pool) || is_full || !self.has_room(cx, net) {
             return best.map(place);
         }
-        if !has_alternative && let Some(to) = self.alternatives.usable(pool, cx.now) {
-            self.race(cx, net, pool, to);
+        if !has_alternative && let Some(alternative) = self.alternatives.usable(pool, cx.now) {
+            self.race(cx, net, pool, alternative);
             return None;
         }
         // The first request may always be put on it, whether it persists afterwards or not.
@@ -478,9 +484,12 @@ impl Client {
 
     fn complete(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, mut exchange: Exchange) {
         self.news = true;
+        if exchange.status == 421 && self.connections[place].alternative.is_some() {
+            return self.misdirected(cx, net, place, &exchange);
+        }
         if let Some(said) = exchange.alternatives.take() {
             let pool = self.connections[place].pool;
-            self.alternatives.learn(pool, self.servers.pools[pool].to, said, cx.now);
+            self.alternatives.learn(pool, self.servers.pools[pool].to, said, exchange.asked);
         }
         let Some(page) = &mut self.page else { return };
         let object = &self.plan.objects(page)[exchange.job.object as usize];
@@ -507,6 +516,23 @@ impl Client {
         self.log.object(cx, page, &self.plan, &self.servers, &loaded);
         page.settle(exchange.job.object, arrived, cx.now);
         self.close_if_ended(cx, net, place);
+    }
+
+    /// An alternative does not answer for the server: it is forgotten, and what was asked for is asked of the server.
+    //= RFC 7838 (6): the alternative is not used any more, what such a response says of others is not believed, and the request is
+    //= made again whatever its method.
+    fn misdirected(&mut self, cx: &mut Cx, net: &mut dyn Sockets, place: usize, exchange: &Exchange) {
+        let pool = self.connections[place].pool;
+        self.alternatives.forget(pool);
+        self.connections.iter_mut().filter(|c| c.pool == pool).for_each(Connection::retire);
+        self.results.misdirected += 1;
+        self.results.wasted += exchange.got;
+        self.results.asked_again += 1;
+        self.servers.pools[pool].waiting.push_front(exchange.job);
+        let is_left = |c: &Connection| c.pool == pool && c.alternative.is_some() && c.has_ended();
+        while let Some(place) = self.connections.iter().position(is_left) {
+            self.close_if_ended(cx, net, place);
+        }
     }
 
     /// Ends a connection on which nothing more will come.
@@ -690,6 +716,7 @@ impl App for Client {
             out.set("races", results.races as f64);
             out.set("races_won_by_quic", results.won_by_quic as f64);
             out.set("races_won_by_tcp", results.won_by_tcp as f64);
+            out.set("requests_misdirected", results.misdirected as f64);
             out.set("alternatives_broken", self.alternatives.broken as f64);
         }
     }

@@ -1,6 +1,7 @@
 //! One connection of the client: its streams, and when it is given up.
 
 use airloom_base::{Cx, Duration, Instant, SocketEvent, SocketId, Sockets};
+use bytes::Bytes;
 
 use super::alternatives::HANDSHAKE;
 use super::lane::{Asked, Exchange, Lane, Progress};
@@ -19,7 +20,9 @@ pub(super) struct Connection {
     pub(super) begun: Instant,
     /// It takes no requests before it is up: another one may be up first.
     pub(super) is_racing: bool,
-    /// It leads to an alternative of the server and is not up.
+    /// The alternative of the server that it leads to, as Alt-Used names that.
+    pub(super) alternative: Option<Bytes>,
+    /// It leads there and is not up.
     is_tried: bool,
     /// Its number in the records.
     pub(super) flow: u32,
@@ -70,6 +73,7 @@ impl Connection {
             http,
             begun: now,
             is_racing: false,
+            alternative: None,
             is_tried: false,
             asked: 0,
             is_open: false,
@@ -99,6 +103,7 @@ impl Connection {
             http: config.http,
             begun: now,
             is_racing: false,
+            alternative: None,
             is_tried: false,
             asked: 0,
             // Data may leave with the cookie, before the association is there (RFC 9260, 5.1).
@@ -112,13 +117,19 @@ impl Connection {
         }
     }
 
-    /// It leads to an alternative of the server: requests wait until that, or the server itself, is up.
-    pub(super) fn race(&mut self, is_alternative: bool) {
+    /// It leads to this alternative of the server, or to the server: requests wait until either is up.
+    pub(super) fn race(&mut self, alternative: Option<Bytes>) {
         self.is_racing = true;
-        if is_alternative {
+        if alternative.is_some() {
             self.is_tried = true;
             self.deadline = self.begun + HANDSHAKE;
         }
+        self.alternative = alternative;
+    }
+
+    /// The alternative does not answer for the server: nothing more is asked there.
+    pub(super) fn retire(&mut self) {
+        self.persists &= self.alternative.is_none();
     }
 
     /// The alternative is up. False: there was none, or it was up.
@@ -144,8 +155,8 @@ impl Connection {
     }
 
     /// Does it lead to an alternative that is of use, or may be?
-    pub(super) fn is_alternative(&self, config: &Config) -> bool {
-        self.http != config.http && self.persists
+    pub(super) fn is_alternative(&self) -> bool {
+        self.alternative.is_some() && self.persists
     }
 
     /// Does this event's socket stand for one of its streams?

@@ -51,7 +51,7 @@ impl Exchange {
     pub(super) fn heard(&mut self, head: &ResponseHead) {
         self.status = head.status;
         if self.follows {
-            self.alternatives = alt_svc::parse(head.fields.all("alt-svc"));
+            self.alternatives = alt_svc::of_response(&head.fields);
         }
     }
 }

@@ -117,8 +117,8 @@ pub struct Config {
     pub alt_svc: Follow,
     /// Hosts whose word is taken for another's: an alternative at any other than the server itself is not followed.
     pub alt_svc_hosts: Vec<String>,
-    /// How long TCP waits for QUIC in a race. If not given as in Chromium: not at all until QUIC was up once, then 1.5 times as
-    /// long as QUIC's last handshake with that server took, or 300 ms.
+    /// How long TCP waits for QUIC in a race. If not given as in Chromium: not at all until QUIC was up once, nor where it
+    /// was broken and not up since; else 1.5 times as long as QUIC's last handshake with that server took, or 300 ms.
     pub race_delay: Option<Duration>,
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,

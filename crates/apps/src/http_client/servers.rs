@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use airloom_base::ConfigError;
 
 use super::Config;
-use crate::pages::{Job, Object, authority};
+use crate::pages::{Job, Object, authority, host_of};
 use crate::tls::Tunnels;
 
 /// Where a client is.
@@ -112,8 +112,7 @@ impl Servers {
     /// The name of the server that a pool leads to, without its port, in small letters.
     pub(super) fn host(&self, pool: usize) -> String {
         let authority = self.all.iter().find(|server| server.pool == pool).map_or("", |s| &s.authority);
-        let bare = split_port(authority).unwrap_or(authority);
-        bare.to_ascii_lowercase()
+        host_of(authority).to_ascii_lowercase()
     }
 
     /// The server of an object.
@@ -135,12 +134,6 @@ fn place(
     let found = (places.resolve)(host);
     let to = found.ok_or_else(|| ConfigError::at(key, format!("there is no host `{host}`")))?;
     Ok((authority(host, port, scheme_port), SocketAddr::new(to, port)))
-}
-
-/// An authority without its port, if it has one: an address of IPv6 stays in its brackets.
-fn split_port(authority: &str) -> Option<&str> {
-    let (host, port) = authority.rsplit_once(':')?;
-    (!port.ends_with(']')).then_some(host)
 }
 
 /// Host and port, if there is one.

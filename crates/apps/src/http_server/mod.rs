@@ -31,7 +31,8 @@
 //! (GOAWAY) after `idle_timeout`, and one that takes nothing of what is sent is reset after `stall_timeout`.
 //!
 //! With `http = "3"` it speaks that, on a host with QUIC, and nothing else; all else is as in HTTP/2. With `http3 = true` it speaks
-//! it beside another version over TCP and TLS, at the same port, and says so in its responses (`Alt-Svc`, RFC 7838).
+//! it beside another version over TCP and TLS, at the same port, and says so in its responses (`Alt-Svc`, RFC 7838). A server with
+//! `names` is no other: whoever asks it for another one is told so (421).
 //!
 //! Standards: RFC 9112, RFC 9113, RFC 9114, RFC 9110, RFC 1945, draft-natarajan-http-over-sctp. Left out: conditional and range requests, methods but GET and HEAD.
 
@@ -50,6 +51,7 @@ use std::collections::BTreeMap;
 
 use airloom_base::units::Octets;
 use airloom_base::{App, AppParts, ConfigError, Duration};
+use airloom_content::http::message::RequestHead;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +60,7 @@ use serde_json::Value;
 pub use server::Server;
 
 use crate::net;
+use crate::pages::{authority, host_of};
 use crate::tls::{self, Secured, Tunnels};
 
 /// Highest version a server speaks.
@@ -106,6 +109,9 @@ pub struct Config {
     /// The field `Alt-Svc` of all responses, `'h3=":8443"; ma=3600'`; nothing is said with `""`. With `http3` it names that by
     /// itself, for a day.
     pub alt_svc: Option<String>,
+    /// Servers it answers for, by their names as clients know them: requests to others get a 421 (Misdirected Request). All, if
+    /// none is given.
+    pub names: Vec<String>,
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,
     /// Sizes of objects by path; each path begins with `/`.
@@ -151,6 +157,7 @@ impl Default for Config {
             http: Http::Http11,
             http3: false,
             alt_svc: None,
+            names: Vec::new(),
             tls: None,
             objects: BTreeMap::new(),
             keep_alive: true,
@@ -177,6 +184,19 @@ impl Config {
     fn port(&self) -> u16 {
         let usual = if self.tls.is_some() || self.http == Http::Http3 { 443 } else { 80 };
         self.port.unwrap_or(usual)
+    }
+
+    /// Is it the server that this request is to? Who does not say which takes what there is.
+    fn answers_for(&self, request: &RequestHead) -> bool {
+        let asked = request.authority().map(String::from_utf8_lossy);
+        let is_named = |asked: &str| self.names.iter().any(|name| name.eq_ignore_ascii_case(host_of(asked)));
+        self.names.is_empty() || asked.is_none_or(|asked| is_named(&asked))
+    }
+
+    /// Does a request say that it is here by way of an alternative, at this port (RFC 7838, 5)?
+    fn is_alternative_of(&self, request: &RequestHead) -> bool {
+        let used = request.fields.first("alt-used").map(String::from_utf8_lossy);
+        used.is_some_and(|used| *used == authority(host_of(&used), self.port(), 443))
     }
 
     /// What it says of its alternatives.

@@ -147,6 +147,7 @@ impl Multiplexed {
         match happened {
             Happened::Request(stream, head) => {
                 call.counters.requests += 1;
+                call.counters.as_alternative += u64::from(config.is_alternative_of(&head));
                 self.asked.insert(stream, head);
             }
             // The body of a request, which nobody needs, is dropped before the answer.

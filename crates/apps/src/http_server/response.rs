@@ -61,6 +61,8 @@ impl Chunks {
 /// Status, media type and content of the answer to a request, whatever the version.
 pub(super) fn content(config: &Config, request: &RequestHead) -> (u16, &'static str, Object) {
     let status = match &request.method {
+        //= RFC 9110 (15.5.20): who is asked for another server says so, and is not that server.
+        _ if !config.answers_for(request) => 421,
         // What is posted is read and dropped: it makes no difference to what is there.
         Method::Get | Method::Head | Method::Post => match site::find(config, &request.target_parts().1) {
             Some((object, media)) => return (200, media, object),

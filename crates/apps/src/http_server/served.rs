@@ -23,6 +23,8 @@ pub(super) struct Counters {
     pub(super) multiplexed: u64,
     /// Connections that spoke HTTP/3.
     pub(super) third: u64,
+    /// Requests that say they came by way of an alternative, which this server is.
+    pub(super) as_alternative: u64,
 }
 
 /// A connection: one exchange at a time, an association of such streams, or many requests side by side.

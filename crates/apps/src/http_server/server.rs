@@ -162,6 +162,9 @@ impl App for Server {
         out.set("connections_h2", self.counters.multiplexed as f64);
         out.set("connections_h3", self.counters.third as f64);
         out.set("requests", self.counters.requests as f64);
+        if self.speaks().is_some() {
+            out.set("requests_as_alternative", self.counters.as_alternative as f64);
+        }
         out.set("requests_malformed", self.counters.malformed as f64);
         out.set("responses_error", self.counters.errors as f64);
         out.set("timeouts", self.counters.timeouts as f64);

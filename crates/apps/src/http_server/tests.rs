@@ -97,6 +97,23 @@ fn errors_have_their_status() {
 }
 
 #[test]
+fn a_server_with_names_is_no_other() {
+    let config = Config { names: vec!["here".into(), "[::1]".into()], ..Config::default() };
+    let ask = |target: &str, host: &str| {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        status(&ask_of(&config, &text)).to_owned()
+    };
+    for (host, expected) in
+        [("here", "200"), ("HERE:8080", "200"), ("[::1]:80", "200"), ("there", "421"), ("here.org", "421")]
+    {
+        assert_eq!(ask("/1", host), expected, "{host}");
+    }
+    assert_eq!(ask("http://there/1", "here"), "421", "the target says more than the field");
+    // Who has heard of no other servers asks whoever is there.
+    assert_eq!(status(&ask_of(&config, "GET /1 HTTP/1.0\r\n\r\n")), "200");
+}
+
+#[test]
 fn a_body_nobody_needs_is_read_away_and_the_next_request_served() {
     let text = ask(
         "PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /GET /7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",

@@ -28,3 +28,8 @@ pub(crate) fn authority(host: &str, port: u16, usual: u16) -> String {
     };
     if port == usual { host } else { format!("{host}:{port}") }
 }
+
+/// An authority without its port: an address of IPv6 stays in its brackets.
+pub(crate) fn host_of(authority: &str) -> &str {
+    authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(authority, |(host, _)| host)
+}

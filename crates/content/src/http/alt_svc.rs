@@ -1,8 +1,10 @@
 //! Where else an origin is served: the field `Alt-Svc`.
 //!
-//! Standards: RFC 7838 (3), RFC 9110 (5.6), RFC 9111 (1.2.2). A value that is not of that form says nothing, as a whole.
+//! Standards: RFC 7838 (3), RFC 9110 (5.6), RFC 9111 (1.2.2, 5.1). A value that is not of that form says nothing, as a whole.
 
 use std::borrow::Cow;
+
+use super::message::Fields;
 
 /// Lifetime of an alternative that names none, in seconds (RFC 7838, 3.1).
 const USUAL_MAX_AGE: u32 = 24 * 3600;
@@ -31,6 +33,18 @@ pub struct Service {
     pub max_age: u32,
     /// Does it outlive a change of network?
     pub persists: bool,
+}
+
+/// What a response with these fields says; lifetimes are what is left of them. `None`: nothing, or it is malformed.
+pub fn of_response(fields: &Fields) -> Option<AltSvc> {
+    let mut said = parse(fields.all("alt-svc"))?;
+    //= RFC 9111 (5.1): a malformed age is ignored, and of several the first one counts.
+    let age = fields.list("age").next().and_then(seconds).unwrap_or(0);
+    if let AltSvc::Services(services) = &mut said {
+        //= RFC 7838 (3.1): the lifetime began when the response was made, which may lie in a cache since then.
+        services.iter_mut().for_each(|service| service.max_age = service.max_age.saturating_sub(age));
+    }
+    Some(said)
 }
 
 /// Reads the values of all lines of the field that a response has. `None`: there are none, or they are malformed.
@@ -245,6 +259,28 @@ mod tests {
             assert_eq!(read(&format!("h3=\":443\"; ma={huge}")), long);
         }
         assert_eq!(read("h3=\":443\"; ma=0"), services(&[service("h3", None, 443, 0)]));
+    }
+
+    #[test]
+    fn what_lay_in_a_cache_holds_for_less_time() {
+        let said = |lines: &[(&'static str, &'static str)]| {
+            let mut fields = Fields::default();
+            lines.iter().for_each(|(name, value)| fields.push(*name, *value));
+            of_response(&fields)
+        };
+        let left = |seconds| services(&[service("h3", None, 443, seconds)]);
+        let an_hour = ("Alt-Svc", "h3=\":443\"; ma=3600");
+        assert_eq!(said(&[an_hour]), left(3600));
+        assert_eq!(said(&[an_hour, ("age", "600")]), left(3000));
+        assert_eq!(said(&[("Alt-Svc", "h3=\":443\""), ("Age", "400")]), left(86_000));
+        // Older than it was to hold, which is of no use to anybody.
+        assert_eq!(said(&[an_hour, ("Age", "99999999999")]), left(0));
+        assert_eq!(said(&[an_hour, ("Age", "600, 1200"), ("Age", "1")]), left(3000));
+        for malformed in ["", "-1", "1.5", "one"] {
+            assert_eq!(said(&[an_hour, ("Age", malformed)]), left(3600), "{malformed:?}");
+        }
+        assert_eq!(said(&[("Alt-Svc", "clear"), ("Age", "1")]), Some(AltSvc::Clear));
+        assert_eq!(said(&[("Age", "1")]), None);
     }
 
     #[test]

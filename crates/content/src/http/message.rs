@@ -221,6 +221,7 @@ pub const fn reason(status: u16) -> &'static str {
         411 => "Length Required",
         413 => "Content Too Large",
         414 => "URI Too Long",
+        421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",
