@@ -78,4 +78,6 @@ pub struct Moves {
     pub silence: Duration,
     /// The longest time that a new path took to be validated.
     pub validation: Duration,
+    /// Octets of packets that had left over a path before it was given up, and were taken for lost then.
+    pub lost_bytes: u64,
 }

@@ -136,6 +136,7 @@ impl Connection {
         self.host.settle(*handle, quic);
         while let Some(event) = quic.poll() {
             if let Some((id, remote, local)) = library::validated(quic, &event) {
+                let others = library::other_paths(quic, id);
                 let way = if self.is_opener {
                     let Some(way) = self.ways.probed(id, now) else { continue };
                     library::keep_path(quic, now, id);
@@ -146,9 +147,14 @@ impl Connection {
                     self.ways.changed(now);
                     way
                 };
+                self.ways.leave(others);
                 self.ways.tell(way);
                 let event = StreamEvent::Path(PathId(way as u8), true);
                 self.streams.events.push_back(TransportEvent::Stream(0, event));
+                continue;
+            }
+            if let Some((path, lost)) = library::dropped(&event) {
+                self.ways.dropped(path, lost);
                 continue;
             }
             match event {
@@ -187,6 +193,7 @@ impl Connection {
                 _ => {}
             }
         }
+        self.ways.count_lost(quic);
         self.host.settle(*handle, quic);
         if let Some(Plain { is_sent: true, is_read: true, .. }) = self.streams.plain
             && !self.is_over
@@ -238,6 +245,7 @@ impl Connection {
         if is_it && self.ways.tell(way) {
             if !self.is_opener {
                 self.ways.peer_changed(silent_since, now);
+                self.meter.leave(now);
                 self.ways.ask(now, library::path_responses(quic));
             }
             let event = StreamEvent::Path(PathId(way as u8), true);
@@ -261,6 +269,7 @@ impl Connection {
             let left = PathId(self.ways.active() as u8);
             self.streams.events.push_back(TransportEvent::Stream(0, StreamEvent::Path(left, false)));
             self.ways.change_to(way, now);
+            self.meter.leave(now);
             library::address_changed(quic, now);
         }
         self.settle(now);
@@ -558,7 +567,9 @@ impl Transport for Connection {
     }
 
     fn moves(&self) -> Moves {
-        self.ways.moves
+        let mut moves = self.ways.moves();
+        moves.lost_bytes += self.meter.left.load(Relaxed);
+        moves
     }
 
     fn facts(&self) -> FlowFacts {

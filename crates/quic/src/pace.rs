@@ -28,12 +28,23 @@ pub(crate) struct Meter {
     /// The last packet that asks for an acknowledgement: its number, and when it was sent, in nanoseconds from 1; 0: it was acknowledged.
     last_number: AtomicU64,
     last_sent: AtomicU64,
+    /// When its one path last became another, in nanoseconds from 1, and the first number that was not sent by then; 0: never.
+    left_at: AtomicU64,
+    left_number: AtomicU64,
+    /// Octets of packets that were sent before that and taken for lost after it.
+    pub(crate) left: AtomicU64,
 }
 
 impl Meter {
     /// When the last packet was sent that asks for an acknowledgement and has none.
     pub(crate) fn unanswered_since(&self) -> Option<Instant> {
         self.last_sent.load(Relaxed).checked_sub(1).map(Instant::from_nanos)
+    }
+
+    /// The one path there is becomes another.
+    pub(crate) fn leave(&self, now: Instant) {
+        self.left_at.store(now.as_nanos().saturating_add(1), Relaxed);
+        self.left_number.store(self.last_number.load(Relaxed).saturating_add(1), Relaxed);
     }
 
     /// The smoothed round trip, once there is one.
@@ -126,6 +137,13 @@ impl Watch for Pace {
     }
     fn lost(&mut self, lost: Lost) {
         self.meter.lost.fetch_add(1, Relaxed);
+        let (had_left, octets) = match lost {
+            Lost::Packet(number, octets) => (number < self.meter.left_number.load(Relaxed), octets),
+            Lost::Until(sent, octets) => (mark(sent) <= self.meter.left_at.load(Relaxed), octets),
+        };
+        if had_left {
+            self.meter.left.fetch_add(octets, Relaxed);
+        }
         match (&self.trace, lost) {
             (Some(trace), Lost::Packet(number, octets)) => trace.lost(self.path, number, octets),
             // Of what was only marked no octet was lost.

@@ -38,7 +38,9 @@ pub(crate) struct Ways {
     /// The new path, until something has come over it.
     awaited: Option<usize>,
     last_arrival: Instant,
-    pub(crate) moves: Moves,
+    moves: Moves,
+    /// Paths beside the one in use that are given up: what was lost on each by then, and has been since.
+    left: Vec<(library::PathId, u64, u64)>,
 }
 
 impl Ways {
@@ -52,6 +54,7 @@ impl Ways {
             awaited: None,
             last_arrival: Instant::ZERO,
             moves: Moves::default(),
+            left: Vec::new(),
         }
     }
 
@@ -159,6 +162,34 @@ impl Ways {
         self.moves.validation = self.moves.validation.max(now - since);
         self.change_to(way, now);
         Some(way)
+    }
+
+    /// These paths are given up, on each of which so many octets were lost.
+    pub(crate) fn leave(&mut self, paths: Vec<(library::PathId, u64)>) {
+        let is_known = |path| self.left.iter().any(|(known, ..)| *known == path);
+        let new: Vec<_> = paths.into_iter().filter(|(path, _)| !is_known(*path)).collect();
+        self.left.extend(new.into_iter().map(|(path, before)| (path, before, 0)));
+    }
+
+    /// So many octets were lost on a path that may be one of them; and it is dropped.
+    pub(crate) fn dropped(&mut self, path: library::PathId, lost: u64) {
+        if let Some(place) = self.left.iter().position(|(left, ..)| *left == path) {
+            let (_, before, _) = self.left.swap_remove(place);
+            self.moves.lost_bytes += lost.saturating_sub(before);
+        }
+    }
+
+    /// What was lost on those that are given up, as the library has it now.
+    pub(crate) fn count_lost(&mut self, quic: &mut library::Connection) {
+        for (path, before, since) in &mut self.left {
+            *since = library::lost_on(quic, *path).map_or(*since, |lost| lost.saturating_sub(*before));
+        }
+    }
+
+    /// What became of its paths.
+    pub(crate) fn moves(&self) -> Moves {
+        let under_way: u64 = self.left.iter().map(|(.., since)| since).sum();
+        Moves { lost_bytes: self.moves.lost_bytes + under_way, ..self.moves }
     }
 
     /// A server has found its client elsewhere, and asks it to show itself; so many answers came before.

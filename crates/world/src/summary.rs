@@ -28,7 +28,7 @@ enum Source {
 }
 
 /// Names of what a world counts itself.
-const TOTALS: [&str; 16] = [
+const TOTALS: [&str; 17] = [
     "lost",
     "packets",
     "simulated_s",
@@ -41,6 +41,7 @@ const TOTALS: [&str; 16] = [
     "path_change_s",
     "path_silence_s",
     "path_validation_s",
+    "path_lost_bytes",
     "no_route",
     "hop_limit_exceeded",
     "too_big",
@@ -136,6 +137,7 @@ impl World {
             totals.path_change.map_or(0.0, Instant::as_secs_f64),
             totals.path_silence.as_secs_f64(),
             totals.path_validation.as_secs_f64(),
+            totals.path_lost_bytes as f64,
             strays.no_route as f64,
             strays.hop_limit as f64,
             strays.too_big as f64,

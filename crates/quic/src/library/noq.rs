@@ -113,6 +113,25 @@ pub(crate) fn keep_path(connection: &mut Connection, now: airloom_base::Instant,
     }
 }
 
+/// The paths but this one, each with the octets of packets that were lost on it so far.
+pub(crate) fn other_paths(connection: &mut Connection, kept: PathId) -> Vec<(PathId, u64)> {
+    let others = connection.paths().into_iter().filter(|path| *path != kept);
+    others.map(|path| (path, lost_on(connection, path).unwrap_or(0))).collect()
+}
+
+/// Octets of packets that were lost on a path so far; `None`: it is none any more.
+pub(crate) fn lost_on(connection: &mut Connection, path: PathId) -> Option<u64> {
+    connection.path_stats(path).map(|stats| stats.lost_bytes)
+}
+
+/// The path that an event says is dropped, with the octets of packets that were lost on it, those under way among them.
+pub(crate) fn dropped(event: &Event) -> Option<(PathId, u64)> {
+    match event {
+        Event::Path(PathEvent::Discarded { id, path_stats, .. }) => Some((*id, path_stats.lost_bytes)),
+        _ => None,
+    }
+}
+
 /// The path that an event says is validated, with the addresses of its ends as far as they are known.
 pub(crate) fn validated(
     connection: &Connection,

@@ -109,6 +109,21 @@ pub(crate) fn open_path(
 /// There is no other path.
 pub(crate) fn keep_path(_: &mut Connection, _: airloom_base::Instant, _: PathId) {}
 
+/// There is no other path.
+pub(crate) fn other_paths(_: &mut Connection, _: PathId) -> Vec<(PathId, u64)> {
+    Vec::new()
+}
+
+/// Octets of packets that were lost on a path, whose number is the path's.
+pub(crate) fn lost_on(_: &mut Connection, path: PathId) -> Option<u64> {
+    match path {}
+}
+
+/// No path is dropped.
+pub(crate) fn dropped(_: &Event) -> Option<(PathId, u64)> {
+    None
+}
+
 /// Of paths it tells nothing.
 pub(crate) fn validated(_: &Connection, _: &Event) -> Option<(PathId, SocketAddr, Option<IpAddr>)> {
     None

@@ -98,6 +98,8 @@ pub struct Totals {
     pub path_silence: Duration,
     /// The longest time that validating a path took.
     pub path_validation: Duration,
+    /// Octets that went away with paths.
+    pub path_lost_bytes: u64,
 }
 
 impl Connection {
@@ -155,6 +157,7 @@ impl Connection {
         }
         totals.path_silence = totals.path_silence.max(moves.silence);
         totals.path_validation = totals.path_validation.max(moves.validation);
+        totals.path_lost_bytes += moves.lost_bytes;
         if cx.records.wants_facts() {
             cx.records.push(Record::Flow(FlowRecord {
                 flow: self.flow,
