@@ -67,6 +67,12 @@ impl Defs {
         schema
     }
 
+    /// A reference to this schema, which stands under `name` from now on: what is said in several places is said once.
+    fn named(&mut self, name: &str, schema: Value) -> Value {
+        self.0.insert(name.to_owned(), schema);
+        json!({ "$ref": format!("#/$defs/{name}") })
+    }
+
     /// A reference to the schema of a type of ours.
     fn of<T: JsonSchema>(&mut self) -> Value {
         let mut generator = SchemaGenerator::default();
@@ -147,54 +153,76 @@ fn host(registries: &Registries, defs: &mut Defs) -> Value {
 
 /// `"name"`, `{ name = {..} }`, or a list of these.
 fn components(family: &str, known: &[Known], defs: &mut Defs) -> Value {
-    let tables = tables(family, known, defs);
-    let one = json!([
+    let form = json!({ "anyOf": [
         { "enum": known.iter().map(|k| k.name).collect::<Vec<_>>() },
-        { "type": "object", "properties": tables, "additionalProperties": false },
-    ]);
-    json!({ "anyOf": [one[0], one[1], { "type": "array", "items": { "anyOf": one } }] })
+        { "type": "object", "properties": tables(family, known, defs), "additionalProperties": false },
+    ] });
+    let one = defs.named(family, form);
+    json!({ "anyOf": [one, { "type": "array", "items": one }] })
 }
 
 /// `"name"` or `{ name = {..} }`.
 fn one_of(family: &str, known: &[Known], others: &[&str], defs: &mut Defs) -> Value {
     let names: Vec<&str> = known.iter().map(|k| k.name).chain(others.iter().copied()).collect();
     let tables = tables(family, known, defs);
-    json!({ "anyOf": [
+    let form = json!({ "anyOf": [
         { "enum": names },
         { "type": "object", "properties": tables, "additionalProperties": false, "minProperties": 1, "maxProperties": 1 },
-    ] })
+    ] });
+    defs.named(family, form)
 }
 
+/// The tables of all components of a family, each a definition of its own.
 fn tables(family: &str, known: &[Known], defs: &mut Defs) -> Map<String, Value> {
-    known.iter().map(|k| (k.name.to_owned(), Value::Object(defs.adopt(family, k)))).collect()
+    let mut table = |k: &Known| {
+        let schema = defs.adopt(family, k);
+        (k.name.to_owned(), defs.named(&format!("{family}.{}", k.name), Value::Object(schema)))
+    };
+    known.iter().map(&mut table).collect()
 }
 
 fn link(registries: &Registries, defs: &mut Defs) -> Value {
     let names: Vec<&str> = registries.bearers.iter().map(|k| k.name).collect();
     let faults = defs.of::<Faults>();
-    let mut forms = vec![json!({ "enum": names })];
-    for known in &registries.bearers {
-        let mut schema = defs.adopt("bearer", known);
-        let own = json!({
-            "bearer": { "const": known.name },
-            "between": { "type": "array", "items": { "type": "string" }, "minItems": 2, "description": "The stations, and last the far end." },
-            "mtu": { "type": "integer", "minimum": LEAST_MTU, "maximum": u16::MAX, "default": MTU, "description": "Largest IP datagram, in octets; also that of the interfaces at its ends." },
-            "subnet": { "type": "string", "description": "IPv4 network of the link." },
-            "subnet6": { "type": "string", "description": "IPv6 network of the link." },
-            "addresses": {
+    let shared = [
+        (
+            "between",
+            json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "description": "The stations, and last the far end." }),
+        ),
+        (
+            "mtu",
+            json!({ "type": "integer", "minimum": LEAST_MTU, "maximum": u16::MAX, "default": MTU, "description": "Largest IP datagram, in octets; also that of the interfaces at its ends." }),
+        ),
+        ("subnet", json!({ "type": "string", "description": "IPv4 network of the link." })),
+        ("subnet6", json!({ "type": "string", "description": "IPv6 network of the link." })),
+        (
+            "addresses",
+            json!({
                 "type": "object",
                 "additionalProperties": { "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] },
                 "description": "Addresses of hosts on the link, where they matter.",
-            },
-            "grade": {
+            }),
+        ),
+        (
+            "grade",
+            json!({
                 "enum": ["auto", "transparent", "packet"],
                 "description": "What becomes of the super-packets that kernels of real hosts send.",
-            },
-            "faults": faults,
-        });
+            }),
+        ),
+    ];
+    let mut own: Map<String, Value> = shared
+        .into_iter()
+        .map(|(key, form)| (key.to_owned(), defs.named(&format!("link.{key}"), form)))
+        .collect();
+    own.insert("faults".into(), faults);
+    let mut forms = vec![json!({ "enum": names })];
+    for known in &registries.bearers {
+        let mut schema = defs.adopt("bearer", known);
         let properties = schema.entry("properties").or_insert_with(|| json!({}));
-        if let (Value::Object(properties), Value::Object(own)) = (properties, own) {
-            properties.extend(own);
+        if let Value::Object(properties) = properties {
+            properties.insert("bearer".into(), json!({ "const": known.name }));
+            properties.extend(own.clone());
         }
         if let Value::Array(required) = schema.entry("required").or_insert_with(|| json!([])) {
             required.push("bearer".into());

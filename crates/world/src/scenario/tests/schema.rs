@@ -111,3 +111,14 @@ fn definitions_of_different_components_do_not_meet() {
     assert!(names.iter().any(|n| *n == "app.fetch.Object"), "{names:?}");
     assert_eq!(schema["properties"]["hosts"]["additionalProperties"]["additionalProperties"], json!(false));
 }
+
+#[test]
+fn what_several_keys_take_is_described_once() {
+    let schema = scenario_schema(&fakes()).to_string();
+    // Transports stand at hosts, in lists and at interfaces, applications alone and in lists, the last two in every link.
+    for once in
+        ["\"profile\":{", "\"http\":{", "IPv4 network of the link.", "The stations, and last the far end."]
+    {
+        assert_eq!(schema.matches(once).count(), 1, "{once}");
+    }
+}
