@@ -35,7 +35,7 @@ pub(super) struct AckState {
     /// Linux: data and answers take turns, so acknowledgements travel with answers.
     interactive: bool,
     /// Linux: a segment with PSH waits for its acknowledgement.
-    pub pushed: bool,
+    pushed: bool,
     /// Linux: the delay, adapted to the time between segments; zero before the first.
     ato: Duration,
     last: Instant,
@@ -72,6 +72,12 @@ impl AckState {
     /// When data arrived in order last.
     pub fn last_data(&self) -> Instant {
         self.last
+    }
+
+    /// A segment in order carries PSH, or not.
+    #[inline]
+    pub fn note_push(&mut self, push: bool) {
+        self.pushed |= push;
     }
 
     /// `len` octets arrived in order; `unacked` are not acknowledged with them. `grew`: did the window grow with them,

@@ -60,7 +60,7 @@ impl RightSize {
     /// The connection is open.
     pub fn begin(&mut self, now: Instant, rcv: &Receive) {
         self.read_until_now(now, octets_read(rcv));
-        self.space = rcv.wnd().min(FIRST_SEGMENTS * rcv.mss).max(1);
+        self.space = rcv.wnd().min(FIRST_SEGMENTS * rcv.mss()).max(1);
     }
 
     /// Is it time to look at what was read? A round trip after the last look, once one is known.
@@ -109,12 +109,12 @@ impl RightSize {
     /// Data arrived without a timestamp.
     pub fn data_arrived(&mut self, now: Instant, rcv: &Receive) {
         match self.window {
-            Some((_, end)) if rcv.nxt < end => {}
+            Some((_, end)) if rcv.nxt() < end => {}
             last => {
                 if let Some((began, _)) = last {
                     self.sample(now.since(began), true);
                 }
-                self.window = Some((now, rcv.nxt + rcv.wnd().max(1)));
+                self.window = Some((now, rcv.nxt() + rcv.wnd().max(1)));
                 self.look_again_later();
             }
         }
@@ -126,7 +126,7 @@ impl RightSize {
         let read = octets_read(rcv);
         let copied = read - self.read.min(read);
         if copied > self.space {
-            let needed = 2 * copied + SPARE_SEGMENTS * rcv.mss;
+            let needed = 2 * copied + SPARE_SEGMENTS * rcv.mss();
             // Twice as much again as what is read has grown by, in proportion.
             let growth = u128::from(needed) * u128::from(copied - self.space) / u128::from(self.space);
             let limit = u128::from(needed) + 2 * growth;
@@ -140,7 +140,7 @@ impl RightSize {
 }
 
 fn octets_read(rcv: &Receive) -> u64 {
-    rcv.nxt - rcv.readable()
+    rcv.nxt() - rcv.readable()
 }
 
 /// The send buffer becomes the memory that twice a congestion window of `cwnd` octets takes, filled with whole segments. That is

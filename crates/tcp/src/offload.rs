@@ -82,9 +82,9 @@ impl Offload {
     /// The application has written. Returns the octets of a block.
     pub fn written(&mut self, snd: &Send) -> u64 {
         // Half of the largest window seen (Linux, `tcp_bound_to_half_wnd`).
-        let half = if snd.max_wnd > 536 { snd.max_wnd / 2 } else { snd.max_wnd };
-        let segments = half.min(LARGEST) / snd.mss.max(1);
-        self.block = segments.max(1) * snd.mss;
+        let half = if snd.max_wnd() > 536 { snd.max_wnd() / 2 } else { snd.max_wnd() };
+        let segments = half.min(LARGEST) / snd.mss().max(1);
+        self.block = segments.max(1) * snd.mss();
         self.block
     }
 
@@ -92,10 +92,10 @@ impl Offload {
     #[inline]
     pub fn pauses(&mut self, snd: &Send) {
         self.left = 0;
-        if snd.nxt >= snd.end() {
+        if snd.nxt() >= snd.end() {
             self.edge = 0;
         } else if self.edge == 0 {
-            self.edge = snd.nxt + self.block;
+            self.edge = snd.nxt() + self.block;
         }
     }
 
@@ -103,7 +103,7 @@ impl Offload {
     #[inline(never)]
     pub fn begin_group(&mut self, tx: &Sender, now: Instant, quota: u64) -> Result<(), Limit> {
         let snd = &tx.snd;
-        let (mss, nxt, mut end) = (snd.mss, snd.nxt, snd.end());
+        let (mss, nxt, mut end) = (snd.mss(), snd.nxt(), snd.end());
         if snd.has_records() {
             end = snd.record_end(nxt);
         }
@@ -172,11 +172,11 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
         return None;
     }
     let snd = &tx.snd;
-    let room = quota * snd.mss;
-    let peer = snd.window_edge().saturating_sub(snd.nxt);
+    let room = quota * snd.mss();
+    let peer = snd.window_edge().saturating_sub(snd.nxt());
     let limit = room.min(peer);
-    let last_block = snd.nxt + there >= snd.end();
-    if (!last_block && limit >= there) || limit >= snd.wnd.min(tx.window.cwnd) / WINDOW_PART {
+    let last_block = snd.nxt() + there >= snd.end();
+    if (!last_block && limit >= there) || limit >= snd.wnd().min(tx.window.cwnd) / WINDOW_PART {
         return None;
     }
     let (head, srtt) = (snd.sent.front()?, tx.rtt.srtt()?);
@@ -185,7 +185,7 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
     }
     // Last, because it takes longest to say: a whole group waits for nothing.
     let size = group_size(tx);
-    if quota >= size || limit >= size * snd.mss {
+    if quota >= size || limit >= size * snd.mss() {
         return None;
     }
     if room < peer {
@@ -196,7 +196,7 @@ fn group_waits(tx: &Sender, now: Instant, quota: u64, there: u64) -> Option<Limi
         return Some(Limit::Window);
     }
     // The application may write more.
-    if snd.finished { None } else { Some(Limit::Short) }
+    if snd.is_finished() { None } else { Some(Limit::Short) }
 }
 
 /// Segments of a group: what is paced in about a millisecond, and more on short paths.
@@ -208,5 +208,5 @@ fn group_size(tx: &Sender) -> u64 {
     // The least round-trip time in units of 512 us (`tcp_tso_rtt_log`).
     let nearness = tx.rtt.min().map_or(u64::MAX, |m| m.as_nanos() / 512_000);
     let near = if nearness < 32 { LARGEST >> nearness } else { 0 };
-    ((octets + near).min(LARGEST) / tx.snd.mss).max(u64::from(tx.config.offload_segments))
+    ((octets + near).min(LARGEST) / tx.snd.mss()).max(u64::from(tx.config.offload_segments))
 }

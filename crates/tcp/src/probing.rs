@@ -155,7 +155,7 @@ impl Sender {
         self.hold &= !hold::PROBING;
         self.timers.stop(Alarm::ProbeAnswer);
         self.pending = (self.pending & !pending::PROBING) | pending::DATA;
-        if self.snd.una == self.snd.nxt {
+        if self.snd.una() == self.snd.nxt() {
             // All has arrived meanwhile.
             self.controller.on_event(&mut self.window, now, Event::Open);
             return None;

@@ -64,18 +64,9 @@ impl Recovery {
         }
     }
 
-    /// Are there duplicate acknowledgements that no other one ended?
-    #[inline]
-    pub fn has_duplicates(&self) -> bool {
-        match self {
-            Recovery::Segments(_) => false,
-            Recovery::Octets(o) => o.has_duplicates(),
-        }
-    }
-
     /// An acknowledgement in a synchronized state.
     #[inline]
-    pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: &Arrived<'_>) {
+    pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: Arrived<'_>) {
         match self {
             Recovery::Segments(s) => s.on_ack(tx, now, a),
             Recovery::Octets(o) => o.on_ack(tx, now, a),
@@ -164,7 +155,7 @@ impl Recovery {
     pub fn in_flight_at_rest(&self, tx: &Sender) -> Option<u64> {
         match self {
             Recovery::Segments(s) => s.in_flight_at_rest(tx),
-            Recovery::Octets(_) => Some(tx.snd.segments_out() * tx.snd.mss),
+            Recovery::Octets(_) => Some(tx.snd.segments_out() * tx.snd.mss()),
         }
     }
 
@@ -182,7 +173,7 @@ impl Recovery {
             Recovery::Segments(s) => s.written(tx),
             Recovery::Octets(_) => None,
         }
-        .unwrap_or(tx.snd.mss)
+        .unwrap_or(tx.snd.mss())
     }
 
     /// So many segments may arrive late.

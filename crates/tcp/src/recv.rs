@@ -33,25 +33,25 @@ pub(super) enum Arrival {
 #[derive(Debug)]
 pub(super) struct Receive {
     /// IRS: the number of the peer's SYN.
-    pub irs: u64,
-    /// RCV.NXT: the next number expected.
-    pub nxt: u64,
-    /// The highest right edge of the window ever announced.
+    irs: u64,
+    /// RCV.NXT: the next number expected; all below are here.
+    nxt: u64,
+    /// The highest right edge of the window ever announced; only a FIN beyond the window moves `nxt` above it.
     edge: u64,
-    /// RCV.NXT as it was last acknowledged (Last.ACK.sent).
-    pub last_ack: u64,
-    /// Shift of our window field.
-    pub shift: u8,
-    /// The largest window we announce now, and at all.
+    /// RCV.NXT as it was last acknowledged (Last.ACK.sent); never above `nxt`.
+    last_ack: u64,
+    /// Shift of our window field; at most 14.
+    shift: u8,
+    /// The largest window we announce now, and at all; neither shrinks, nor is the first above the second.
     window: u64,
     limit: u64,
     /// MSS that we announced: the receiver's measure of a step of the window.
-    pub mss: u64,
-    /// The peer's FIN stands here.
-    pub fin: Option<u64>,
+    mss: u64,
+    /// The peer's FIN stands here; known once, it stays.
+    fin: Option<u64>,
     /// TS.Recent (RFC 7323), and when it was set.
-    pub ts_recent: u32,
-    pub ts_recent_at: Instant,
+    ts_recent: u32,
+    ts_recent_at: Instant,
     /// In order, not read.
     ready: VecDeque<Body>,
     ready_octets: u64,
@@ -106,6 +106,94 @@ impl Receive {
             step: (window.min(limit) / 2).min(mss),
             announced: Announced::default(),
         }
+    }
+
+    /// IRS.
+    pub fn irs(&self) -> u64 {
+        self.irs
+    }
+
+    /// RCV.NXT.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Shift of our window field.
+    pub fn shift(&self) -> u8 {
+        self.shift
+    }
+
+    /// The handshake agrees on a shift for our window field.
+    pub fn set_shift(&mut self, shift: u8) {
+        self.shift = shift;
+    }
+
+    /// MSS that we announced.
+    #[inline]
+    pub fn mss(&self) -> u64 {
+        self.mss
+    }
+
+    /// TS.Recent.
+    #[inline]
+    pub fn ts_recent(&self) -> u32 {
+        self.ts_recent
+    }
+
+    /// When TS.Recent was set.
+    pub fn ts_recent_at(&self) -> Instant {
+        self.ts_recent_at
+    }
+
+    /// An acceptable segment at `seq` carries the timestamp `value`.
+    #[inline]
+    pub fn take_timestamp(&mut self, now: Instant, value: u32, seq: u64) {
+        //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
+        if seq <= self.last_ack {
+            self.ts_recent = value;
+            self.ts_recent_at = now;
+        }
+    }
+
+    /// Octets that are here and not acknowledged, and the FIN.
+    #[inline]
+    pub fn unacked(&self) -> u64 {
+        self.nxt - self.last_ack
+    }
+
+    /// All that is here is acknowledged now. Says whether something of it had not been.
+    #[inline]
+    pub fn acknowledged(&mut self) -> bool {
+        let news = self.last_ack != self.nxt;
+        self.last_ack = self.nxt;
+        news
+    }
+
+    /// The peer's FIN stands at `at`, if that is possible and was not known. Says whether it is news.
+    pub fn note_fin(&mut self, at: u64) -> bool {
+        let news = self.fin.is_none() && at >= self.nxt;
+        if news {
+            self.fin = Some(at);
+        }
+        news
+    }
+
+    /// Where the peer's FIN stands.
+    #[inline]
+    pub fn fin(&self) -> Option<u64> {
+        self.fin
+    }
+
+    /// Is the peer's FIN what is expected next?
+    #[inline]
+    pub fn fin_is_next(&self) -> bool {
+        self.fin == Some(self.nxt)
+    }
+
+    /// Takes the peer's FIN, which is next.
+    pub fn take_fin(&mut self) {
+        self.nxt += 1;
     }
 
     /// The peer's SYN is here.
@@ -303,6 +391,12 @@ impl Receive {
             return last.field;
         }
         self.announce_anew(shift)
+    }
+
+    /// Announces a window in a segment of the connection.
+    #[inline]
+    pub fn announce_scaled(&mut self) -> u16 {
+        self.announce(self.shift)
     }
 
     #[inline]

@@ -21,7 +21,7 @@ pub(super) mod mark {
     pub const JOINED: u8 = 16;
 }
 
-/// Why a short segment waits beside Nagle's rule: bits of [`Send::corked`].
+/// Why a short segment waits beside Nagle's rule: bits for [`Send::cork`].
 pub(super) mod corked {
     /// The application has said so until it says otherwise (TCP_CORK).
     pub const CORK: u8 = 1;
@@ -61,43 +61,43 @@ impl Sent {
 #[derive(Debug)]
 pub(super) struct Send {
     /// SND.UNA: the oldest number not acknowledged.
-    pub una: u64,
-    /// SND.NXT: the next number to be sent for the first time.
-    pub nxt: u64,
-    /// One past the highest number that was ever on the wire (a window probe runs ahead of `nxt`).
-    pub max: u64,
+    una: u64,
+    /// SND.NXT: one past the highest number sent; never below `una`.
+    nxt: u64,
+    /// One past the highest number that was ever on the wire (a window probe runs ahead of `nxt`); never below `nxt`.
+    max: u64,
     /// SND.WND, scaled.
-    pub wnd: u64,
+    wnd: u64,
     /// SND.WL1 and SND.WL2: the segment that brought the window.
-    pub wl1: u64,
-    pub wl2: u64,
-    /// The largest window the peer ever offered.
-    pub max_wnd: u64,
-    /// Shift of the peer's window field.
-    pub shift: u8,
-    /// Payload octets of a full segment.
-    pub mss: u64,
-    /// End of the last short segment sent (Minshall).
-    pub short_end: u64,
-    /// First transmissions not acknowledged, oldest first.
+    wl1: u64,
+    wl2: u64,
+    /// The largest window the peer ever offered; never below `wnd`.
+    max_wnd: u64,
+    /// Shift of the peer's window field; at most 14.
+    shift: u8,
+    /// Payload octets of a full segment; never zero.
+    mss: u64,
+    /// End of the last short segment sent (Minshall); never above `nxt`.
+    short_end: u64,
+    /// First transmissions not acknowledged, oldest first: their ends ascend from `una` to `nxt`. The recovery's to change.
     pub sent: VecDeque<Sent>,
     /// Acknowledgements of segments that end here or below give no round-trip time (Karn).
-    pub resent_below: u64,
+    resent_below: u64,
     /// With one sample per round trip: the next one is a segment that ends above this.
-    pub sample_above: u64,
-    /// The application has finished: a FIN stands at `end`.
-    pub finished: bool,
-    /// One past the last octet written.
+    sample_above: u64,
+    /// The application has finished: a FIN stands at `end`, which does not move any more.
+    finished: bool,
+    /// One past the last octet written; beyond the FIN's acknowledgement `una` and `nxt` are one more.
     end: u64,
-    /// What is kept, in order, each piece with the number of its first octet.
+    /// What is kept, in order and without gaps from `una` to `end`, each piece with the number of its first octet.
     pieces: VecDeque<(u64, Body)>,
     /// Room in octets.
     limit: u64,
     /// The application was told that the buffer is full.
     wants_room: bool,
-    /// Short segments wait for more.
-    pub corked: u8,
-    /// Where records end that segments do not pass, in order.
+    /// Why short segments wait for more: bits of [`corked`].
+    corked: u8,
+    /// Where records end that segments do not pass, in ascending order.
     records: VecDeque<u64>,
 }
 
@@ -126,6 +126,155 @@ impl Send {
             corked: 0,
             records: VecDeque::new(),
         }
+    }
+
+    /// SND.UNA.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// SND.NXT.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// One past the highest number that was ever on the wire.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// SND.WND, scaled.
+    #[inline]
+    pub fn wnd(&self) -> u64 {
+        self.wnd
+    }
+
+    /// The largest window the peer ever offered.
+    #[inline]
+    pub fn max_wnd(&self) -> u64 {
+        self.max_wnd
+    }
+
+    /// Shift of the peer's window field.
+    #[inline]
+    pub fn shift(&self) -> u8 {
+        self.shift
+    }
+
+    /// The handshake agrees on a shift for the peer's window field.
+    pub fn set_shift(&mut self, shift: u8) {
+        self.shift = shift;
+    }
+
+    /// A window field of the peer, scaled.
+    #[inline]
+    pub fn scaled(&self, field: u16) -> u64 {
+        u64::from(field) << self.shift
+    }
+
+    /// Payload octets of a full segment.
+    #[inline]
+    pub fn mss(&self) -> u64 {
+        self.mss
+    }
+
+    /// Full segments carry `mss` octets from now on.
+    pub fn set_mss(&mut self, mss: u64) {
+        self.mss = mss;
+    }
+
+    /// End of the last short segment sent.
+    pub fn short_end(&self) -> u64 {
+        self.short_end
+    }
+
+    /// Acknowledgements of segments that end here or below give no round-trip time (Karn).
+    #[inline]
+    pub fn resent_below(&self) -> u64 {
+        self.resent_below
+    }
+
+    /// The handshake is over: what it sent again says nothing of data.
+    pub fn begin(&mut self) {
+        self.resent_below = self.una;
+        self.sample_above = self.una;
+    }
+
+    /// With one sample per round trip: does a segment that ends at `end` give the next one?
+    pub fn gives_sample(&mut self, end: u64) -> bool {
+        let gives = end > self.sample_above;
+        if gives {
+            self.sample_above = self.nxt;
+        }
+        gives
+    }
+
+    /// The SYN leaves, first or again.
+    pub fn sent_syn(&mut self) {
+        self.nxt = self.una + 1;
+        self.max = self.max.max(self.nxt);
+    }
+
+    /// `len` octets leave for the first time, of the `room` that a segment has. Says whether a FIN leaves with them.
+    #[inline(always)]
+    pub fn leaves(&mut self, len: u64, room: u64) -> bool {
+        let end = self.nxt + len;
+        //= RFC 9293 (3.4): the FIN takes a sequence number, and leaves only if the peer's window has room for that.
+        let fin = self.finished && end == self.end && end < self.window_edge();
+        if len < room && len > 0 {
+            self.short_end = end;
+        }
+        self.nxt = end + u64::from(fin);
+        self.max = self.max.max(self.nxt);
+        fin
+    }
+
+    /// What ends at `end` leaves again.
+    pub fn leaves_again(&mut self, end: u64) {
+        self.resent_below = self.resent_below.max(end);
+    }
+
+    /// A probe of the peer's window leaves that ends at `end`; it is not counted as sent before it is taken.
+    pub fn probed(&mut self, end: u64) {
+        self.max = self.max.max(end);
+    }
+
+    /// SND.UNA moves to `ack`: what lies below is forgotten.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: u64) {
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        self.release();
+    }
+
+    /// The application has finished.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// Has the application finished?
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Sets bits of [`corked`], or takes them away.
+    pub fn cork(&mut self, bits: u8, on: bool) {
+        self.corked = if on { self.corked | bits } else { self.corked & !bits };
+    }
+
+    /// Is anything said of short segments, be it that they wait or that they do not?
+    #[inline]
+    pub fn holds_short(&self) -> bool {
+        self.corked != 0
+    }
+
+    /// Does the last write go on, so that it does not end with PSH?
+    #[inline]
+    pub fn is_unpushed(&self) -> bool {
+        self.corked & corked::UNPUSHED != 0
     }
 
     /// Do short segments wait for more?
@@ -229,6 +378,19 @@ impl Send {
         self.una + self.wnd
     }
 
+    /// Does the segment `seq`, `ack` bring a newer window?
+    #[inline]
+    pub fn takes_window(&self, seq: u64, ack: u64) -> bool {
+        let is_newer = self.wl1 < seq || (self.wl1 == seq && self.wl2 <= ack);
+        ack > self.una || (ack == self.una && is_newer)
+    }
+
+    /// The segment `seq` brought the window that is known.
+    #[inline]
+    pub fn note_newer(&mut self, seq: u64) {
+        self.wl1 = seq;
+    }
+
     /// Takes the window of the segment `seq`, `ack`.
     #[inline]
     pub fn set_window(&mut self, seq: u64, ack: u64, wnd: u64) {
@@ -286,9 +448,8 @@ impl Send {
         self.limit = self.limit.max(octets);
     }
 
-    /// Forgets what lies below `una`.
     #[inline]
-    pub fn release(&mut self) {
+    fn release(&mut self) {
         while let Some((start, body)) = self.pieces.front_mut() {
             let len = body.len() as u64;
             if *start + len <= self.una {

@@ -163,7 +163,7 @@ pub(super) struct Counts {
 }
 
 /// What the header of an acknowledgement says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrived<'a> {
     /// SEG.ACK.
     pub ack: u64,
@@ -192,6 +192,8 @@ pub(super) struct Sender {
     pub mode: Mode,
     /// One past the highest number sent when the last recovery or loss state began.
     pub recover: u64,
+    /// Duplicate acknowledgements since SND.UNA moved or a recovery ended; none where recovery counts segments.
+    pub dupacks: u32,
     /// Something was sent since nothing more could be.
     pub sent_something: bool,
     /// Why data waits, beside the windows.
@@ -240,15 +242,15 @@ impl Sender {
     /// A round-trip time from an echoed timestamp, if timestamps were agreed on.
     pub fn sample_echo(&mut self, now: Instant, echo: Option<u32>) {
         if let Some(sample) = self.age_of_echo(now, echo) {
-            let per_round_trip = self.snd.outstanding().div_ceil(2 * self.snd.mss);
-            self.rtt.sample_at(&self.config, sample, per_round_trip, (self.snd.una, self.snd.nxt));
+            let per_round_trip = self.snd.outstanding().div_ceil(2 * self.snd.mss());
+            self.rtt.sample_at(&self.config, sample, per_round_trip, (self.snd.una(), self.snd.nxt()));
         }
     }
 
     /// The congestion window in segments.
     #[inline]
     pub fn cwnd_segments(&self) -> u64 {
-        self.window.cwnd / self.snd.mss
+        self.window.cwnd / self.snd.mss()
     }
 
     /// What an acknowledgement that brings nothing would bring the controller.
@@ -256,8 +258,8 @@ impl Sender {
     pub fn brought(&self, now: Instant, in_flight: u64) -> Ack {
         Ack {
             now,
-            una: self.snd.una,
-            nxt: self.snd.nxt,
+            una: self.snd.una(),
+            nxt: self.snd.nxt(),
             in_flight,
             srtt: self.rtt.srtt(),
             phase: self.mode.phase(),
@@ -283,7 +285,7 @@ impl Sender {
     //= sent before it expires (MUST).
     /// Is this what a report of congestion means now?
     pub fn must_wait_for_timer(&self) -> bool {
-        self.config.ecn_wait && self.window.cwnd <= self.snd.mss
+        self.config.ecn_wait && self.window.cwnd <= self.snd.mss()
     }
 
     /// How many octets of new data (zero: a bare FIN) may be sent now, but for the congestion window. `room`: payload that
@@ -297,16 +299,16 @@ impl Sender {
         if self.hold != 0 {
             return Err(Limit::Congestion);
         }
-        let idle = snd.una == snd.nxt;
+        let idle = snd.una() == snd.nxt();
         if idle && self.facts.app_sent > 0 {
             self.restart_if_idle(now);
         }
         let snd = &self.snd;
         let mut unsent = snd.unsent();
         if snd.has_records() {
-            unsent = unsent.min(snd.record_end(snd.nxt) - snd.nxt);
+            unsent = unsent.min(snd.record_end(snd.nxt()) - snd.nxt());
         }
-        let usable = snd.window_edge().saturating_sub(snd.nxt);
+        let usable = snd.window_edge().saturating_sub(snd.nxt());
         let len = unsent.min(usable).min(room);
         if len < room {
             if usable == 0 {
@@ -314,10 +316,11 @@ impl Sender {
             }
             if unsent > usable {
                 //= RFC 9293 (3.8.6.2.1): a part of a segment only if it is half of the largest window.
-                if !(idle && usable >= snd.max_wnd / 2) {
+                if !(idle && usable >= snd.max_wnd() / 2) {
                     return Err(Limit::Window);
                 }
-            } else if len > 0 && (!idle || snd.corked != 0) && !snd.finished && unsent == snd.unsent() {
+            } else if len > 0 && (!idle || snd.holds_short()) && !snd.is_finished() && unsent == snd.unsent()
+            {
                 let waits = match self.config.nagle {
                     _ if snd.is_corked() => true,
                     _ if idle => false,
@@ -325,7 +328,7 @@ impl Sender {
                     //= RFC 9293 (3.7.4): while anything is outstanding a short segment waits.
                     Nagle::Nagle => true,
                     //= RFC 9293 (A.3): while a short segment is outstanding another one waits.
-                    Nagle::Minshall => snd.short_end > snd.una,
+                    Nagle::Minshall => snd.short_end() > snd.una(),
                 };
                 if waits {
                     return Err(Limit::Short);
@@ -343,7 +346,7 @@ impl Sender {
         if idle <= rto || self.sent_something {
             return;
         }
-        let initial = self.config.initial_window.octets(self.snd.mss);
+        let initial = self.config.initial_window.octets(self.snd.mss());
         match self.config.idle_restart {
             IdleRestart::Off => return,
             //= RFC 5681 (4.1): nothing sent for a timeout: not more than the initial window.
@@ -367,7 +370,7 @@ impl Sender {
     /// New data is about to leave: the controller hears of it if it wants to.
     #[inline]
     pub fn tell_controller_of_departure(&mut self, now: Instant, octets: u64) {
-        let nothing_outstanding = self.snd.nxt == self.snd.una && self.facts.app_sent > 0;
+        let nothing_outstanding = self.snd.nxt() == self.snd.una() && self.facts.app_sent > 0;
         if nothing_outstanding || self.about.hears == Hears::Everything {
             let idle = nothing_outstanding.then(|| now.since(self.liveness.last_sent()));
             self.controller.on_sent(&mut self.window, &Departure { now, octets, idle });
@@ -385,15 +388,16 @@ impl Sender {
 
     /// What is unused of the window for long, where that is the application's doing, is given up (RFC 2861 3.2).
     /// `in_flight`: octets as validation counts them; `limited`: the window held something back.
+    #[inline]
     pub fn validate_window(&mut self, now: Instant, held: Limit, limited: bool, in_flight: u64) {
-        let flight = (self.snd.una, self.snd.nxt);
+        let flight = (self.snd.una(), self.snd.nxt());
         let unused = self
             .usage
             .sent(now, &self.window, limited, in_flight, flight)
             .is_some_and(|idle| idle >= self.rtt.rto(&self.config));
         // A full send buffer or a closed window is not the application's doing.
         if unused && held == Limit::Nothing && self.config.idle_restart == IdleRestart::Halve {
-            let initial = self.config.initial_window.octets(self.snd.mss);
+            let initial = self.config.initial_window.octets(self.snd.mss());
             self.usage.shrink(now, &mut self.window, initial);
         }
     }

@@ -14,27 +14,26 @@ impl Connection {
     /// The acknowledgement of a segment in a synchronized state; `len` is SEG.LEN.
     #[inline]
     pub fn ack_arrives(&mut self, now: Instant, h: &Header, seq: u64, ack: u64, len: u64) {
-        let old_window = self.tx.snd.wnd;
-        let is_newer = self.tx.snd.wl1 < seq || (self.tx.snd.wl1 == seq && self.tx.snd.wl2 <= ack);
-        if ack > self.tx.snd.una || (ack == self.tx.snd.una && is_newer) {
+        let old_window = self.tx.snd.wnd();
+        if self.tx.snd.takes_window(seq, ack) {
             //= RFC 9293 (3.10.7.4): only a newer segment moves the window. One that acknowledges more than any before it is
             //= newer, whatever its number: data sent again, or what the peer says after a forged segment with a number ahead.
-            self.tx.snd.set_window(seq, ack, u64::from(h.window) << self.tx.snd.shift);
+            self.tx.snd.set_window(seq, ack, self.tx.snd.scaled(h.window));
         }
-        let una = self.tx.snd.una;
+        let una = self.tx.snd.una();
         let carries = len > 0 || h.flags.has(Flags::SYN);
         let arrived = Arrived {
             ack,
             echo: h.options.timestamps.map(|(_, echo)| echo),
             blocks: h.options.sack.as_slice(),
-            not_duplicate: carries || self.tx.snd.wnd > old_window,
-            is_bare: !carries && self.tx.snd.wnd == old_window,
+            not_duplicate: carries || self.tx.snd.wnd() > old_window,
+            is_bare: !carries && self.tx.snd.wnd() == old_window,
             is_probe: h.options.probe.is_some(),
             ece: self.tx.ecn.is_reported_by(h.flags),
             established: self.state == State::Established,
         };
-        self.recovery.on_ack(&mut self.tx, now, &arrived);
-        if self.tx.snd.una > una {
+        self.recovery.on_ack(&mut self.tx, now, arrived);
+        if self.tx.snd.una() > una {
             self.acknowledged(now);
         }
         self.after_ack(now, ack, old_window);
@@ -77,18 +76,21 @@ impl Connection {
         let tx = &mut self.tx;
         if tx.config.send_autotuning {
             let reordering = self.recovery.reordering();
-            tx.snd.raise_limit(autotuning::send_buffer(&tx.config, tx.window.cwnd, tx.snd.mss, reordering));
+            tx.snd.raise_limit(autotuning::send_buffer(&tx.config, tx.window.cwnd, tx.snd.mss(), reordering));
         }
     }
 
     /// What an acknowledgement does to the window's probes and to keep-alive.
     #[inline]
     fn after_ack(&mut self, now: Instant, ack: u64, old_window: u64) {
-        if self.tx.snd.wnd > old_window {
+        if self.tx.snd.wnd() > old_window {
             self.tx.pending |= pending::DATA;
         }
         //= RFC 9293 (3.8.6.1): a connection whose probes are answered is not given up (MUST-37).
-        if self.tx.timers.is_armed(Alarm::Persist) && ack >= self.tx.snd.una && self.tx.snd.wnd > old_window {
+        if self.tx.timers.is_armed(Alarm::Persist)
+            && ack >= self.tx.snd.una()
+            && self.tx.snd.wnd() > old_window
+        {
             self.tx.liveness.window_opens();
             self.tx.timers.stop(Alarm::Persist);
         }
@@ -103,16 +105,16 @@ impl Connection {
 
     /// The path takes smaller datagrams only.
     pub fn smaller_segments(&mut self) {
-        let old = self.tx.snd.mss;
+        let old = self.tx.snd.mss();
         let mss = self.effective_mss(Some(self.path.mtu.saturating_sub(self.path.ip_header() + 20))).min(old);
         if mss == old {
             return;
         }
-        self.tx.snd.mss = mss;
+        self.tx.snd.set_mss(mss);
         self.tx.window.mss = mss;
         //= RFC 5681 (3.1): the window keeps its number of segments, so that no burst of smaller ones leaves.
         self.tx.window.cwnd = (self.tx.window.cwnd * mss / old).max(mss);
-        if self.tx.facts.established.is_some() && self.tx.snd.una < self.tx.snd.nxt {
+        if self.tx.facts.established.is_some() && self.tx.snd.una() < self.tx.snd.nxt() {
             self.recovery.in_smaller_segments(&mut self.tx, mss);
             self.tx.hold |= hold::MTU;
         }

@@ -20,38 +20,36 @@ impl Connection {
     #[inline]
     pub fn expected_arrives(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let Some((h, len)) = Plain::parse(packet.head()) else { return false };
-        let seq = widen(self.rcv.nxt, h.seq);
-        let ack = widen(self.tx.snd.una, h.ack);
+        let seq = widen(self.rcv.nxt(), h.seq);
+        let ack = widen(self.tx.snd.una(), h.ack);
         if self.state != State::Established
-            || seq != self.rcv.nxt
+            || seq != self.rcv.nxt()
             || packet.head().len() != len
             || h.timestamps.is_some() != self.tx.agreed.timestamps
             || self.tx.mode != Mode::Open
-            || self.recovery.has_duplicates()
+            || self.tx.dupacks != 0
         {
             return false;
         }
         let mut echo = None;
         if let Some((value, reply)) = h.timestamps {
-            if value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0 {
+            if value.wrapping_sub(self.rcv.ts_recent()).cast_signed() < 0 {
                 return false;
             }
             echo = Some(reply);
         }
         let octets = packet.body().len() as u64;
-        let wnd = u64::from(h.window) << self.tx.snd.shift;
+        let wnd = self.tx.snd.scaled(h.window);
         if octets == 0 {
-            if ack <= self.tx.snd.una || ack > self.tx.snd.nxt || self.tx.timers.is_armed(Alarm::Persist) {
+            if ack <= self.tx.snd.una() || ack > self.tx.snd.nxt() || self.tx.timers.is_armed(Alarm::Persist)
+            {
                 return false;
             }
-        } else if ack != self.tx.snd.una || wnd != self.tx.snd.wnd || octets > self.rcv.wnd() {
+        } else if ack != self.tx.snd.una() || wnd != self.tx.snd.wnd() || octets > self.rcv.wnd() {
             return false;
         }
-        if let Some((value, _)) = h.timestamps
-            && seq <= self.rcv.last_ack
-        {
-            self.rcv.ts_recent = value;
-            self.rcv.ts_recent_at = now;
+        if let Some((value, _)) = h.timestamps {
+            self.rcv.take_timestamp(now, value, seq);
         }
         self.tx.facts.wire_received += len as u64 + octets;
         self.tx.liveness.received(now);
@@ -62,12 +60,12 @@ impl Connection {
             self.tx.snd.set_window(seq, ack, wnd);
             self.new_ack(now, echo, ack);
         } else {
-            self.tx.snd.wl1 = seq;
+            self.tx.snd.note_newer(seq);
             if self.right_size.is_some() {
                 self.measure_arrival(now, echo, octets);
             }
             self.take_data(now, h.flags, seq, packet.take_body());
-            if self.rcv.fin == Some(self.rcv.nxt) {
+            if self.rcv.fin_is_next() {
                 self.take_fin(now);
             }
         }
@@ -95,7 +93,7 @@ impl Connection {
                 //= RFC 9293 (3.10.7.2): text on the SYN is kept. The application hears of it when the handshake is over;
                 //= a FIN comes again.
                 self.rcv.announce(0);
-                self.rcv.data(self.rcv.nxt, body);
+                self.rcv.data(self.rcv.nxt(), body);
             }
             self.step(now, Step::Syn);
             self.tx.pending |= pending::SYN;
@@ -112,27 +110,27 @@ impl Connection {
         match options.window_scale.filter(|_| config.window_scaling) {
             Some(shift) => {
                 self.tx.agreed.scaling = true;
-                self.tx.snd.shift = shift;
-                self.rcv.shift = config.window_shift();
+                self.tx.snd.set_shift(shift);
+                self.rcv.set_shift(config.window_shift());
             }
-            None => self.rcv.shift = 0,
+            None => self.rcv.set_shift(0),
         }
         if let Some((value, _)) = options.timestamps {
-            self.rcv.ts_recent = value;
-            self.rcv.ts_recent_at = now;
+            self.rcv.take_timestamp(now, value, self.rcv.irs());
         }
         self.tx.ecn.negotiate(self.tx.config.ecn, h.flags);
         self.tx.probing.negotiate(h.flags, options.probe, self.tx.about.probes);
-        self.tx.snd.mss = self.effective_mss(options.mss);
-        self.tx.window.mss = self.tx.snd.mss;
+        let mss = self.effective_mss(options.mss);
+        self.tx.snd.set_mss(mss);
+        self.tx.window.mss = mss;
         //= RFC 7323 (2.2): the window of a segment with SYN is not scaled.
-        self.tx.snd.set_window(self.rcv.irs, self.tx.snd.una, u64::from(h.window));
+        self.tx.snd.set_window(self.rcv.irs(), self.tx.snd.una(), u64::from(h.window));
     }
 
     fn arrives_in_syn_sent(&mut self, now: Instant, h: &Header, body: Body) {
-        let ack = h.flags.has(Flags::ACK).then(|| widen(self.tx.snd.una, h.ack));
+        let ack = h.flags.has(Flags::ACK).then(|| widen(self.tx.snd.una(), h.ack));
         //= RFC 9293 (3.10.7.3): first the ACK bit, then RST, then SYN.
-        if ack.is_some_and(|ack| ack <= self.tx.snd.una || ack > self.tx.snd.max) {
+        if ack.is_some_and(|ack| ack <= self.tx.snd.una() || ack > self.tx.snd.max()) {
             if !h.flags.has(Flags::RST) {
                 self.refuse(h.ack);
             }
@@ -151,13 +149,13 @@ impl Connection {
         match ack {
             Some(ack) => {
                 self.syn_acknowledged(now, h, ack);
-                self.tx.snd.set_window(self.rcv.irs, ack, u64::from(h.window));
+                self.tx.snd.set_window(self.rcv.irs(), ack, u64::from(h.window));
                 self.tx.pending |= pending::ACK;
                 if self.tx.config.delayed_ack == AckPolicy::Linux {
                     // It has left before the application hears that the connection is open.
                     self.make_ack(now);
                 }
-                self.take_text(now, h, self.rcv.nxt, body);
+                self.take_text(now, h, self.rcv.nxt(), body);
             }
             None => {
                 //= RFC 9293 (3.5, figure 8): simultaneous open.
@@ -169,8 +167,7 @@ impl Connection {
 
     /// Our SYN was acknowledged.
     fn syn_acknowledged(&mut self, now: Instant, h: &Header, ack: u64) {
-        self.tx.snd.una = ack;
-        self.tx.snd.nxt = self.tx.snd.nxt.max(ack);
+        self.tx.snd.acknowledge(ack);
         let tx = &mut self.tx;
         if tx.liveness.syns_lost() == 0 {
             let rtt = now.since(tx.liveness.syn_sent_at());
@@ -189,10 +186,10 @@ impl Connection {
     }
 
     fn arrives(&mut self, now: Instant, h: &Header, body: Body) {
-        let mut seq = widen(self.rcv.nxt, h.seq);
+        let mut seq = widen(self.rcv.nxt(), h.seq);
         let mut syn = h.flags.has(Flags::SYN);
         let reset = h.flags.has(Flags::RST);
-        if self.state == State::SynReceived && syn && seq == self.rcv.irs {
+        if self.state == State::SynReceived && syn && seq == self.rcv.irs() {
             if !h.flags.has(Flags::ACK) {
                 // The peer's SYN again: our SYN-ACK was lost.
                 self.tx.pending |= pending::SYN;
@@ -209,8 +206,8 @@ impl Connection {
             }
             //= RFC 7323 (5.3, R1): an old timestamp means an old segment: acknowledge and drop.
             if let Some((value, _)) = h.options.timestamps
-                && value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0
-                && now.since(self.rcv.ts_recent_at) < PAWS_IDLE
+                && value.wrapping_sub(self.rcv.ts_recent()).cast_signed() < 0
+                && now.since(self.rcv.ts_recent_at()) < PAWS_IDLE
             {
                 self.acknowledge_unacceptable(now, h, seq, &body);
                 return;
@@ -221,7 +218,7 @@ impl Connection {
         if !self.rcv.accepts(seq, len) {
             //= RFC 9293 (3.10.7.4): at window zero valid ACK and RST are still taken.
             text = false;
-            if !(self.rcv.wnd() == 0 && seq == self.rcv.nxt) {
+            if !(self.rcv.wnd() == 0 && seq == self.rcv.nxt()) {
                 if !reset {
                     self.acknowledge_unacceptable(now, h, seq, &body);
                 }
@@ -248,20 +245,21 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
-        let ack = widen(self.tx.snd.una, h.ack);
+        let ack = widen(self.tx.snd.una(), h.ack);
         if self.state == State::SynReceived {
-            if ack <= self.tx.snd.una || ack > self.tx.snd.max {
+            if ack <= self.tx.snd.una() || ack > self.tx.snd.max() {
                 self.refuse(h.ack);
                 return;
             }
             self.take_timestamp(now, h, seq);
             self.syn_acknowledged(now, h, ack);
             //= RFC 7323 (2.2): nor is that of the SYN-ACK that ends a simultaneous open.
-            let shift = if h.flags.has(Flags::SYN) { 0 } else { self.tx.snd.shift };
-            self.tx.snd.set_window(seq, ack, u64::from(h.window) << shift);
+            let scaled = !h.flags.has(Flags::SYN);
+            let wnd = if scaled { self.tx.snd.scaled(h.window) } else { u64::from(h.window) };
+            self.tx.snd.set_window(seq, ack, wnd);
         } else {
             //= RFC 5961 (5): an acknowledgement far in the past or of data never sent is not believed.
-            if ack > self.tx.snd.max || ack + self.tx.snd.max_wnd < self.tx.snd.una {
+            if ack > self.tx.snd.max() || ack + self.tx.snd.max_wnd() < self.tx.snd.una() {
                 self.challenge(now);
                 return;
             }
@@ -283,12 +281,8 @@ impl Connection {
 
     /// Remembers the timestamp of a segment that is acceptable in every way.
     fn take_timestamp(&mut self, now: Instant, h: &Header, seq: u64) {
-        //= RFC 7323 (4.3): TS.Recent moves with segments at or before the last acknowledgement sent.
-        if let Some((value, _)) = h.options.timestamps.filter(|_| self.tx.agreed.timestamps)
-            && seq <= self.rcv.last_ack
-        {
-            self.rcv.ts_recent = value;
-            self.rcv.ts_recent_at = now;
+        if let Some((value, _)) = h.options.timestamps.filter(|_| self.tx.agreed.timestamps) {
+            self.rcv.take_timestamp(now, value, seq);
         }
     }
 
@@ -311,7 +305,7 @@ impl Connection {
 
     fn reset_arrives(&mut self, now: Instant, seq: u64) {
         //= RFC 5961 (3): only a RST at exactly RCV.NXT resets; another one inside the window is questioned.
-        if seq != self.rcv.nxt {
+        if seq != self.rcv.nxt() {
             self.challenge(now);
             return;
         }
@@ -328,7 +322,7 @@ impl Connection {
         let Some(right_size) = &mut self.right_size else { return };
         if !self.tx.agreed.timestamps {
             right_size.data_arrived(now, &self.rcv);
-        } else if right_size.is_new_echo(echo, len, self.rcv.mss) {
+        } else if right_size.is_new_echo(echo, len, self.rcv.mss()) {
             right_size.echo_arrived(self.tx.age_of_echo(now, echo), self.tx.config.timestamp_tick);
         }
     }
@@ -348,17 +342,14 @@ impl Connection {
             return;
         }
         let fin = h.flags.has(Flags::FIN);
-        if fin && self.rcv.fin.is_none() && seq + len >= self.rcv.nxt {
-            self.rcv.fin = Some(seq + len);
-            if seq <= self.rcv.nxt && self.state == State::Established {
-                self.acks.on_fin();
-            }
+        if fin && self.rcv.note_fin(seq + len) && seq <= self.rcv.nxt() && self.state == State::Established {
+            self.acks.on_fin();
         }
         if len > 0 {
             self.tx.ecn.take_mark(h.flags);
             self.take_data(now, h.flags, seq, body);
         }
-        if self.rcv.fin == Some(self.rcv.nxt) {
+        if self.rcv.fin_is_next() {
             self.take_fin(now);
         } else if fin {
             self.tx.pending |= pending::ACK;
@@ -367,8 +358,8 @@ impl Connection {
 
     /// The peer's FIN is next.
     fn take_fin(&mut self, now: Instant) {
-        self.rcv.nxt += 1;
-        let unacked = self.rcv.nxt - self.rcv.last_ack;
+        self.rcv.take_fin();
+        let unacked = self.rcv.unacked();
         match self.acks.answer_to_fin(&self.tx.config, now, unacked) {
             Decision::Wait(at) if self.state == State::Established => {
                 if !self.tx.timers.is_armed(Alarm::Ack) {
@@ -383,16 +374,16 @@ impl Connection {
 
     #[inline(always)]
     fn take_data(&mut self, now: Instant, flags: Flags, seq: u64, mut body: Body) {
-        if let Some(fin) = self.rcv.fin
+        if let Some(fin) = self.rcv.fin()
             && seq + body.len() as u64 > fin
         {
             // Nothing comes after a FIN.
             body = body.slice(0, fin.saturating_sub(seq) as usize);
         }
         let len = body.len() as u64;
-        if seq > self.rcv.nxt {
+        if seq > self.rcv.nxt() {
             let parts =
-                self.acks.parts_from_the_one_before(&self.tx.config, self.rcv.nxt, self.tx.agreed.sack);
+                self.acks.parts_from_the_one_before(&self.tx.config, self.rcv.nxt(), self.tx.agreed.sack);
             if parts && self.tx.pending & pending::ACK != 0 {
                 self.make_ack(now);
             }
@@ -405,8 +396,8 @@ impl Connection {
         }
         if arrival == Arrival::InOrder {
             let grew = self.rcv.grow(len);
-            self.acks.pushed |= flags.has(Flags::PSH);
-            let unacked = self.rcv.nxt - self.rcv.last_ack;
+            self.acks.note_push(flags.has(Flags::PSH));
+            let unacked = self.rcv.unacked();
             match self.acks.on_data(
                 &self.tx.config,
                 now,

@@ -127,6 +127,7 @@ impl Connection {
                 pending: 0,
                 mode: Mode::Open,
                 recover: iss,
+                dupacks: 0,
                 sent_something: false,
                 hold: 0,
                 push: false,
@@ -204,12 +205,12 @@ impl Connection {
     fn established(&mut self, now: Instant) {
         self.tx.facts.established = Some(now);
         self.events.raise(event::OPENED);
-        self.tx.window.mss = self.tx.snd.mss;
+        self.tx.window.mss = self.tx.snd.mss();
         //= RFC 5681 (3.1): one segment after a lost SYN; RFC 6928 (2) forgives one.
         let initial = if self.tx.liveness.syns_lost() > self.tx.config.lost_syns_forgiven {
-            self.tx.snd.mss
+            self.tx.snd.mss()
         } else {
-            self.tx.config.initial_window.octets(self.tx.snd.mss)
+            self.tx.config.initial_window.octets(self.tx.snd.mss())
         };
         self.tx.window.cwnd = initial;
         self.expand_send_buffer();
@@ -221,8 +222,7 @@ impl Connection {
             self.tx.rtt.restart_at_least(&self.tx.config, self.tx.config.rto_after_lost_syn);
         }
         self.tx.timers.stop(Alarm::Retransmission);
-        self.tx.snd.resent_below = self.tx.snd.una;
-        self.tx.snd.sample_above = self.tx.snd.una;
+        self.tx.snd.begin();
         self.recovery.begin(&mut self.tx);
         self.tx.arm_keepalive(now);
         self.tx.pending |= pending::DATA;
@@ -231,7 +231,7 @@ impl Connection {
             self.tell_readable();
         }
         if self.finish_wanted {
-            self.tx.snd.finished = true;
+            self.tx.snd.finish();
             self.step(now, Step::Finish);
         }
     }
@@ -365,7 +365,7 @@ impl Connection {
     /// Makes the deadline exact when everything sent was acknowledged, so that an idle connection has none.
     #[inline]
     fn settle_if_idle(&mut self) {
-        if self.tx.snd.una == self.tx.snd.nxt {
+        if self.tx.snd.una() == self.tx.snd.nxt() {
             self.tx.timers.settle();
         }
     }
@@ -428,7 +428,7 @@ impl Transport for Connection {
 
     fn write(&mut self, _cx: &mut Cx, _stream: u32, body: Body) -> Result<usize, WriteError> {
         let open = self.state <= State::Established || self.state == State::CloseWait;
-        if self.tx.snd.finished || self.finish_wanted || !open {
+        if self.tx.snd.is_finished() || self.finish_wanted || !open {
             return Err(WriteError::Closed);
         }
         let offered = body.len();
@@ -459,8 +459,8 @@ impl Transport for Connection {
         match self.state {
             //= RFC 9293 (3.10.4): CLOSE before the handshake is over waits for it.
             State::Listen | State::SynSent | State::SynReceived => self.finish_wanted = true,
-            State::Established | State::CloseWait if !self.tx.snd.finished => {
-                self.tx.snd.finished = true;
+            State::Established | State::CloseWait if !self.tx.snd.is_finished() => {
+                self.tx.snd.finish();
                 self.tx.pending |= pending::DATA;
                 self.step(cx.now, Step::Finish);
             }
@@ -496,11 +496,11 @@ impl Transport for Connection {
 
     fn into_lingering(mut self: Box<Self>) -> Box<dyn Transport> {
         let last = Plain {
-            seq: self.tx.snd.nxt as u32,
-            ack: self.rcv.nxt as u32,
+            seq: self.tx.snd.nxt() as u32,
+            ack: self.rcv.nxt() as u32,
             flags: Flags::ACK,
-            window: self.rcv.announce(self.rcv.shift),
-            timestamps: self.tx.agreed.timestamps.then_some((self.tx.timestamp_offset, self.rcv.ts_recent)),
+            window: self.rcv.announce_scaled(),
+            timestamps: self.tx.agreed.timestamps.then_some((self.tx.timestamp_offset, self.rcv.ts_recent())),
         };
         let expiry = self.tx.timers.get(Alarm::TimeWait);
         Box::new(TimeWait::new(self.tx.config, self.ports, last, expiry, self.tx.pending & pending::ACK != 0))

@@ -68,7 +68,11 @@ impl Connection {
     /// The sequence number of a segment without data: SND.NXT, unless the peer took its window back below that.
     #[inline]
     fn acceptable_seq(&self) -> u64 {
-        if self.tx.snd.nxt <= self.tx.snd.window_edge() { self.tx.snd.nxt } else { self.seq_beyond_window() }
+        if self.tx.snd.nxt() <= self.tx.snd.window_edge() {
+            self.tx.snd.nxt()
+        } else {
+            self.seq_beyond_window()
+        }
     }
 
     /// [`Connection::acceptable_seq`] where SND.NXT lies beyond the window's edge.
@@ -79,7 +83,11 @@ impl Connection {
         // Linux (`tcp_acceptable_seq`): from the edge, but for what a scaled field cannot say.
         let edge = self.tx.snd.window_edge();
         let handshake = self.tx.facts.established.is_none();
-        if handshake || self.tx.snd.nxt - edge < 1 << self.tx.snd.shift { self.tx.snd.nxt } else { edge }
+        if handshake || self.tx.snd.nxt() - edge < 1 << self.tx.snd.shift() {
+            self.tx.snd.nxt()
+        } else {
+            edge
+        }
     }
 
     #[inline(never)]
@@ -92,8 +100,9 @@ impl Connection {
         if self.tx.pending & pending::RESET != 0 {
             self.tx.pending = 0;
             //= RFC 7323 (3.2): once agreed on, timestamps are in every segment; a RST should carry them.
-            let timestamps = self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent));
-            let (seq, ack) = (self.acceptable_seq() as u32, self.rcv.nxt as u32);
+            let timestamps =
+                self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
+            let (seq, ack) = (self.acceptable_seq() as u32, self.rcv.nxt() as u32);
             return Some(self.bare_reset(seq, Some(ack), timestamps));
         }
         self.tx.pending &= !pending::SYN;
@@ -125,8 +134,8 @@ impl Connection {
         let header = Header {
             source: self.ports.0,
             destination: self.ports.1,
-            seq: self.tx.snd.una as u32,
-            ack: if answer { self.rcv.nxt as u32 } else { 0 },
+            seq: self.tx.snd.una() as u32,
+            ack: if answer { self.rcv.nxt() as u32 } else { 0 },
             flags,
             window: self.rcv.announce(0),
             urgent: 0,
@@ -135,17 +144,16 @@ impl Connection {
                 window_scale: scaled.then_some(shift),
                 sack_permitted: if answer { self.tx.agreed.sack } else { config.sack },
                 timestamps: timestamps
-                    .then(|| (self.tx.timestamp(now), if answer { self.rcv.ts_recent } else { 0 })),
+                    .then(|| (self.tx.timestamp(now), if answer { self.rcv.ts_recent() } else { 0 })),
                 sack: SackBlocks::default(),
                 probe: offers_probing.then_some(ProbeOption { step: ProbeStep::Permitted, cycle: 0 }),
             },
         };
-        if self.tx.snd.nxt > self.tx.snd.una {
+        if self.tx.snd.nxt() > self.tx.snd.una() {
             self.tx.facts.resent += 1;
         }
-        self.tx.snd.nxt = self.tx.snd.una + 1;
-        self.tx.snd.max = self.tx.snd.max.max(self.tx.snd.nxt);
-        self.rcv.last_ack = self.rcv.nxt;
+        self.tx.snd.sent_syn();
+        self.rcv.acknowledged();
         self.tx.liveness.sent(now);
         if !self.tx.timers.is_armed(Alarm::Retransmission) {
             let at = self.tx.rtt.deadline(&self.tx.config, now);
@@ -192,9 +200,9 @@ impl Connection {
     fn room(&self) -> u64 {
         if self.rcv.wants_sack() && self.tx.agreed.sack {
             //= RFC 9293 (3.7.1): the sender takes the octets of its options off, also those that come and go.
-            self.tx.snd.mss.saturating_sub(if self.tx.agreed.timestamps { 28 } else { 36 }).max(8)
+            self.tx.snd.mss().saturating_sub(if self.tx.agreed.timestamps { 28 } else { 36 }).max(8)
         } else {
-            self.tx.snd.mss
+            self.tx.snd.mss()
         }
     }
 
@@ -202,19 +210,11 @@ impl Connection {
     #[inline(always)]
     fn send_new(&mut self, now: Instant, len: u64, room: u64) -> Outgoing {
         let tx = &mut self.tx;
-        let seq = tx.snd.nxt;
+        let seq = tx.snd.nxt();
         if tx.about.hears != Hears::Growth {
             tx.tell_controller_of_departure(now, len);
         }
-        let end = seq + len;
-        //= RFC 9293 (3.4): the FIN takes a sequence number, and leaves only if the peer's window has room for that.
-        let fin = tx.snd.finished && end == tx.snd.end() && end < tx.snd.window_edge();
-        let next = end + u64::from(fin);
-        if len < room && len > 0 {
-            tx.snd.short_end = end;
-        }
-        tx.snd.nxt = next;
-        tx.snd.max = tx.snd.max.max(next);
+        let fin = tx.snd.leaves(len, room);
         tx.facts.app_sent += len;
         tx.sent_something = true;
         self.acks.on_data_sent(now);
@@ -222,7 +222,7 @@ impl Connection {
         if tx.pace.is_on() {
             tx.paced_out(now, len);
             if let Some(rate) = &mut tx.rate {
-                rate.sent(now, seq, next);
+                rate.sent(now, seq, tx.snd.nxt());
             }
         }
         if len > 0 {
@@ -246,7 +246,7 @@ impl Connection {
         let tx = &mut self.tx;
         let data_end = end.min(tx.snd.end());
         let fin = end > tx.snd.end();
-        tx.snd.resent_below = tx.snd.resent_below.max(end);
+        tx.snd.leaves_again(end);
         tx.facts.resent += 1;
         tx.liveness.resent(now);
         tx.sent_something = true;
@@ -263,7 +263,7 @@ impl Connection {
     #[inline(always)]
     fn data_segment(&mut self, now: Instant, seq: u64, len: u64, fin: bool) -> Outgoing {
         let mut flags = Flags::ACK;
-        if (seq + len == self.tx.snd.end() && len > 0 && self.tx.snd.corked & corked::UNPUSHED == 0)
+        if (seq + len == self.tx.snd.end() && len > 0 && !self.tx.snd.is_unpushed())
             || self.tx.push
             || (self.tx.snd.has_records() && self.tx.snd.ends_record(seq + len))
         {
@@ -291,10 +291,10 @@ impl Connection {
     fn nothing_more(&mut self, now: Instant, held: Limit) {
         let tx = &mut self.tx;
         tx.pending &= !pending::DATA;
-        tx.snd.corked &= !corked::PUSH;
+        tx.snd.cork(corked::PUSH, false);
         // Linux: what is corked leaves when that timer expires.
-        let held_for_long = held == Limit::Window || held == Limit::Short && tx.snd.corked != 0;
-        if held_for_long && tx.snd.una == tx.snd.nxt && !tx.timers.is_armed(Alarm::Persist) {
+        let held_for_long = held == Limit::Window || held == Limit::Short && tx.snd.holds_short();
+        if held_for_long && tx.snd.una() == tx.snd.nxt() && !tx.timers.is_armed(Alarm::Persist) {
             tx.timers.arm(Alarm::Persist, now + tx.probe_interval());
         }
         if tx.rate.is_some() && matches!(held, Limit::Nothing | Limit::Short) {
@@ -310,7 +310,7 @@ impl Connection {
             // Linux compares what is in flight with the window, and remembers what was outstanding.
             let in_flight = self.recovery.in_flight(tx);
             let limited = held == Limit::Congestion || in_flight >= tx.window.cwnd;
-            let in_flight = if by_segments { tx.snd.segments_out() * tx.snd.mss } else { in_flight };
+            let in_flight = if by_segments { tx.snd.segments_out() * tx.snd.mss() } else { in_flight };
             tx.validate_window(now, held, limited, in_flight);
         }
     }
@@ -334,30 +334,30 @@ impl Connection {
         if self.tx.pending & pending::KEEPALIVE != 0 {
             self.tx.pending &= !pending::KEEPALIVE;
             //= RFC 9293 (3.8.4): below the window, so that the peer must answer.
-            return Some(self.bare(now, self.tx.snd.nxt - 1));
+            return Some(self.bare(now, self.tx.snd.nxt() - 1));
         }
         self.tx.pending &= !pending::PROBE;
-        if !self.state.can_send() || !self.tx.snd.has_unsent() || self.tx.snd.una != self.tx.snd.nxt {
+        if !self.state.can_send() || !self.tx.snd.has_unsent() || self.tx.snd.una() != self.tx.snd.nxt() {
             return None;
         }
-        let usable = self.tx.snd.window_edge().saturating_sub(self.tx.snd.nxt);
+        let usable = self.tx.snd.window_edge().saturating_sub(self.tx.snd.nxt());
         if usable > 0 {
             //= RFC 9293 (3.8.6.2.1): the override timer lets out what fits.
-            let len = self.tx.snd.unsent().min(usable).min(self.tx.snd.mss);
-            self.tx.push |= self.tx.snd.corked != 0;
+            let len = self.tx.snd.unsent().min(usable).min(self.tx.snd.mss());
+            self.tx.push |= self.tx.snd.holds_short();
             return Some(self.send_more(now, len));
         }
         let at = now + self.tx.probe_interval();
         self.tx.timers.arm(Alarm::Persist, at);
         self.tx.liveness.sent(now);
         if self.tx.config.window_probe == WindowProbe::Empty {
-            return Some(self.bare(now, self.tx.snd.una - 1));
+            return Some(self.bare(now, self.tx.snd.una() - 1));
         }
         //= RFC 9293 (3.8.6.1): one octet of new data (or the FIN); it is not counted as sent before it is taken.
-        let seq = self.tx.snd.nxt;
+        let seq = self.tx.snd.nxt();
         let len = self.tx.snd.unsent().min(1);
         let flags = if len == 0 { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
-        self.tx.snd.max = self.tx.snd.max.max(seq + 1);
+        self.tx.snd.probed(seq + 1);
         let body = self.tx.snd.body(seq, len as usize);
         Some(self.segment(now, seq, flags, body))
     }
@@ -370,19 +370,19 @@ impl Connection {
             return None;
         }
         self.tx.timers.stop(Alarm::Ack);
-        self.rcv.last_ack = self.rcv.nxt;
+        self.rcv.acknowledged();
         // Beyond the right edge (a FIN, a window that shrank) it would not be taken, and an answer never come.
-        let seq = self.tx.snd.nxt.min(self.tx.snd.window_edge()).max(self.tx.snd.una);
+        let seq = self.tx.snd.nxt().min(self.tx.snd.window_edge()).max(self.tx.snd.una());
         let header = Header {
             source: self.ports.0,
             destination: self.ports.1,
             seq: seq as u32,
-            ack: self.rcv.nxt as u32,
+            ack: self.rcv.nxt() as u32,
             flags: Flags::ACK.with(self.tx.ecn.echo_flags()),
-            window: self.rcv.announce(self.rcv.shift),
+            window: self.rcv.announce_scaled(),
             urgent: 0,
             options: Options {
-                timestamps: self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent)),
+                timestamps: self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent())),
                 probe: Some(due),
                 ..Options::default()
             },
@@ -407,8 +407,7 @@ impl Connection {
         if self.tx.timers.is_armed(Alarm::Ack) {
             self.tx.timers.stop_ack(self.tx.config.delayed_ack == AckPolicy::Linux);
         }
-        if self.rcv.last_ack != self.rcv.nxt {
-            self.rcv.last_ack = self.rcv.nxt;
+        if self.rcv.acknowledged() {
             self.acks.on_ack_sent();
         }
         self.dress(now, seq, flags, body)
@@ -417,9 +416,9 @@ impl Connection {
     /// Header and options around `body`.
     #[inline(always)]
     fn dress(&mut self, now: Instant, seq: u64, flags: Flags, body: Body) -> Outgoing {
-        let timestamps = self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent));
-        let window = self.rcv.announce(self.rcv.shift);
-        let ack = self.rcv.nxt;
+        let timestamps = self.tx.agreed.timestamps.then(|| (self.tx.timestamp(now), self.rcv.ts_recent()));
+        let window = self.rcv.announce_scaled();
+        let ack = self.rcv.nxt();
         let plain = Plain { seq: seq as u32, ack: ack as u32, flags, window, timestamps };
         if self.rcv.wants_sack() && self.tx.agreed.sack {
             return self.segment_with_sack(&plain, body);

@@ -110,7 +110,7 @@ impl Socket {
 
     /// The largest segment that it sends.
     pub fn mss(&self) -> u64 {
-        self.0.tx.snd.mss
+        self.0.tx.snd.mss()
     }
 
     /// Changes settings of the open connection. Those that only matter while it opens change nothing any more.
@@ -138,7 +138,7 @@ impl Socket {
     /// TCP_CORK: while it is on a part of a segment waits for the rest.
     pub fn cork(&mut self, on: bool) {
         let c = &mut *self.0;
-        c.tx.snd.corked = if on { c.tx.snd.corked | corked::CORK } else { c.tx.snd.corked & !corked::CORK };
+        c.tx.snd.cork(corked::CORK, on);
         c.tx.pending |= pending::DATA;
     }
 
@@ -147,9 +147,7 @@ impl Socket {
     pub fn write(&mut self, cx: &mut Cx, body: Body, more: bool) -> bool {
         let limit = self.0.tx.snd.limit();
         self.0.tx.snd.set_limit(u64::MAX);
-        let bits = corked::MORE | corked::UNPUSHED;
-        let before = self.0.tx.snd.corked & !bits;
-        self.0.tx.snd.corked = if more { before | bits } else { before };
+        self.0.tx.snd.cork(corked::MORE | corked::UNPUSHED, more);
         let taken = self.0.write(cx, 0, body).is_ok_and(|octets| octets > 0);
         self.0.tx.snd.set_limit(limit);
         taken
@@ -157,7 +155,7 @@ impl Socket {
 
     /// What has been written has left as far as it may.
     pub fn written(&mut self) {
-        self.0.tx.snd.corked &= !corked::MORE;
+        self.0.tx.snd.cork(corked::MORE, false);
     }
 
     /// A writer waits for room in the buffer.
@@ -174,14 +172,14 @@ impl Socket {
     /// The application is gone and text arrived: it is refused, as a segment of no connection would be.
     pub fn refuse_text(&mut self) {
         //= RFC 9293 (3.10.7.1): the number of the RST is the acknowledgement number of the segment.
-        self.0.refusal = (self.0.tx.snd.una as u32, None);
+        self.0.refusal = (self.0.tx.snd.una() as u32, None);
         self.0.tx.pending |= pending::REFUSE;
         self.0.fail(CloseReason::Aborted);
     }
 
     /// TCP_NODELAY was switched on: what waits leaves, even if it is corked.
     pub fn push(&mut self) {
-        self.0.tx.snd.corked |= corked::PUSH;
+        self.0.tx.snd.cork(corked::PUSH, true);
         self.0.tx.pending |= pending::DATA;
     }
 
@@ -196,7 +194,7 @@ impl Socket {
         let (snd, facts, counts) = (&c.tx.snd, &c.tx.facts, c.recovery.counts());
         let by_segments = c.recovery.counts_segments();
         let (rtt, rttvar) = c.tx.rtt.estimate();
-        let out = if by_segments { snd.segments_out() } else { snd.outstanding().div_ceil(snd.mss) };
+        let out = if by_segments { snd.segments_out() } else { snd.outstanding().div_ceil(snd.mss()) };
         Info {
             state: c.state,
             ca_state: match c.tx.mode {
@@ -213,11 +211,11 @@ impl Socket {
             sack: c.tx.agreed.sack,
             window_scaling: c.tx.agreed.scaling,
             ecn: c.tx.ecn.is_on(),
-            snd_wscale: snd.shift,
-            rcv_wscale: c.rcv.shift,
+            snd_wscale: snd.shift(),
+            rcv_wscale: c.rcv.shift(),
             rto: c.tx.rtt.rto(&c.tx.config),
             ato: c.acks.delay(),
-            snd_mss: snd.mss,
+            snd_mss: snd.mss(),
             rcv_mss: c.acks.full(u64::from(c.local_mss())),
             unacked: out,
             sacked: counts.sacked,
@@ -229,7 +227,7 @@ impl Socket {
             pmtu: c.path.mtu,
             rtt,
             rttvar,
-            snd_ssthresh: (c.tx.window.ssthresh < u64::MAX).then(|| c.tx.window.ssthresh / snd.mss),
+            snd_ssthresh: (c.tx.window.ssthresh < u64::MAX).then(|| c.tx.window.ssthresh / snd.mss()),
             snd_cwnd: c.tx.cwnd_segments(),
             advmss: c.local_mss(),
             reordering: counts.reordering,
@@ -242,8 +240,8 @@ impl Socket {
             bytes_sent: facts.app_sent,
             notsent_bytes: snd.unsent(),
             readable: c.rcv.readable(),
-            snd_wnd: snd.wnd,
-            max_window: snd.max_wnd,
+            snd_wnd: snd.wnd(),
+            max_window: snd.max_wnd(),
             queued: snd.unacknowledged(),
             send_buffer: snd.limit(),
             rcv_wnd: c.rcv.wnd(),
@@ -251,7 +249,7 @@ impl Socket {
             total_rto: facts.rto_count,
             // Linux looks at the congestion window first.
             window_limited: snd.unsent() > 0
-                && snd.window_edge() < snd.nxt + snd.unsent().min(snd.mss)
+                && snd.window_edge() < snd.nxt() + snd.unsent().min(snd.mss())
                 && !(by_segments && c.recovery.fills_window(&c.tx)),
         }
     }

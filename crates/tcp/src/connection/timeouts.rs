@@ -39,7 +39,7 @@ impl Connection {
             self.tx.hold &= !hold::ECN;
             self.tx.pending |= pending::DATA;
         }
-        if !handshake && self.tx.snd.una == self.tx.snd.nxt {
+        if !handshake && self.tx.snd.una() == self.tx.snd.nxt() {
             return;
         }
         let limit = if handshake { self.tx.config.syn_give_up } else { self.tx.config.give_up };
@@ -49,7 +49,7 @@ impl Connection {
         //= RFC 9293 (3.8.3): after R2 the connection is given up.
         let often = self.tx.config.max_retransmissions;
         let too_often = !handshake && often > 0 && self.tx.rtt.backoff() >= often;
-        if too_often || now.since(self.tx.liveness.silent_since(self.tx.snd.wnd == 0)) >= limit {
+        if too_often || now.since(self.tx.liveness.silent_since(self.tx.snd.wnd() == 0)) >= limit {
             if handshake {
                 self.fail(CloseReason::TimedOut);
             } else {
@@ -85,7 +85,7 @@ impl Connection {
         let silent = now.since(tx.liveness.last_received());
         if silent >= tx.config.give_up && tx.liveness.probes() > 2 {
             self.abort(CloseReason::TimedOut);
-        } else if tx.snd.has_unsent() && tx.snd.una == tx.snd.nxt {
+        } else if tx.snd.has_unsent() && tx.snd.una() == tx.snd.nxt() {
             tx.liveness.probe();
             tx.pending |= pending::PROBE;
         }
@@ -98,7 +98,7 @@ impl Connection {
         }
         //= RFC 9293 (3.8.4): only when nothing is outstanding; one unanswered probe proves nothing.
         let tx = &mut self.tx;
-        if tx.snd.una != tx.snd.nxt {
+        if tx.snd.una() != tx.snd.nxt() {
             tx.arm_keepalive(now);
         } else if tx.liveness.keepalive(tx.config.keepalive_probes) {
             tx.pending |= pending::KEEPALIVE;

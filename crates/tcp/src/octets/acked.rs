@@ -15,15 +15,15 @@ use super::prr::reduces_in_proportion;
 impl Octets {
     /// The acknowledgement of a segment in a synchronized state.
     #[inline]
-    pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: &Arrived<'_>) {
+    pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: Arrived<'_>) {
         let ack = a.ack;
         let news = if tx.agreed.sack && !a.blocks.is_empty() { self.take_blocks(tx, now, a) } else { 0 };
         if a.ece {
             self.reduce_for_ecn(tx, now, ack);
         }
-        if ack > tx.snd.una {
+        if ack > tx.snd.una() {
             self.on_new_ack(tx, now, a.echo, ack, news, a.ece);
-        } else if ack == tx.snd.una && tx.snd.nxt > ack {
+        } else if ack == tx.snd.una() && tx.snd.nxt() > ack {
             //= RFC 5681 (2): no data, no SYN or FIN, data outstanding, the same window. RFC 6675 (2): or new SACK blocks.
             if news > 0 && tx.about.hears == Hears::News {
                 let brought = Ack { delivered: news, ..tx.brought(now, self.pipe(tx)) };
@@ -47,8 +47,8 @@ impl Octets {
     }
 
     /// Takes the SACK blocks of an acknowledgement; says how many octets are news.
-    fn take_blocks(&mut self, tx: &mut Sender, now: Instant, a: &Arrived<'_>) -> u64 {
-        let una = tx.snd.una.max(a.ack);
+    fn take_blocks(&mut self, tx: &mut Sender, now: Instant, a: Arrived<'_>) -> u64 {
+        let una = tx.snd.una().max(a.ack);
         let mut news = 0;
         let mut lowest = u64::MAX;
         let mut covered = None;
@@ -66,7 +66,7 @@ impl Octets {
                 self.dsack_arrives(tx, now, left, right);
                 continue;
             }
-            let sensible = left < right && left > una && right <= tx.snd.nxt;
+            let sensible = left < right && left > una && right <= tx.snd.nxt();
             if sensible && self.board.has_room(tx.snd.sent.len()) {
                 let (fresh, _) = self.board.next_gap(left);
                 if fresh < right {
@@ -75,12 +75,12 @@ impl Octets {
                 }
             }
         }
-        if covered.is_some_and(|(_, right)| right <= tx.snd.resent_below) {
+        if covered.is_some_and(|(_, right)| right <= tx.snd.resent_below()) {
             tx.facts.spurious += 1;
         }
         if news > 0 {
             let lost_edge = self.board.lost_edge();
-            self.board.update(tx.snd.una, tx.snd.mss);
+            self.board.update(tx.snd.una(), tx.snd.mss());
             self.further_loss |= self.board.lost_edge() > lost_edge;
             sample_sacked(tx, now, lowest);
         }
@@ -98,14 +98,12 @@ impl Octets {
         sacked: u64,
         ece: bool,
     ) {
-        let una = tx.snd.una;
+        let una = tx.snd.una();
         let octets = ack - una;
         // A probe of the window that was taken had not been counted as sent.
-        tx.facts.app_sent += ack.min(tx.snd.end()).saturating_sub(tx.snd.nxt);
-        let arrived_before = self.board.acknowledge(una, ack, tx.snd.mss);
-        tx.snd.una = ack;
-        tx.snd.nxt = tx.snd.nxt.max(ack);
-        tx.snd.release();
+        tx.facts.app_sent += ack.min(tx.snd.end()).saturating_sub(tx.snd.nxt());
+        let arrived_before = self.board.acknowledge(una, ack, tx.snd.mss());
+        tx.snd.acknowledge(ack);
         let (segments, rtt) = take_times(tx, now, echo, una, ack);
         tx.liveness.progressed(now);
         tx.hold &= !hold::MTU;
@@ -125,7 +123,7 @@ impl Octets {
             //= RFC 4015 (3.1, step 6): the window does not change otherwise with this acknowledgement.
             _ if spurious => {}
             Mode::Open | Mode::Disorder | Mode::Cwr => {
-                self.dupacks = 0;
+                tx.dupacks = 0;
                 self.limited = 0;
                 //= RFC 3168 (6.1.2): no growth on an acknowledgement that reports congestion.
                 if !ece && (!tx.config.cwnd_validation || tx.usage.is_limited(&tx.window)) {
@@ -133,7 +131,7 @@ impl Octets {
                 }
             }
             Mode::Loss => {
-                self.dupacks = 0;
+                tx.dupacks = 0;
                 if self.frto == Frto::Off || !self.frto_advances(tx, now, ack, octets, ece) {
                     self.ack_after_timeout(tx, now, ack, &brought);
                 }
@@ -149,7 +147,7 @@ impl Octets {
                 }
             }
         }
-        if tx.snd.una == tx.snd.nxt && tx.hold & hold::ECN == 0 {
+        if tx.snd.una() == tx.snd.nxt() && tx.hold & hold::ECN == 0 {
             //= RFC 6298 (5.2): all is acknowledged: off.
             tx.timers.stop(Alarm::Retransmission);
             tx.timers.settle();
@@ -195,17 +193,16 @@ fn take_times(
         tx.snd.sent.pop_front();
     }
     //= RFC 6298 (3): no time from segments that were sent again, nor from those that waited behind them.
-    let first = first.filter(|_| una >= tx.snd.resent_below);
+    let first = first.filter(|_| una >= tx.snd.resent_below());
     let last = first.map(|_| now.since(last));
     match (tx.config.rtt_sampling, first) {
         (RttSampling::EverySegment, Some(sent)) => {
-            tx.rtt.sample_at(&tx.config, now.since(sent.at), 1, (tx.snd.una, tx.snd.nxt));
+            tx.rtt.sample_at(&tx.config, now.since(sent.at), 1, (tx.snd.una(), tx.snd.nxt()));
         }
         //= RFC 7323 (4.1): only an acknowledgement of new data gives a sample.
         (RttSampling::Timestamps, _) if tx.agreed.timestamps => tx.sample_echo(now, echo),
         (RttSampling::EverySegment, None) => tx.sample_echo(now, echo),
-        (_, Some(sent)) if sent.end > tx.snd.sample_above => {
-            tx.snd.sample_above = tx.snd.nxt;
+        (_, Some(sent)) if tx.snd.gives_sample(sent.end) => {
             tx.rtt.sample(&tx.config, rtt::elapsed(&tx.config, sent.at, now), 1);
         }
         _ => {}
@@ -215,15 +212,15 @@ fn take_times(
 
 /// What SACK blocks say of time: they reported `lowest`, and perhaps more above, for the first time.
 fn sample_sacked(tx: &mut Sender, now: Instant, lowest: u64) {
-    if lowest < tx.snd.resent_below || tx.config.rtt_sampling != RttSampling::EverySegment {
+    if lowest < tx.snd.resent_below() || tx.config.rtt_sampling != RttSampling::EverySegment {
         return;
     }
     let at = tx.snd.sent.partition_point(|s| s.end <= lowest);
     let Some(sent) = tx.snd.sent.get(at) else { return };
     // Linux: this too is a measurement.
     let rtt = now.since(sent.at);
-    tx.rtt.sample_at(&tx.config, rtt, 1, (tx.snd.una, tx.snd.nxt));
-    let head = if tx.snd.una < tx.snd.resent_below {
+    tx.rtt.sample_at(&tx.config, rtt, 1, (tx.snd.una(), tx.snd.nxt()));
+    let head = if tx.snd.una() < tx.snd.resent_below() {
         tx.liveness.last_resent()
     } else {
         tx.snd.sent.front().map_or(now, |s| s.at)

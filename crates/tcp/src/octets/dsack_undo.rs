@@ -74,11 +74,11 @@ impl Octets {
         if !tx.config.undo_by_dsack {
             return;
         }
-        if right > tx.snd.resent_below {
+        if right > tx.snd.resent_below() {
             //= RFC 3708 (3, A.4): it was not sent again: the network repeats packets.
             self.dsack_undo.off = true;
             self.dsack_undo.give_up();
-        } else if left == tx.snd.una && self.board.high_sacked().is_none() {
+        } else if left == tx.snd.una() && self.board.high_sacked().is_none() {
             //= RFC 3708 (3, A.1): a whole window of acknowledgements was lost: the way back is congested.
             self.dsack_undo.give_up();
         } else if let Some(prior) = self.dsack_undo.duplicated(left, right) {

@@ -82,7 +82,7 @@ impl Octets {
         }
         //= RFC 3522 (3.2, step 5): a duplicate reported at once was real; and if everything is acknowledged all
         //= acknowledgements may have been lost, unless the peer is known to report duplicates.
-        if dsack || (!self.eifel.dsack_seen && tx.snd.una == tx.snd.nxt) {
+        if dsack || (!self.eifel.dsack_seen && tx.snd.una() == tx.snd.nxt()) {
             return false;
         }
         tx.facts.spurious += 1;
@@ -97,14 +97,14 @@ impl Octets {
     /// What was declared lost is on its way: nothing is repaired any more, new data goes on.
     pub fn resume_after_spurious(&mut self, tx: &mut Sender, now: Instant) {
         //= RFC 4015 (3.1, step 5): new data goes on from SND.MAX.
-        self.board.forgive(tx.snd.una, tx.snd.mss);
+        self.board.forgive(tx.snd.una(), tx.snd.mss());
         tx.mode = Mode::Open;
         self.frto = Frto::Off;
-        self.dupacks = 0;
+        tx.dupacks = 0;
         self.limited = 0;
         tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
         //= RFC 4015 (4), RFC 5682 (2.1, step 3b), RFC 6582 (3.2): fast retransmit is possible again.
-        tx.recover = tx.snd.una.saturating_sub(1);
+        tx.recover = tx.snd.una().saturating_sub(1);
         tx.controller.on_event(&mut tx.window, now, Event::Open);
     }
 
@@ -112,12 +112,12 @@ impl Octets {
     pub fn eifel_responds(&mut self, tx: &mut Sender, octets: u64, ece: bool) {
         let Some(pipe_prev) = self.eifel.pipe_prev.take() else { return };
         self.eifel.retransmit_ts = None;
-        self.eifel.adapt_above = Some(tx.snd.nxt);
+        self.eifel.adapt_above = Some(tx.snd.nxt());
         if !ece {
             //= RFC 4015 (3.1, step 6): the flight and what was acknowledged, at most an initial window of it.
-            let initial = tx.config.initial_window.octets(tx.snd.mss);
+            let initial = tx.config.initial_window.octets(tx.snd.mss());
             let cwnd = tx.snd.outstanding() + octets.min(initial);
-            tx.window.cut(cwnd.max(tx.snd.mss), pipe_prev);
+            tx.window.cut(cwnd.max(tx.snd.mss()), pipe_prev);
         }
     }
 

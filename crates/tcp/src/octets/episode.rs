@@ -13,7 +13,7 @@ use super::{DUP_THRESH, Octets};
 impl Octets {
     /// New data acknowledged in fast recovery; says whether the retransmission timer starts again.
     pub(super) fn ack_in_recovery(&mut self, tx: &mut Sender, now: Instant, ack: u64, octets: u64) -> bool {
-        let mss = tx.snd.mss;
+        let mss = tx.snd.mss();
         if tx.recovers_by_sack() {
             if ack >= tx.recover {
                 //= RFC 6675 (5): the recovery point is acknowledged: recovery is over, the scoreboard stays.
@@ -48,7 +48,7 @@ impl Octets {
     fn leave_recovery(&mut self, tx: &mut Sender, now: Instant, cwnd: u64) {
         tx.mode = Mode::Open;
         tx.window.cwnd = cwnd;
-        self.dupacks = 0;
+        tx.dupacks = 0;
         self.limited = 0;
         tx.controller.on_event(&mut tx.window, now, Event::Open);
     }
@@ -59,7 +59,7 @@ impl Octets {
             Mode::Open | Mode::Disorder | Mode::Cwr => {}
             //= RFC 5681 (3.2, step 4): a segment has left the network for each duplicate.
             Mode::Recovery if !tx.recovers_by_sack() && !reduces_in_proportion(tx) => {
-                tx.window.cwnd += tx.snd.mss;
+                tx.window.cwnd += tx.snd.mss();
                 return;
             }
             Mode::Recovery => {
@@ -68,13 +68,13 @@ impl Octets {
             }
             Mode::Loss => return,
         }
-        self.dupacks += 1;
+        tx.dupacks += 1;
         let by_sack = tx.recovers_by_sack();
         let enough = if tx.agreed.sack { DUP_THRESH } else { u32::from(tx.config.dup_acks) };
-        if self.dupacks >= enough || (by_sack && self.board.head_is_lost(tx.snd.una)) {
+        if tx.dupacks >= enough || (by_sack && self.board.head_is_lost(tx.snd.una())) {
             //= RFC 6582 (3.2, step 2): not for duplicates of what was outstanding when the last recovery began.
-            let fresh = by_sack || tx.about.recovery == FastRecovery::Reno || tx.snd.una > tx.recover;
-            if fresh && (by_sack || self.dupacks == enough) {
+            let fresh = by_sack || tx.about.recovery == FastRecovery::Reno || tx.snd.una() > tx.recover;
+            if fresh && (by_sack || tx.dupacks == enough) {
                 if !tx.suspends(now, Suspicion::Duplicates) {
                     self.begin_recovery(tx, now);
                 }
@@ -105,12 +105,12 @@ impl Octets {
         let ssthresh = tx.threshold_after_report(tx.loss_base(self.limited));
         tx.window.cut(ssthresh.min(tx.window.cwnd), ssthresh);
         tx.controller.on_event(&mut tx.window, now, Event::CongestionReported);
-        tx.ecn.reduced_for_report(tx.snd.nxt);
+        tx.ecn.reduced_for_report(tx.snd.nxt());
     }
 
     /// Fast retransmit: the window shrinks, and the first segment that is missing is sent again.
     pub fn begin_recovery(&mut self, tx: &mut Sender, now: Instant) {
-        let (una, nxt, mss) = (tx.snd.una, tx.snd.nxt, tx.snd.mss);
+        let (una, nxt, mss) = (tx.snd.una(), tx.snd.nxt(), tx.snd.mss());
         self.eifel_begins(tx, false);
         //= RFC 3168 (6.1.2): a loss in the window that was reduced for a report reduces it no further.
         let ssthresh = if una < tx.ecn.recover() { tx.window.ssthresh } else { self.ssthresh_after_loss(tx) };
@@ -125,7 +125,7 @@ impl Octets {
             tx.controller.on_event(&mut tx.window, now, Event::Timeout);
             self.board.time_out(una, nxt, mss, true);
             tx.mode = Mode::Loss;
-            self.dupacks = 0;
+            tx.dupacks = 0;
             return;
         }
         tx.mode = Mode::Recovery;
@@ -146,7 +146,7 @@ impl Octets {
 
     /// All that is outstanding is marked lost.
     pub fn time_out(&mut self, tx: &mut Sender, now: Instant) {
-        let (una, nxt, mss) = (tx.snd.una, tx.snd.nxt, tx.snd.mss);
+        let (una, nxt, mss) = (tx.snd.una(), tx.snd.nxt(), tx.snd.mss());
         self.eifel_begins(tx, true);
         self.frto_begins(tx);
         if matches!(tx.mode, Mode::Open) {
@@ -165,7 +165,7 @@ impl Octets {
         tx.mode = Mode::Loss;
         //= RFC 6582 (3.2, step 4): no fast retransmit for what was outstanding.
         tx.recover = nxt;
-        self.dupacks = 0;
+        tx.dupacks = 0;
         self.limited = 0;
         tx.pending = (tx.pending & !pending::HEAD) | pending::DATA;
     }

@@ -43,11 +43,11 @@ impl Octets {
                 //= RFC 5682 (2.1, 3.1, step 2): not if it covers everything, or less than what was sent again; and not if
                 //= nothing new can be sent.
                 let part = ack < self.board.resent_up_to();
-                let new = tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt;
+                let new = tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt();
                 self.frto = if ack >= tx.recover || part || !new {
                     Frto::Off
                 } else {
-                    tx.recover = tx.snd.nxt;
+                    tx.recover = tx.snd.nxt();
                     Frto::Second { sent: 0 }
                 };
                 false
@@ -71,7 +71,7 @@ impl Octets {
             //= RFC 5682 (2.1, step 2a): a duplicate: conventional. (3.1, step 2): with SACK it is only noted.
             Frto::First if duplicate && !tx.recovers_by_sack() => self.frto = Frto::Off,
             Frto::Second { .. } if tx.recovers_by_sack() => {
-                if news > 0 && !self.frto_heard_of_new(tx, tx.snd.una) {
+                if news > 0 && !self.frto_heard_of_new(tx, tx.snd.una()) {
                     self.frto_tells(tx, now, 0, ece);
                 } else if news > 0 || duplicate {
                     self.frto_fails(tx);
@@ -90,7 +90,7 @@ impl Octets {
     //= RFC 5682 (2.1, 3.1, step 3a): the loss was real; two round trips have passed, so three segments may be in flight.
     fn frto_fails(&mut self, tx: &mut Sender) {
         self.frto = Frto::Off;
-        tx.window.cwnd = 3 * tx.snd.mss;
+        tx.window.cwnd = 3 * tx.snd.mss();
         tx.pending |= pending::DATA;
     }
 

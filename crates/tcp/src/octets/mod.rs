@@ -36,8 +36,6 @@ use sack::Scoreboard;
 #[derive(Debug, Default)]
 pub(super) struct Octets {
     board: Scoreboard,
-    /// Duplicate acknowledgements since SND.UNA moved or a recovery ended.
-    dupacks: u32,
     /// Duplicates let so many new octets out (limited transmit); the flight size does not count them.
     limited: u64,
     /// Partial acknowledgements of this recovery.
@@ -55,16 +53,10 @@ pub(super) struct Octets {
 }
 
 impl Octets {
-    /// Are there duplicate acknowledgements that no other one ended?
-    #[inline]
-    pub fn has_duplicates(&self) -> bool {
-        self.dupacks != 0
-    }
-
     /// *Pipe* of RFC 6675: octets in flight.
     #[inline]
     pub fn pipe(&self, tx: &Sender) -> u64 {
-        self.board.pipe(tx.snd.una, tx.snd.nxt)
+        self.board.pipe(tx.snd.una(), tx.snd.nxt())
     }
 
     /// How many ranges the scoreboard keeps.

@@ -26,7 +26,7 @@ impl Octets {
         self.prr = Prr::begin(flight);
         self.further_loss = false;
         //= RFC 6937 (2): without SACK each duplicate stands for a segment; the last of them is news.
-        self.duplicates_stand_for = (u64::from(self.dupacks) - 1) * tx.snd.mss;
+        self.duplicates_stand_for = (u64::from(tx.dupacks) - 1) * tx.snd.mss();
     }
 
     /// An acknowledgement in fast recovery, `delivered` octets of which are news; `safe`: SND.UNA moved, and it shows no
@@ -35,7 +35,7 @@ impl Octets {
         if delivered == 0 {
             return;
         }
-        let (mss, outstanding, ssthresh) = (tx.snd.mss, tx.snd.outstanding(), tx.window.ssthresh);
+        let (mss, outstanding, ssthresh) = (tx.snd.mss(), tx.snd.outstanding(), tx.window.ssthresh);
         let by_sack = tx.recovers_by_sack();
         // Without SACK the head is lost when it is about to be sent again.
         let head = if by_sack || tx.pending & pending::HEAD == 0 { 0 } else { mss };
@@ -61,15 +61,15 @@ impl Octets {
             self.prr_ack(tx, news, false);
         } else {
             //= RFC 6937 (2): a duplicate delivers a segment.
-            self.duplicates_stand_for += tx.snd.mss;
-            self.prr_ack(tx, tx.snd.mss, false);
+            self.duplicates_stand_for += tx.snd.mss();
+            self.prr_ack(tx, tx.snd.mss(), false);
         }
     }
 
     /// Without SACK: how much of `octets` acknowledged in fast recovery was not known to have arrived.
     pub fn news_without_sack(&mut self, tx: &mut Sender, octets: u64) -> u64 {
         //= RFC 6937 (2): what SND.UNA moved by, less a segment for each duplicate before; one was sent again.
-        let known = octets.saturating_sub(tx.snd.mss).min(self.duplicates_stand_for);
+        let known = octets.saturating_sub(tx.snd.mss()).min(self.duplicates_stand_for);
         self.duplicates_stand_for -= known;
         octets - known
     }
@@ -78,7 +78,7 @@ impl Octets {
     #[inline]
     pub fn prr_sent(&mut self, tx: &mut Sender, octets: u64) {
         if tx.mode == Mode::Recovery {
-            self.prr.out += octets;
+            self.prr.sent(octets);
         }
     }
 }

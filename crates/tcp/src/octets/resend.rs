@@ -12,7 +12,7 @@ impl Octets {
     pub fn choose(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
         if tx.pending & pending::HEAD != 0 {
             tx.pending &= !pending::HEAD;
-            if tx.snd.una < tx.snd.nxt && tx.hold & hold::PROBING == 0 {
+            if tx.snd.una() < tx.snd.nxt() && tx.hold & hold::PROBING == 0 {
                 return self.choose_head(tx, room);
             }
         }
@@ -49,13 +49,13 @@ impl Octets {
     #[inline(never)]
     fn next_lost(&self, tx: &Sender, room: u64) -> Result<Option<(u64, u64)>, Limit> {
         let pipe = self.pipe(tx);
-        let Some((start, end)) = self.board.next_hole(tx.snd.una, self.board.timeout_mark()) else {
+        let Some((start, end)) = self.board.next_hole(tx.snd.una(), self.board.timeout_mark()) else {
             return Ok(None);
         };
         let end = end.min(start + room);
         //= RFC 7323 (2.4): beyond a window that shrank a segment is sent again once; afterwards the head alone asks whether
         //= the window has opened.
-        if start > tx.snd.una && start >= tx.snd.window_edge() && start < tx.snd.resent_below {
+        if start > tx.snd.una() && start >= tx.snd.window_edge() && start < tx.snd.resent_below() {
             return Err(Limit::Window);
         }
         let suspended = tx.hold & hold::PROBING != 0;
@@ -66,8 +66,8 @@ impl Octets {
     /// One pass of the loop of RFC 6675 (5, step C).
     #[inline(never)]
     fn choose_in_sack_recovery(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Choice {
-        let (una, nxt) = (tx.snd.una, tx.snd.nxt);
-        if tx.hold & hold::PROBING != 0 || tx.window.cwnd < self.pipe(tx) + tx.snd.mss {
+        let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
+        if tx.hold & hold::PROBING != 0 || tx.window.cwnd < self.pipe(tx) + tx.snd.mss() {
             return Choice::Nothing(Limit::Congestion);
         }
         //= RFC 6675 (4, NextSeg): lost holes, then new data, then other holes, then once the end of what is outstanding.
@@ -95,7 +95,7 @@ impl Octets {
     /// Fast retransmit: the first segment not acknowledged, whatever the windows say.
     #[inline(never)]
     fn choose_head(&mut self, tx: &Sender, room: u64) -> Choice {
-        let (una, nxt) = (tx.snd.una, tx.snd.nxt);
+        let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
         if !tx.recovers_by_sack() {
             return Choice::Again(una, nxt.min(una + room));
         }
@@ -109,15 +109,15 @@ impl Octets {
     /// Does the congestion window let `len` octets of new data out?
     #[inline(always)]
     fn window_lets_out(&self, tx: &Sender, len: u64) -> bool {
-        let (in_flight, allowance) = match self.dupacks {
+        let (in_flight, allowance) = match tx.dupacks {
             0 => (self.pipe(tx), 0),
-            _ => (self.flight_for_new_data(tx), self.limited_allowance(tx)),
+            _ => (self.flight_for_new_data(tx), limited_allowance(tx)),
         };
         in_flight + len <= tx.window.cwnd + allowance || in_flight == 0
     }
 
     fn flight_for_new_data(&self, tx: &Sender) -> u64 {
-        if tx.mode == Mode::Open && self.dupacks > 0 && !tx.config.limited_transmit {
+        if tx.mode == Mode::Open && tx.dupacks > 0 && !tx.config.limited_transmit {
             // SACKed segments would let new ones out, which is limited transmit.
             tx.snd.outstanding()
         } else {
@@ -125,19 +125,11 @@ impl Octets {
         }
     }
 
-    /// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
-    fn limited_allowance(&self, tx: &Sender) -> u64 {
-        if self.dupacks == 0 || tx.mode != Mode::Open || !tx.config.limited_transmit || tx.agreed.sack {
-            return 0;
-        }
-        u64::from(self.dupacks.min(2)) * tx.snd.mss
-    }
-
     /// New data has left, `len` octets of it.
     #[inline(always)]
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant, len: u64) {
-        tx.snd.sent.push_back(Sent { end: tx.snd.nxt, at: now, marks: 0 });
-        if self.dupacks > 0 {
+        tx.snd.sent.push_back(Sent { end: tx.snd.nxt(), at: now, marks: 0 });
+        if tx.dupacks > 0 {
             if tx.mode == Mode::Open {
                 self.limited += len;
             }
@@ -155,10 +147,18 @@ impl Octets {
     /// The path takes segments of `mss` octets only.
     pub fn in_smaller_segments(&mut self, tx: &mut Sender, mss: u64) {
         //= RFC 1191 (6.4): what was too large is sent again, one segment until it is acknowledged, and this is no congestion.
-        let (una, nxt) = (tx.snd.una, tx.snd.nxt);
+        let (una, nxt) = (tx.snd.una(), tx.snd.nxt());
         self.board.time_out(una, nxt, mss, false);
         tx.mode = Mode::Loss;
         tx.recover = nxt;
         tx.pending |= pending::DATA;
     }
+}
+
+/// RFC 3042: the first two duplicates let a segment each out, beyond the congestion window.
+fn limited_allowance(tx: &Sender) -> u64 {
+    if tx.dupacks == 0 || tx.mode != Mode::Open || !tx.config.limited_transmit || tx.agreed.sack {
+        return 0;
+    }
+    u64::from(tx.dupacks.min(2)) * tx.snd.mss()
 }

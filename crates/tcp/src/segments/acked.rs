@@ -58,25 +58,16 @@ impl Segments {
     /// An acknowledgement of what was sent and nothing else, in the open state.
     #[inline]
     pub fn on_new_ack(&mut self, tx: &mut Sender, now: Instant, echo: Option<u32>, ack: u64) {
-        let nothing_odd = self.is_quiet() && tx.snd.una >= tx.snd.resent_below;
+        let nothing_odd = self.is_quiet() && tx.snd.una() >= tx.snd.resent_below();
         if nothing_odd && tx.agreed.sack && tx.rate.is_none() {
             self.on_expected_ack(tx, now, echo, ack);
         } else {
-            let arrived = Arrived {
-                ack,
-                echo,
-                blocks: &[],
-                not_duplicate: true,
-                is_bare: false,
-                is_probe: false,
-                ece: false,
-                established: true,
-            };
-            self.on_ack(tx, now, &arrived);
+            let arrived = Arrived { ack, echo, not_duplicate: true, established: true, ..Arrived::default() };
+            self.on_ack(tx, now, arrived);
         }
     }
 
-    /// Does what [`Connection::on_ack`] would do, where nothing outstanding is reported, lost or was ever sent
+    /// Does what [`Segments::on_ack`] would do, where nothing outstanding is reported, lost or was ever sent
     /// again: all segments left in the order of their numbers, the first is the oldest and the last is RACK's.
     #[inline(always)]
     fn on_expected_ack(&mut self, tx: &mut Sender, now: Instant, echo: Option<u32>, ack: u64) {
@@ -92,8 +83,7 @@ impl Segments {
         let before = self.delivered;
         self.delivered += segments;
         self.undo.echo = echo;
-        tx.snd.una = ack;
-        tx.snd.release();
+        tx.snd.acknowledge(ack);
         tx.liveness.progressed(now);
         self.timeouts = 0;
         tx.hold &= !hold::MTU;
@@ -102,7 +92,7 @@ impl Segments {
             self.rack.arrived(now, last, end, false, None);
             tx.rtt.note_min(latest);
         }
-        let mss = tx.snd.mss;
+        let mss = tx.snd.mss();
         let delivered = (self.delivered - self.told_delivered) * mss;
         let mut brought =
             Ack { rtt: latest, segments, delivered, ..tx.brought(now, self.octets_in_flight(tx)) };
@@ -148,8 +138,8 @@ impl Segments {
     }
 
     /// An acknowledgement, in the order in which Linux goes through it.
-    pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: &Arrived<'_>) {
-        let una = tx.snd.una;
+    pub fn on_ack(&mut self, tx: &mut Sender, now: Instant, a: Arrived<'_>) {
+        let una = tx.snd.una();
         if a.ack == una && a.blocks.is_empty() && self.hears_only(tx, a) {
             return;
         }
@@ -192,7 +182,7 @@ impl Segments {
 
     /// The acknowledgement of one who only receives: it says nothing if nothing is outstanding or waits to be sent.
     #[inline]
-    fn hears_only(&mut self, tx: &Sender, a: &Arrived<'_>) -> bool {
+    fn hears_only(&mut self, tx: &Sender, a: Arrived<'_>) -> bool {
         let nothing = tx.snd.sent.is_empty()
             && !tx.snd.has_unsent()
             && !tx.sent_something
@@ -242,10 +232,10 @@ impl Segments {
     /// SND.UNA moves.
     #[inline]
     fn advance(&mut self, tx: &mut Sender, now: Instant, ack: u64, news: &mut News) {
-        let una = tx.snd.una;
+        let una = tx.snd.una();
         news.advanced = true;
         // A probe of the window that was taken had not been counted as sent.
-        tx.facts.app_sent += ack.min(tx.snd.end()).saturating_sub(tx.snd.nxt);
+        tx.facts.app_sent += ack.min(tx.snd.end()).saturating_sub(tx.snd.nxt());
         let mut start = una;
         while let Some(segment) = tx.snd.sent.front().copied().filter(|s| s.end <= ack) {
             tx.snd.sent.pop_front();
@@ -253,9 +243,7 @@ impl Segments {
             self.segment_acked(tx, now, segment, start, news);
             start = segment.end;
         }
-        tx.snd.una = ack;
-        tx.snd.nxt = tx.snd.nxt.max(ack);
-        tx.snd.release();
+        tx.snd.acknowledge(ack);
         if let Some(rate) = &mut tx.rate {
             rate.acknowledged(ack);
         }
@@ -320,7 +308,7 @@ impl Segments {
             news.latest_rtt = Some(latest);
         }
         if tx.about.hears == Hears::News {
-            let delivered = (self.delivered - self.told_delivered) * tx.snd.mss;
+            let delivered = (self.delivered - self.told_delivered) * tx.snd.mss();
             self.told_delivered = self.delivered;
             let (rtt, segments) = (news.latest_rtt, news.acked);
             let brought =
@@ -359,7 +347,7 @@ impl Segments {
         if !raise || delivered == 0 || (tx.config.cwnd_validation && !tx.usage.is_limited(&tx.window)) {
             return;
         }
-        let octets = delivered * tx.snd.mss;
+        let octets = delivered * tx.snd.mss();
         let brought = Ack {
             octets,
             segments: delivered,
@@ -380,7 +368,7 @@ impl Segments {
         news: &News,
     ) {
         let Some(mut rate) = tx.rate.take() else { return };
-        let mss = tx.snd.mss;
+        let mss = tx.snd.mss();
         let delivered = (self.delivered - self.told_delivered) * mss;
         self.told_delivered = self.delivered;
         let sample = rate.sample(now, delivered, tx.rtt.min());
@@ -405,9 +393,9 @@ impl Segments {
 /// A measurement goes to the estimator.
 fn rtt_sampled(tx: &mut Sender, sample: Duration) {
     let per_round_trip = match tx.config.rtt_sampling {
-        RttSampling::Timestamps => tx.snd.outstanding().div_ceil(2 * tx.snd.mss),
+        RttSampling::Timestamps => tx.snd.outstanding().div_ceil(2 * tx.snd.mss()),
         _ => 1,
     };
-    let progress = (tx.snd.una, tx.snd.nxt);
+    let progress = (tx.snd.una(), tx.snd.nxt());
     tx.rtt.sample_at(&tx.config, sample, per_round_trip, progress);
 }

@@ -18,11 +18,11 @@ impl Segments {
         blocks: &[(u32, u32)],
         news: &mut News,
     ) {
-        let prior_una = tx.snd.una;
+        let prior_una = tx.snd.una();
         let wide = |(left, right): (u32, u32)| (widen(prior_una, left), widen(prior_una, right));
         for (i, block) in blocks.iter().enumerate() {
             let (left, right) = wide(*block);
-            if left >= right || right > tx.snd.nxt {
+            if left >= right || right > tx.snd.nxt() {
                 continue;
             }
             if i == 0 && self.is_duplicate_report(ack, (left, right), blocks.get(1).map(|b| wide(*b))) {
@@ -55,7 +55,7 @@ impl Segments {
         prior_una: u64,
         news: &mut News,
     ) {
-        let segments = (right - left).div_ceil(tx.snd.mss).max(1);
+        let segments = (right - left).div_ceil(tx.snd.mss()).max(1);
         self.undo.duplicates += segments;
         //= RFC 3708 (3): more duplicates than were sent again come from the network; they say nothing.
         if self.undo.duplicates > tx.facts.resent {

@@ -38,7 +38,7 @@ impl Segments {
         }
         if tx.mode == Mode::Open {
             self.undo.resent_at = None;
-        } else if tx.snd.una >= tx.recover && self.leave_at_end(tx) {
+        } else if tx.snd.una() >= tx.recover && self.leave_at_end(tx) {
             return;
         }
         match tx.mode {
@@ -99,7 +99,7 @@ impl Segments {
     fn leave_at_end(&mut self, tx: &mut Sender) -> bool {
         match tx.mode {
             // Something above must be acknowledged, or a window without data would end it.
-            Mode::Cwr if tx.snd.una != tx.recover => {
+            Mode::Cwr if tx.snd.una() != tx.recover => {
                 self.end_reduction(tx);
                 tx.mode = Mode::Open;
             }
@@ -149,7 +149,7 @@ impl Segments {
         let mode = if odd { Mode::Disorder } else { Mode::Open };
         if tx.mode != mode {
             tx.mode = mode;
-            tx.recover = tx.snd.nxt;
+            tx.recover = tx.snd.nxt();
         }
     }
 
@@ -196,7 +196,7 @@ impl Segments {
 
     /// An acknowledgement in the loss state.
     fn on_news_after_timeout(&mut self, tx: &mut Sender, news: &News, duplicate: bool) {
-        let recovered = tx.snd.una >= tx.recover;
+        let recovered = tx.snd.una() >= tx.recover;
         if news.advanced && self.undo_loss(tx, false) {
             return;
         }
@@ -208,7 +208,7 @@ impl Segments {
             return;
         }
         if !tx.agreed.sack {
-            if tx.snd.nxt > tx.recover && duplicate {
+            if tx.snd.nxt() > tx.recover && duplicate {
                 self.count_duplicate(tx);
             } else if news.advanced {
                 self.sacked_out = 0;

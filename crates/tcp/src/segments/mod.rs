@@ -156,7 +156,7 @@ impl Segments {
     /// Octets in flight, as if all segments were full ones.
     #[inline(always)]
     pub fn octets_in_flight(&self, tx: &Sender) -> u64 {
-        (self.in_flight(tx) * tx.snd.mss).min(tx.snd.outstanding())
+        (self.in_flight(tx) * tx.snd.mss()).min(tx.snd.outstanding())
     }
 
     /// Does what is in flight fill the congestion window?
@@ -166,13 +166,13 @@ impl Segments {
 
     /// Octets in flight where the application sends no more; nothing if something that is lost still waits.
     pub fn in_flight_at_rest(&self, tx: &Sender) -> Option<u64> {
-        (self.lost_out <= self.resent_out).then(|| self.in_flight(tx) * tx.snd.mss)
+        (self.lost_out <= self.resent_out).then(|| self.in_flight(tx) * tx.snd.mss())
     }
 
     /// One past the highest octet reported; SND.UNA if there is none.
     #[inline]
     fn fack(&self, tx: &Sender) -> u64 {
-        self.sacked.end().unwrap_or(tx.snd.una)
+        self.sacked.end().unwrap_or(tx.snd.una())
     }
 
     /// The application has written. Returns the octets of a group at most, if segments leave in groups.
@@ -196,7 +196,7 @@ impl Segments {
 
     /// The handshake is over.
     pub fn begin(&mut self, tx: &Sender) {
-        self.resend_from = tx.snd.una;
+        self.resend_from = tx.snd.una();
     }
 
     /// How many ranges the peer has reported.

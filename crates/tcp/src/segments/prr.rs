@@ -3,7 +3,6 @@
 //! The arithmetic is in whole segments here, in octets in `../prr.rs`, and knows nothing of a connection.
 
 use airloom_base::Instant;
-use serde::{Deserialize, Serialize};
 
 use super::super::config::ProportionalReduction;
 use super::super::congestion::Event;
@@ -11,14 +10,14 @@ use super::super::sender::{Mode, Sender};
 use super::Segments;
 
 /// The state of one reduction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prr {
     /// RecoverFS: what was in flight, or the window, when the reduction began; zero: no reduction is on.
-    pub recover_fs: u64,
+    recover_fs: u64,
     /// prr_delivered.
-    pub delivered: u64,
+    delivered: u64,
     /// prr_out.
-    pub out: u64,
+    out: u64,
 }
 
 /// What one acknowledgement says.
@@ -35,6 +34,12 @@ pub(crate) struct Delivery {
 impl Prr {
     pub fn begin(recover_fs: u64) -> Self {
         Prr { recover_fs, delivered: 0, out: 0 }
+    }
+
+    /// So many segments or octets leave.
+    #[inline]
+    pub fn sent(&mut self, n: u64) {
+        self.out += n;
     }
 
     /// How many segments or octets may leave now (sndcnt).
@@ -65,7 +70,7 @@ impl Prr {
 impl Segments {
     /// A reduction begins: the threshold falls, the window follows it (RFC 6937 3).
     pub(super) fn begin_reduction(&mut self, tx: &mut Sender, now: Instant, event: Event) {
-        tx.recover = tx.snd.nxt;
+        tx.recover = tx.snd.nxt();
         self.probe = None;
         let cwnd = tx.window.cwnd;
         self.prr = Prr::begin(tx.cwnd_segments());
@@ -92,13 +97,13 @@ impl Segments {
             return;
         }
         let in_flight = self.in_flight(tx);
-        let ssthresh = tx.window.ssthresh / tx.snd.mss;
+        let ssthresh = tx.window.ssthresh / tx.snd.mss();
         let allowed = self.prr.on_ack(
             rule,
             Delivery { delivered, in_flight, ssthresh, safe: advanced && lost == 0 },
             1,
         );
-        tx.window.cwnd = (in_flight + allowed).max(1) * tx.snd.mss;
+        tx.window.cwnd = (in_flight + allowed).max(1) * tx.snd.mss();
     }
 
     /// The reduction is over: the window is the threshold.
@@ -115,12 +120,12 @@ impl Segments {
 /// The threshold after a loss, in whole segments.
 pub(super) fn ssthresh_after_loss(tx: &mut Sender) -> u64 {
     let base = tx.loss_base(0);
-    whole_segments(tx.controller.ssthresh(&tx.window, base), tx.snd.mss)
+    whole_segments(tx.controller.ssthresh(&tx.window, base), tx.snd.mss())
 }
 
 /// The threshold after a report of congestion, in whole segments.
 pub(super) fn ssthresh_after_report(tx: &mut Sender) -> u64 {
-    whole_segments(tx.threshold_after_report(tx.loss_base(0)), tx.snd.mss)
+    whole_segments(tx.threshold_after_report(tx.loss_base(0)), tx.snd.mss())
 }
 
 fn whole_segments(ssthresh: u64, mss: u64) -> u64 {

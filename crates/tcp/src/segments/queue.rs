@@ -35,7 +35,7 @@ impl Segments {
                 segment.clear(mark::LOST);
             }
             self.lost_out = 0;
-            self.rack.look_again(tx.snd.una);
+            self.rack.look_again(tx.snd.una());
         }
     }
 
@@ -61,7 +61,7 @@ impl Segments {
             }
             index += 1;
         }
-        self.resend_from = tx.snd.nxt;
+        self.resend_from = tx.snd.nxt();
         None
     }
 

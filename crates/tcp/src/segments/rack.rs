@@ -206,7 +206,7 @@ impl Segments {
 
     /// A segment was sent again at `at`.
     pub(super) fn rack_resent(&mut self, tx: &Sender, end: u64, at: Instant) {
-        let (una, room) = (tx.snd.una, 4 * tx.snd.sent.len() + 64);
+        let (una, room) = (tx.snd.una(), 4 * tx.snd.sent.len() + 64);
         let resent = &mut self.rack.resent;
         if resent.len() >= room.min(resent.capacity()) {
             // Those of segments that have gone are dropped.

@@ -14,7 +14,7 @@ impl Segments {
         if from >= fack {
             return;
         }
-        let segments = (fack - from).div_ceil(tx.snd.mss);
+        let segments = (fack - from).div_ceil(tx.snd.mss());
         if segments > self.reordering {
             self.reordering = segments.min(MAX_REORDERING);
         }
@@ -31,7 +31,7 @@ impl Segments {
     pub(super) fn check_late_cumulative(&mut self, tx: &Sender, fack: u64, news: &News) {
         if let Some(from) = news.late_from.filter(|from| tx.agreed.sack && *from < fack) {
             // The reports that prove it may be acknowledged by now.
-            let segments = (fack - from).div_ceil(tx.snd.mss);
+            let segments = (fack - from).div_ceil(tx.snd.mss());
             self.reordering = self.reordering.max(segments.min(MAX_REORDERING));
             self.reordered = self.reordered.saturating_add(1);
         }

@@ -43,7 +43,7 @@ impl Segments {
             if let Ok(len) = self.next_new(tx, now, room) {
                 return Some(Choice::New(len));
             }
-            if tx.snd.nxt > tx.recover {
+            if tx.snd.nxt() > tx.recover {
                 self.next = Next::Any;
                 return Some(self.all_sent(tx, now, Limit::Congestion));
             }
@@ -85,9 +85,9 @@ impl Segments {
 
     /// The probe of RFC 8985 (7.3): new data if there is any and the peer's window takes it, else the last segment again.
     fn choose_probe(&mut self, tx: &mut Sender, now: Instant, room: u64) -> Option<Choice> {
-        if tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt {
+        if tx.snd.has_unsent() && tx.snd.window_edge() > tx.snd.nxt() {
             //= RFC 8985 (7.3): the congestion window may be passed by one segment, Nagle's rule does not hold.
-            return Some(Choice::New(tx.snd.unsent().min(tx.snd.window_edge() - tx.snd.nxt).min(room)));
+            return Some(Choice::New(tx.snd.unsent().min(tx.snd.window_edge() - tx.snd.nxt()).min(room)));
         }
         self.probe_due = false;
         let last = tx.snd.sent.len().checked_sub(1)?;
@@ -137,13 +137,13 @@ impl Segments {
                 }
                 segment.end
             }
-            None => tx.snd.nxt,
+            None => tx.snd.nxt(),
         };
         if tx.agreed.sack {
             self.rack_resent(tx, end, now);
         }
         if counted && tx.mode.reduces() {
-            self.prr.out += 1;
+            self.prr.sent(1);
         }
         //= RFC 6675 (6): the timer starts again when the head is sent again.
         if counted && index == 0 && tx.timers.sender() != Alarm::Reordering {
@@ -153,12 +153,12 @@ impl Segments {
     }
 
     /// New data left.
-    #[inline]
+    #[inline(always)]
     pub fn sent_new(&mut self, tx: &mut Sender, now: Instant) {
         let marks = self.offload.leaves(&mut tx.push);
-        tx.snd.sent.push_back(Sent { end: tx.snd.nxt, at: now, marks });
+        tx.snd.sent.push_back(Sent { end: tx.snd.nxt(), at: now, marks });
         if tx.mode.reduces() {
-            self.prr.out += 1;
+            self.prr.sent(1);
         }
         self.fresh_sent = true;
         if tx.snd.sent.len() == 1 {

@@ -61,6 +61,7 @@ pub(super) fn restart_rto(tx: &mut Sender, now: Instant) {
     start_rto(tx, now, true);
 }
 
+#[inline(never)]
 fn start_rto(tx: &mut Sender, now: Instant, anew: bool) {
     let rto = tx.rtt.rto(&tx.config);
     let wait = match tx.snd.sent.front() {
@@ -86,7 +87,7 @@ impl Segments {
         //= RFC 5681 (3.1): the threshold falls once for a window; Linux: and again for another timeout in the same loss
         //= state only if data was acknowledged in between.
         if matches!(tx.mode, Mode::Open | Mode::Disorder)
-            || tx.recover <= tx.snd.una
+            || tx.recover <= tx.snd.una()
             || (tx.mode == Mode::Loss && !again)
         {
             self.undo.ssthresh = Some(self.current_ssthresh(tx));
@@ -100,12 +101,12 @@ impl Segments {
             self.reordering = self.reordering.min(u64::from(DUP_THRESH));
         }
         let ssthresh = tx.window.ssthresh;
-        let cwnd = (self.in_flight(tx) + 1) * tx.snd.mss;
+        let cwnd = (self.in_flight(tx) + 1) * tx.snd.mss();
         tx.window.cut(cwnd, ssthresh);
         tx.ecn.reduced();
         tx.controller.on_event(&mut tx.window, now, Event::Timeout);
         tx.mode = Mode::Loss;
-        tx.recover = tx.snd.nxt;
+        tx.recover = tx.snd.nxt();
         self.probe = None;
         self.probe_due = false;
         //= RFC 5682 (2.1, step 1): not for a timeout of data that was already being repaired, unless it has just failed again.
@@ -132,7 +133,7 @@ impl Segments {
                 self.mark_lost(tx, index);
             }
         }
-        self.resend_from = tx.snd.una;
+        self.resend_from = tx.snd.una();
     }
 
     /// The path takes smaller segments only: what is too large is sent again, and this is no congestion (RFC 1191 6.4).
@@ -146,7 +147,7 @@ impl Segments {
             return;
         }
         if tx.mode != Mode::Loss {
-            tx.recover = tx.snd.nxt;
+            tx.recover = tx.snd.nxt();
             self.undo.ssthresh = None;
             self.undo.marker = None;
             tx.mode = Mode::Loss;

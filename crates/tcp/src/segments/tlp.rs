@@ -64,7 +64,7 @@ impl Segments {
     /// The probe left, with new data or (`resent`) with the last segment.
     pub(super) fn probe_sent(&mut self, tx: &mut Sender, now: Instant, resent: bool) {
         self.fresh_sent = false;
-        self.probe = Some(Probe { end: tx.snd.nxt, resent });
+        self.probe = Some(Probe { end: tx.snd.nxt(), resent });
         //= RFC 8985 (7.3): the timeout starts again from the probe.
         restart_rto(tx, now);
     }

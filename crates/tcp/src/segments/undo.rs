@@ -42,7 +42,7 @@ impl Segments {
     /// Before the window is reduced: remember.
     pub(super) fn prepare_undo(&mut self, tx: &Sender) {
         let under_way = self.resent_out + u64::from(self.probe.is_some_and(|p| p.resent));
-        self.undo.marker = Some(tx.snd.una);
+        self.undo.marker = Some(tx.snd.una());
         self.undo.unanswered = (under_way > 0).then_some(under_way);
         self.undo.cwnd = tx.window.cwnd;
     }
@@ -52,7 +52,7 @@ impl Segments {
         if tx.mode.reduces() {
             return tx.window.ssthresh;
         }
-        let mss = tx.snd.mss;
+        let mss = tx.snd.mss();
         let cwnd = tx.cwnd_segments();
         tx.window.ssthresh.max((cwnd / 2 + cwnd / 4) * mss)
     }
@@ -67,7 +67,7 @@ impl Segments {
         match self.undo.resent_at {
             Some(at) => tx.config.undo_by_timestamps && self.echoes_before(tx, at),
             // Nothing was sent again, so nothing else can have been answered; unless that was forgotten (`must_stay`).
-            None => tx.agreed.sack || tx.snd.una < tx.recover,
+            None => tx.agreed.sack || tx.snd.una() < tx.recover,
         }
     }
 
@@ -120,7 +120,7 @@ impl Segments {
     //= RFC 6582 (3.2, step 2): without SACK duplicates of the old window would look like a new loss: stay until
     //= something above it is acknowledged.
     fn must_stay(&mut self, tx: &Sender) -> bool {
-        let stay = tx.snd.una == tx.recover && !tx.agreed.sack;
+        let stay = tx.snd.una() == tx.recover && !tx.agreed.sack;
         if stay && !self.any_resent(tx) {
             self.undo.resent_at = None;
         }
