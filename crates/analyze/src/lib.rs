@@ -22,6 +22,8 @@ mod viewpoint;
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use smart_default::SmartDefault;
+
 use airloom_base::lookup::Table;
 use airloom_record::Column;
 use airloom_record::capture::{Frame, Interface, Reader};
@@ -38,18 +40,13 @@ pub use viewpoint::Viewpoint;
 const MOST_CONNECTIONS: usize = 1 << 16;
 
 /// What is wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, SmartDefault)]
 pub struct Options {
     /// How long a pause has to be to count, in nanoseconds. `None`: two round trips, 0.2 s at least.
     pub shortest_stall_ns: Option<u64>,
     /// How many rows the trace has at most.
+    #[default(2_000_000)]
     pub rows: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { shortest_stall_ns: None, rows: 2_000_000 }
-    }
 }
 
 /// What was found.

@@ -1,25 +1,23 @@
 //! Times of which there may be millions: every one at first, then every second one, every fourth one.
 
+use smart_default::SmartDefault;
+
 /// How many are kept at most.
 const MOST: usize = 1 << 16;
 
 /// Some of the values that were given, evenly spread over all of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, SmartDefault)]
 pub(crate) struct Samples {
     kept: Vec<u64>,
     /// One of so many is kept.
+    #[default(1)]
     of: u64,
     count: u64,
+    #[default(u64::MAX)]
     least: u64,
     most: u64,
     /// The last ones weigh most (RFC 6298 2).
     smoothed: u64,
-}
-
-impl Default for Samples {
-    fn default() -> Samples {
-        Samples { kept: Vec::new(), of: 1, count: 0, least: u64::MAX, most: 0, smoothed: 0 }
-    }
 }
 
 impl Samples {

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// The schedulers of RFC 8260.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,20 +24,15 @@ pub enum Scheduling {
 }
 
 /// What a stream is to the scheduler.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, SmartDefault)]
 pub(super) struct Standing {
     /// Smaller goes first.
     pub priority: u16,
     /// Share.
+    #[default(1)]
     pub weight: u16,
     /// Octets sent, by weight.
     served: u64,
-}
-
-impl Default for Standing {
-    fn default() -> Self {
-        Standing { priority: 0, weight: 1, served: 0 }
-    }
 }
 
 /// Octets are counted in these units so that weights divide them.

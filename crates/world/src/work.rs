@@ -20,6 +20,7 @@ use airloom_base::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// Packets that wait for the processor in a direction of a link; those beyond are dropped, as a driver's ring drops them.
 const MOST_WAITING: usize = 4096;
@@ -28,7 +29,7 @@ const MOST_WAITING: usize = 4096;
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// How long the processor of a host takes for packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Work {
     /// Mean time for a packet with payload that it sends.
@@ -55,31 +56,15 @@ pub enum WorkLaw {
 }
 
 /// Times in which a processor has no time for packets. Both laws are exponential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct Away {
     /// Mean time from the end of one to the begin of the next.
+    #[default(Duration::from_secs(2))]
     pub every: Duration,
     /// Mean length of one.
+    #[default(Duration::from_millis(300))]
     pub lasting: Duration,
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        Work {
-            send: Duration::ZERO,
-            receive: Duration::ZERO,
-            bare: Duration::ZERO,
-            law: WorkLaw::Fixed,
-            away: None,
-        }
-    }
-}
-
-impl Default for Away {
-    fn default() -> Self {
-        Away { every: Duration::from_secs(2), lasting: Duration::from_millis(300) }
-    }
 }
 
 impl Work {

@@ -4,6 +4,7 @@ use airloom_base::Duration;
 use airloom_base::units::{Octets, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::content::{LARGEST_WAVE, are_waves};
 use super::decision::{self, Row};
@@ -23,69 +24,56 @@ pub enum Favour {
 }
 
 /// WWP, the Wave and Wait Protocol (2000): data in waves, whose size the receiver sets, and probes where they get lost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Wwp")]
 pub struct Config {
     /// Payload octets of a segment; fewer where the path takes no more.
+    #[default(Octets(1024))]
     pub segment: Octets,
     /// Octets of a header, 4 to 16: the same at both ends.
+    #[default(6)]
     pub header: u8,
     /// Two ports in front of every header. Without them, as in the paper, two hosts have one connection at a time.
+    #[default(true)]
     pub ports: bool,
     /// Octets that the content of an N-S_ACK has at least; it is filled up with zeros.
     pub report: u16,
     /// Segments of a wave of level 1, 2, ..., each more than the one before. The opener's hold for both directions.
+    #[default(vec![12, 24, 36])]
     pub waves: Vec<u16>,
     /// The level of the first wave. If not given: the highest where `baseline` is, else 1, since nothing is known of the network.
     pub first_level: Option<u8>,
     /// BT, the throughput of an uncongested network; the best that was seen if not given.
     pub baseline: Option<Rate>,
     /// Differences of times up to this are none.
+    #[default(Duration::from_millis(2))]
     pub granularity: Duration,
     /// What is worth more: `"balanced"`, `"throughput"` or `"energy"`. Sets the decision table and how often to probe.
     pub favour: Favour,
     /// The decision table after a probe cycle, instead of that of `favour`.
     pub table: Option<Vec<Row>>,
     /// SEND_T in times of the round trip and the wave: how long an N-S_ACK is waited for.
+    #[default(1.5)]
     pub send_factor: f64,
     /// PROBE_T in round-trip times: how long an answer to a probe is waited for.
+    #[default(2.0)]
     pub probe_factor: f64,
     /// PROBE_T grows so many times with every probe that was lost, up to 10 s; 1, and 1.5 where energy is worth more, if not given.
     pub probe_backoff: Option<f64>,
     /// How long less than a wave waits for more to be written.
+    #[default(Duration::from_millis(20))]
     pub hold: Duration,
     /// Octets written and not acknowledged at most.
+    #[default(Octets(256 << 10))]
     pub send_buffer: Octets,
     /// Octets that wait to be read at most, but for a wave.
+    #[default(Octets(256 << 10))]
     pub receive_buffer: Octets,
     /// A peer from which nothing comes for so long, although it was asked, is given up; one that answers probes and no wave, after
     /// ten times as long.
+    #[default(Duration::from_secs(120))]
     pub give_up: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            segment: Octets(1024),
-            header: 6,
-            ports: true,
-            report: 0,
-            waves: vec![12, 24, 36],
-            first_level: None,
-            baseline: None,
-            granularity: Duration::from_millis(2),
-            favour: Favour::Balanced,
-            table: None,
-            send_factor: 1.5,
-            probe_factor: 2.0,
-            probe_backoff: None,
-            hold: Duration::from_millis(20),
-            send_buffer: Octets(256 << 10),
-            receive_buffer: Octets(256 << 10),
-            give_up: Duration::from_secs(120),
-        }
-    }
 }
 
 impl Config {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use super::request::{LEN, MAX_PADDED, Request};
 use super::{PORT, Reaction, SOURCE, clamp};
@@ -29,22 +30,27 @@ pub enum Mode {
 
 /// Moves a number of octets over one or several connections, one after another or side by side, with no
 /// application protocol in the way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host to talk to, which runs `bulk-server`; the far end if not given.
     pub server: Option<String>,
     /// Its port.
+    #[default(PORT)]
     pub port: u16,
     /// Which way the data flows.
     pub mode: Mode,
     /// Octets of one transfer.
+    #[default(Octets(1_000_000))]
     pub size: Octets,
     /// Octets of one request, at least 16.
+    #[default(Octets(LEN as u64))]
     pub request: Octets,
     /// Number of transfers in all.
+    #[default(1)]
     pub repeat: u32,
     /// How many of them run side by side.
+    #[default(1)]
     pub parallel: u32,
     /// One connection carries all the transfers of its lane; otherwise each transfer has a connection of its own,
     /// which the server closes.
@@ -55,24 +61,6 @@ pub struct Config {
     pub spread: Duration,
     /// How long after octets have arrived the client reads them, as a program that has to be woken does.
     pub reaction: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            server: None,
-            port: PORT,
-            mode: Mode::Get,
-            size: Octets(1_000_000),
-            request: Octets(LEN as u64),
-            repeat: 1,
-            parallel: 1,
-            keep: false,
-            start: Duration::ZERO,
-            spread: Duration::ZERO,
-            reaction: Duration::ZERO,
-        }
-    }
 }
 
 /// One transfer under way.

@@ -7,25 +7,21 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use super::request::{LEN, Request};
 use super::{PORT, Reaction, SOURCE, clamp};
 use crate::net::{Connections, Outgoing, drain};
 
 /// Answers bulk transfers: sends as many octets as a client asks for, or takes as many as it announces.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Port to listen on.
+    #[default(PORT)]
     pub port: u16,
     /// How long after octets have arrived the server reads them, as a program that has to be woken does.
     pub reaction: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config { port: PORT, reaction: Duration::ZERO }
-    }
 }
 
 /// How far a connection is.

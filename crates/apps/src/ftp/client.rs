@@ -10,6 +10,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use super::control::Control;
 use super::wire::{self, Line, Replies};
@@ -22,24 +23,28 @@ use crate::times::Times;
 ///
 /// `transfer_mean_s` is the time a client of the time prints: from the reply that opens the transfer to the end of the file (get) or to
 /// the reply that ends it (put). `goodput_bit_s` is all octets over the sum of these times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host to talk to, which runs `ftp-server`; the far end if not given.
     pub server: Option<String>,
     /// Its port.
+    #[default(PORT)]
     pub port: u16,
     /// `"get"` (RETR) or `"put"` (STOR).
     pub mode: Mode,
     /// Octets of a file.
+    #[default(Octets(1_000_000))]
     pub size: Octets,
     /// Name of the file; its size in octets if not given, which every server here has.
     pub file: Option<String>,
     /// Who connects for the data: the server (active mode, PORT), or the client (passive mode, PASV).
     pub active: bool,
     /// Where the client listens in active mode.
+    #[default(3021)]
     pub data_port: u16,
     /// Number of files.
+    #[default(1)]
     pub repeat: u32,
     /// Pause between two files.
     pub pause: Duration,
@@ -48,26 +53,8 @@ pub struct Config {
     /// Begin later than `start` by a random time, uniform in 0 to this.
     pub spread: Duration,
     /// Give up when nothing has moved for so long.
+    #[default(PATIENCE)]
     pub timeout: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            server: None,
-            port: PORT,
-            mode: Mode::Get,
-            size: Octets(1_000_000),
-            file: None,
-            active: false,
-            data_port: 3021,
-            repeat: 1,
-            pause: Duration::ZERO,
-            start: Duration::ZERO,
-            spread: Duration::ZERO,
-            timeout: PATIENCE,
-        }
-    }
 }
 
 /// Which reply is waited for.

@@ -6,6 +6,7 @@ use airloom_base::Duration;
 use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::{PATIENCE, PORT};
 use crate::net::Connections;
@@ -15,34 +16,26 @@ const MOST_STORED: usize = 1024;
 
 /// Serves files over FTP, in passive and active mode: a name that is a size (such as `1MB`) is a file of that size, and so
 /// are the names of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Port of control connections.
+    #[default(PORT)]
     pub port: u16,
     /// Sizes of files by name.
     pub files: BTreeMap<String, Octets>,
     /// First port of passive data connections.
+    #[default(30_000)]
     pub passive_port: u16,
     /// So many ports there are for them: so many can be waited for at a time.
+    #[default(64)]
     pub passive_ports: u16,
     /// Clients beyond this number are turned away.
+    #[default(1000)]
     pub max_clients: u32,
     /// Close a session in which nothing has moved for so long.
+    #[default(PATIENCE)]
     pub timeout: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            port: PORT,
-            files: BTreeMap::new(),
-            passive_port: 30_000,
-            passive_ports: 64,
-            max_clients: 1000,
-            timeout: PATIENCE,
-        }
-    }
 }
 
 /// What a socket is to its session.

@@ -54,6 +54,7 @@ use airloom_base::{App, AppParts, ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 pub use client::Client;
 pub use servers::Whereabouts;
@@ -97,7 +98,7 @@ pub enum Follow {
 }
 
 /// Fetches lists of objects over HTTP/1.0, 1.1, 2 or 3 and measures how long that takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host to fetch from, or `"host:port"`; the far end if not given. An object may name another.
@@ -108,6 +109,7 @@ pub struct Config {
     /// TLS it is asked for a tunnel to each server (CONNECT). Without it servers are asked themselves.
     pub proxy: Option<String>,
     /// Port of the proxy.
+    #[default(3128)]
     pub proxy_port: u16,
     /// `"1.0"`, `"1.0-keep-alive"`, `"1.1"`, `"2"`, or `"3"` where the transport is QUIC.
     pub http: Http,
@@ -123,8 +125,10 @@ pub struct Config {
     /// TLS below HTTP: a table of sizes and habits, `{}` for the usual ones. Without it all is in clear.
     pub tls: Option<tls::Config>,
     /// In HTTP/1.1: use connections for more than one object? If not, `Connection: close` is sent.
+    #[default(true)]
     pub keep_alive: bool,
     /// Most connections to one server at a time.
+    #[default(2)]
     pub connections: u16,
     /// Most connections to the proxy at a time; `connections` if not given.
     pub proxy_connections: Option<u16>,
@@ -132,16 +136,21 @@ pub struct Config {
     pub total_connections: Option<u16>,
     /// Over SCTP: streams of an association that objects are dealt over, a request and its response on each; no more than both
     /// ends have. TCP has one stream.
+    #[default(1)]
     pub streams: u16,
     /// Finish the connections when a page has ended: each page begins with new ones.
     pub per_page: bool,
     /// Most requests of a connection that wait for their response; more than 1 is pipelining, in HTTP/1.1 only.
+    #[default(1)]
     pub pipeline: u16,
     /// In HTTP/2 and 3: most requests of a connection at a time.
+    #[default(100)]
     pub h2_streams: u16,
     /// In HTTP/2: octets of a response that may be on their way. Browsers have megabytes.
+    #[default(Octets(65_535))]
     pub h2_stream_window: Octets,
     /// In HTTP/2: the same over all responses of a connection; 65535 at least.
+    #[default(Octets(65_535))]
     pub h2_conn_window: Octets,
     /// In HTTP/3: octets of the table that field sections may refer to, of ours and, as far as it takes as many, of the peer's; 0
     /// is the static table alone.
@@ -149,6 +158,7 @@ pub struct Config {
     /// In HTTP/3: streams that may wait for entries of that table.
     pub qpack_blocked: u16,
     /// In HTTP/2 and 3: say how urgent objects are (RFC 9218): documents before styles and scripts, pictures in parts?
+    #[default(true)]
     pub priorities: bool,
     /// Octets that are kept of what was fetched; 0 keeps nothing. What was used longest ago goes first.
     pub cache: Octets,
@@ -168,6 +178,7 @@ pub struct Config {
     /// Pages of the set by their number, from 1, in the order of visits; all of them if not given.
     pub visit: Vec<u32>,
     /// How often everything that is listed is loaded.
+    #[default(1)]
     pub repeat: u32,
     /// Pause between two listed pages.
     pub think: Duration,
@@ -175,62 +186,20 @@ pub struct Config {
     pub parsing: Duration,
     /// Time between what arrives (an answer, a connection that is open) and the requests that follow from it, as a program
     /// has it that is woken: TCP's acknowledgement leaves before them. curl takes 0.1 to 0.3 ms.
+    #[default(Duration::from_micros(200))]
     pub reaction: Duration,
     /// When to begin.
     pub start: Duration,
     /// Begin later than `start` by a random time, uniform in 0 to this.
     pub spread: Duration,
     /// Give a connection up that was silent for so long while something was expected of it.
+    #[default(Duration::from_secs(115))]
     pub timeout: Duration,
     /// How often an object is asked for again after its connection failed.
+    #[default(1)]
     pub retries: u16,
     /// Least octets of a request head; shorter ones are padded with a field. As short as possible if not given.
     pub request: Option<Octets>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            server: None,
-            port: None,
-            proxy: None,
-            proxy_port: 3128,
-            http: Http::Http11,
-            alt_svc: Follow::Off,
-            alt_svc_hosts: Vec::new(),
-            race_delay: None,
-            tls: None,
-            keep_alive: true,
-            connections: 2,
-            proxy_connections: None,
-            total_connections: None,
-            streams: 1,
-            per_page: false,
-            pipeline: 1,
-            h2_streams: 100,
-            h2_stream_window: Octets(65_535),
-            h2_conn_window: Octets(65_535),
-            qpack_table: Octets(0),
-            qpack_blocked: 0,
-            priorities: true,
-            cache: Octets(0),
-            cache_object: None,
-            objects: Vec::new(),
-            pages: Vec::new(),
-            traffic: None,
-            page_set: None,
-            visit: Vec::new(),
-            repeat: 1,
-            think: Duration::ZERO,
-            parsing: Duration::ZERO,
-            reaction: Duration::from_micros(200),
-            start: Duration::ZERO,
-            spread: Duration::ZERO,
-            timeout: Duration::from_secs(115),
-            retries: 1,
-            request: None,
-        }
-    }
 }
 
 impl Config {

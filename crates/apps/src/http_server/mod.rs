@@ -56,6 +56,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 pub use server::Server;
 
@@ -97,7 +98,7 @@ pub enum Coding {
 /// Serves made-up objects over HTTP/1.0, 1.1, 2 and 3: `/<size>` (such as `/200kB`) gives that many octets, and so do the
 /// paths of a table; `/<size>.wml` is a deck and `/<size>.html` a page of that size, `/<size>.xhtml` the text of that deck as a
 /// page of XHTML Mobile Profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Port to listen on; 80, and 443 over TLS and in HTTP/3, if not given.
@@ -117,12 +118,15 @@ pub struct Config {
     /// Sizes of objects by path; each path begins with `/`.
     pub objects: BTreeMap<String, Octets>,
     /// Keep connections open where version and client allow it?
+    #[default(true)]
     pub keep_alive: bool,
     /// Close a connection after so many requests (an association too, over all its streams); no limit if not given.
     pub max_requests: Option<u32>,
     /// Close a connection on which no complete request arrived for so long.
+    #[default(Duration::from_secs(15))]
     pub idle_timeout: Duration,
     /// Reset a connection whose client took nothing of a response for so long.
+    #[default(Duration::from_secs(60))]
     pub stall_timeout: Duration,
     /// Time between a request and its response.
     pub delay: Duration,
@@ -132,51 +136,27 @@ pub struct Config {
     /// How the end of an object is marked: `"length"`, `"chunked"` or `"close"`.
     pub coding: Coding,
     /// Size of a chunk.
+    #[default(Octets(8192))]
     pub chunk: Octets,
     /// Least octets of a response head; shorter ones are padded with a field. As short as possible if not given.
     pub response: Option<Octets>,
     /// Connections beyond this number are reset.
+    #[default(10_000)]
     pub max_connections: u32,
     /// In HTTP/2: requests of a connection that are worked on at a time. (In HTTP/3 that is for QUIC to say.)
+    #[default(100)]
     pub h2_streams: u32,
     /// In HTTP/2: octets of a request's body that are taken before more is asked for.
+    #[default(Octets(65_535))]
     pub h2_stream_window: Octets,
     /// In HTTP/2: the same over all requests of a connection; 65535 at least.
+    #[default(Octets(65_535))]
     pub h2_conn_window: Octets,
     /// In HTTP/3: octets of the table that field sections may refer to, of ours and, as far as it takes as many, of the peer's; 0
     /// is the static table alone.
     pub qpack_table: Octets,
     /// In HTTP/3: streams that may wait for entries of that table.
     pub qpack_blocked: u16,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            port: None,
-            http: Http::Http11,
-            http3: false,
-            alt_svc: None,
-            names: Vec::new(),
-            tls: None,
-            objects: BTreeMap::new(),
-            keep_alive: true,
-            max_requests: None,
-            idle_timeout: Duration::from_secs(15),
-            stall_timeout: Duration::from_secs(60),
-            delay: Duration::ZERO,
-            head_apart: false,
-            coding: Coding::Length,
-            chunk: Octets(8192),
-            response: None,
-            max_connections: 10_000,
-            h2_streams: 100,
-            h2_stream_window: Octets(65_535),
-            h2_conn_window: Octets(65_535),
-            qpack_table: Octets(0),
-            qpack_blocked: 0,
-        }
-    }
 }
 
 impl Config {

@@ -23,6 +23,7 @@ use airloom_base::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use message::{AAAA, Asked, Code, Query};
 
@@ -30,10 +31,11 @@ use message::{AAAA, Asked, Code, Query};
 const MOST_WAITING: usize = 65_536;
 
 /// Answers queries of DNS over UDP for the names of the scenario's hosts, late, wrongly or not at all if that is wanted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Port to listen on.
+    #[default(53)]
     pub port: u16,
     /// How long an answer takes.
     pub delay: Duration,
@@ -44,6 +46,7 @@ pub struct Config {
     /// What becomes of queries for IPv6 addresses.
     pub aaaa: Aaaa,
     /// How long clients may remember an answer; whole seconds count.
+    #[default(Duration::from_secs(60))]
     pub ttl: Duration,
     /// Addresses of other names, or instead of a host's own.
     pub names: BTreeMap<String, Vec<IpAddr>>,
@@ -62,20 +65,6 @@ pub enum Aaaa {
     Hang,
     /// The server does not answer them (REFUSED).
     Refuse,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            port: 53,
-            delay: Duration::ZERO,
-            loss: Probability::default(),
-            failure: Probability::default(),
-            aaaa: Aaaa::Answer,
-            ttl: Duration::from_secs(60),
-            names: BTreeMap::new(),
-        }
-    }
 }
 
 #[derive(Default)]

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use smart_default::SmartDefault;
+
 use airloom_base::{Instant, SocketId};
 
 /// The deadline of one connection. It may be moved at every packet: only moves to an earlier time touch the
 /// common queue, later ones are noticed when the old time comes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, SmartDefault)]
 pub struct Alarm {
+    #[default(Instant::FAR_FUTURE)]
     at: Instant,
+    #[default(Instant::FAR_FUTURE)]
     queued: Instant,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Alarm { at: Instant::FAR_FUTURE, queued: Instant::FAR_FUTURE }
-    }
 }
 
 /// The deadlines of all connections of an application: at most one entry for each.

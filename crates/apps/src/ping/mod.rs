@@ -18,6 +18,7 @@ use airloom_base::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 /// The largest payload of an echo request in one datagram without extension headers (65,535 - 40 - 8).
 const MAX_SIZE: u64 = 65_487;
@@ -44,7 +45,7 @@ pub enum Over {
 }
 
 /// Sends echo requests, by ICMP or as datagrams of a connection, and measures the round-trip time and the loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host to ping; the far end if not given.
@@ -52,32 +53,22 @@ pub struct Config {
     /// What carries the requests: `"icmp"`, or `"datagrams"` of a connection over QUIC.
     pub over: Over,
     /// Port of `ping-server`.
+    #[default(PORT)]
     pub port: u16,
     /// Number of requests.
+    #[default(10)]
     pub count: u32,
     /// Time between two requests.
+    #[default(Duration::from_secs(1))]
     pub interval: Duration,
     /// Payload of a request, behind the ICMP header; as a datagram two octets at least.
+    #[default(Octets(56))]
     pub size: Octets,
     /// How long to wait for an answer.
+    #[default(Duration::from_secs(10))]
     pub timeout: Duration,
     /// When to begin.
     pub start: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            server: None,
-            over: Over::Icmp,
-            port: PORT,
-            count: 10,
-            interval: Duration::from_secs(1),
-            size: Octets(56),
-            timeout: Duration::from_secs(10),
-            start: Duration::ZERO,
-        }
-    }
 }
 
 /// Octets of a request's number in a datagram.

@@ -5,21 +5,17 @@ use airloom_base::{App, AppParts, ConfigError, Cx, Instant, SocketEvent, SocketI
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use super::{PORT, PROTOCOL};
 
 /// Sends back each unreliable datagram of its connections, over QUIC: for `ping` with `over = "datagrams"`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Port to listen on.
+    #[default(PORT)]
     pub port: u16,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config { port: PORT }
-    }
 }
 
 /// Builds the server from its table.

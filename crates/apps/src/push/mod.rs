@@ -18,6 +18,7 @@ use airloom_base::{App, AppParts, ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 pub use initiator::{Initiator, Whereabouts};
 
@@ -35,46 +36,35 @@ pub enum Delivery {
 }
 
 /// Submits pushes to a WAP gateway and measures how long they take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host of the gateway; the one with the proxy `wap-gateway` if not given, the far end if there is none.
     pub gateway: Option<String>,
     /// The port at which it takes pushes: its `push_port`.
+    #[default(9_206)]
     pub port: u16,
     /// Host of the client that is pushed to; the far end if not given.
     pub client: Option<String>,
     /// `"unconfirmed"`, `"confirmed"` or `"prefer-confirmed"`.
     pub delivery: Delivery,
     /// Octets of the text of each service indication.
+    #[default(Octets(40))]
     pub text: Octets,
     /// How many pushes.
+    #[default(1)]
     pub count: u32,
     /// From one to the next.
+    #[default(Duration::from_secs(10))]
     pub interval: Duration,
     /// When to begin.
     pub start: Duration,
     /// How often the gateway is asked what became of a push.
+    #[default(Duration::from_secs(1))]
     pub ask_every: Duration,
     /// A push that is not over after so long has failed, and a gateway that does not answer for so long.
+    #[default(Duration::from_secs(120))]
     pub timeout: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            gateway: None,
-            port: 9_206,
-            client: None,
-            delivery: Delivery::default(),
-            text: Octets(40),
-            count: 1,
-            interval: Duration::from_secs(10),
-            start: Duration::ZERO,
-            ask_every: Duration::from_secs(1),
-            timeout: Duration::from_secs(120),
-        }
-    }
 }
 
 /// The proxy that takes pushes.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use super::wire::{Acknowledgement, Chunk, Field, Hello};
 use super::{LEAST_CHUNK, MOST_SUBFLOWS, MOST_WINDOW, PORT};
@@ -22,34 +23,24 @@ const MOST_PIECES: usize = (MOST_WINDOW / LEAST_CHUNK) as usize;
 const MOST_UNREAD: usize = 1 << 20;
 
 /// Gets a file over several connections at once, one for each path, as Multipath TCP does above its subflows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where the server is: one address (or host) for each path; `striped-server` runs there. The far end if none is given.
     pub servers: Vec<String>,
     /// Its port.
+    #[default(PORT)]
     pub port: u16,
     /// Octets of the file.
+    #[default(Octets(1_000_000))]
     pub size: Octets,
     /// Octets that are held ahead of what is missing, of all connections together: at most 16 MiB.
+    #[default(Octets(65_536))]
     pub window: Octets,
     /// When to begin.
     pub start: Duration,
     /// Begin later than `start` by a random time, uniform in 0 to this.
     pub spread: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            servers: Vec::new(),
-            port: PORT,
-            size: Octets(1_000_000),
-            window: Octets(65_536),
-            start: Duration::ZERO,
-            spread: Duration::ZERO,
-        }
-    }
 }
 
 /// A connection.

@@ -33,6 +33,7 @@ use airloom_base::ConfigError;
 use airloom_base::units::Octets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 pub use layer::{Secured, Tunnels};
 pub use sizes::{Cipher, Profile};
@@ -63,7 +64,7 @@ pub enum Resumes {
 }
 
 /// TLS below an application: sizes and round trips, no cryptography. Each end says its own; the lower version is spoken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Highest version: `"1.2"` or `"1.3"`.
@@ -88,34 +89,15 @@ pub struct Config {
     /// How many tickets a server gives; in TLS 1.2 at most one.
     pub tickets: Option<u8>,
     /// Most octets of content of a record. Its receiver can use none of them before it has all.
+    #[default(Octets(record::MOST as u64))]
     pub record: Octets,
     /// Clients: which connections go on with a session.
     pub resumes: Resumes,
     /// Clients: on those, send at once (0-RTT, TLS 1.3 only)? HTTP clients do so with what can be repeated.
     pub early_data: bool,
     /// Servers: go on with sessions that clients remember?
+    #[default(true)]
     pub remembers: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            version: Version::Tls13,
-            sizes: Profile::Today,
-            cipher: None,
-            client_hello: None,
-            certificates: None,
-            server_key_exchange: None,
-            client_key_exchange: None,
-            certificate_verify: None,
-            ticket: None,
-            tickets: None,
-            record: Octets(record::MOST as u64),
-            resumes: Resumes::Later,
-            early_data: false,
-            remembers: true,
-        }
-    }
 }
 
 impl Config {

@@ -42,6 +42,7 @@ use airloom_base::units::Octets;
 use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 pub use layer::Secured;
 
@@ -59,47 +60,38 @@ pub enum Class {
 }
 
 /// WTLS below an application: sizes and round trips, no cryptography. Each end says its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Servers: `"server"` shows a certificate (class 2), `"anonymous"` a key alone (class 1).
     pub class: Class,
     /// Servers: octets of a certificate in WTLS's own short form, for a key of 1024 bits.
+    #[default(Octets(400))]
     pub certificate: Octets,
     /// Octets of the numbers that keys consist of (RSA, Diffie-Hellman): 128 for 1024 bits.
+    #[default(Octets(128))]
     pub key: Octets,
     /// Octets of the hash behind each record: 5, 10 or 20 for SHA-1, 5, 10 or 16 for MD5.
+    #[default(10)]
     pub mac: u8,
     /// Octets of a block of the cipher, to which records are padded: 8 in all ciphers of WTLS; 1: none.
+    #[default(8)]
     pub block: u8,
     /// Clients: which connections go on with a session.
     pub resumes: Resumes,
     /// Servers: go on with sessions that clients remember?
+    #[default(true)]
     pub remembers: bool,
     /// Clients: a connection that was not used for so long is begun anew.
+    #[default(Duration::from_secs(600))]
     pub idle: Duration,
     /// Clients: a flight that was not answered for so long is sent again.
+    // ASSUMPTION(wap-vs-http-wcdma): the standard leaves it open; about twice a round trip of GSM data.
+    #[default(Duration::from_secs(3))]
     pub repeat_after: Duration,
     /// Clients: how often it is; then what waits is thrown away.
+    #[default(4)]
     pub repeats: u16,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            class: Class::Server,
-            certificate: Octets(400),
-            key: Octets(128),
-            mac: 10,
-            block: 8,
-            resumes: Resumes::Later,
-            remembers: true,
-            idle: Duration::from_secs(600),
-            // ASSUMPTION(wap-vs-http-wcdma): the standard leaves it open; about twice a round trip of GSM data.
-            repeat_after: Duration::from_secs(3),
-            repeats: 4,
-        }
-    }
 }
 
 impl Config {

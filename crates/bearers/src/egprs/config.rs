@@ -4,6 +4,8 @@ use airloom_base::units::{EachWay, QueueLimit};
 use airloom_base::{ConfigError, Direction, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
+use smart_default::SmartDefault;
 
 use super::coding_scheme::Mcs;
 use super::grid::Grid;
@@ -15,20 +17,24 @@ use crate::channel::{LossConfig, Per};
 /// EGPRS cell: RLC/MAC acknowledged mode in radio blocks of 20 ms on timeslots that several mobiles share.
 ///
 /// What lies behind the cell (Gb, Gi, the Internet) are links of their own, such as `wireline`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgprsConfig {
     /// Modulation and coding scheme of new blocks, 1 to 9.
+    #[default(EachWay::both(Mcs::ALL[3]))]
     pub mcs: EachWay<Mcs>,
     /// Scheme asked for when blocks are repeated; that of new blocks if not given. A block goes out with the nearest
     /// scheme of its family that carries it: MCS-4 again as MCS-1, for example, is cut into two halves (resegmentation).
     pub retransmission_mcs: Option<EachWay<Mcs>>,
     /// Timeslots of the cell for packet data, 1 to 8.
+    #[default(4)]
     pub pdchs: u8,
     /// Timeslots a mobile can use (4+1 by default). Mobiles begin their uplink slots one after the other.
+    #[default(EachWay { uplink: 1, downlink: 4 })]
     pub slots: EachWay<u8>,
     /// RLC window in blocks: 64 to 1024 in steps of 32, within what the slots allow (1: 192, 2: 256, 3: 384, 4: 512,
     /// 5: 640, 6: 768, 7: 896, 8: 1024).
+    #[default(EachWay { uplink: 192, downlink: 384 })]
     pub window: EachWay<u16>,
     /// `"uniform"`: a block every 20 ms (default); `"multiframe"`: the 52-multiframe, 12 blocks of 18.46 ms in 240 ms.
     pub grid: Grid,
@@ -41,26 +47,35 @@ pub struct EgprsConfig {
     /// not change.
     pub link_adaptation: Option<LinkAdaptation>,
     /// Incremental redundancy: each repetition multiplies a block's error probability by this. 1 (default): none.
+    #[default(1.0)]
     pub incremental_redundancy: f64,
     /// From the end of a block on the air until the other end has acted upon it: downlink in the mobile (at most
     /// 36 ms, or it could not answer a poll in time), uplink on the way to the packet control unit.
+    #[default(EachWay { uplink: Duration::from_millis(20), downlink: Duration::ZERO })]
     pub processing: EachWay<Duration>,
     /// Limit of the buffer in front of RLC: packets that are not yet wholly in blocks. What does not fit is dropped.
+    #[default(EachWay::both(QueueLimit::Packets(100)))]
     pub queue: EachWay<QueueLimit>,
     /// Largest information field of an LLC frame, 140 to 1520 octets; longer packets are cut by SNDCP into at most 16
     /// segments, which have to be enough for the link's `mtu`.
+    #[default(1520)]
     pub n201_u: u16,
     /// The network polls after so many downlink blocks, and with the last one.
+    #[default(20)]
     pub poll_every: u16,
     /// The network acknowledges after so many uplink blocks, and at the end.
+    #[default(16)]
     pub uplink_ack_every: u16,
     /// BS_CV_MAX: the countdown begins with so many blocks left, and a mobile does not repeat what it sent so many
     /// block periods before a report, or later.
+    #[default(6)]
     pub bs_cv_max: u8,
     /// Repeat downlink blocks that are not acknowledged yet when there is nothing else to send (pre-emptive
     /// transmission). Mobiles always do.
+    #[default(true)]
     pub pre_emptive: bool,
     /// May reports use compressed bitmaps?
+    #[default(true)]
     pub compressed_bitmap: bool,
     /// Reports tell of the whole window, whatever a control block has room for. Captures show what would have fit.
     pub ideal_bitmap: bool,
@@ -72,11 +87,13 @@ pub struct EgprsConfig {
     pub max_tx: u8,
     /// With `max_tx`: the receiver gives up a missing block so long after it noticed the gap, the sender one of which
     /// no report tells so long after its last transmission.
+    #[default(Duration::from_secs(1))]
     pub transfer_time: Duration,
     /// Polls without answer one after the other after which the network releases the flow and what was sent is lost
     /// (N3105max); 0 (default): never.
     pub n3105: u8,
     /// `"always"`: flows exist all the time; or a table of times.
+    #[default(Tbf::Dynamic(TbfConfig::default()))]
     pub tbf: Tbf,
 }
 
@@ -99,61 +116,22 @@ pub enum Always {
 }
 
 /// Times of temporary block flows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct TbfConfig {
     /// Set-up from idle: access on the common channels, assignment.
+    #[default(EachWay::both(Duration::from_millis(200)))]
     pub setup: EachWay<Duration>,
     /// Set-up while the other direction's flow exists, or soon after this one's end: on the flow's own control channel.
+    #[default(EachWay::both(Duration::from_millis(80)))]
     pub setup_associated: EachWay<Duration>,
     /// How long a flow without data is kept: downlink delayed release, uplink extended flow. `0s`: it ends as soon as
     /// everything is acknowledged.
+    #[default(EachWay { uplink: Duration::from_secs(1), downlink: Duration::from_millis(1500) })]
     pub hold: EachWay<Duration>,
     /// T3192: after the end of its downlink flow a mobile listens on for so long.
+    #[default(Duration::from_millis(1500))]
     pub t3192: Duration,
-}
-
-impl Default for TbfConfig {
-    fn default() -> Self {
-        TbfConfig {
-            setup: EachWay::both(Duration::from_millis(200)),
-            setup_associated: EachWay::both(Duration::from_millis(80)),
-            hold: EachWay { uplink: Duration::from_secs(1), downlink: Duration::from_millis(1500) },
-            t3192: Duration::from_millis(1500),
-        }
-    }
-}
-
-impl Default for EgprsConfig {
-    fn default() -> Self {
-        let mcs = Mcs::ALL[3];
-        EgprsConfig {
-            mcs: EachWay::both(mcs),
-            retransmission_mcs: None,
-            pdchs: 4,
-            slots: EachWay { uplink: 1, downlink: 4 },
-            window: EachWay { uplink: 192, downlink: 384 },
-            grid: Grid::Uniform,
-            loss: LossConfig::default(),
-            ci: None,
-            link_adaptation: None,
-            incremental_redundancy: 1.0,
-            processing: EachWay { uplink: Duration::from_millis(20), downlink: Duration::ZERO },
-            queue: EachWay::both(QueueLimit::Packets(100)),
-            n201_u: 1520,
-            poll_every: 20,
-            uplink_ack_every: 16,
-            bs_cv_max: 6,
-            pre_emptive: true,
-            compressed_bitmap: true,
-            ideal_bitmap: false,
-            stream_priorities: Vec::new(),
-            max_tx: 0,
-            transfer_time: Duration::from_secs(1),
-            n3105: 0,
-            tbf: Tbf::Dynamic(TbfConfig::default()),
-        }
-    }
 }
 
 /// Largest window by number of timeslots (TS 44.060 table 9.1.9.2.1).

@@ -5,6 +5,7 @@ use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use smart_default::SmartDefault;
 
 use super::header::Format;
 use super::reassembly::Limits;
@@ -34,21 +35,26 @@ pub enum Fragments {
 ///
 /// Members are set up and released one by one by the timeline (`target = "bundle.member.3"`): PPP negotiates with each that
 /// comes, and loses what is on its way on one that goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlpppConfig {
     /// The links that are bundled: names of bearers, or tables with one name, such as `{ piafs = { loss = 0.02 } }`.
+    // Six PHS circuits.
+    #[default(Nested::new("piafs", &Value::Object(Map::new())).into_iter().collect())]
     pub members: Vec<Nested>,
     /// The list of members stands for so many times itself.
+    #[default(6)]
     pub copies: u16,
     /// How packets are cut: `"equal"`, `"proportional"`, `"whole"` or `{ fixed = "256B" }`.
     pub fragments: Fragments,
     /// Shares of the bundle's rate, one for each member of the list: for fragments that are not equal. All alike, if empty.
     pub weights: Vec<u32>,
     /// Fewest octets of a fragment where packets are cut to equal or proportional pieces.
+    #[default(Octets(64))]
     pub least_fragment: Octets,
     /// The member with the largest share takes fragments while no more than this waits in it, others in proportion. While
     /// fewer than half of the members do, packets wait.
+    #[default(Octets(4096))]
     pub ahead: Octets,
     /// Fragments with 12 bits of number instead of 24.
     pub short_sequence: bool,
@@ -60,41 +66,22 @@ pub struct MlpppConfig {
     /// `accm` says.
     pub accm: u32,
     /// Largest packet: the MRRU that both ends offer, 1500 octets or more; the link's `mtu` where that is larger.
+    #[default(Octets(u64::from(LEAST_MRRU)))]
     pub mrru: Octets,
     /// Members that fall idle get an empty fragment (RFC 1990, 4.1), so that a lost one is noticed sooner.
     pub null_fragments: bool,
     /// From the loss of a member until both ends know of it. What is sent over it meanwhile is lost.
+    #[default(Duration::from_secs(1))]
     pub detect: Duration,
     /// How long the receiver waits for a fragment when nothing tells that it is lost.
+    #[default(Duration::from_secs(5))]
     pub reassembly_timeout: Duration,
     /// Octets that the receiver keeps while it waits.
+    #[default(Octets(65_536))]
     pub reassembly_buffer: Octets,
     /// Limit of the queue in front of the bundle. What does not fit is dropped.
+    #[default(EachWay::both(QueueLimit::Packets(100)))]
     pub queue: EachWay<QueueLimit>,
-}
-
-impl Default for MlpppConfig {
-    /// Six PHS circuits.
-    fn default() -> Self {
-        MlpppConfig {
-            members: Nested::new("piafs", &Value::Object(Map::new())).into_iter().collect(),
-            copies: 6,
-            fragments: Fragments::Equal,
-            weights: Vec::new(),
-            least_fragment: Octets(64),
-            ahead: Octets(4096),
-            short_sequence: false,
-            acfc: false,
-            pfc: false,
-            accm: 0,
-            mrru: Octets(u64::from(LEAST_MRRU)),
-            null_fragments: false,
-            detect: Duration::from_secs(1),
-            reassembly_timeout: Duration::from_secs(5),
-            reassembly_buffer: Octets(65_536),
-            queue: EachWay::both(QueueLimit::Packets(100)),
-        }
-    }
 }
 
 impl MlpppConfig {

@@ -4,6 +4,7 @@ use airloom_base::units::{EachWay, Octets, Probability, QueueLimit, Rate};
 use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::tap::Line;
 use crate::channel::{LossConfig, Per, Placed};
@@ -12,14 +13,17 @@ use crate::channel::{LossConfig, Per, Placed};
 /// bring PPP frames from a serial line into them.
 ///
 /// Several mobiles on one link have a circuit of their own each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct PiafsConfig {
     /// `"64kbit/s"` (a frame every 10 ms) or `"32kbit/s"` (every 20 ms); 58.4 and 29.2 kbit/s of them are the user's.
+    #[default(Rate::kbit(64))]
     pub rate: Rate,
     /// From the beginning of a frame at 64 kbit/s until its receiver has acted on it. At 32 kbit/s frames take 10 ms longer.
+    #[default(Duration::from_millis(25))]
     pub delay: Duration,
     /// Most frames under way, 1 to 63.
+    #[default(16)]
     pub window: u8,
     /// After how long an unacknowledged frame is sent again; the round trip, in whole frames, if not given.
     pub repeat_after: Option<Duration>,
@@ -29,63 +33,44 @@ pub struct PiafsConfig {
     /// like.
     pub environment: Option<Placed>,
     /// Speed of the serial lines between hosts and terminal adapters, ten bits an octet. Without it they take no time.
+    #[default(Rate::from_bits_per_second(115_200))]
     pub serial: Option<Rate>,
     /// Octets that a terminal adapter takes before it stops its host.
+    #[default(Octets(4096))]
     pub buffer: Octets,
     /// Share of the PPP frames behind which the PIAFS frame is sent as it is, though the next PPP frame is there already.
+    #[default(Probability::new(0.3).unwrap_or_default())]
     pub flush: Probability,
     /// Control characters that are escaped on the serial line: bit n stands for character n (RFC 1662, 7.1).
     pub accm: u32,
     /// Limit of the host's queue in front of the serial line. What does not fit is dropped.
+    #[default(EachWay::both(QueueLimit::Packets(100)))]
     pub queue: EachWay<QueueLimit>,
     /// Time from the begin of a call until user data flows: call, synchronisation, negotiation. At the beginning of a run
     /// the call is there. Packets that come meanwhile wait.
+    #[default(Duration::from_secs(2))]
     pub set_up: Duration,
     /// A call comes about if at least this share of the frames in the last second of `set_up` is intact, both ways. If not,
     /// the circuit stays without a call.
+    #[default(Probability::new(0.5).unwrap_or_default())]
     pub set_up_intact: Probability,
     /// A best-effort circuit: at 64 kbit/s it falls to 32 by itself when frames fail, and tries 64 again later.
     pub best_effort: Option<BestEffort>,
     /// The call ends if one side hears no intact frame for so long.
+    #[default(Duration::from_secs(8))]
     pub call_drop: Duration,
 }
 
-impl Default for PiafsConfig {
-    fn default() -> Self {
-        PiafsConfig {
-            rate: Rate::kbit(64),
-            delay: Duration::from_millis(25),
-            window: 16,
-            repeat_after: None,
-            loss: LossConfig::default(),
-            environment: None,
-            serial: Rate::from_bits_per_second(115_200),
-            buffer: Octets(4096),
-            flush: Probability::new(0.3).unwrap_or_default(),
-            accm: 0,
-            queue: EachWay::both(QueueLimit::Packets(100)),
-            set_up: Duration::from_secs(2),
-            set_up_intact: Probability::new(0.5).unwrap_or_default(),
-            best_effort: None,
-            call_drop: Duration::from_secs(8),
-        }
-    }
-}
-
 /// When a best-effort circuit changes its rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct BestEffort {
     /// It falls to 32 kbit/s when one side has heard no intact frame for so long.
+    #[default(Duration::from_millis(300))]
     pub fall_after: Duration,
     /// It tries 64 kbit/s again after so long at 32.
+    #[default(Duration::from_secs(10))]
     pub return_after: Duration,
-}
-
-impl Default for BestEffort {
-    fn default() -> Self {
-        BestEffort { fall_after: Duration::from_millis(300), return_after: Duration::from_secs(10) }
-    }
 }
 
 /// Times of a rate.

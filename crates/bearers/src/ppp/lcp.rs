@@ -1,5 +1,7 @@
 //! What is negotiated for a link (RFC 1661, 6; RFC 1662, 7.1; for a bundle's member RFC 1990, 5).
 
+use smart_default::SmartDefault;
+
 use airloom_base::random::Stream;
 
 use super::automaton::{Negotiation, Verdict};
@@ -24,12 +26,14 @@ const LONGEST_DISCRIMINATOR: usize = 21;
 /// How often the other end may have our magic number before it is ourselves.
 const MOST_ECHOES: u32 = 3;
 
-/// What one end wants to receive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What one end wants to receive; by default what holds for an end that asks for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault)]
 pub struct LinkOptions {
     /// Largest information field.
+    #[default(DEFAULT_MRU)]
     pub mru: u16,
     /// Control characters to be escaped.
+    #[default(!0)]
     pub accm: u32,
     /// What may be left out in front of it.
     pub compression: Compression,
@@ -39,20 +43,6 @@ pub struct LinkOptions {
     pub short_sequence: bool,
     /// Class and address of the end (RFC 1990, 5.1.3); empty: none.
     pub discriminator: Vec<u8>,
-}
-
-impl Default for LinkOptions {
-    /// What holds for an end that asks for nothing.
-    fn default() -> Self {
-        LinkOptions {
-            mru: DEFAULT_MRU,
-            accm: !0,
-            compression: Compression::default(),
-            mrru: None,
-            short_sequence: false,
-            discriminator: Vec::new(),
-        }
-    }
 }
 
 /// One end's side of it.

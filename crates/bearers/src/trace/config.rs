@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use super::delay;
 use super::file::{read, short};
@@ -14,7 +15,7 @@ use crate::channel::LossConfig;
 /// A link that sends when a recorded trace says (Mahimahi's format), with a fixed or recorded delay.
 ///
 /// It does not answer to load as a cell does, unless a pair of traces says how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Delivery opportunities towards the network: a Mahimahi trace file, its numbers as a list, or
@@ -24,26 +25,15 @@ pub struct Config {
     pub down: Opportunities,
     /// One-way delay after sending: a duration, a file with a time and a delay in each line, or a list of pairs of
     /// milliseconds.
+    #[default(Delays::Both(delay::Config::default()))]
     pub delay: Delays,
     /// How much the sending side holds (drop-tail). Without it: no limit.
     pub queue: Option<EachWay<QueueLimit>>,
     /// Losses after the queue, in the order of packets.
     pub loss: LossConfig,
     /// Of a pair of traces: how long a busy period has the light one.
+    #[default(Duration::from_millis(500))]
     pub ramp: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            up: Opportunities::default(),
-            down: Opportunities::default(),
-            delay: Delays::Both(delay::Config::default()),
-            queue: None,
-            loss: LossConfig::default(),
-            ramp: Duration::from_millis(500),
-        }
-    }
 }
 
 /// The delay of both directions, or of each.

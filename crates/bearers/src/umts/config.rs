@@ -4,6 +4,7 @@ use airloom_base::units::{EachWay, QueueLimit, Rate};
 use airloom_base::{ConfigError, Direction, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::dch::TransportFormat;
 use super::rlc::am::{AmConfig, Format};
@@ -13,10 +14,11 @@ use crate::channel::{LossConfig, Per};
 /// UMTS dedicated channel: RLC acknowledged mode over transport blocks on a time grid, and the core network behind it.
 ///
 /// Several mobiles on one link have a channel of their own each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct UmtsDchConfig {
     /// RLC payload rate: 8, 16, 32, 64, 128, 144, 256 or 384 kbit/s.
+    #[default(EachWay { uplink: Rate::kbit(64), downlink: Rate::kbit(384) })]
     pub rate: EachWay<Rate>,
     /// Transmission time interval; the reference bearer's if not given (10 ms for 384, 40 ms for 8, else 20 ms).
     pub tti: Option<EachWay<Duration>>,
@@ -30,34 +32,21 @@ pub struct UmtsDchConfig {
     /// block on its own) or `"fec-frame"` (all blocks of a TTI together).
     pub loss: LossConfig,
     /// One-way delay between mobile and RNC besides the TTI: processing, Node B, Iub.
+    #[default(Duration::from_millis(30))]
     pub radio_delay: Duration,
     /// One-way delay between RNC and the far end of the link: Iu, SGSN, GGSN.
+    #[default(Duration::from_millis(20))]
     pub core_delay: Duration,
     /// Limit of the RLC buffer: packets that are not yet wholly in PDUs. What does not fit is dropped.
+    #[default(EachWay::both(QueueLimit::Packets(100)))]
     pub queue: EachWay<QueueLimit>,
     /// Octets of a PDU: header and payload of one transport block (42 = 336 bits).
+    #[default(42)]
     pub pdu_octets: u16,
     /// Acknowledged mode.
     pub rlc: AmConfig,
     /// Channel switching between IDLE, FACH and DCH; without it every mobile always has its DCH.
     pub rrc: Option<RrcConfig>,
-}
-
-impl Default for UmtsDchConfig {
-    fn default() -> Self {
-        UmtsDchConfig {
-            rate: EachWay { uplink: Rate::kbit(64), downlink: Rate::kbit(384) },
-            tti: None,
-            uplink_offset: Duration::ZERO,
-            loss: LossConfig::default(),
-            radio_delay: Duration::from_millis(30),
-            core_delay: Duration::from_millis(20),
-            queue: EachWay::both(QueueLimit::Packets(100)),
-            pdu_octets: 42,
-            rlc: AmConfig::default(),
-            rrc: None,
-        }
-    }
 }
 
 impl UmtsDchConfig {

@@ -14,38 +14,32 @@ use airloom_base::units::{EachWay, Octets, Rate};
 use airloom_base::{ConfigError, Direction, Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::dch::TransportFormat;
 
 /// Channel switching.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct RrcConfig {
     /// From IDLE to DCH: connection and bearer set-up.
+    #[default(Duration::from_secs(2))]
     pub idle_to_dch: Duration,
     /// From FACH to DCH.
+    #[default(Duration::from_millis(1500))]
     pub fach_to_dch: Duration,
     /// From DCH to FACH after so long without a block in either direction.
+    #[default(Duration::from_secs(4))]
     pub dch_inactivity: Duration,
     /// From FACH to IDLE after so long without a block in either direction.
+    #[default(Duration::from_secs(10))]
     pub fach_inactivity: Duration,
     /// On FACH: more octets than this in the RLC buffer start the promotion to DCH.
+    #[default(EachWay { uplink: Octets(543), downlink: Octets(475) })]
     pub fach_threshold: EachWay<Octets>,
     /// One-way delay on FACH and RACH in addition to that of the DCH.
+    #[default(Duration::from_millis(200))]
     pub fach_delay: Duration,
-}
-
-impl Default for RrcConfig {
-    fn default() -> Self {
-        RrcConfig {
-            idle_to_dch: Duration::from_secs(2),
-            fach_to_dch: Duration::from_millis(1500),
-            dch_inactivity: Duration::from_secs(4),
-            fach_inactivity: Duration::from_secs(10),
-            fach_threshold: EachWay { uplink: Octets(543), downlink: Octets(475) },
-            fach_delay: Duration::from_millis(200),
-        }
-    }
 }
 
 impl RrcConfig {

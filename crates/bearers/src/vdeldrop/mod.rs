@@ -31,6 +31,7 @@ use airloom_base::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use crate::late::Late;
 use crate::nested::Nested;
@@ -54,14 +55,16 @@ pub enum At {
 }
 
 /// Phases in which packets are dropped and delayed, in front of any other bearer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The link below.
     pub over: Nested,
     /// Length of the phases in which it acts: a duration, or a law of seconds.
+    #[default(Length::Fixed(Duration::from_secs(10)))]
     pub on: Length,
     /// Length of the phases in which it does not.
+    #[default(Length::Fixed(Duration::from_secs(10)))]
     pub off: Length,
     /// `"off"`, `"on"` or `"random"`.
     pub first: First,
@@ -77,23 +80,6 @@ pub struct Config {
     pub delay: Option<Law>,
     /// Does a packet that is less late wait for those before it? If not, it overtakes them.
     pub keep_order: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            over: Nested::default(),
-            on: Length::Fixed(Duration::from_secs(10)),
-            off: Length::Fixed(Duration::from_secs(10)),
-            first: First::Off,
-            at: At::Mobile,
-            every: None,
-            by_chance: false,
-            probability: None,
-            delay: None,
-            keep_order: false,
-        }
-    }
 }
 
 /// What is dropped.

@@ -1,18 +1,15 @@
 //! Priorities as clients say them and servers heed them (RFC 9218).
 
+use smart_default::SmartDefault;
+
 /// How urgent a response is. The default is `u=3`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SmartDefault)]
 pub struct Priority {
     /// 0 is the most urgent, 7 the least.
+    #[default(3)]
     pub urgency: u8,
     /// Is a part of it of use before the rest? Then it shares with others of its urgency.
     pub incremental: bool,
-}
-
-impl Default for Priority {
-    fn default() -> Self {
-        Priority { urgency: 3, incremental: false }
-    }
 }
 
 impl Priority {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use smart_default::SmartDefault;
+
 use airloom_wire::charset::{MibEnum, UTF_8};
 use airloom_wire::{Error as WireError, uintvar};
 
@@ -16,23 +18,19 @@ use crate::charset::Charset;
 use crate::service::time;
 
 /// How far a document may unfold: a reference of three octets can name a string of kilobytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, SmartDefault)]
 pub struct Limits {
     /// Octets of text in all, plus [`Limits::OF_A_NODE`] for every element, attribute and piece.
+    #[default(16 << 20)]
     pub size: usize,
     /// Elements inside each other.
+    #[default(128)]
     pub depth: usize,
 }
 
 impl Limits {
     /// What an element, attribute or piece counts towards the size.
     pub const OF_A_NODE: usize = 64;
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { size: 16 << 20, depth: 128 }
-    }
 }
 
 /// What stands in front of a document's body.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use smart_default::SmartDefault;
+
 use airloom_wire::charset::MibEnum;
 use airloom_wire::uintvar;
 
@@ -16,16 +18,11 @@ use crate::charset::Charset;
 use crate::service::time;
 
 /// How to write a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SmartDefault)]
 pub struct Options {
     /// Whether repeated strings go into the string table. Names without a token do in any case.
+    #[default(true)]
     pub string_table: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { string_table: true }
-    }
 }
 
 /// Why a document cannot be written.

@@ -4,6 +4,7 @@ use airloom_base::units::Octets;
 use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// How clients come to the proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +19,7 @@ pub enum Mode {
 }
 
 /// A forwarding HTTP/1.1 proxy with a cache (RFC 9110, 9111, 9112).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// How clients come to it.
@@ -26,77 +27,65 @@ pub struct Config {
     /// The ports it serves: 80 if it is transparent, 3128 if it is addressed.
     pub ports: Option<Vec<u16>>,
     /// Its name in the `Via` field; a request that carries it already goes in a circle.
+    #[default("airloom".into())]
     pub name: String,
     /// Keep connections of clients open where they want that?
+    #[default(true)]
     pub client_keep_alive: bool,
     /// Keep them for clients of HTTP/1.0 that ask for it, as products of 2004 did? The standard forbids it.
     pub keep_alive_10: bool,
     /// Requests of one client's connection that are worked on at a time; further ones wait unread.
+    #[default(4)]
     pub client_pipeline: u32,
     /// Keep connections to servers open where they want that?
+    #[default(true)]
     pub server_keep_alive: bool,
     /// Requests on one connection to a server that wait for their answer; more than 1 is pipelining.
+    #[default(1)]
     pub server_pipeline: u32,
     /// Connections to one server at a time; further requests to it wait.
+    #[default(6)]
     pub server_connections: u32,
     /// Requests to one server that wait for a connection; further ones are answered with 503.
+    #[default(1_000)]
     pub server_queue: u32,
     /// Octets of all answers that are kept together; 0 keeps none.
+    #[default(Octets(1_000_000))]
     pub capacity: Octets,
     /// Octets of the largest answer that is kept.
+    #[default(Octets(1_000_000))]
     pub max_object: Octets,
     /// How long an answer is fresh that says nothing about it, not even when it was changed.
     pub assume_fresh: Duration,
     /// Octets of a body that are held on their way in one direction; beyond that it does not read.
+    #[default(Octets(65_536))]
     pub buffer: Octets,
     /// Octets of the largest body of a request; larger ones are answered with 413. No limit if not given.
     pub max_upload: Option<Octets>,
     /// How long a request's head may take from its first octet on.
+    #[default(Duration::from_secs(15))]
     pub head_timeout: Duration,
     /// How long a connection of a client without a request stays open.
+    #[default(Duration::from_secs(60))]
     pub idle_timeout: Duration,
     /// How long a client may take nothing of an answer, or give nothing of a body.
+    #[default(Duration::from_secs(60))]
     pub stall_timeout: Duration,
     /// How long a server may be silent while something is expected of it.
+    #[default(Duration::from_secs(60))]
     pub server_timeout: Duration,
     /// How long a connection to a server without a request stays open.
+    #[default(Duration::from_secs(30))]
     pub server_idle_timeout: Duration,
     /// How long nothing may move in a tunnel.
+    #[default(Duration::from_secs(600))]
     pub tunnel_timeout: Duration,
     /// Ports to which tunnels may lead (CONNECT).
+    #[default(vec![443])]
     pub connect_ports: Vec<u16>,
     /// Clients at a time; further ones are reset.
+    #[default(10_000)]
     pub max_connections: u32,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            mode: Mode::Transparent,
-            ports: None,
-            name: "airloom".into(),
-            client_keep_alive: true,
-            keep_alive_10: false,
-            client_pipeline: 4,
-            server_keep_alive: true,
-            server_pipeline: 1,
-            server_connections: 6,
-            server_queue: 1_000,
-            capacity: Octets(1_000_000),
-            max_object: Octets(1_000_000),
-            assume_fresh: Duration::ZERO,
-            buffer: Octets(65_536),
-            max_upload: None,
-            head_timeout: Duration::from_secs(15),
-            idle_timeout: Duration::from_secs(60),
-            stall_timeout: Duration::from_secs(60),
-            server_timeout: Duration::from_secs(60),
-            server_idle_timeout: Duration::from_secs(30),
-            tunnel_timeout: Duration::from_secs(600),
-            connect_ports: vec![443],
-            max_connections: 10_000,
-        }
-    }
 }
 
 impl Config {

@@ -4,6 +4,7 @@ use airloom_base::units::Octets;
 use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// How clients come to the proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +32,7 @@ pub enum Connects {
 }
 
 /// A proxy that ends its clients' TCP connections and opens others onward (split TCP; RFC 3135).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// How clients come to it.
@@ -45,32 +46,18 @@ pub struct Config {
     /// When it opens the connection onward.
     pub connects: Connects,
     /// Octets that it holds of each direction of a connection; beyond that it does not read.
+    #[default(Octets(65_536))]
     pub buffer: Octets,
     /// The most that it reads at a time.
+    #[default(Octets(16_384))]
     pub read_size: Octets,
     /// What handling one read takes, of one after the other for all connections together.
     pub cost_per_read: Duration,
     /// Reset both sides of a connection on which nothing moved for so long; never if not given.
     pub idle: Option<Duration>,
     /// Clients at a time; further ones are reset.
+    #[default(10_000)]
     pub max_connections: u32,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            mode: Mode::Transparent,
-            ports: None,
-            server: None,
-            server_port: None,
-            connects: Connects::OnAccept,
-            buffer: Octets(65_536),
-            read_size: Octets(16_384),
-            cost_per_read: Duration::ZERO,
-            idle: None,
-            max_connections: 10_000,
-        }
-    }
 }
 
 impl Config {

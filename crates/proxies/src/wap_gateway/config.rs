@@ -8,6 +8,7 @@ use airloom_transports::wsp::server;
 use airloom_transports::wtp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::content::Treatment;
 
@@ -27,34 +28,42 @@ pub struct Processing {
 
 /// A WAP gateway: WSP on the side of the clients, HTTP on the side of the origins, decks compiled and web pages
 /// converted on the way (WAP-230, WAP-236).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What the gateway calls itself in the `Via` field of its requests.
+    #[default("airloom".to_owned())]
     pub name: String,
     /// Reliable transactions under the sessions.
     pub wtp: wtp::Config,
     /// Sessions at a time. Where there is no room for another one, one goes: first of those whose client has not shown that it is where
     /// it says, then of those in which nothing is outstanding, the one that was not used for longest.
+    #[default(10_000)]
     pub max_sessions: u32,
     /// Of these, sessions of one address (of IPv6: of one network of 64 bits).
+    #[default(2_500)]
     pub max_sessions_of_address: u32,
     /// A client may take its session up again from whatever address, not from the one alone where it was (at any port). The cookies
     /// that the gateway keeps are then used again once the new address is proven.
     pub resume_from_anywhere: bool,
     /// A session in which nothing was asked for so long is ended.
+    #[default(Duration::from_secs(3_600))]
     pub idle: Duration,
     /// Requests that a session may have outstanding (Method-MOR).
+    #[default(8)]
     pub method_mor: u8,
     /// Confirmed pushes that a session may have outstanding (Push-MOR).
+    #[default(4)]
     pub push_mor: u8,
     /// The largest SDU that clients may ask for; 0 for any.
     pub client_sdu: Octets,
     /// The largest SDU that clients may be granted to send; 0 for any.
     pub server_sdu: Octets,
     /// Requests without a session are answered too.
+    #[default(true)]
     pub connectionless: bool,
     /// The largest datagram that answers a request without a session.
+    #[default(Octets(1_400))]
     pub connectionless_reply: Octets,
     /// A client is sent at most so many times the octets that came from its address and port, headers of IP and UDP counted, until it
     /// has shown that it is there; 0: no limit, as in a network where nobody forges addresses (`airloom serve wap-gateway` has 3
@@ -63,90 +72,65 @@ pub struct Config {
     pub amplification: u16,
     /// Requests that wait for their origins at a time; further ones are answered 503. Where a client asks that has shown that it is there, that is
     /// the oldest one of those that have not.
+    #[default(256)]
     pub max_fetches: u32,
     /// Of these, requests of one address (of IPv6: of one network of 64 bits).
+    #[default(64)]
     pub max_fetches_of_address: u32,
     /// A request that its origins have not answered completely after so long is answered 504.
+    #[default(Duration::from_secs(30))]
     pub origin_timeout: Duration,
     /// Connections to one origin at a time; further requests wait for one.
+    #[default(8)]
     pub connections: u16,
     /// Connections to origins are used for more than one request.
+    #[default(true)]
     pub keep_alive: bool,
     /// A connection to an origin that nobody uses is closed after so long.
+    #[default(Duration::from_secs(15))]
     pub keep_alive_timeout: Duration,
     /// Redirections that the gateway follows for one request; the next one is handed to the client.
+    #[default(5)]
     pub max_redirects: u8,
     /// The largest body of an origin, after its content coding was taken off; for a larger one the client gets 502.
+    #[default(Octets(1_000_000))]
     pub max_body: Octets,
     /// Octets of bodies and replies under way, of all clients together; for more than that a client gets 503. Those that have not shown
     /// that they are there get half of it.
+    #[default(Octets(64_000_000))]
     pub memory: Octets,
     /// Of these, octets for one address (of IPv6: for one network of 64 bits).
+    #[default(Octets(16_000_000))]
     pub memory_of_address: Octets,
     /// Octets of decks that are kept because a page became several, of all clients together; the oldest go first.
+    #[default(Octets(16_000_000))]
     pub kept_decks: Octets,
     /// Cookies are kept here for as long as the session lasts; otherwise they go to the client and come from there.
+    #[default(true)]
     pub cookies: bool,
     /// Octets of origins' answers that are kept and used again while they are fresh (RFC 9111, `max-age` and `Expires`
     /// alone); none: nothing is kept.
     pub cache: Option<Octets>,
     /// Web pages become decks for clients that do not take them as they are.
+    #[default(true)]
     pub convert_html: bool,
     /// Text that occurs again in a deck stands in the string table once (WAP-192, 5.7); otherwise all of it is written in place.
+    #[default(true)]
     pub string_table: bool,
     /// Errors become decks for people, with the status 200, as phones were seen to show nothing else.
     pub smart_errors: bool,
     /// How long a reply takes to be made.
     pub processing: Processing,
     /// A push that has to be confirmed waits so long for the session that its client is asked to open; 0: clients are not asked.
+    #[default(Duration::from_secs(60))]
     pub session_wait: Duration,
     /// Pushes that are not over at a time; further ones are refused.
+    #[default(1_000)]
     pub max_pushes: u32,
     /// Speaks WTLS, too, on a simulated host: at port 9203 in sessions and at 9202 without.
     pub wtls: Option<wtls::Config>,
     /// The port at which a simulated host takes pushes from initiators (PAP over HTTP, by POST); none: nowhere.
     pub push_port: Option<u16>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            name: "airloom".to_owned(),
-            wtp: wtp::Config::default(),
-            max_sessions: 10_000,
-            max_sessions_of_address: 2_500,
-            resume_from_anywhere: false,
-            idle: Duration::from_secs(3_600),
-            method_mor: 8,
-            push_mor: 4,
-            client_sdu: Octets(0),
-            server_sdu: Octets(0),
-            connectionless: true,
-            connectionless_reply: Octets(1_400),
-            amplification: 0,
-            max_fetches: 256,
-            max_fetches_of_address: 64,
-            origin_timeout: Duration::from_secs(30),
-            connections: 8,
-            keep_alive: true,
-            keep_alive_timeout: Duration::from_secs(15),
-            max_redirects: 5,
-            max_body: Octets(1_000_000),
-            memory: Octets(64_000_000),
-            memory_of_address: Octets(16_000_000),
-            kept_decks: Octets(16_000_000),
-            cookies: true,
-            cache: None,
-            convert_html: true,
-            string_table: true,
-            smart_errors: false,
-            processing: Processing::default(),
-            session_wait: Duration::from_secs(60),
-            max_pushes: 1_000,
-            wtls: None,
-            push_port: None,
-        }
-    }
 }
 
 impl Config {

@@ -1,5 +1,7 @@
 //! Capabilities of a session and their negotiation (WAP-230 sections 6.3 and 8.3).
 
+use smart_default::SmartDefault;
+
 use airloom_wire::{Error, uintvar};
 use bytes::Bytes;
 
@@ -181,33 +183,24 @@ impl Capability {
 }
 
 /// What both sides of a session go by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault)]
 pub struct Agreed {
     /// The largest SDU that the client takes; 0 for any.
+    #[default(DEFAULT_SDU)]
     pub client_sdu: u32,
     /// The largest SDU that the server takes; 0 for any.
+    #[default(DEFAULT_SDU)]
     pub server_sdu: u32,
     /// Bits of [`option`].
     pub options: u8,
     /// Methods that may be outstanding.
+    #[default(1)]
     pub method_mor: u8,
     /// Pushes that may be outstanding.
+    #[default(1)]
     pub push_mor: u8,
     /// Codes and names of extended methods.
     pub methods: Vec<(u8, Bytes)>,
-}
-
-impl Default for Agreed {
-    fn default() -> Self {
-        Agreed {
-            client_sdu: DEFAULT_SDU,
-            server_sdu: DEFAULT_SDU,
-            options: 0,
-            method_mor: 1,
-            push_mor: 1,
-            methods: Vec::new(),
-        }
-    }
 }
 
 impl Agreed {

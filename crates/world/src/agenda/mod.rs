@@ -8,6 +8,8 @@
 mod entry;
 mod radix;
 
+use smart_default::SmartDefault;
+
 use airloom_base::Instant;
 
 pub(crate) use entry::Key;
@@ -15,19 +17,15 @@ use entry::{Entry, order};
 use radix::RadixHeap;
 
 /// When a component will be woken: what stands in the agenda for it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, SmartDefault)]
 pub(crate) struct Wakeup {
     /// The entry that counts; `FAR_FUTURE` if none.
+    #[default(Instant::FAR_FUTURE)]
     at: Instant,
     /// A later entry that was there before an earlier one was needed. When the earlier has fired, this one serves
     /// again: a short timer that comes and goes in front of a long one leaves no trail of stale entries.
+    #[default(Instant::FAR_FUTURE)]
     spare: Instant,
-}
-
-impl Default for Wakeup {
-    fn default() -> Self {
-        Wakeup { at: Instant::FAR_FUTURE, spare: Instant::FAR_FUTURE }
-    }
 }
 
 impl Wakeup {

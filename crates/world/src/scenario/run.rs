@@ -12,21 +12,6 @@ pub(super) const RUN_KEYS: &[&str] =
 /// Patterns of observation points.
 const MOST_PATTERNS: usize = 256;
 
-impl Default for Run {
-    fn default() -> Self {
-        Run {
-            until: Until::Done,
-            limit: Duration::from_secs(3600),
-            seed: 1,
-            record: vec![RecordKind::Packets],
-            points: None,
-            epoch: 0,
-            keep_awake: true,
-            lateness_limit: None,
-        }
-    }
-}
-
 /// Reads `[run]`.
 pub(super) fn read(node: Option<&Node>) -> Result<Run, Fault<'_>> {
     let mut run = Run::default();

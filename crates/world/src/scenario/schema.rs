@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use airloom_base::{Change, Duration, Environments, Grade};
 use airloom_bearers::faults::Faults;
@@ -215,15 +216,19 @@ pub struct Interface {
 }
 
 /// How it is run and what is recorded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, SmartDefault)]
 pub struct Run {
     /// When it ends.
+    #[default(Until::Done)]
     pub until: Until,
     /// A run that is not done by then is an error, not a result.
+    #[default(Duration::from_secs(3600))]
     pub limit: Duration,
     /// All random numbers follow from it.
+    #[default(1)]
     pub seed: u64,
     /// What is written besides the summary, flows, pages and states; each kind at most once.
+    #[default(vec![RecordKind::Packets])]
     pub record: Vec<RecordKind>,
     /// Observation points whose packets are recorded, `*` stands for any text. `None`: all of them, but a capture
     /// shows datagrams only inside links and at the client's end, so that each flow is seen once.
@@ -231,6 +236,7 @@ pub struct Run {
     /// Time of day at the start of the run in virtual time, nanoseconds since 1970-01-01 00:00 UTC.
     pub epoch: u64,
     /// In real time, processors do not fall asleep: an idle one would be woken late.
+    #[default(true)]
     pub keep_awake: bool,
     /// In real time, how late departures may be for the run to be valid; `None`: as its delays allow.
     pub lateness_limit: Option<Duration>,

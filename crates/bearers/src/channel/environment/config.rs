@@ -4,6 +4,7 @@ use airloom_base::random::Fate;
 use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// Distance at which the field is given, metres.
 const REFERENCE_M: f64 = 10.0;
@@ -24,16 +25,20 @@ pub enum Shared {
 }
 
 /// A radio environment: base station units, the mobile's distance, and what happens on the path between them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct Environment {
     /// Metres between base station and mobile.
+    #[default(REFERENCE_M)]
     pub distance: f64,
     /// Field strength at 10 m, dBuV.
+    #[default(68.3)]
     pub field_at_10m: f64,
     /// The field falls with this power of the distance: 2 in free space.
+    #[default(1.77)]
     pub exponent: f64,
     /// Base station units.
+    #[default(3)]
     pub units: u16,
     /// What each unit's field has more than the mean, dB, in order; 0 for those that are not listed.
     pub offsets: Vec<f64>,
@@ -42,6 +47,7 @@ pub struct Environment {
     /// What the uplink has more than the downlink, dB.
     pub uplink: f64,
     /// Fading, if there is any.
+    #[default(Some(Fading::default()))]
     pub fading: Option<Fading>,
     /// People who cross the path, if any do.
     pub people: Option<People>,
@@ -49,39 +55,18 @@ pub struct Environment {
     pub frame_errors: FrameErrors,
 }
 
-impl Default for Environment {
-    fn default() -> Self {
-        Environment {
-            distance: REFERENCE_M,
-            field_at_10m: 68.3,
-            exponent: 1.77,
-            units: 3,
-            offsets: Vec::new(),
-            shadowing: Shadowing::default(),
-            uplink: 0.0,
-            fading: Some(Fading::default()),
-            people: None,
-            frame_errors: FrameErrors::default(),
-        }
-    }
-}
-
 /// How much fields differ from the law of the distance: standard deviations of normal laws, dB.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct Shadowing {
     /// Of the place: the same for all units.
     pub place: f64,
     /// Of each unit by itself, at 10 m.
+    #[default(1.0)]
     pub unit: f64,
     /// By how much that grows with each tenfold distance.
+    #[default(2.0)]
     pub unit_per_decade: f64,
-}
-
-impl Default for Shadowing {
-    fn default() -> Self {
-        Shadowing { place: 0.0, unit: 1.0, unit_per_decade: 2.0 }
-    }
 }
 
 /// The law of the amplitude.
@@ -113,53 +98,41 @@ impl Default for Fading {
 }
 
 /// People crossing the path: a visit of tens of seconds, in which the path is blocked again and again for a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct People {
     /// When the first visit begins.
+    #[default(Duration::from_secs(3))]
     pub from: Duration,
     /// How long a visit lasts.
+    #[default(Duration::from_secs(40))]
     pub lasting: Duration,
     /// From the begin of a visit to the next one; there is one visit if not given.
     pub every: Option<Duration>,
     /// Mean time for which the path is blocked; the law is exponential.
+    #[default(Duration::from_millis(370))]
     pub blocked: Duration,
     /// Mean time between two such moments; the law is exponential.
+    #[default(Duration::from_secs(1))]
     pub free: Duration,
     /// By how many dB the field falls.
+    #[default(45.0)]
     pub depth: f64,
     /// Whose path is blocked at the same moments: `"all"`, `"unit"` or `"circuit"`.
+    #[default(Shared::Unit)]
     pub shared: Shared,
 }
 
-impl Default for People {
-    fn default() -> Self {
-        People {
-            from: Duration::from_secs(3),
-            lasting: Duration::from_secs(40),
-            every: None,
-            blocked: Duration::from_millis(370),
-            free: Duration::from_secs(1),
-            depth: 45.0,
-            shared: Shared::Unit,
-        }
-    }
-}
-
 /// Frames in error: half of them at the field `at`, and 1 / (1 + exp((field - at) / slope)) elsewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct FrameErrors {
     /// dBuV at which half of the frames fail.
+    #[default(30.0)]
     pub at: f64,
     /// dB over which that changes; 0: all below and none above.
+    #[default(0.3)]
     pub slope: f64,
-}
-
-impl Default for FrameErrors {
-    fn default() -> Self {
-        FrameErrors { at: 30.0, slope: 0.3 }
-    }
 }
 
 impl FrameErrors {

@@ -4,6 +4,7 @@ use airloom_base::units::{EachWay, QueueLimit, Rate};
 use airloom_base::{ConfigError, Direction, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::super::config::{Resolved, UmtsDchConfig};
 use super::super::dch::TransportFormat;
@@ -111,19 +112,15 @@ impl PerMobile {
 }
 
 /// Fading by many paths. The mean power stays.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct HsFading {
     /// `"rayleigh"` (default), or `{ rician = 10 }` with the factor in dB.
+    #[default(Law::Rayleigh)]
     pub law: Law,
     /// Largest Doppler shift, Hz: 6 at 2.1 GHz and 3 km/h (default), 100 at 50 km/h.
+    #[default(6.0)]
     pub doppler: f64,
-}
-
-impl Default for HsFading {
-    fn default() -> Self {
-        HsFading { law: Law::Rayleigh, doppler: 6.0 }
-    }
 }
 
 impl HsFading {

@@ -2,22 +2,20 @@
 
 use bytes::{Bytes, BytesMut};
 
+use smart_default::SmartDefault;
+
 use super::Error;
 use crate::http::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 /// How much memory a peer can make us spend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SmartDefault)]
 pub struct Limits {
     /// Longest first line in octets. At least 8000 should be supported (RFC 9112, 3).
+    #[default(16_384)]
     pub line: usize,
     /// Longest head or trailer section in octets.
+    #[default(32_768)]
     pub head: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { line: 16_384, head: 32_768 }
-    }
 }
 
 /// Most field lines of a head.

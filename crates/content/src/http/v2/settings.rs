@@ -1,5 +1,7 @@
 //! Settings: what each side tells the other to keep to.
 
+use smart_default::SmartDefault;
+
 use super::error::{Error, ErrorCode, protocol};
 use super::flow::MOST;
 use super::frame::LEAST_MAX_FRAME;
@@ -13,36 +15,26 @@ const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 const NO_RFC7540_PRIORITIES: u16 = 0x9;
 
 /// The settings of one side, which the other keeps to (RFC 9113, 6.5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SmartDefault)]
 pub struct Settings {
     /// Octets of the table that header blocks for this side may refer to.
+    #[default(4096)]
     pub header_table_size: u32,
     /// May responses be pushed to it?
+    #[default(true)]
     pub enable_push: bool,
     /// Streams that may be open at a time that the other side opened; no limit if not given.
     pub max_concurrent_streams: Option<u32>,
     /// Octets of DATA that it takes on a new stream.
+    #[default(65_535)]
     pub initial_window_size: u32,
     /// Octets of the largest payload that it takes.
+    #[default(LEAST_MAX_FRAME)]
     pub max_frame_size: u32,
     /// Octets of fields that it takes, 32 more for each; no limit if not given.
     pub max_header_list_size: Option<u32>,
     /// It does not heed the priorities of RFC 7540 (RFC 9218, 2.1).
     pub no_rfc7540_priorities: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            header_table_size: 4096,
-            enable_push: true,
-            max_concurrent_streams: None,
-            initial_window_size: 65_535,
-            max_frame_size: LEAST_MAX_FRAME,
-            max_header_list_size: None,
-            no_rfc7540_priorities: false,
-        }
-    }
 }
 
 impl Settings {

@@ -1,5 +1,7 @@
 //! From the octets of a stream, cut anywhere, to frames. The octets of DATA pass through by reference.
 
+use smart_default::SmartDefault;
+
 use airloom_base::Body;
 
 use super::frame::kind;
@@ -37,15 +39,11 @@ pub(super) const EMPTY: usize = 2;
 const MOST_CONTROL: u64 = 4096;
 
 /// Cuts what a stream gives into frames.
+#[derive(SmartDefault)]
 pub(super) struct Input {
     pieces: Pieces,
+    #[default(Phase::Kind)]
     phase: Phase,
-}
-
-impl Default for Input {
-    fn default() -> Self {
-        Input { pieces: Pieces::default(), phase: Phase::Kind }
-    }
 }
 
 impl Input {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use smart_default::SmartDefault;
+
 use airloom_base::Body;
 
 use super::Priority;
@@ -100,12 +102,15 @@ impl Sending {
 }
 
 /// One request and its answer.
+#[derive(SmartDefault)]
 pub(super) struct Stream {
     pub(super) input: Input,
     pub(super) sending: Sending,
     /// May the peer send on it?
+    #[default(true)]
     pub(super) hears: bool,
     /// May we?
+    #[default(true)]
     pub(super) speaks: bool,
     /// The peer has ended its side; what came before may still wait.
     pub(super) has_ended: bool,
@@ -124,24 +129,4 @@ pub(super) struct Stream {
     pub(super) is_head: bool,
     /// Was anything of an answer sent?
     pub(super) is_answered: bool,
-}
-
-impl Default for Stream {
-    fn default() -> Self {
-        Stream {
-            input: Input::default(),
-            sending: Sending::default(),
-            hears: true,
-            speaks: true,
-            has_ended: false,
-            blocked: None,
-            priority: Priority::default(),
-            is_said: false,
-            has_head: false,
-            trailers: None,
-            expected: None,
-            is_head: false,
-            is_answered: false,
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use airloom_base::{ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::wire::LiWidth;
 
@@ -33,89 +34,73 @@ pub enum StatusKind {
 }
 
 /// RLC acknowledged mode (TS 25.322), both ends and both directions alike; zero turns a timer or counter off.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct AmConfig {
     /// Window in PDUs, 1 to 4095, of sender and receiver.
+    #[default(1024)]
     pub window: u16,
     /// Window a receiver offers its peer with the WINDOW super-field, 1 to `window`: at once when the link is set up (or
     /// reset), and with every report, since nobody acknowledges it. Without it nothing is offered and `window` holds.
     pub receive_window: Option<u16>,
     /// MaxDAT: the action of `discard` follows when a PDU would be sent this often (2 to 40 can be signalled; 0 = no limit).
+    #[default(40)]
     pub max_dat: u16,
     /// When SDUs are given up: `"no-discard"`, `"timer"` or `"max-dat"`.
     pub discard: Discard,
     /// Timer_Discard of `discard = "timer"`.
+    #[default(Duration::from_secs(5))]
     pub timer_discard: Duration,
     /// Timer_MRW: repetition of the MRW super-field.
+    #[default(Duration::from_millis(300))]
     pub timer_mrw: Duration,
     /// MaxMRW: so many MRW are sent before the link is reset.
+    #[default(12)]
     pub max_mrw: u8,
     /// Timer_RST: repetition of RESET.
+    #[default(Duration::from_secs(1))]
     pub timer_rst: Duration,
     /// MaxRST: at most one less RESET are sent before the error is unrecoverable.
+    #[default(12)]
     pub max_rst: u8,
     /// Poll with the last PDU of the transmission buffer (or of the window).
+    #[default(true)]
     pub last_pdu_poll: bool,
     /// Poll with the last PDU of the retransmission buffer.
+    #[default(true)]
     pub last_retransmission_pdu_poll: bool,
     /// Poll_PDU: poll with every so many PDUs, new or repeated.
     pub poll_pdu: u16,
     /// Poll_SDU: poll with the end of every so many SDUs.
+    #[default(1)]
     pub poll_sdu: u16,
     /// Poll_Window: poll while at least this share (percent) of the window is used.
     pub poll_window: u8,
     /// Timer_Poll: poll again if a poll was not answered.
+    #[default(Duration::from_millis(200))]
     pub timer_poll: Duration,
     /// Timer_Poll_Periodic: poll regularly while something is not acknowledged.
     pub timer_poll_periodic: Duration,
     /// Timer_Poll_Prohibit: least time between polls.
     pub timer_poll_prohibit: Duration,
     /// Timer_Status_Prohibit: least time between status reports.
+    #[default(Duration::from_millis(150))]
     pub timer_status_prohibit: Duration,
     /// Timer_Status_Periodic: regular status reports while PDUs are missing or new ones came.
     pub timer_status_periodic: Duration,
     /// Missing PDU indicator: a gap triggers a status report.
+    #[default(true)]
     pub missing_pdu_indicator: bool,
     /// Which super-fields name missing PDUs: `"list"`, `"bitmap"` or `"rlist"`. Decoders take all.
     pub status_sufi: StatusKind,
     /// Put status reports into the padding of data PDUs where they fit.
+    #[default(true)]
     pub piggyback: bool,
     /// In-sequence delivery; off: SDUs are handed up as soon as they are complete.
+    #[default(true)]
     pub in_sequence: bool,
     /// Use of the special value of the HE field: an SDU that ends with the PDU needs no length indicator.
     pub special_he: bool,
-}
-
-impl Default for AmConfig {
-    fn default() -> Self {
-        AmConfig {
-            window: 1024,
-            receive_window: None,
-            max_dat: 40,
-            discard: Discard::NoDiscard,
-            timer_discard: Duration::from_secs(5),
-            timer_mrw: Duration::from_millis(300),
-            max_mrw: 12,
-            timer_rst: Duration::from_secs(1),
-            max_rst: 12,
-            last_pdu_poll: true,
-            last_retransmission_pdu_poll: true,
-            poll_pdu: 0,
-            poll_sdu: 1,
-            poll_window: 0,
-            timer_poll: Duration::from_millis(200),
-            timer_poll_periodic: Duration::ZERO,
-            timer_poll_prohibit: Duration::ZERO,
-            timer_status_prohibit: Duration::from_millis(150),
-            timer_status_periodic: Duration::ZERO,
-            missing_pdu_indicator: true,
-            status_sufi: StatusKind::List,
-            piggyback: true,
-            in_sequence: true,
-            special_he: false,
-        }
-    }
 }
 
 impl AmConfig {

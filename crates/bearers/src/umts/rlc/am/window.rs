@@ -1,5 +1,7 @@
 //! Sequence numbers modulo 4096, sets of them, and tables indexed by them.
 
+use smart_default::SmartDefault;
+
 /// Modulus of acknowledged mode sequence numbers.
 //= TS 25.322 9.4: acknowledged mode counts PDUs modulo 2^12.
 pub const MODULUS: u16 = 4096;
@@ -20,16 +22,11 @@ pub const fn distance(from: u16, to: u16) -> u16 {
 const WORDS: usize = MODULUS as usize / 64;
 
 /// A set of sequence numbers.
-#[derive(Clone)]
+#[derive(Clone, SmartDefault)]
 pub struct SnSet {
+    #[default([0; WORDS])]
     words: [u64; WORDS],
     len: u16,
-}
-
-impl Default for SnSet {
-    fn default() -> Self {
-        SnSet { words: [0; WORDS], len: 0 }
-    }
 }
 
 impl SnSet {
