@@ -13,50 +13,21 @@ use airloom_world::{BuildError, World};
 use crate::virtual_time::{self, Outcome, Until};
 
 /// Why there is no result.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The scenario cannot be built.
-    Build(BuildError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// A file cannot be written.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// The timeline asks a link for something it cannot do.
+    #[error("{0}")]
     Timeline(String),
     /// Real time is not possible here, or a program in a real host failed.
     #[cfg(target_os = "linux")]
-    RealTime(crate::real_time::Error),
-}
-
-impl std::fmt::Display for DriveError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DriveError::Build(e) => e.fmt(f),
-            DriveError::Io(e) => e.fmt(f),
-            DriveError::Timeline(e) => f.write_str(e),
-            #[cfg(target_os = "linux")]
-            DriveError::RealTime(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DriveError {}
-
-impl From<BuildError> for DriveError {
-    fn from(e: BuildError) -> Self {
-        DriveError::Build(e)
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl From<crate::real_time::Error> for DriveError {
-    fn from(e: crate::real_time::Error) -> Self {
-        DriveError::RealTime(e)
-    }
-}
-
-impl From<io::Error> for DriveError {
-    fn from(e: io::Error) -> Self {
-        DriveError::Io(e)
-    }
+    #[error(transparent)]
+    RealTime(#[from] crate::real_time::Error),
 }
 
 /// What a run gave.

@@ -1,18 +1,9 @@
 //! Bit fields, most significant bit first: what radio link headers are made of.
 
-use std::fmt;
-
 /// A field reached beyond the last octet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a bit field reaches beyond the last octet")]
 pub struct OutOfBits;
-
-impl fmt::Display for OutOfBits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a bit field reaches beyond the last octet")
-    }
-}
-
-impl std::error::Error for OutOfBits {}
 
 /// Reads fields of up to 32 bits from octets.
 #[derive(Clone, Copy, Debug)]

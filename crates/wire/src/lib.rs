@@ -14,30 +14,19 @@ pub mod segment;
 pub mod udp;
 pub mod uintvar;
 
-use std::fmt;
-
 /// Why octets are not what they should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Error {
     /// Fewer octets than the format needs.
+    #[error("cut short")]
     Truncated,
     /// A field has a value that it must not have.
+    #[error("malformed {0}")]
     Malformed(&'static str),
     /// A checksum does not match.
+    #[error("wrong {0} checksum")]
     Checksum(&'static str),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Truncated => f.write_str("cut short"),
-            Error::Malformed(what) => write!(f, "malformed {what}"),
-            Error::Checksum(what) => write!(f, "wrong {what} checksum"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Big-endian 16 bits at `at`; the caller has checked the length.
 #[inline]

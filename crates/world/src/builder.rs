@@ -13,7 +13,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
@@ -43,21 +42,14 @@ pub struct HostId(pub u32);
 pub struct LinkId(pub u32);
 
 /// What cannot be built, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{component}: {error}")]
 pub struct BuildError {
     /// The host or link.
     pub component: String,
     /// What is wrong with it.
     pub error: ConfigError,
 }
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.component, self.error)
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 /// How hosts call the one that leads to the machine that the laboratory is on.
 const MACHINE: &str = "host.airloom";

@@ -21,30 +21,21 @@ pub const PORTS: usize = 4;
 pub const MAX_LEVEL: u8 = 15;
 
 /// Why octets are not a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There are fewer octets than a header, or than what must follow it.
+    #[error("the segment is shorter than its header and content")]
     TooShort,
     /// No such kind.
+    #[error("there is no segment of kind {0}")]
     UnknownKind(u8),
     /// The header was damaged.
+    #[error("the header was damaged")]
     Check,
     /// What follows the header makes no sense.
+    #[error("what follows the header makes no sense")]
     Content,
 }
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::TooShort => write!(f, "the segment is shorter than its header and content"),
-            Error::UnknownKind(kind) => write!(f, "there is no segment of kind {kind}"),
-            Error::Check => write!(f, "the header was damaged"),
-            Error::Content => write!(f, "what follows the header makes no sense"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 macro_rules! kinds {
     ($( $(#[$doc:meta])* $name:ident = $value:literal, )*) => {

@@ -28,24 +28,15 @@ const MOST_CONNECTIONS: usize = 1 << 12;
 const MOST_SCHEMAS: usize = 32;
 
 /// Why a file cannot be read at all.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file system says so.
+    #[error(transparent)]
     Io(io::Error),
     /// It is something else.
+    #[error("not a qlog: {0}")]
     NotQlog(String),
 }
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::Io(why) => why.fmt(f),
-            Error::NotQlog(why) => write!(f, "not a qlog: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// What a file says.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -6,8 +6,6 @@
 mod connection;
 mod fetcher;
 
-use std::fmt;
-
 use airloom_content::http::message::{Fields, Method};
 use bytes::Bytes;
 use url::Url;
@@ -65,40 +63,31 @@ pub enum Fetched {
 }
 
 /// Why an order could not be carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The origin's address is one that must not be asked. To find that out is the fetcher's job: it alone knows to which
     /// addresses a name resolves. It has to look at those that it connects to, of every order.
+    #[error("The origin's address must not be asked")]
     Forbidden,
     /// The origin's name has no address.
+    #[error("The origin's name has no address")]
     Unresolved,
     /// The origin cannot be connected to.
+    #[error("The origin cannot be connected to")]
     Unreachable,
     /// The scheme is one that the fetcher does not speak.
+    #[error("The address has a scheme that is not spoken here")]
     Unsupported,
     /// The origin took too long.
+    #[error("The origin takes too long")]
     TimedOut,
     /// What came is no HTTP, or was broken off.
+    #[error("The origin's answer is no HTTP, or was broken off")]
     Broken,
     /// The fetcher has no room for another exchange.
+    #[error("There is no room for another exchange")]
     Busy,
 }
-
-impl fmt::Display for FetchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FetchError::Forbidden => "The origin's address must not be asked",
-            FetchError::Unresolved => "The origin's name has no address",
-            FetchError::Unreachable => "The origin cannot be connected to",
-            FetchError::Unsupported => "The address has a scheme that is not spoken here",
-            FetchError::TimedOut => "The origin takes too long",
-            FetchError::Broken => "The origin's answer is no HTTP, or was broken off",
-            FetchError::Busy => "There is no room for another exchange",
-        })
-    }
-}
-
-impl std::error::Error for FetchError {}
 
 impl FetchError {
     /// The status that tells a client of it.

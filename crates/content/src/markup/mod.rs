@@ -50,21 +50,14 @@ pub fn table_of(document: &Document) -> Option<&'static TokenTable> {
 }
 
 /// Why text is not a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason}")]
 pub struct ParseError {
     /// Where.
     pub place: Place,
     /// Why, as a sentence without its full stop.
     pub reason: String,
 }
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.reason)
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 /// Something that should not be in a document but does no harm.
 #[derive(Clone, Debug, PartialEq, Eq)]

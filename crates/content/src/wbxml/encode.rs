@@ -1,7 +1,5 @@
 //! Document -> tokens.
 
-use std::fmt;
-
 use smart_default::SmartDefault;
 
 use airloom_wire::charset::MibEnum;
@@ -26,30 +24,21 @@ pub struct Options {
 }
 
 /// Why a document cannot be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Text cannot be converted to this character set.
+    #[error("character set {0} cannot be written")]
     Charset(MibEnum),
     /// More than 2^32 octets of strings.
+    #[error("the document is too large")]
     Size,
     /// A name of an element or attribute has a character that the character set lacks.
+    #[error("a name has a character that the character set lacks")]
     Name,
     /// An extension with a number above 2.
+    #[error("there is no extension {0}")]
     Extension(u8),
 }
-
-impl fmt::Display for EncodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EncodeError::Charset(mib) => write!(f, "character set {mib} cannot be written"),
-            EncodeError::Size => write!(f, "the document is too large"),
-            EncodeError::Name => write!(f, "a name has a character that the character set lacks"),
-            EncodeError::Extension(number) => write!(f, "there is no extension {number}"),
-        }
-    }
-}
-
-impl std::error::Error for EncodeError {}
 
 /// Writes `document` with the tokens of `table`.
 ///

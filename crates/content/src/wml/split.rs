@@ -6,7 +6,6 @@
 //! makes a deck smaller.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::markup;
 use crate::wbxml::{Document, Element, Node, Options, Piece};
@@ -15,26 +14,15 @@ use crate::wbxml::{Document, Element, Node, Options, Piece};
 const MORE: &str = "More";
 
 /// Why a deck cannot be split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
     /// Something that cannot be cut does not fit a deck of its own.
+    #[error("a part of the deck that cannot be cut is larger than a deck may be")]
     TooLarge,
     /// It is no WML deck, or one that cannot be encoded.
+    #[error("not a WML deck that can be encoded")]
     NoDeck,
 }
-
-impl fmt::Display for SplitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SplitError::TooLarge => {
-                write!(f, "a part of the deck that cannot be cut is larger than a deck may be")
-            }
-            SplitError::NoDeck => write!(f, "not a WML deck that can be encoded"),
-        }
-    }
-}
-
-impl std::error::Error for SplitError {}
 
 /// Splits `deck` into decks of at most `most` octets encoded; `address(n)` is where the client will find the n-th, from 0. A deck
 /// that is small enough comes back as it is.

@@ -4,7 +4,6 @@
 //! that are not of the public internet are refused unless somebody allowed them; the check is made on addresses, after
 //! names were looked up, for each request anew: a name may lead to another address the next time.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
@@ -72,16 +71,9 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 /// What `--allow-origin` cannot mean.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no host name, address or network (as 10.0.0.0/8)")]
 pub struct NotAnOrigin(String);
-
-impl fmt::Display for NotAnOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no host name, address or network (as 10.0.0.0/8)", self.0)
-    }
-}
-
-impl std::error::Error for NotAnOrigin {}
 
 /// The public internet, and what somebody allowed besides.
 #[derive(Clone, Debug, Default)]

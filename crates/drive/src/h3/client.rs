@@ -1,7 +1,6 @@
 //! `airloom h3 get`: files over one connection.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -59,26 +58,18 @@ pub struct Fetched {
 }
 
 /// Why it came to nothing.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A setting, a name or a certificate file, in words.
+    #[error("{0}")]
     Usage(String),
     /// A file of ours, or the socket.
+    #[error("{0}: {1}")]
     Io(String, io::Error),
     /// The connection or the server, in words.
+    #[error("{0}")]
     Peer(String),
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Usage(why) | Failure::Peer(why) => f.write_str(why),
-            Failure::Io(what, why) => write!(f, "{what}: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// Octets of an answer, and of all answers, that may be on their way: enough for 100 Mbit/s at 300 ms.
 const WINDOW: u32 = 4 << 20;

@@ -4,7 +4,6 @@
 //! runs; only then the engine gets it. It makes it at a moment of nominal time of its own, so that the same change at that time
 //! in a timeline does the same in virtual time.
 
-use std::fmt;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,30 +14,21 @@ use serde_json::Value;
 use super::exchange::{Ask, Shared, Unheard};
 
 /// Why nothing was changed, or nothing can be said.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The change makes no sense.
+    #[error(transparent)]
     Change(ScenarioError),
     /// The link could not do it at this moment.
+    #[error("change: {0}")]
     Link(String),
     /// The run is over.
+    #[error("the run is over")]
     Over,
     /// Too many requests wait already.
+    #[error("too many changes wait already")]
     Busy,
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Change(error) => error.fmt(f),
-            Refused::Link(why) => write!(f, "change: {why}"),
-            Refused::Over => f.write_str("the run is over"),
-            Refused::Busy => f.write_str("too many changes wait already"),
-        }
-    }
-}
-
-impl std::error::Error for Refused {}
 
 impl From<Unheard> for Refused {
     fn from(why: Unheard) -> Refused {

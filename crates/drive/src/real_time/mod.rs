@@ -59,7 +59,6 @@ mod tun;
 pub mod user_space;
 mod vnet;
 
-use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -87,19 +86,25 @@ pub use report::{Report, Verdict};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why nothing could be run, or not to the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// This user, or this machine, may not do it.
+    #[error("emulation is not possible here: {0}; {}", lab::what_helps())]
     NotAllowed(String),
     /// It should be allowed, but did not work.
+    #[error("setting up the laboratory failed: {0}")]
     SetUp(String),
     /// There is no way to the outside world for this user, or on this machine.
+    #[error("there is no way to the outside world: {0}")]
     NoWayOut(String),
     /// Devices of an interface cannot be put behind the laboratory.
+    #[error("devices cannot be put behind the link: {0}")]
     Lan(String),
     /// No host is marked `real`.
+    #[error("no host is real: mark one with `real = true`, or name it with --real")]
     NothingReal,
     /// The command could not be started; 126: it cannot be executed, 127: there is no such program.
+    #[error("cannot run `{program}`: {error}")]
     Command {
         /// Its first word.
         program: String,
@@ -109,6 +114,7 @@ pub enum Error {
         code: i32,
     },
     /// A service ended before it could serve.
+    #[error("the service `{program}` ended with code {code} before it could serve")]
     Service {
         /// Its first word.
         program: String,
@@ -116,10 +122,13 @@ pub enum Error {
         code: i32,
     },
     /// A device failed during the run.
+    #[error("a device failed during the run: {0}")]
     Device(String),
     /// The laboratory ended during the run, and with it every program in it: one of its own processes was killed.
+    #[error("one of the laboratory's own processes was killed: the run ended with it, nothing was written")]
     Gone,
     /// The caller wanted no more before everything was there.
+    #[error("the run was stopped before it began")]
     Stopped,
 }
 
@@ -134,33 +143,6 @@ impl Error {
         }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NotAllowed(what) => {
-                write!(f, "emulation is not possible here: {what}; {}", lab::what_helps())
-            }
-            Error::SetUp(what) => write!(f, "setting up the laboratory failed: {what}"),
-            Error::NoWayOut(what) => write!(f, "there is no way to the outside world: {what}"),
-            Error::Lan(what) => write!(f, "devices cannot be put behind the link: {what}"),
-            Error::NothingReal => {
-                f.write_str("no host is real: mark one with `real = true`, or name it with --real")
-            }
-            Error::Command { program, error, .. } => write!(f, "cannot run `{program}`: {error}"),
-            Error::Service { program, code } => {
-                write!(f, "the service `{program}` ended with code {code} before it could serve")
-            }
-            Error::Device(what) => write!(f, "a device failed during the run: {what}"),
-            Error::Gone => {
-                f.write_str("one of the laboratory's own processes was killed: the run ended with it, nothing was written")
-            }
-            Error::Stopped => f.write_str("the run was stopped before it began"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Moves the calling process into a user namespace of its own, with the rights to make laboratories and to enter their
 /// hosts, for itself and for the programs that it becomes. Outside of laboratories it has a network of its own with

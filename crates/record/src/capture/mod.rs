@@ -13,7 +13,6 @@ mod pcap;
 mod pcapng;
 mod source;
 
-use std::fmt;
 use std::io::{self, Read};
 
 pub use link::datagram;
@@ -52,16 +51,19 @@ pub struct Frame<'a> {
 }
 
 /// Why nothing more can be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file begins as no capture does.
+    #[error("it begins neither as pcap nor as pcapng does")]
     NotACapture,
     /// The file ends within a frame or block that begins at this octet.
+    #[error("the file is cut: what begins at octet {at} is not there to its end")]
     Cut {
         /// Where it begins.
         at: u64,
     },
     /// What begins at this octet is not possible.
+    #[error("octet {at}: {why}")]
     Corrupt {
         /// Where it begins.
         at: u64,
@@ -69,28 +71,8 @@ pub enum Error {
         why: &'static str,
     },
     /// It could not be read.
-    Io(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NotACapture => f.write_str("it begins neither as pcap nor as pcapng does"),
-            Error::Cut { at } => {
-                write!(f, "the file is cut: what begins at octet {at} is not there to its end")
-            }
-            Error::Corrupt { at, why } => write!(f, "octet {at}: {why}"),
-            Error::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Io(error)
-    }
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 enum Form {

@@ -375,16 +375,9 @@ impl<'a> Merged<'a> {
 }
 
 /// An error on its way through the writer of files.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?}")]
 struct Kept(Error);
-
-impl std::fmt::Display for Kept {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
-
-impl std::error::Error for Kept {}
 
 #[cfg(test)]
 mod tests;

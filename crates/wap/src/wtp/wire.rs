@@ -27,27 +27,18 @@ mod kind {
 }
 
 /// What is wrong with a datagram or a PDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// It ends before its header does.
+    #[error("the PDU ends inside its header")]
     Truncated,
     /// A type that nobody has assigned: dropped without a word.
+    #[error("PDU type {0} is not assigned")]
     UnknownType(u8),
     /// Fields that contradict each other; the TID, if it could be read, says what to abort.
+    #[error("the PDU contradicts itself")]
     Malformed(u16),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Truncated => f.write_str("the PDU ends inside its header"),
-            Error::UnknownType(n) => write!(f, "PDU type {n} is not assigned"),
-            Error::Malformed(_) => f.write_str("the PDU contradicts itself"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Where in a message a packet stands: the flags GTR and TTR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,30 +33,21 @@ pub const SNS: u16 = 2048;
 pub const CONTROL_OCTETS: usize = 23;
 
 /// Octets that cannot be what they should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No radio block has this many octets.
+    #[error("no radio block has this many octets")]
     Length,
     /// A field has a value that means nothing.
+    #[error("the field {0} has a reserved value")]
     Reserved(&'static str),
     /// A field reaches beyond the end.
+    #[error("a field reaches beyond the end of the block")]
     Truncated,
     /// Length indicators reach beyond the block.
+    #[error("length indicators reach beyond the block")]
     LengthIndicator,
 }
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Error::Length => f.write_str("no radio block has this many octets"),
-            Error::Reserved(field) => write!(f, "the field {field} has a reserved value"),
-            Error::Truncated => f.write_str("a field reaches beyond the end of the block"),
-            Error::LengthIndicator => f.write_str("length indicators reach beyond the block"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<airloom_wire::bits::OutOfBits> for Error {
     fn from(_: airloom_wire::bits::OutOfBits) -> Error {

@@ -1,38 +1,50 @@
 //! What can be wrong with a message.
 
-use std::fmt;
-
 /// Why a message cannot be read. The connection is of no use afterwards: where the next message would begin is
 /// not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A carriage return that no line feed follows.
+    #[error("a carriage return without a line feed")]
     BareCr,
     /// A line feed without a carriage return, in a request.
+    #[error("a line feed without a carriage return")]
     BareLf,
     /// The start line is none.
+    #[error("not a start line")]
     StartLine,
     /// A field line is malformed: its name, white space around the name, or an octet of its value.
+    #[error("a malformed field line")]
     Field,
     /// The version is not HTTP/1.0 or 1.1.
+    #[error("a version other than 1.0 and 1.1")]
     Version,
     /// The first line is too long.
+    #[error("the start line is too long")]
     LineTooLong,
     /// The head (or the trailer section) is too long or has too many fields.
+    #[error("the head is too long")]
     HeadTooLong,
     /// No Host field, several, or an impossible one.
+    #[error("not exactly one valid Host field")]
     Host,
     /// Content-Length is not a number, or several different ones.
+    #[error("not exactly one valid Content-Length")]
     ContentLength,
     /// The transfer codings do not say where the body ends.
+    #[error("transfer codings that do not end with chunked")]
     TransferEncoding,
     /// A transfer coding we do not know.
+    #[error("a transfer coding that is not known")]
     UnknownCoding,
     /// Not a chunk.
+    #[error("a malformed chunk")]
     Chunk,
     /// The stream ended inside a message.
+    #[error("the stream ended inside a message")]
     Incomplete,
     /// Octets that answer no request.
+    #[error("octets that answer no request")]
     Unsolicited,
 }
 
@@ -48,26 +60,3 @@ impl Error {
         }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Error::BareCr => "a carriage return without a line feed",
-            Error::BareLf => "a line feed without a carriage return",
-            Error::StartLine => "not a start line",
-            Error::Field => "a malformed field line",
-            Error::Version => "a version other than 1.0 and 1.1",
-            Error::LineTooLong => "the start line is too long",
-            Error::HeadTooLong => "the head is too long",
-            Error::Host => "not exactly one valid Host field",
-            Error::ContentLength => "not exactly one valid Content-Length",
-            Error::TransferEncoding => "transfer codings that do not end with chunked",
-            Error::UnknownCoding => "a transfer coding that is not known",
-            Error::Chunk => "a malformed chunk",
-            Error::Incomplete => "the stream ended inside a message",
-            Error::Unsolicited => "octets that answer no request",
-        })
-    }
-}
-
-impl std::error::Error for Error {}
