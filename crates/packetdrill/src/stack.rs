@@ -37,7 +37,7 @@ pub struct Socket {
 }
 
 /// What can be set of a socket. One that is accepted has what the listening one had.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Options {
     /// Calls do not wait.
     pub nonblocking: bool,
@@ -222,17 +222,7 @@ impl Stack {
 
     /// `socket`: a stream socket.
     pub fn open(&mut self, nonblocking: bool) -> Result<i32, Errno> {
-        let options = Options {
-            nonblocking,
-            abortive: false,
-            tos: 0,
-            inq: false,
-            notsent_lowat: 0,
-            maxseg: None,
-            sndbuf: None,
-            rcvbuf: None,
-            config: self.config.clone(),
-        };
+        let options = Options { nonblocking, config: self.config.clone(), ..Options::default() };
         self.add(options, Kind::Fresh, None)
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airloom_base::{Body, Cx, Duration, Instant, SocketId, Sockets};
 
 /// The proxy's one processor, and what its reads cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     pub(crate) read_size: usize,
     pub(crate) buffer: usize,

@@ -61,6 +61,7 @@ pub struct ConnectionReport {
 }
 
 /// What was said so far.
+#[derive(Default)]
 pub(super) struct Connection {
     /// The trace that it is of.
     pub(super) trace: usize,
@@ -108,25 +109,7 @@ fn space(header: Option<&Value>, data: &Value) -> Space {
 
 impl Connection {
     pub(super) fn new(trace: usize, group: Option<String>, at_ns: f64) -> Connection {
-        Connection {
-            trace,
-            group,
-            begin_ns: at_ns,
-            end_ns: at_ns,
-            events: 0,
-            sent: Direction::default(),
-            received: Direction::default(),
-            lost: 0,
-            dropped: 0,
-            first_packet_ns: None,
-            confirmed_ns: None,
-            rtt: Samples::default(),
-            smoothed_ms: None,
-            cwnd: None,
-            most_in_flight: None,
-            most_pto: None,
-            closed: None,
-        }
+        Connection { trace, group, begin_ns: at_ns, end_ns: at_ns, ..Connection::default() }
     }
 
     /// An event; says whether it was understood. What becomes of packets is told to `tell`.

@@ -18,6 +18,7 @@ struct Entry {
 }
 
 /// The server.
+#[derive(Default)]
 pub struct Server {
     config: Config,
     connections: Connections<Entry>,
@@ -65,14 +66,7 @@ impl Server {
             let message = format!("`{path}` is not a path: it must begin with /");
             return Err(ConfigError { path: vec!["objects".into(), path.clone()], message });
         }
-        Ok(Server {
-            config,
-            connections: Connections::default(),
-            deadlines: Deadlines::default(),
-            counters: Counters::default(),
-            accepted: 0,
-            turned_away: 0,
-        })
+        Ok(Server { config, ..Server::default() })
     }
 
     fn accept(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {

@@ -54,6 +54,7 @@ struct Subflow {
 }
 
 /// The client.
+#[derive(Default)]
 pub struct Client {
     to: Vec<SocketAddr>,
     hello: Hello,
@@ -116,18 +117,7 @@ impl Client {
             to,
             hello: Hello { transfer, size: config.size.0, window: config.window.0 },
             begin: Some(Instant::ZERO + config.start + delay),
-            subflows: Connections::default(),
-            below: 0,
-            pieces: BTreeMap::new(),
-            most_held: 0,
-            held: 0,
-            duplicates: 0,
-            broken: 0,
-            began: Instant::ZERO,
-            moved: Instant::ZERO,
-            longest_pause: Duration::ZERO,
-            end: None,
-            failed: false,
+            ..Client::default()
         })
     }
 

@@ -149,6 +149,7 @@ impl Transfer {
 }
 
 /// The server.
+#[derive(Default)]
 pub struct Server {
     config: ServerConfig,
     /// In the order in which they came.
@@ -169,15 +170,7 @@ impl Server {
         if !(LEAST_CHUNK..=1 << 20).contains(&config.chunk.0) {
             return Err(ConfigError::at("chunk", "256B to 1MiB"));
         }
-        Ok(Server {
-            config,
-            subflows: Vec::new(),
-            transfers: BTreeMap::new(),
-            accepted: 0,
-            malformed: 0,
-            again: 0,
-            silences: 0,
-        })
+        Ok(Server { config, ..Server::default() })
     }
 
     fn place(&self, socket: SocketId) -> Option<usize> {

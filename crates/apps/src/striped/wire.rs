@@ -4,7 +4,7 @@
 const MAGIC: [u8; 4] = *b"STRP";
 
 /// A connection belongs to a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
     pub transfer: u32,
     /// Octets of the file.

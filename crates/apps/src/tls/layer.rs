@@ -35,6 +35,7 @@ pub struct Tunnels {
 }
 
 /// A connection: its session, and what the application knows of it.
+#[derive(Default)]
 struct Line {
     session: Session,
     /// Where a client's connection leads to.
@@ -58,6 +59,7 @@ struct Line {
 }
 
 /// What is common to all connections.
+#[derive(Default)]
 struct Layer {
     config: Config,
     alpn: Vec<&'static str>,
@@ -86,20 +88,7 @@ pub struct Secured {
 impl Secured {
     /// `app` over TLS. `alpn` are the names of what it speaks, the best first; through a proxy if `tunnels` has one.
     pub fn new(app: Box<dyn App>, config: Config, alpn: Vec<&'static str>, tunnels: Tunnels) -> Self {
-        let layer = Layer {
-            config,
-            alpn,
-            tunnels,
-            lines: Connections::default(),
-            direct: Connections::default(),
-            due: VecDeque::new(),
-            dirty: Vec::new(),
-            known: BTreeSet::new(),
-            handshake: Times::default(),
-            resumed: 0,
-            failed: 0,
-            added: 0,
-        };
+        let layer = Layer { config, alpn, tunnels, ..Layer::default() };
         Secured { app, layer }
     }
 
@@ -134,19 +123,7 @@ impl Layer {
 
     fn add(&mut self, socket: SocketId, is_server: bool, to: Option<SocketAddr>) {
         let session = Session::new(is_server, &self.config, &self.alpn);
-        let line = Line {
-            session,
-            to,
-            tunnel: None,
-            asking: Bytes::new(),
-            has_more: false,
-            told: false,
-            opened: is_server,
-            blocked: false,
-            ended: false,
-            told_end: false,
-            is_dirty: false,
-        };
+        let line = Line { session, to, opened: is_server, ..Line::default() };
         self.lines.insert(socket, line);
     }
 

@@ -55,6 +55,7 @@ pub(super) struct Begin {
 }
 
 /// One end of one connection.
+#[derive(Default)]
 pub(super) struct Session {
     is_server: bool,
     sizes: Sizes,
@@ -111,31 +112,8 @@ impl Session {
             alpn: alpn.iter().map(|name| name.as_bytes().to_vec()).collect(),
             record: (config.record.0 as usize).clamp(1, MOST),
             version: config.version,
-            resumes: false,
-            early_data: false,
-            skips_early: false,
-            early: VecDeque::new(),
             remembers: config.remembers,
-            reader: RecordReader::default(),
-            peer_protects: false,
-            protects: false,
-            hello_said: false,
-            is_established: false,
-            can_write: false,
-            handshake: VecDeque::new(),
-            handshake_octets: 0,
-            wire: VecDeque::new(),
-            wire_octets: 0,
-            plain: VecDeque::new(),
-            plain_octets: 0,
-            arrived: VecDeque::new(),
-            arrived_octets: 0,
-            has_ticket: false,
-            peer_closed: false,
-            is_closing: false,
-            has_finished: false,
-            began: None,
-            added: 0,
+            ..Session::default()
         }
     }
 

@@ -22,10 +22,11 @@ pub enum Profile {
 }
 
 /// How records are protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cipher {
     /// AES in Galois mode.
+    #[default]
     Gcm,
     /// ChaCha20 with Poly1305.
     Chacha20,
@@ -34,7 +35,7 @@ pub enum Cipher {
 }
 
 /// The sizes of one end, in octets of handshake messages with their four octets of header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sizes {
     pub(super) cipher: Cipher,
     pub(super) client_hello: usize,

@@ -15,7 +15,7 @@ const SNDCP: [u16; 2] = [4, 3];
 const DUMMY: u16 = 8;
 
 /// One LLC frame.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Frame {
     /// Octets on the RLC layer.
     pub len: u16,
@@ -133,9 +133,7 @@ impl Frames {
                 skip,
                 segment,
                 after,
-                received: 0,
-                whole: 0,
-                delivered: false,
+                ..Frame::default()
             };
             self.frames.insert(place, frame);
             skip += payload;
@@ -157,20 +155,7 @@ impl Frames {
     /// A dummy frame enters.
     pub fn push_dummy(&mut self, now: Instant) {
         self.uncut += u64::from(DUMMY);
-        self.frames.push_back(Frame {
-            len: DUMMY,
-            id: 0,
-            flow: 0,
-            arrived: now,
-            priority: 0,
-            packet: None,
-            skip: 0,
-            segment: 0,
-            after: 0,
-            received: 0,
-            whole: 0,
-            delivered: false,
-        });
+        self.frames.push_back(Frame { len: DUMMY, arrived: now, ..Frame::default() });
     }
 
     fn index(&self, number: u32) -> usize {

@@ -46,6 +46,7 @@ pub struct Counters {
 }
 
 /// The proxy as an application of a host.
+#[derive(Default)]
 pub struct SplitTcp {
     config: Config,
     /// Addressed: whom it connects to.
@@ -98,17 +99,7 @@ impl SplitTcp {
             cost: config.cost_per_read,
             busy: Instant::ZERO,
         };
-        Ok(SplitTcp {
-            config,
-            server,
-            pairs: Table::default(),
-            sides: Connections::default(),
-            next: 0,
-            work,
-            ready: BTreeSet::new(),
-            quiet: BTreeSet::new(),
-            counters: Counters::default(),
-        })
+        Ok(SplitTcp { config, server, work, ..SplitTcp::default() })
     }
 
     /// What it did so far.
