@@ -18,6 +18,7 @@ use airloom_base::{
     Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
     Packet, Passed, Station, Summary, Unsupported,
 };
+use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -238,12 +239,13 @@ impl Bearer for Worked {
         Some((direction, station, packet))
     }
 
-    fn tells_events(&self) -> bool {
-        self.link.tells_events()
-    }
-
-    fn poll_event(&mut self) -> Option<BearerEvent> {
-        self.link.poll_event()
+    delegate! {
+        to self.link {
+            fn tells_events(&self) -> bool;
+            fn poll_event(&mut self) -> Option<BearerEvent>;
+            fn conditions(&self, out: &mut Vec<Condition>);
+            fn passed(&self) -> [Passed; 2];
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -296,14 +298,6 @@ impl Bearer for Worked {
         let answer = self.link.apply(cx, part, change);
         self.take();
         answer
-    }
-
-    fn conditions(&self, out: &mut Vec<Condition>) {
-        self.link.conditions(out);
-    }
-
-    fn passed(&self) -> [Passed; 2] {
-        self.link.passed()
     }
 
     fn grade(&self) -> Grade {

@@ -10,6 +10,7 @@ use airloom_base::{
 use airloom_content::http::message::Method;
 use airloom_content::http::v1::{Item, Limits, ResponseReader};
 use bytes::Bytes;
+use delegate::delegate;
 
 use super::session::{Begin, Failure, Session};
 use super::{Config, Resumes};
@@ -369,11 +370,19 @@ impl Sockets for Inside<'_> {
         let waiting = self.layer.lines.get(socket).map_or(0, |line| line.session.waiting());
         self.net.unacknowledged(socket) + waiting as u64
     }
-    fn local(&self, socket: SocketId) -> Option<SocketAddr> {
-        self.net.local(socket)
-    }
-    fn admit(&mut self, cx: &mut Cx, socket: SocketId) {
-        self.net.admit(cx, socket);
+    delegate! {
+        to self.net {
+            fn local(&self, socket: SocketId) -> Option<SocketAddr>;
+            fn admit(&mut self, cx: &mut Cx, socket: SocketId);
+            fn open_stream(&mut self, cx: &mut Cx, socket: SocketId, kind: StreamKind) -> Option<SocketId>;
+            fn reset_stream(&mut self, cx: &mut Cx, socket: SocketId, code: u64);
+            fn stop(&mut self, cx: &mut Cx, socket: SocketId, code: u64);
+            fn set_priority(&mut self, socket: SocketId, priority: i32);
+            fn log(&mut self, socket: SocketId, events: &[u8]);
+            fn transport(&self, socket: SocketId) -> Option<&'static str>;
+            fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram);
+            fn flow(&self, socket: SocketId) -> u32;
+        }
     }
     fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
         if self.layer.is_direct(socket) {
@@ -398,50 +407,20 @@ impl Sockets for Inside<'_> {
         self.layer.direct.remove(socket);
         self.net.close(cx, socket, code);
     }
-    fn open_stream(&mut self, cx: &mut Cx, socket: SocketId, kind: StreamKind) -> Option<SocketId> {
-        self.net.open_stream(cx, socket, kind)
-    }
-    fn reset_stream(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
-        self.net.reset_stream(cx, socket, code);
-    }
-    fn stop(&mut self, cx: &mut Cx, socket: SocketId, code: u64) {
-        self.net.stop(cx, socket, code);
-    }
-    fn set_priority(&mut self, socket: SocketId, priority: i32) {
-        self.net.set_priority(socket, priority);
-    }
-    fn log(&mut self, socket: SocketId, events: &[u8]) {
-        self.net.log(socket, events);
-    }
-    fn transport(&self, socket: SocketId) -> Option<&'static str> {
-        self.net.transport(socket)
-    }
-    fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram) {
-        self.net.send_datagram(cx, datagram);
-    }
-    fn flow(&self, socket: SocketId) -> u32 {
-        self.net.flow(socket)
-    }
 }
 
 impl App for Secured {
-    fn stream_ports(&self) -> Vec<u16> {
-        self.app.stream_ports()
-    }
-    fn accepts_over(&self) -> &'static [&'static str] {
-        self.app.accepts_over()
-    }
-    fn speaks(&self) -> Option<&'static str> {
-        self.app.speaks()
-    }
-    fn datagram_ports(&self) -> Vec<u16> {
-        self.app.datagram_ports()
-    }
-    fn passing(&self) -> Passing {
-        self.app.passing()
-    }
-    fn decides(&self) -> bool {
-        self.app.decides()
+    delegate! {
+        to self.app {
+            fn stream_ports(&self) -> Vec<u16>;
+            fn accepts_over(&self) -> &'static [&'static str];
+            fn speaks(&self) -> Option<&'static str>;
+            fn datagram_ports(&self) -> Vec<u16>;
+            fn passing(&self) -> Passing;
+            fn decides(&self) -> bool;
+            fn poll_timeout(&self) -> Option<Instant>;
+            fn is_done(&self) -> bool;
+        }
     }
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.app.start(cx, &mut Inside { layer: &mut self.layer, net });
@@ -500,15 +479,9 @@ impl App for Secured {
         self.app.handle_path(cx, &mut Inside { layer: &mut self.layer, net }, path, is_up);
         self.settle(cx, net);
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.app.poll_timeout()
-    }
     fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.app.handle_timeout(cx, &mut Inside { layer: &mut self.layer, net });
         self.settle(cx, net);
-    }
-    fn is_done(&self) -> bool {
-        self.app.is_done()
     }
     fn summarise(&self, out: &mut Summary) {
         self.app.summarise(out);

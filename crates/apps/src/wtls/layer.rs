@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use airloom_base::service::{Datagram, Passing, Path};
 use airloom_base::{App, Body, Cx, Instant, SocketEvent, SocketId, Sockets, Summary};
 use bytes::Bytes;
+use delegate::delegate;
 
 use super::Config;
 use super::connection::{self, Connection, Repeat, State, Tell};
@@ -284,32 +285,19 @@ struct Inside<'a> {
 }
 
 impl Sockets for Inside<'_> {
-    fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId {
-        self.net.connect(cx, to)
-    }
-    fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize {
-        self.net.write(cx, socket, body)
-    }
-    fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body> {
-        self.net.read(cx, socket, max)
-    }
-    fn unacknowledged(&self, socket: SocketId) -> u64 {
-        self.net.unacknowledged(socket)
-    }
-    fn local(&self, socket: SocketId) -> Option<SocketAddr> {
-        self.net.local(socket)
-    }
-    fn streams(&self, socket: SocketId) -> Option<u32> {
-        self.net.streams(socket)
-    }
-    fn admit(&mut self, cx: &mut Cx, socket: SocketId) {
-        self.net.admit(cx, socket);
-    }
-    fn finish(&mut self, cx: &mut Cx, socket: SocketId) {
-        self.net.finish(cx, socket);
-    }
-    fn reset(&mut self, cx: &mut Cx, socket: SocketId) {
-        self.net.reset(cx, socket);
+    delegate! {
+        to self.net {
+            fn connect(&mut self, cx: &mut Cx, to: SocketAddr) -> SocketId;
+            fn write(&mut self, cx: &mut Cx, socket: SocketId, body: Body) -> usize;
+            fn read(&mut self, cx: &mut Cx, socket: SocketId, max: usize) -> Option<Body>;
+            fn unacknowledged(&self, socket: SocketId) -> u64;
+            fn local(&self, socket: SocketId) -> Option<SocketAddr>;
+            fn streams(&self, socket: SocketId) -> Option<u32>;
+            fn admit(&mut self, cx: &mut Cx, socket: SocketId);
+            fn finish(&mut self, cx: &mut Cx, socket: SocketId);
+            fn reset(&mut self, cx: &mut Cx, socket: SocketId);
+            fn flow(&self, socket: SocketId) -> u32;
+        }
     }
     fn send_datagram(&mut self, cx: &mut Cx, datagram: Datagram) {
         let Datagram::Udp { local_port, remote, body } = datagram else {
@@ -325,17 +313,17 @@ impl Sockets for Inside<'_> {
             self.net.send_datagram(cx, Datagram::Udp { local_port, remote, body });
         }
     }
-    fn flow(&self, socket: SocketId) -> u32 {
-        self.net.flow(socket)
-    }
 }
 
 impl App for Secured {
-    fn stream_ports(&self) -> Vec<u16> {
-        self.app.stream_ports()
-    }
-    fn accepts_over(&self) -> &'static [&'static str] {
-        self.app.accepts_over()
+    delegate! {
+        to self.app {
+            fn stream_ports(&self) -> Vec<u16>;
+            fn accepts_over(&self) -> &'static [&'static str];
+            fn passing(&self) -> Passing;
+            fn decides(&self) -> bool;
+            fn is_done(&self) -> bool;
+        }
     }
     fn datagram_ports(&self) -> Vec<u16> {
         let secure = match &self.layer.side {
@@ -343,12 +331,6 @@ impl App for Secured {
             Side::Server(ports) => ports.iter().map(|(secure, _)| *secure).collect(),
         };
         [self.app.datagram_ports(), secure].concat()
-    }
-    fn passing(&self) -> Passing {
-        self.app.passing()
-    }
-    fn decides(&self) -> bool {
-        self.app.decides()
     }
     fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.app.start(cx, &mut Inside { layer: &mut self.layer, net });
@@ -381,9 +363,6 @@ impl App for Secured {
         if self.app.poll_timeout().is_some_and(|at| at <= cx.now) {
             self.app.handle_timeout(cx, &mut Inside { layer: &mut self.layer, net });
         }
-    }
-    fn is_done(&self) -> bool {
-        self.app.is_done()
     }
     fn summarise(&self, out: &mut Summary) {
         self.app.summarise(out);

@@ -39,6 +39,7 @@ use airloom_base::{
 use airloom_wire::edge;
 
 pub use config::{Blackhole, DropList, Faults, Only, Side, Strikes};
+use delegate::delegate;
 pub use disorder::Disorder;
 use disorder::Draw;
 pub use nat::Nat;
@@ -278,16 +279,15 @@ impl Bearer for Faulty {
         self.held.pop(self.now)
     }
 
-    fn delivers_by_deadline(&self) -> bool {
-        self.link.delivers_by_deadline()
-    }
-
-    fn tells_events(&self) -> bool {
-        self.link.tells_events()
-    }
-
-    fn poll_event(&mut self) -> Option<BearerEvent> {
-        self.link.poll_event()
+    delegate! {
+        to self.link {
+            fn delivers_by_deadline(&self) -> bool;
+            fn tells_events(&self) -> bool;
+            fn poll_event(&mut self) -> Option<BearerEvent>;
+            fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
+            fn conditions(&self, out: &mut Vec<Condition>);
+            fn passed(&self) -> [Passed; 2];
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -297,10 +297,6 @@ impl Bearer for Faulty {
     fn handle_timeout(&mut self, cx: &mut Cx) {
         self.link.handle_timeout(cx);
         self.take(cx);
-    }
-
-    fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
-        self.link.backlog(now, dir, station)
     }
 
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
@@ -331,14 +327,6 @@ impl Bearer for Faulty {
         let mut all: Vec<_> = Fault::ALL.iter().filter_map(own).collect();
         all.extend(self.link.faults().into_iter().filter(|(fault, _)| !self.has(*fault)));
         all
-    }
-
-    fn conditions(&self, out: &mut Vec<Condition>) {
-        self.link.conditions(out);
-    }
-
-    fn passed(&self) -> [Passed; 2] {
-        self.link.passed()
     }
 
     fn grade(&self) -> Grade {

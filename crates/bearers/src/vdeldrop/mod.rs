@@ -28,6 +28,7 @@ use airloom_base::{
     Backlog, Bearer, BearerEvent, Change, Condition, ConfigError, Cx, Direction, Duration, Grade, Instant,
     LinkState, Packet, Parts, Passed, Point, Station, Summary, Unsupported,
 };
+use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -248,16 +249,15 @@ impl Bearer for Vdeldrop {
         self.held.pop(self.now)
     }
 
-    fn delivers_by_deadline(&self) -> bool {
-        self.below.delivers_by_deadline()
-    }
-
-    fn tells_events(&self) -> bool {
-        self.below.tells_events()
-    }
-
-    fn poll_event(&mut self) -> Option<BearerEvent> {
-        self.below.poll_event()
+    delegate! {
+        to self.below {
+            fn delivers_by_deadline(&self) -> bool;
+            fn tells_events(&self) -> bool;
+            fn poll_event(&mut self) -> Option<BearerEvent>;
+            fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog;
+            fn conditions(&self, out: &mut Vec<Condition>);
+            fn passed(&self) -> [Passed; 2];
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -277,10 +277,6 @@ impl Bearer for Vdeldrop {
         self.now = self.now.max(cx.now);
     }
 
-    fn backlog(&self, now: Instant, dir: Direction, station: Station) -> Backlog {
-        self.below.backlog(now, dir, station)
-    }
-
     fn apply(&mut self, cx: &mut Cx, part: &[u16], change: &Change) -> Result<(), Unsupported> {
         self.below.apply(cx, part, change)?;
         if part.is_empty() && matches!(change, Change::State(LinkState::Down)) {
@@ -291,14 +287,6 @@ impl Bearer for Vdeldrop {
             }
         }
         Ok(())
-    }
-
-    fn conditions(&self, out: &mut Vec<Condition>) {
-        self.below.conditions(out);
-    }
-
-    fn passed(&self) -> [Passed; 2] {
-        self.below.passed()
     }
 
     fn grade(&self) -> Grade {

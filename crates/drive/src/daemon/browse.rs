@@ -7,6 +7,7 @@ use std::time::Duration;
 use airloom_apps::http_client::{Client, Config, Whereabouts};
 use airloom_base::random::Stream;
 use airloom_base::{App, ConfigError, Cx, Instant, SocketEvent, SocketId, Sockets, Summary, config};
+use delegate::delegate;
 use serde_json::Value;
 
 use super::streams::{Ended, Served, until_done};
@@ -24,28 +25,15 @@ pub enum CannotBrowse {
 struct Browser(Client);
 
 impl App for Browser {
-    fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.0.start(cx, net);
-    }
-
-    fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
-        self.0.handle_event(cx, net, socket, event);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.0.poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
-        self.0.handle_timeout(cx, net);
-    }
-
-    fn is_done(&self) -> bool {
-        self.0.is_done()
-    }
-
-    fn summarise(&self, out: &mut Summary) {
-        self.0.summarise(out);
+    delegate! {
+        to self.0 {
+            fn start(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
+            fn handle_event(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent);
+            fn poll_timeout(&self) -> Option<Instant>;
+            fn handle_timeout(&mut self, cx: &mut Cx, net: &mut dyn Sockets);
+            fn is_done(&self) -> bool;
+            fn summarise(&self, out: &mut Summary);
+        }
     }
 }
 
