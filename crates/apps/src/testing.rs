@@ -150,11 +150,8 @@ impl Net {
         for side in 0..2 {
             let end = &self.connections[connection].ends[side];
             if end.fin_sent && end.told_finished && !end.gone {
-                self.push(
-                    Duration::ZERO,
-                    connection,
-                    Happening::Event(side, SocketEvent::Closed(CloseReason::Finished)),
-                );
+                let closed = SocketEvent::Closed(CloseReason::Finished);
+                self.push(Duration::ZERO, connection, Happening::Event(side, closed));
             }
         }
     }
@@ -164,6 +161,10 @@ impl Net {
             end.told_finished = true;
             self.push(Duration::ZERO, connection, Happening::Event(side, SocketEvent::Finished));
         }
+    }
+    /// A datagram of a stranger arrives at a side.
+    pub(crate) fn arrive(&mut self, side: usize, datagram: Datagram) {
+        self.push(Duration::ZERO, 0, Happening::Datagram(side, datagram));
     }
     /// Connections opened so far.
     pub(crate) fn opened(&self) -> usize {

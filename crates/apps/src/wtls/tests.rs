@@ -1,17 +1,13 @@
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use airloom_base::record::Outbox;
 use airloom_base::service::Datagram;
 use airloom_base::{App, Body, Cx, Duration, Instant, SocketEvent, SocketId, Sockets, Summary};
-use bytes::Bytes;
 
 use super::record::{kind, parse, protected, protected_len};
 use super::{Class, Config, Secured};
-use crate::testing::{CLIENT, SERVER};
+use crate::testing::{CLIENT, Pair, SERVER};
 use crate::tls::Resumes;
-
-const DELAY: Duration = Duration::from_millis(100);
 
 /// Sends what it is told to at the beginning, and answers with as many octets if it is a server.
 struct Talker {
@@ -58,98 +54,25 @@ impl App for Talker {
     }
 }
 
-#[derive(Default)]
-struct Air {
-    sent: Vec<(u16, SocketAddr, Bytes)>,
-}
-
-impl Sockets for Air {
-    fn connect(&mut self, _: &mut Cx, _: SocketAddr) -> SocketId {
-        SocketId { slot: 0, generation: 0, stream: 0 }
-    }
-    fn write(&mut self, _: &mut Cx, _: SocketId, _: Body) -> usize {
-        0
-    }
-    fn read(&mut self, _: &mut Cx, _: SocketId, _: usize) -> Option<Body> {
-        None
-    }
-    fn unacknowledged(&self, _: SocketId) -> u64 {
-        0
-    }
-    fn finish(&mut self, _: &mut Cx, _: SocketId) {}
-    fn reset(&mut self, _: &mut Cx, _: SocketId) {}
-    fn send_datagram(&mut self, _: &mut Cx, datagram: Datagram) {
-        if let Datagram::Udp { local_port, remote, body } = datagram {
-            self.sent.push((local_port, remote, body.to_bytes()));
-        }
-    }
-    fn flow(&self, _: SocketId) -> u32 {
-        0
-    }
-}
-
 /// Two ends, 100 ms apart.
-struct Duo {
-    ends: [Secured; 2],
-    now: Instant,
-    records: Outbox,
-    /// Arrival, to which end, its port, from where, what.
-    way: VecDeque<(Instant, usize, u16, SocketAddr, Bytes)>,
-    /// Octets of all datagrams in their order, lost ones too, and who sent them.
-    log: Vec<(usize, usize)>,
-    /// Numbers of datagrams that are lost.
-    lost: Vec<usize>,
+fn duo(client: Config, server: Config, says: &[(u64, usize)]) -> Pair<Secured, Secured> {
+    let gateway = SocketAddr::new(SERVER, 9203);
+    let list = says.iter().map(|(ms, len)| (Duration::from_millis(*ms), *len)).collect();
+    let near = Talker { to: Some((gateway, list)), port: 49_200, heard: Vec::new() };
+    let far = Talker { to: None, port: 9201, heard: Vec::new() };
+    let mut pair = Pair::new(
+        Secured::client(Box::new(near), client, gateway),
+        Secured::server(Box::new(far), server, vec![(9202, 9200), (9203, 9201)]),
+    );
+    pair.net.delay = Duration::from_millis(100);
+    pair
 }
 
-impl Duo {
-    fn new(client: Config, server: Config, says: &[(u64, usize)]) -> Duo {
-        let gateway = SocketAddr::new(SERVER, 9203);
-        let list = says.iter().map(|(ms, len)| (Duration::from_millis(*ms), *len)).collect();
-        let near = Talker { to: Some((gateway, list)), port: 49_200, heard: Vec::new() };
-        let far = Talker { to: None, port: 9201, heard: Vec::new() };
-        let ends = [
-            Secured::client(Box::new(near), client, gateway),
-            Secured::server(Box::new(far), server, vec![(9202, 9200), (9203, 9201)]),
-        ];
-        let (way, log, lost) = (VecDeque::new(), Vec::new(), Vec::new());
-        Duo { ends, now: Instant::ZERO, records: Outbox::default(), way, log, lost }
-    }
-    fn with(&mut self, end: usize, f: impl FnOnce(&mut Secured, &mut Cx, &mut Air)) {
-        let mut air = Air::default();
-        f(&mut self.ends[end], &mut Cx { now: self.now, records: &mut self.records }, &mut air);
-        for (local_port, remote, octets) in air.sent {
-            let from = SocketAddr::new([CLIENT, SERVER][end], local_port);
-            self.log.push((end, octets.len()));
-            if !self.lost.contains(&(self.log.len() - 1)) {
-                self.way.push_back((self.now + DELAY, 1 - end, remote.port(), from, octets));
-            }
-        }
-    }
-    fn run(&mut self) -> [Summary; 2] {
-        self.with(0, |app, cx, net| app.start(cx, net));
-        for _ in 0..1_000 {
-            let arrival = self.way.front().map(|(at, ..)| *at);
-            let timer = self.ends[0].poll_timeout();
-            let Some(next) = [arrival, timer].into_iter().flatten().min() else { break };
-            self.now = next;
-            if arrival == Some(next) {
-                let Some((_, end, local_port, remote, octets)) = self.way.pop_front() else { break };
-                let datagram = Datagram::Udp { local_port, remote, body: Body::Real(octets) };
-                self.with(end, |app, cx, net| app.handle_datagram(cx, net, datagram));
-            } else {
-                self.with(0, |app, cx, net| app.handle_timeout(cx, net));
-            }
-        }
-        [0, 1].map(|end| {
-            let mut out = Summary::default();
-            self.ends[end].summarise(&mut out);
-            out
-        })
-    }
-}
-
-fn value(summary: &Summary, name: &str) -> f64 {
-    summary.values.get(name).copied().unwrap_or(f64::NAN)
+/// Lets everything happen, the datagrams of these numbers lost; what each end counted.
+fn run(duo: &mut Pair<Secured, Secured>, lost: std::ops::Range<u64>) -> [BTreeMap<String, f64>; 2] {
+    duo.net.fate = Box::new(move |number| (u32::from(!lost.contains(&number)), Duration::ZERO));
+    duo.run();
+    [duo.summary(), duo.server_summary()]
 }
 
 fn resuming() -> Config {
@@ -181,20 +104,20 @@ fn a_full_handshake_takes_two_round_trips_and_an_abbreviated_one_takes_one() {
         (resuming(), Config { remembers: false, ..Config::default() }, 600, 4),
         (Config::default(), Config { class: Class::Anonymous, ..Config::default() }, 600, 4),
     ] {
-        let mut duo = Duo::new(client, server, &[(0, 50)]);
-        let [near, far] = duo.run();
-        assert_eq!((value(&near, "heard"), value(&far, "heard")), (1.0, 1.0));
-        assert_eq!(value(&near, "last_s"), f64::from(at) / 1e3);
-        assert_eq!(duo.log.len(), flights + 2, "{:?}", duo.log);
-        assert_eq!(value(&near, "wtls_resumed"), if flights == 2 { 1.0 } else { 0.0 });
+        let mut duo = duo(client, server, &[(0, 50)]);
+        let [near, far] = run(&mut duo, 0..0);
+        assert_eq!((near["heard"], far["heard"]), (1.0, 1.0));
+        assert_eq!(near["last_s"], f64::from(at) / 1e3);
+        assert_eq!(duo.net.datagrams.len(), flights + 2, "{:?}", duo.net.datagrams);
+        assert_eq!(near["wtls_resumed"], if flights == 2 { 1.0 } else { 0.0 });
     }
 }
 
 #[test]
 fn flights_have_the_octets_of_their_messages() {
-    let mut duo = Duo::new(Config::default(), Config::default(), &[(0, 50)]);
+    let mut duo = duo(Config::default(), Config::default(), &[(0, 50)]);
     duo.run();
-    let sizes: Vec<usize> = duo.log.iter().map(|(_, octets)| *octets).collect();
+    let sizes: Vec<usize> = duo.net.datagrams.iter().map(|(_, octets)| octets.len()).collect();
     // Finished: 3 + 12 and a hash in four blocks; ChangeCipherSpec: one octet; each behind five of a record's header.
     let finish = (5 + 1) + (5 + 32);
     let hello = 5 + 3 + (1 + 16 + 1) + 2 + 6 + 2 + 9;
@@ -206,44 +129,41 @@ fn flights_have_the_octets_of_their_messages() {
 fn whatever_datagram_of_a_handshake_is_lost_it_is_said_again() {
     for (client, flights) in [(Config::default(), 4), (resuming(), 2)] {
         for lost in 0..flights {
-            let mut duo = Duo::new(client.clone(), Config::default(), &[(0, 50)]);
-            duo.lost = vec![lost];
-            let [near, far] = duo.run();
-            assert_eq!((value(&near, "heard"), value(&far, "heard")), (1.0, 1.0), "{lost} of {flights}");
-            assert_eq!(value(&near, "wtls_repeated"), 1.0);
-            assert!(value(&near, "last_s") >= 3.0);
+            let mut duo = duo(client.clone(), Config::default(), &[(0, 50)]);
+            let [near, far] = run(&mut duo, lost..lost + 1);
+            assert_eq!((near["heard"], far["heard"]), (1.0, 1.0), "{lost} of {flights}");
+            assert_eq!(near["wtls_repeated"], 1.0);
+            assert!(near["last_s"] >= 3.0);
         }
     }
     // The client's Finished went along with data that was lost: it goes along with what follows, too.
-    let mut duo = Duo::new(resuming(), Config::default(), &[(0, 50), (1_000, 60)]);
-    duo.lost = vec![2];
-    let [near, far] = duo.run();
-    assert_eq!((value(&near, "heard"), value(&far, "heard")), (1.0, 1.0));
+    let mut duo = duo(resuming(), Config::default(), &[(0, 50), (1_000, 60)]);
+    let [near, far] = run(&mut duo, 2..3);
+    assert_eq!((near["heard"], far["heard"]), (1.0, 1.0));
 }
 
 #[test]
 fn a_gateway_that_never_answers_is_given_up() {
-    let mut duo = Duo::new(Config::default(), Config::default(), &[(0, 50)]);
-    duo.lost = (0..100).collect();
-    let [near, _] = duo.run();
-    assert_eq!((value(&near, "wtls_failed"), value(&near, "wtls_lost")), (1.0, 1.0));
-    assert_eq!(duo.log.len(), 5, "once and four times again");
+    let mut duo = duo(Config::default(), Config::default(), &[(0, 50)]);
+    let [near, _] = run(&mut duo, 0..100);
+    assert_eq!((near["wtls_failed"], near["wtls_lost"]), (1.0, 1.0));
+    assert_eq!(duo.net.datagrams.len(), 5, "once and four times again");
 }
 
 #[test]
 fn a_connection_that_was_idle_goes_on_with_its_session() {
     for (resumes, resumed) in [(Resumes::Later, 1.0), (Resumes::Never, 0.0)] {
         let config = Config { resumes, ..Config::default() };
-        let mut duo = Duo::new(config, Config::default(), &[(0, 50), (700_000, 50)]);
-        let [near, far] = duo.run();
-        assert_eq!((value(&near, "heard"), value(&far, "heard")), (2.0, 2.0));
-        assert_eq!((value(&near, "wtls_resumed"), value(&far, "wtls_resumed")), (resumed, resumed));
+        let mut duo = duo(config, Config::default(), &[(0, 50), (700_000, 50)]);
+        let [near, far] = run(&mut duo, 0..0);
+        assert_eq!((near["heard"], far["heard"]), (2.0, 2.0));
+        assert_eq!((near["wtls_resumed"], far["wtls_resumed"]), (resumed, resumed));
     }
 }
 
 #[test]
 fn octets_of_strangers_open_nothing_and_break_nothing() {
-    let mut duo = Duo::new(Config::default(), Config::default(), &[]);
+    let mut duo = duo(Config::default(), Config::default(), &[]);
     let hello = super::connection::Connection::open(1, false).flight;
     let mut cases: Vec<Vec<u8>> = (0..hello.len()).map(|len| hello[..len].to_vec()).collect();
     cases.extend((0..=255u8).map(|first| [&[first], &hello[1..]].concat()));
@@ -257,13 +177,12 @@ fn octets_of_strangers_open_nothing_and_break_nothing() {
         for _ in 0..2 {
             let body = Body::Real(octets.clone().into());
             let datagram = Datagram::Udp { local_port: 9203, remote, body };
-            duo.with(1, |app, cx, net| app.handle_datagram(cx, net, datagram));
+            duo.net.arrive(1, datagram);
         }
     }
-    let mut out = Summary::default();
-    duo.ends[1].summarise(&mut out);
-    assert_eq!(value(&out, "heard"), 0.0);
-    assert!(value(&out, "wtls_malformed") > 0.0);
+    let [_, far] = run(&mut duo, 0..0);
+    assert_eq!(far["heard"], 0.0);
+    assert!(far["wtls_malformed"] > 0.0);
 }
 
 #[test]
