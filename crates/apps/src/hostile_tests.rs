@@ -61,112 +61,82 @@ fn octets(stream: &mut Stream) -> Vec<u8> {
     out
 }
 
+/// A server on this port, of whose clients none is left in the end.
+fn outlives(round: u64, server: impl App, port: u16, say: &[u8], hang_up: bool, chop: usize) {
+    let mut pair = Pair::new(Speaker::new(port, say.to_vec()), server);
+    (pair.a.hang_up, pair.net.chop) = (hang_up, chop);
+    pair.run();
+    assert_eq!(pair.net.alive(1), 0, "round {round}, port {port}: {say:?}");
+}
+
 #[test]
 fn servers_outlive_clients_that_say_anything() {
     let mut stream = Stream::new(1, "hostile clients");
+    let http = |config| Server::new(config).expect("valid");
     for round in 0..2000 {
         let say = octets(&mut stream);
         let hang_up = stream.chance(0.5);
         let chop = 1 + stream.below(50) as usize;
-        let mut http =
-            Pair::new(Speaker::new(80, say.clone()), Server::new(Default::default()).expect("valid"));
-        (http.a.hang_up, http.net.chop) = (hang_up, chop);
-        http.run();
-        assert_eq!(http.net.alive(1), 0, "round {round}: {say:?}");
+        outlives(round, http(Default::default()), 80, &say, hang_up, chop);
         let two = http_server::Config { http: http_server::Http::Http2, ..Default::default() };
-        let mut today = Pair::new(Speaker::new(80, say.clone()), Server::new(two.clone()).expect("valid"));
-        (today.a.hang_up, today.net.chop) = (hang_up, chop);
-        today.run();
-        assert_eq!(today.net.alive(1), 0, "round {round}: {say:?}");
-        let server = Box::new(Server::new(two).expect("valid"));
-        let secured = Secured::new(server, tls(round), vec!["h2", "http/1.1"], Tunnels::default());
-        let mut today = Pair::new(Speaker::new(80, say.clone()), secured);
-        (today.a.hang_up, today.net.chop) = (hang_up, chop);
-        today.run();
-        assert_eq!(today.net.alive(1), 0, "round {round}: {say:?}");
-        let mut bulk =
-            Pair::new(Speaker::new(5001, say.clone()), server::Server::new(server::Config::default()));
+        outlives(round, http(two.clone()), 80, &say, hang_up, chop);
+        let alpn = vec!["h2", "http/1.1"];
+        let secured = Secured::new(Box::new(http(two)), tls(round), alpn, Tunnels::default());
+        outlives(round, secured, 80, &say, hang_up, chop);
         // A bulk server waits for ever, as its clients do; only what the client ends is over.
-        (bulk.a.hang_up, bulk.net.chop) = (true, chop);
-        bulk.run();
-        assert_eq!(bulk.net.alive(1), 0, "round {round}: {say:?}");
-        let server = ftp::Server::new(ftp::ServerConfig::default()).expect("valid");
-        let mut ftp = Pair::new(Speaker::new(21, say.clone()), server);
-        (ftp.a.hang_up, ftp.net.chop) = (hang_up, chop);
-        ftp.run();
-        assert_eq!(ftp.net.alive(1), 0, "round {round}: {say:?}");
-        let server = striped::Server::new(striped::ServerConfig::default()).expect("valid");
-        let mut files = Pair::new(Speaker::new(5003, say.clone()), server);
-        (files.a.hang_up, files.net.chop) = (true, chop);
-        files.run();
-        assert_eq!(files.net.alive(1), 0, "round {round}: {say:?}");
+        outlives(round, server::Server::new(server::Config::default()), 5001, &say, true, chop);
+        let ftp = ftp::Server::new(ftp::ServerConfig::default()).expect("valid");
+        outlives(round, ftp, 21, &say, hang_up, chop);
+        let striped = striped::Server::new(striped::ServerConfig::default()).expect("valid");
+        outlives(round, striped, 5003, &say, true, chop);
     }
+}
+
+/// A client that comes to its end, with `all` of what it was to do counted in `counted`.
+fn ends(round: u64, client: impl App, server: Answerer, all: f64, counted: &[&str]) {
+    let mut pair = Pair::new(client, server);
+    pair.run();
+    assert!(pair.a.is_done(), "round {round}");
+    let summary = pair.summary();
+    assert_eq!(counted.iter().map(|name| summary[*name]).sum::<f64>(), all, "round {round}");
 }
 
 #[test]
 fn clients_come_to_an_end_whatever_servers_say() {
     let mut stream = Stream::new(1, "hostile servers");
+    let places =
+        http_client::Whereabouts { server: Some("origin"), host: "mobile", resolve: &|_| Some(SERVER) };
+    let http = |config| Client::new(config, &places, crate::testing::stream).expect("valid");
+    let to = SocketAddr::new(SERVER, 80);
     for round in 0..1000 {
         let answers: Vec<Vec<u8>> = (0..3).map(|_| octets(&mut stream)).collect();
         let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
         let hang_up = stream.chance(0.7);
-        let config = http_client::Config {
-            objects: ["/1", "/2", "/3", "/4"].map(|p| http_client::Object::Path(p.into())).to_vec(),
+        let objects = ["/1", "/2", "/3", "/4"].map(|p| http_client::Object::Path(p.into())).to_vec();
+        let one = http_client::Config {
+            objects: objects.clone(),
             connections: 1 + stream.below(3) as u16,
             pipeline: 1 + stream.below(4) as u16,
             ..Default::default()
         };
-        let places =
-            http_client::Whereabouts { server: Some("origin"), host: "mobile", resolve: &|_| Some(SERVER) };
-        let client = Client::new(config, &places, crate::testing::stream).expect("valid");
-        let mut http = Pair::new(client, Answerer::new(&answers, 1, hang_up));
-        http.run();
-        assert!(http.a.is_done(), "round {round}: {answers:?}");
-        let summary = http.summary();
-        assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
-
-        let config = || http_client::Config {
-            objects: ["/1", "/2", "/3", "/4"].map(|p| http_client::Object::Path(p.into())).to_vec(),
-            http: http_client::Http::Http2,
-            ..Default::default()
-        };
-        let client = || Client::new(config(), &places, crate::testing::stream).expect("valid");
-        let mut two = Pair::new(client(), Answerer::new(&answers, 1, hang_up));
-        two.run();
-        assert!(two.a.is_done(), "round {round}: {answers:?}");
-        let summary = two.summary();
-        assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
-        let way = Tunnels {
-            proxy: Some(SocketAddr::new(SERVER, 80)).filter(|_| stream.chance(0.3)),
-            ..Tunnels::default()
-        };
-        let secured = Secured::new(Box::new(client()), tls(round), vec!["h2"], way);
-        let mut two = Pair::new(secured, Answerer::new(&answers, 1, hang_up));
-        two.run();
-        assert!(two.a.is_done(), "round {round}: {answers:?}");
-        let summary = two.summary();
-        assert_eq!(summary["objects"] + summary["failed"], 4.0, "round {round}: {answers:?}");
-
-        let config = ftp::Config { repeat: 3, port: 80, active: stream.chance(0.5), ..Default::default() };
-        let client = ftp::Client::new(config, SocketAddr::new(SERVER, 80), Duration::ZERO).expect("valid");
-        let mut ftp = Pair::new(client, Answerer::new(&answers, 0, hang_up));
-        ftp.run();
-        assert!(ftp.a.is_done(), "round {round}: {answers:?}");
-        assert_eq!(ftp.summary()["transfers"] + ftp.summary()["transfers_failed"], 3.0, "round {round}");
-
-        let config = client::Config { repeat: 3, port: 80, ..Default::default() };
-        let to = SocketAddr::new(SERVER, 80);
-        let client = client::Client::new(&config, to, Duration::ZERO).expect("valid");
-        let mut bulk = Pair::new(client, Answerer::new(&answers, 1, true));
-        bulk.run();
-        assert!(bulk.a.is_done(), "round {round}: {answers:?}");
-
-        let config = striped::Config { port: 80, ..Default::default() };
-        let to = vec![SocketAddr::new(SERVER, 80); 3];
-        let client = striped::Client::new(&config, to, Duration::ZERO, 7).expect("valid");
-        let mut files = Pair::new(client, Answerer::new(&answers, 1, true));
-        files.run();
-        assert!(files.a.is_done(), "round {round}: {answers:?}");
+        let two = http_client::Config { objects, http: http_client::Http::Http2, ..Default::default() };
+        let proxy = Some(to).filter(|_| stream.chance(0.3));
+        let way = Tunnels { proxy, ..Tunnels::default() };
+        let secured = Secured::new(Box::new(http(two.clone())), tls(round), vec!["h2"], way);
+        let ftp = ftp::Config { repeat: 3, port: 80, active: stream.chance(0.5), ..Default::default() };
+        let ftp = ftp::Client::new(ftp, to, Duration::ZERO).expect("valid");
+        let bulk = client::Config { repeat: 3, port: 80, ..Default::default() };
+        let bulk = client::Client::new(&bulk, to, Duration::ZERO).expect("valid");
+        let striped = striped::Config { port: 80, ..Default::default() };
+        let striped = striped::Client::new(&striped, vec![to; 3], Duration::ZERO, 7).expect("valid");
+        let server = |after, hang_up| Answerer::new(&answers, after, hang_up);
+        let of_http = ["objects", "failed"];
+        ends(round, http(one), server(1, hang_up), 4.0, &of_http);
+        ends(round, http(two), server(1, hang_up), 4.0, &of_http);
+        ends(round, secured, server(1, hang_up), 4.0, &of_http);
+        ends(round, ftp, server(0, hang_up), 3.0, &["transfers", "transfers_failed"]);
+        ends(round, bulk, server(1, true), 0.0, &[]);
+        ends(round, striped, server(1, true), 0.0, &[]);
     }
 }
 
