@@ -29,6 +29,13 @@ impl Script {
         Script { frames: Vec::new(), isn: [5000, 9000], window: 60_000 }
     }
 
+    /// With the handshake at the client, and a round trip of 100 ms.
+    fn begun() -> Script {
+        let mut s = Script::new();
+        s.handshake();
+        s
+    }
+
     /// A segment `at_ms` from the client (0) or the server (1): `seq` and `ack` count from the ends' first numbers.
     fn segment(
         &mut self,
@@ -83,7 +90,6 @@ impl Script {
         self.segment(at_ms, 1 - of, Flags(0), 1, Some(ack), 0, with);
     }
 
-    /// At the client, with a round trip of 100 ms.
     fn handshake(&mut self) {
         self.segment(0.0, 0, Flags::SYN, 0, None, 0, With::default());
         self.segment(100.0, 1, Flags::SYN, 0, Some(1), 0, With::default());
@@ -122,8 +128,7 @@ fn kinds(analysis: &Analysis) -> Vec<String> {
 
 #[test]
 fn a_clean_transfer_has_round_trips_and_nothing_else() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     (0..3).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
     (0..3).for_each(|n| s.ack(201.0 + f64::from(n), 0, 1001 + 1000 * n));
     s.segment(210.0, 0, Flags::FIN, 3001, Some(1), 0, With::default());
@@ -144,8 +149,7 @@ fn a_clean_transfer_has_round_trips_and_nothing_else() {
 
 #[test]
 fn a_loss_that_duplicates_report_is_a_fast_retransmission() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     (0..5).for_each(|n| s.data(101.0, 0, 1 + 1000 * n, 1000));
     // The second was lost.
     s.ack(201.0, 0, 1001);
@@ -167,8 +171,7 @@ fn a_loss_that_duplicates_report_is_a_fast_retransmission() {
 
 #[test]
 fn silence_ended_by_a_retransmission_is_a_timeout_and_a_stall() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     s.data(101.0, 0, 1001, 1000);
     s.ack(201.0, 0, 1001);
@@ -188,8 +191,7 @@ fn silence_ended_by_a_retransmission_is_a_timeout_and_a_stall() {
 #[test]
 fn what_was_on_its_way_all_the_time_was_sent_again_needlessly() {
     for stamped in [true, false] {
-        let mut s = Script::new();
-        s.handshake();
+        let mut s = Script::begun();
         let stamps = |value, echo| With { stamps: stamped.then_some((value, echo)), ..With::default() };
         s.segment(101.0, 0, Flags::PSH, 1, Some(1), 1000, stamps(10, 1));
         s.segment(201.0, 1, Flags(0), 1, Some(1001), 0, stamps(2, 10));
@@ -207,8 +209,7 @@ fn what_was_on_its_way_all_the_time_was_sent_again_needlessly() {
         );
         assert_eq!(side.duplicates_reported, Some(1));
     }
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     s.ack(201.0, 0, 1001);
     s.data(900.0, 0, 1, 1000);
@@ -218,16 +219,14 @@ fn what_was_on_its_way_all_the_time_was_sent_again_needlessly() {
 
 #[test]
 fn what_was_overtaken_was_not_sent_again() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     s.data(102.0, 0, 2001, 1000);
     s.data(102.5, 0, 1001, 1000);
     let side = s.client();
     assert_eq!((side.out_of_order, side.retransmissions, side.unique_octets), (1, 0, 3000));
     // Much later it was lost before the capture, and sent again.
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     s.data(102.0, 0, 2001, 1000);
     s.data(1102.5, 0, 1001, 1000);
@@ -287,8 +286,7 @@ fn near_the_receiver_nobody_sees_why_nothing_came() {
 
 #[test]
 fn an_octet_that_was_acknowledged_keeps_a_connection_alive() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     s.ack(201.0, 0, 1001);
     s.segment(9201.0, 0, Flags(0), 1000, Some(1), 0, With::default());
@@ -319,8 +317,7 @@ fn numbers_go_round_and_captures_begin_in_the_middle() {
 
 #[test]
 fn the_same_ends_may_have_one_connection_after_the_other() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.segment(150.0, 1, Flags::RST, 1, Some(1), 0, With::default());
     s.isn = [77_000, 88_000];
     s.handshake();
@@ -331,8 +328,7 @@ fn the_same_ends_may_have_one_connection_after_the_other() {
 
 #[test]
 fn data_that_nobody_answers_is_a_stall_to_the_end_of_the_capture() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     s.segment(5000.0, 1, Flags(0), 1, Some(1), 0, With::default());
     let side = s.client();
@@ -342,8 +338,7 @@ fn data_that_nobody_answers_is_a_stall_to_the_end_of_the_capture() {
 
 #[test]
 fn rows_beyond_what_is_wanted_are_counted() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     let options = Options { rows: 3, ..Options::default() };
     let analysis = analyze(Reader::new(s.file().as_slice()).unwrap(), &options);
@@ -426,8 +421,7 @@ fn a_direction_that_was_not_captured_leaves_causes_and_windows_open() {
 
 #[test]
 fn what_was_dropped_is_counted_and_is_no_connection() {
-    let mut s = Script::new();
-    s.handshake();
+    let mut s = Script::begun();
     s.data(101.0, 0, 1, 1000);
     // As our captures have it: a second interface, whose frames have a comment.
     let word = |n: usize| (n as u32).to_le_bytes();

@@ -62,6 +62,29 @@ fn exchange(pair: &mut Pair, up: u32, down: u32) {
     }
 }
 
+/// The server finishes, too; all of `body` has come to it, and nothing is left.
+fn ends_with(pair: &mut Pair, body: Body) {
+    pair.finish(End::Server);
+    pair.drive();
+    pair.assert_idle();
+    assert_eq!(pair.server().hash(), hash_of(&[body]));
+}
+
+/// A client that has opened, written this and finished.
+fn says(mut pair: Pair, octets: u32) -> (Pair, Body) {
+    pair.open(End::Client);
+    let body = Body::filler(1, octets);
+    pair.write(End::Client, body.clone());
+    pair.finish(End::Client);
+    (pair, body)
+}
+
+/// A segment that nobody of the two has sent.
+fn forged(kind: Kind, level: u8, wave: u8, number: u32, body: Body) -> airloom_base::Packet {
+    let h = Header { kind, level, wave, number };
+    airloom_base::Packet::build(|out| SIX.emit(&h, (0, 0), out), body)
+}
+
 fn headers(pair: &Pair, from: End) -> Vec<(Header, Instant)> {
     let of = |s: &Offered| (SIX.parse(&s.head).expect("ours"), s.at);
     pair.seen.iter().filter(|s| s.from == from).map(of).collect()
@@ -284,17 +307,10 @@ fn a_path_that_was_slow_for_a_while_is_probed_as_often_as_before() {
 #[test]
 fn segments_that_the_path_no_longer_takes_whole_go_in_pieces() {
     for at in [0, 600] {
-        let mut pair = watched(&known());
-        pair.open(End::Client);
-        let body = Body::filler(1, 150_000);
-        pair.write(End::Client, body.clone());
-        pair.finish(End::Client);
+        let (mut pair, body) = says(watched(&known()), 150_000);
         pair.drive_until(Instant::ZERO + MS * at);
         pair.with_transport(End::Client, |t, cx| t.path_mtu(cx, airloom_base::PathId(0), 296));
-        pair.finish(End::Server);
-        pair.drive();
-        pair.assert_idle();
-        assert_eq!(pair.server().hash(), hash_of(&[body]));
+        ends_with(&mut pair, body);
         let longest = pair.seen.iter().filter(|s| s.at > Instant::ZERO + MS * (at + 1)).map(|s| s.body).max();
         assert_eq!(longest, Some(296 - 20 - 6));
     }
@@ -384,10 +400,7 @@ fn a_reader_that_pauses_holds_the_sender_back_and_lets_it_go_on() {
     let sent = pair.client().transport.as_ref().unwrap().facts().app_sent;
     assert!(sent < 50_000 + 2 * 36 * 1024, "{sent}");
     pair.resume(End::Server);
-    pair.finish(End::Server);
-    pair.drive();
-    pair.assert_idle();
-    assert_eq!(pair.server().hash(), hash_of(&[body]));
+    ends_with(&mut pair, body);
 }
 
 #[test]
@@ -506,16 +519,8 @@ fn a_reset_ends_both_ends() {
 
 #[test]
 fn segments_of_impossible_waves_levels_and_numbers_change_nothing() {
-    let mut pair = pair_of(&paper(), slow());
-    pair.open(End::Client);
-    let body = Body::filler(1, 300_000);
-    pair.write(End::Client, body.clone());
-    pair.finish(End::Client);
+    let (mut pair, body) = says(pair_of(&paper(), slow()), 300_000);
     pair.drive_until(Instant::ZERO + MS * 700);
-    let forged = |kind, level, wave, number, body| {
-        let h = Header { kind, level, wave, number };
-        airloom_base::Packet::build(|out| SIX.emit(&h, (0, 0), out), body)
-    };
     for wave in [0, 9, 77, 128, 200] {
         for level in [0, 4, 15] {
             for kind in [Kind::Data, Kind::DataLast, Kind::Probe1, Kind::Probe3] {
@@ -525,25 +530,14 @@ fn segments_of_impossible_waves_levels_and_numbers_change_nothing() {
             pair.inject(End::Client, forged(Kind::Rst, 0, wave, 0, Body::EMPTY));
         }
     }
-    pair.finish(End::Server);
-    pair.drive();
-    pair.assert_idle();
-    assert_eq!(pair.server().hash(), hash_of(&[body]));
+    ends_with(&mut pair, body);
     assert_eq!(pair.client().closed(), Some(CloseReason::Finished));
 }
 
 #[test]
 fn segments_that_could_be_of_the_wave_but_cannot_be_true_change_nothing() {
-    let mut pair = watched(&known());
-    pair.open(End::Client);
-    let body = Body::filler(1, 300_000);
-    pair.write(End::Client, body.clone());
-    pair.finish(End::Client);
+    let (mut pair, body) = says(watched(&known()), 300_000);
     pair.finish(End::Server);
-    let forged = |kind, level, wave, number, body| {
-        let h = Header { kind, level, wave, number };
-        airloom_base::Packet::build(|out| SIX.emit(&h, (0, 0), out), body)
-    };
     // In the middle of each wave: the numbers of this wave and the next with levels that no wave has, segments beyond any
     // buffer, answers that acknowledge what was never sent, cycles that nobody began.
     for step in 2..16 {
@@ -576,12 +570,8 @@ fn a_cycle_that_nobody_began_does_not_stop_those_that_come() {
     pair.write(End::Client, body.clone());
     pair.finish(End::Client);
     pair.drive_until(Instant::ZERO + MS * 350);
-    let far = Header { kind: Kind::Probe1, level: 3, wave: 1, number: 500_000 };
-    pair.inject(End::Server, airloom_base::Packet::build(|out| SIX.emit(&far, (0, 0), out), Body::EMPTY));
-    pair.finish(End::Server);
-    pair.drive();
-    pair.assert_idle();
-    assert_eq!(pair.server().hash(), hash_of(&[body]));
+    pair.inject(End::Server, forged(Kind::Probe1, 3, 1, 500_000, Body::EMPTY));
+    ends_with(&mut pair, body);
 }
 
 #[test]
