@@ -1,6 +1,7 @@
 //! What a dedicated channel tells about a run.
 
 use airloom_base::{Direction, Instant, Summary};
+use derive_more::AddAssign;
 
 use super::hsdpa::MacHs;
 use super::mobile::{Common, Mobile, Totals};
@@ -17,7 +18,7 @@ pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut 
         let channels = if is_shared && direction == Direction::Downlink { 1 } else { mobiles.len() };
         common.edge.traffic[direction as usize].write(prefix, out);
         write_totals(&common.totals[direction as usize], prefix, channels, until, out);
-        all.add(&sums);
+        all += sums;
     }
     all.write(out, "");
     if is_shared {
@@ -31,7 +32,7 @@ pub fn is_shared(mobiles: &[Mobile]) -> bool {
     mobiles.iter().any(|mobile| mobile.mac_hs.is_some())
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default, AddAssign)]
 struct Sums {
     pdus: u64,
     resent: u64,
@@ -51,7 +52,7 @@ impl Sums {
         let mut sums = Sums::default();
         for mobile in mobiles {
             let (am, peer) = (mobile.am(direction), mobile.am(direction.reverse()));
-            sums.add(&Sums {
+            sums += Sums {
                 pdus: am.counters.pdus,
                 resent: am.counters.resent,
                 status: am.counters.status,
@@ -62,22 +63,9 @@ impl Sums {
                 resets: am.resets(),
                 failures: am.counters.failures,
                 discards: am.discards(),
-            });
+            };
         }
         sums
-    }
-
-    fn add(&mut self, more: &Sums) {
-        self.pdus += more.pdus;
-        self.resent += more.resent;
-        self.status += more.status;
-        self.piggybacked += more.piggybacked;
-        self.polls += more.polls;
-        self.duplicates += more.duplicates;
-        self.malformed += more.malformed;
-        self.resets += more.resets;
-        self.failures += more.failures;
-        self.discards += more.discards;
     }
 
     fn write(&self, out: &mut Summary, prefix: &str) {

@@ -8,9 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use derive_more::{Add, Sum};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, ReceiveTimestampns, SndBuf, SndBufForce};
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, getsockopt, setsockopt, socket};
 
 use airloom_base::{Instant, Packet};
 use airloom_wire::edge::Received;
@@ -52,7 +53,7 @@ pub struct Arrival {
 }
 
 /// Counts of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Sum, Add)]
 pub struct PortCounters {
     /// Frames taken from the real host; a super-packet counts as one.
     pub received: u64,
@@ -75,21 +76,6 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// The sum of two.
-    pub fn plus(self, other: PortCounters) -> PortCounters {
-        PortCounters {
-            received: self.received + other.received,
-            sent: self.sent + other.sent,
-            sent_frames: self.sent_frames + other.sent_frames,
-            not_ip: self.not_ip + other.not_ip,
-            link_local: self.link_local + other.link_local,
-            overflow: self.overflow + other.overflow,
-            no_memory: self.no_memory + other.no_memory,
-            unsent: self.unsent + other.unsent,
-            device_drops: self.device_drops + other.device_drops,
-        }
-    }
-
     /// What was lost outside the model.
     pub fn lost(&self) -> u64 {
         self.overflow + self.no_memory + self.unsent + self.device_drops
@@ -228,9 +214,9 @@ impl PacketSocket {
             let _ = setsockopt(&socket, SndBuf, &SOCKET_BUFFER);
         }
         setsockopt(&socket, ReceiveTimestampns, &true)?;
-        sys::ignore_outgoing(socket.as_fd())?;
-        sys::exchange_offload_headers(socket.as_fd())?;
-        sys::bypass_queue(socket.as_fd())?;
+        setsockopt(&socket, sys::IgnoreOutgoing, &true)?;
+        setsockopt(&socket, sys::OffloadHeaders, &true)?;
+        setsockopt(&socket, sys::BypassQueue, &true)?;
         sys::bind_to_device(socket.as_fd(), index)?;
         Ok(socket)
     }
@@ -334,7 +320,8 @@ impl Port for PacketSocket {
 
     fn counters(&mut self) -> PortCounters {
         // The kernel forgets its count when it is read.
-        self.counters.overflow += sys::dropped_frames(self.socket.as_fd()).unwrap_or(0);
+        let dropped = getsockopt(&self.socket, sys::PacketStatistics).map_or(0, |stats| stats.tp_drops);
+        self.counters.overflow += u64::from(dropped);
         self.counters.unsent += std::mem::take(&mut self.departing.lost);
         let device_drops = self.devices.iter().map(DeviceTable::drops).sum();
         PortCounters { device_drops, ..self.counters }

@@ -3,19 +3,20 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::c_void;
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use nix::libc;
 use nix::sys::time::TimeSpec;
+use nix::{getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
 
 /// Options of packet sockets that `libc` does not name.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
+/// Linux 5.14.
+const SO_NETNS_COOKIE: libc::c_int = 71;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -35,56 +36,30 @@ pub(super) fn bind_to_device(socket: BorrowedFd, index: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks a packet socket not to show what goes out of the device.
-pub(super) fn ignore_outgoing(socket: BorrowedFd) -> io::Result<()> {
-    packet_option(socket, PACKET_IGNORE_OUTGOING)
-}
-
-/// Asks for an offload header in front of each frame, both ways: super-packets then come and go whole.
-pub(super) fn exchange_offload_headers(socket: BorrowedFd) -> io::Result<()> {
-    packet_option(socket, PACKET_VNET_HDR)
-}
-
-/// Sends past the device's queueing discipline (a veth has none worth having).
-pub(super) fn bypass_queue(socket: BorrowedFd) -> io::Result<()> {
-    packet_option(socket, PACKET_QDISC_BYPASS)
-}
-
-/// Lets the device `index` take frames of every multicast group as long as the packet socket is open.
-pub(super) fn take_all_multicast(socket: BorrowedFd, index: u32) -> io::Result<()> {
-    let membership = libc::packet_mreq {
-        mr_ifindex: index as libc::c_int,
-        mr_type: libc::PACKET_MR_ALLMULTI as libc::c_ushort,
-        mr_alen: 0,
-        mr_address: [0; 8],
-    };
-    // SAFETY: the pointer and length describe a packet_mreq that outlives the call, which only reads it.
-    unsafe {
-        check(libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            (&raw const membership).cast::<c_void>(),
-            size_of_val(&membership) as libc::socklen_t,
-        ))?;
-    }
-    Ok(())
-}
-
-fn packet_option(socket: BorrowedFd, option: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the option's value is an int, which outlives the call.
-    unsafe {
-        check(libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            (&raw const on).cast::<c_void>(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        ))?;
-    }
-    Ok(())
-}
+sockopt_impl!(
+    /// A packet socket does not show what goes out of the device.
+    IgnoreOutgoing, SetOnly, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, bool
+);
+sockopt_impl!(
+    /// An offload header stands in front of each frame, both ways: super-packets then come and go whole.
+    OffloadHeaders, SetOnly, libc::SOL_PACKET, PACKET_VNET_HDR, bool
+);
+sockopt_impl!(
+    /// What is sent goes past the device's queueing discipline (a veth has none worth having).
+    BypassQueue, SetOnly, libc::SOL_PACKET, PACKET_QDISC_BYPASS, bool
+);
+sockopt_impl!(
+    /// Adds a membership for as long as the packet socket is open.
+    AddMembership, SetOnly, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, libc::packet_mreq
+);
+sockopt_impl!(
+    /// Frames that came, and that the kernel threw away because the socket's buffer was full, since the last call.
+    PacketStatistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
+);
+sockopt_impl!(
+    /// A number of the network namespace in which a socket was made; no other one gets it until the machine starts anew.
+    NamespaceCookie, GetOnly, libc::SOL_SOCKET, SO_NETNS_COOKIE, u64
+);
 
 /// `TUNSETIFF` and what else is set on a TUN device (linux/if_tun.h).
 const TUNSETIFF: libc::c_ulong = 0x4004_54CA;
@@ -306,41 +281,4 @@ pub(super) fn schedule(class: Class) -> io::Result<()> {
     // SAFETY: the attributes have the size they state and outlive the call, which only reads them.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Frames that the kernel threw away because the socket's buffer was full, since the last call.
-pub(super) fn dropped_frames(socket: BorrowedFd) -> io::Result<u64> {
-    // SAFETY: tpacket_stats is plain integers; the kernel writes at most `len` octets into it.
-    unsafe {
-        let mut stats: libc::tpacket_stats = zeroed();
-        let mut len = size_of_val(&stats) as libc::socklen_t;
-        check(libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            (&raw mut stats).cast(),
-            &raw mut len,
-        ))?;
-        Ok(u64::from(stats.tp_drops))
-    }
-}
-
-/// `SO_NETNS_COOKIE` (Linux 5.14).
-const SO_NETNS_COOKIE: libc::c_int = 71;
-
-/// A number of the network namespace in which a socket was made; no other one gets it until the machine starts anew.
-pub(super) fn namespace_cookie(socket: BorrowedFd) -> io::Result<u64> {
-    let mut cookie = 0_u64;
-    let mut len = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` octets into the integer, which outlives the call.
-    unsafe {
-        check(libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_NETNS_COOKIE,
-            (&raw mut cookie).cast(),
-            &raw mut len,
-        ))?;
-    }
-    Ok(cookie)
 }

@@ -20,8 +20,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use airloom_base::Duration;
 use nix::ifaddrs::getifaddrs;
+use nix::libc;
 use nix::net::if_::if_nametoindex;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, setsockopt, socket};
 
 use super::outside::free_pair;
 use super::{messages, rules};
@@ -90,7 +91,13 @@ fn join(lan: &Lan, host: BorrowedFd) -> io::Result<Joined> {
     // Groups that the machine is not in are for the host.
     let flags = SockFlag::SOCK_CLOEXEC;
     let multicast = socket(AddressFamily::Packet, SockType::Raw, flags, None::<SockProtocol>)?;
-    sys::take_all_multicast(multicast.as_fd(), lan.index)?;
+    let groups = libc::packet_mreq {
+        mr_ifindex: lan.index as libc::c_int,
+        mr_type: libc::PACKET_MR_ALLMULTI as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    setsockopt(&multicast, sys::AddMembership, &groups)?;
     let taken = rules::redirect(&format!("airloom-{}", lan.name), &lan.name, index).map_err(|error| {
         io::Error::other(if rules::is_taken(&error) {
             format!("another laboratory has the devices of {} already", lan.name)

@@ -12,12 +12,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use airloom_base::Duration;
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, getsockopt, socket};
 
 use crate::real_time::{pace, sys};
 
@@ -206,7 +206,7 @@ pub(super) fn has_gateway_v6(table: &str) -> bool {
 /// The file of this network namespace; none where the kernel has no number for namespaces that is never used again.
 fn notes() -> Option<PathBuf> {
     let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
-    let cookie = sys::namespace_cookie(socket.as_fd()).ok()?;
+    let cookie = getsockopt(&socket, sys::NamespaceCookie).ok()?;
     Some(Path::new(NOTES).join(format!("was-off-{cookie:x}")))
 }
 
