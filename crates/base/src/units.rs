@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::direction::Direction;
@@ -366,19 +366,15 @@ impl<'de, T: Deserialize<'de> + Copy> Deserialize<'de> for EachWay<T> {
             fn visit_u64<E: de::Error>(self, v: u64) -> Result<EachWay<T>, E> {
                 T::deserialize(v.into_deserializer()).map(EachWay::both)
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EachWay<T>, A::Error> {
-                let (mut uplink, mut downlink) = (None, None);
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "uplink" => uplink = Some(map.next_value()?),
-                        "downlink" => downlink = Some(map.next_value()?),
-                        other => return Err(de::Error::unknown_field(other, &["uplink", "downlink"])),
-                    }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EachWay<T>, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Two<T> {
+                    uplink: T,
+                    downlink: T,
                 }
-                Ok(EachWay {
-                    uplink: uplink.ok_or_else(|| de::Error::missing_field("uplink"))?,
-                    downlink: downlink.ok_or_else(|| de::Error::missing_field("downlink"))?,
-                })
+                let Two { uplink, downlink } = Two::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(EachWay { uplink, downlink })
             }
         }
         d.deserialize_any(OneOrTwo(std::marker::PhantomData))

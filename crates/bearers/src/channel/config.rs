@@ -5,9 +5,8 @@ use std::fmt;
 use airloom_base::units::Probability;
 use airloom_base::{ConfigError, Direction, Duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Serialize};
 
 use super::GilbertElliott;
 
@@ -34,6 +33,12 @@ pub enum Of {
     Payload,
 }
 
+impl Of {
+    fn is_all(&self) -> bool {
+        *self == Of::All
+    }
+}
+
 /// Phase of an on/off process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -46,7 +51,8 @@ pub enum Phase {
 }
 
 /// How losses come about.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "model", rename_all = "kebab-case")]
 pub enum Model {
     /// Every packet or block independently with the same probability.
     Bernoulli {
@@ -83,13 +89,16 @@ pub enum Model {
 }
 
 /// The losses of one direction.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessConfig {
     /// How losses come about.
+    #[serde(flatten)]
     pub model: Model,
     /// Which packets are counted (wires).
+    #[serde(skip_serializing_if = "Of::is_all")]
     pub of: Of,
     /// Raw seed instead of the run's: packet n is lost if splitmix64(seed, n)/2^64 < loss (wires).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
@@ -107,14 +116,15 @@ impl ProcessConfig {
 /// that do not say otherwise, `model` with its keys: `"bernoulli"` (default: `loss`), `"gilbert-elliott"` (`p`,
 /// `q`, `kg`, `kb`, or `loss` and mean `burst`), `"on-off"` (`on`, `off`, `first`, `loss`), `"list"` (`list` of packet
 /// numbers from 0). On wires also `of` (`"all"`, `"payload"`) and a raw `seed`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LossConfig {
     /// What is lost at once; the link's own kind if not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per: Option<Per>,
-    /// Towards the network.
-    pub uplink: ProcessConfig,
     /// Towards the mobile.
     pub downlink: ProcessConfig,
+    /// Towards the network.
+    pub uplink: ProcessConfig,
 }
 
 impl Default for LossConfig {
@@ -232,6 +242,13 @@ impl ModelName {
 #[derive(Clone, Debug)]
 struct OneDirection(Keys);
 
+impl OneDirection {
+    /// A probability and nothing else.
+    fn alone<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Ok(OneDirection(Keys { loss: Some(Probability::deserialize(d)?), ..Keys::default() }))
+    }
+}
+
 impl<'de> Deserialize<'de> for OneDirection {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct NumberOrTable;
@@ -243,19 +260,16 @@ impl<'de> Deserialize<'de> for OneDirection {
                 )
             }
             fn visit_f64<E: de::Error>(self, p: f64) -> Result<OneDirection, E> {
-                let loss = Probability::new(p)
-                    .ok_or_else(|| E::custom(format!("{p} is not a probability between 0 and 1")))?;
-                Ok(OneDirection(Keys { loss: Some(loss), ..Keys::default() }))
+                OneDirection::alone(p.into_deserializer())
             }
             fn visit_i64<E: de::Error>(self, p: i64) -> Result<OneDirection, E> {
-                self.visit_f64(p as f64)
+                OneDirection::alone(p.into_deserializer())
             }
             fn visit_u64<E: de::Error>(self, p: u64) -> Result<OneDirection, E> {
-                self.visit_f64(p as f64)
+                OneDirection::alone(p.into_deserializer())
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<OneDirection, E> {
-                let loss = text.parse().map_err(E::custom)?;
-                Ok(OneDirection(Keys { loss: Some(loss), ..Keys::default() }))
+                OneDirection::alone(text.into_deserializer())
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneDirection, A::Error> {
                 Keys::deserialize(MapAccessDeserializer::new(map)).map(OneDirection)
@@ -380,55 +394,6 @@ impl<'de> Deserialize<'de> for LossConfig {
 
 fn in_direction(direction: Direction, message: String) -> String {
     format!("{}: {message}", direction.name())
-}
-
-impl Serialize for ProcessConfig {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        match &self.model {
-            Model::Bernoulli { loss } => {
-                map.serialize_entry("model", ModelName::Bernoulli.name())?;
-                map.serialize_entry("loss", loss)?;
-            }
-            Model::GilbertElliott { p, q, kg, kb } => {
-                map.serialize_entry("model", ModelName::GilbertElliott.name())?;
-                map.serialize_entry("p", p)?;
-                map.serialize_entry("q", q)?;
-                map.serialize_entry("kg", kg)?;
-                map.serialize_entry("kb", kb)?;
-            }
-            Model::OnOff { on, off, first, loss } => {
-                map.serialize_entry("model", ModelName::OnOff.name())?;
-                map.serialize_entry("on", on)?;
-                map.serialize_entry("off", off)?;
-                map.serialize_entry("first", first)?;
-                map.serialize_entry("loss", loss)?;
-            }
-            Model::List { list } => {
-                map.serialize_entry("model", ModelName::List.name())?;
-                map.serialize_entry("list", list)?;
-            }
-        }
-        if self.of != Of::All {
-            map.serialize_entry("of", &self.of)?;
-        }
-        if let Some(seed) = self.seed {
-            map.serialize_entry("seed", &seed)?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for LossConfig {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        if let Some(per) = self.per {
-            map.serialize_entry("per", &per)?;
-        }
-        map.serialize_entry("downlink", &self.downlink)?;
-        map.serialize_entry("uplink", &self.uplink)?;
-        map.end()
-    }
 }
 
 impl JsonSchema for LossConfig {

@@ -326,7 +326,7 @@ impl Engine {
         Report {
             outcome,
             exit_code: None,
-            ports: counters.fold(PortCounters::default(), PortCounters::plus),
+            ports: counters.sum(),
             lateness: self.lateness.clone(),
             arrival_lateness: self.arrival_lateness.clone(),
             early: self.early,
