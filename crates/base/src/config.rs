@@ -28,6 +28,14 @@ impl ConfigError {
         ConfigError { path: vec![key.to_owned()], message: message.into() }
     }
 
+    /// A check of a value.
+    ///
+    /// # Errors
+    /// One at `key`, when something is wrong with it.
+    pub fn when(is_wrong: bool, key: &str, message: impl Into<String>) -> Result<(), ConfigError> {
+        if is_wrong { Err(ConfigError::at(key, message)) } else { Ok(()) }
+    }
+
     /// The same error, of a table that stands at `key`.
     #[must_use]
     pub fn below(mut self, key: &str) -> Self {

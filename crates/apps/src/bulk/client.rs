@@ -109,13 +109,9 @@ impl Client {
             )
         })?;
         for (key, number) in [("repeat", config.repeat), ("parallel", config.parallel)] {
-            if number == 0 {
-                return Err(ConfigError::at(key, "must be at least 1"));
-            }
+            ConfigError::when(number == 0, key, "must be at least 1")?;
         }
-        if config.size.0 == 0 {
-            return Err(ConfigError::at("size", "must be at least 1B"));
-        }
+        ConfigError::when(config.size.0 == 0, "size", "must be at least 1B")?;
         let request =
             Request { put: config.mode == Mode::Put, keep: config.keep, padded, size: config.size.0 };
         Ok(Client {

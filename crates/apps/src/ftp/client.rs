@@ -132,15 +132,9 @@ impl Client {
     /// # Errors
     /// The key that makes no sense.
     pub fn new(config: Config, to: SocketAddr, delay: Duration) -> Result<Self, ConfigError> {
-        if config.repeat == 0 {
-            return Err(ConfigError::at("repeat", "must be at least 1"));
-        }
-        if config.size.0 == 0 {
-            return Err(ConfigError::at("size", "must be at least 1B"));
-        }
-        if config.timeout.is_zero() {
-            return Err(ConfigError::at("timeout", "replies take time"));
-        }
+        ConfigError::when(config.repeat == 0, "repeat", "must be at least 1")?;
+        ConfigError::when(config.size.0 == 0, "size", "must be at least 1B")?;
+        ConfigError::when(config.timeout.is_zero(), "timeout", "replies take time")?;
         let name = config.file.clone().unwrap_or_else(|| config.size.0.to_string());
         if name.is_empty() || name.len() > 255 || name.contains(['\r', '\n']) {
             return Err(ConfigError::at("file", "a name has 1 to 255 octets in one line"));

@@ -25,18 +25,14 @@ impl Server {
     /// # Errors
     /// The key that makes no sense.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        if config.passive_ports == 0 {
-            return Err(ConfigError::at("passive_ports", "at least one"));
-        }
+        ConfigError::when(config.passive_ports == 0, "passive_ports", "at least one")?;
         let last = config.passive_port.checked_add(config.passive_ports - 1);
         let range = last.map(|last| config.passive_port..=last);
         if config.passive_port == 0 || range.is_none_or(|range| range.contains(&config.port)) {
             let message = "the ports from here on are from 1 to 65535, without that of control connections";
             return Err(ConfigError::at("passive_port", message));
         }
-        if config.timeout.is_zero() {
-            return Err(ConfigError::at("timeout", "commands take time"));
-        }
+        ConfigError::when(config.timeout.is_zero(), "timeout", "commands take time")?;
         Ok(Server {
             shared: Shared::new(config),
             sessions: BTreeMap::new(),

@@ -121,14 +121,10 @@ impl Client {
         if config.alt_svc != Follow::Off {
             //= RFC 7838 (2.1): whoever answers elsewhere has to show that it is who is meant.
             let speaks = matches!(config.http, Http::Http11 | Http::Http2);
-            if !speaks || config.tls.is_none() || config.proxy.is_some() {
-                let message = "needs http = \"1.1\" or \"2\" and `tls`, and passes no proxy";
-                return Err(ConfigError::at("alt_svc", message));
-            }
+            let message = "needs http = \"1.1\" or \"2\" and `tls`, and passes no proxy";
+            ConfigError::when(!speaks || config.tls.is_none() || config.proxy.is_some(), "alt_svc", message)?;
         }
-        if config.timeout.is_zero() {
-            return Err(ConfigError::at("timeout", "must be above 0s"));
-        }
+        ConfigError::when(config.timeout.is_zero(), "timeout", "must be above 0s")?;
         if config.request.is_some_and(|n| n.0 > 16_000) {
             return Err(ConfigError::at("request", "servers take at most 16kB of request head"));
         }

@@ -31,9 +31,7 @@ pub struct Server {
 impl Server {
     /// A server nobody has connected to.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        if config.chunk.0 == 0 {
-            return Err(ConfigError::at("chunk", "must be at least 1B"));
-        }
+        ConfigError::when(config.chunk.0 == 0, "chunk", "must be at least 1B")?;
         if let Some(tls) = &config.tls {
             tls.check()?;
             if config.http == Http::Http3 {
@@ -52,13 +50,9 @@ impl Server {
                 "is not a value of the field Alt-Svc, such as 'h3=\":443\"; ma=3600'",
             ));
         }
-        if config.h2_streams == 0 {
-            return Err(ConfigError::at("h2_streams", "must be at least 1"));
-        }
+        ConfigError::when(config.h2_streams == 0, "h2_streams", "must be at least 1")?;
         net::check_windows(config.h2_stream_window, config.h2_conn_window)?;
-        if config.max_requests == Some(0) {
-            return Err(ConfigError::at("max_requests", "must be at least 1"));
-        }
+        ConfigError::when(config.max_requests == Some(0), "max_requests", "must be at least 1")?;
         if config.response.is_some_and(|n| n.0 > 16_000) {
             return Err(ConfigError::at("response", "clients take at most 16kB of response head"));
         }

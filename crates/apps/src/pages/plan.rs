@@ -58,9 +58,7 @@ impl Plan {
     pub(crate) fn new(list: &List, stream: impl Fn(&str) -> Stream) -> Result<Plan, ConfigError> {
         let delay = Duration::from_nanos(stream("start").below(list.spread.as_nanos()));
         let start = Instant::ZERO + list.start + delay;
-        if list.repeat == 0 {
-            return Err(ConfigError::at("repeat", "must be at least 1"));
-        }
+        ConfigError::when(list.repeat == 0, "repeat", "must be at least 1")?;
         let given = [("objects", !list.objects.is_empty()), ("pages", !list.pages.is_empty())];
         let others = [("traffic", list.traffic.is_some()), ("page_set", list.set.is_some())];
         let given = given.into_iter().chain(others).filter(|(_, is)| *is);
@@ -195,8 +193,6 @@ fn check(list: &List) -> Result<(), ConfigError> {
             return Err(ConfigError::at(key, message));
         }
     }
-    if list.pages.iter().any(Vec::is_empty) {
-        return Err(ConfigError::at("pages", "a page has at least one object"));
-    }
+    ConfigError::when(list.pages.iter().any(Vec::is_empty), "pages", "a page has at least one object")?;
     Ok(())
 }

@@ -106,9 +106,7 @@ pub fn build(value: &Value, parts: &AppParts) -> Result<Box<dyn App>, ConfigErro
 impl Ping {
     /// An application that has not begun.
     pub fn new(config: Config, to: IpAddr) -> Result<Self, ConfigError> {
-        if config.count == 0 {
-            return Err(ConfigError::at("count", "must be at least 1"));
-        }
+        ConfigError::when(config.count == 0, "count", "must be at least 1")?;
         if config.size.0 > MAX_SIZE {
             return Err(ConfigError::at("size", format!("{} does not fit one datagram", config.size)));
         }

@@ -73,13 +73,9 @@ impl Initiator {
         for (key, time) in
             [("interval", config.interval), ("ask_every", config.ask_every), ("timeout", config.timeout)]
         {
-            if time.is_zero() {
-                return Err(ConfigError::at(key, "must be above 0s"));
-            }
+            ConfigError::when(time.is_zero(), key, "must be above 0s")?;
         }
-        if config.text.0 > 100_000 {
-            return Err(ConfigError::at("text", "at most 100kB"));
-        }
+        ConfigError::when(config.text.0 > 100_000, "text", "at most 100kB")?;
         let at = SocketAddr::new(places.gateway, config.port);
         let url = format!("http://{at}/").parse().map_err(|_| ConfigError::at("port", "is none"))?;
         let settings =

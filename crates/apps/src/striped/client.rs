@@ -102,17 +102,11 @@ impl Client {
         delay: Duration,
         transfer: u32,
     ) -> Result<Self, ConfigError> {
-        if to.len() > MOST_SUBFLOWS {
-            return Err(ConfigError::at("servers", format!("at most {MOST_SUBFLOWS} paths")));
-        }
+        ConfigError::when(to.len() > MOST_SUBFLOWS, "servers", format!("at most {MOST_SUBFLOWS} paths"))?;
         for (key, octets) in [("size", config.size.0), ("window", config.window.0)] {
-            if octets == 0 {
-                return Err(ConfigError::at(key, "must be at least 1B"));
-            }
+            ConfigError::when(octets == 0, key, "must be at least 1B")?;
         }
-        if config.window.0 > MOST_WINDOW {
-            return Err(ConfigError::at("window", "at most 16MiB"));
-        }
+        ConfigError::when(config.window.0 > MOST_WINDOW, "window", "at most 16MiB")?;
         Ok(Client {
             to,
             hello: Hello { transfer, size: config.size.0, window: config.window.0 },

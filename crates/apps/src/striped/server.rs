@@ -167,9 +167,7 @@ impl Server {
     /// # Errors
     /// The key that makes no sense.
     pub fn new(config: ServerConfig) -> Result<Self, ConfigError> {
-        if !(LEAST_CHUNK..=1 << 20).contains(&config.chunk.0) {
-            return Err(ConfigError::at("chunk", "256B to 1MiB"));
-        }
+        ConfigError::when(!(LEAST_CHUNK..=1 << 20).contains(&config.chunk.0), "chunk", "256B to 1MiB")?;
         Ok(Server { config, ..Server::default() })
     }
 

@@ -116,17 +116,11 @@ impl Browser {
         stream: impl Fn(&str) -> Stream,
     ) -> Result<Self, ConfigError> {
         for (key, time) in [("timeout", config.timeout), ("repeat_after", config.repeat_after)] {
-            if time.is_zero() {
-                return Err(ConfigError::at(key, "must be above 0s"));
-            }
+            ConfigError::when(time.is_zero(), key, "must be above 0s")?;
         }
-        if config.method_mor == 0 {
-            return Err(ConfigError::at("method_mor", "must be at least 1"));
-        }
+        ConfigError::when(config.method_mor == 0, "method_mor", "must be at least 1")?;
         for (key, size) in [("client_sdu", config.client_sdu), ("server_sdu", config.server_sdu)] {
-            if size.0 > u64::from(u32::MAX) {
-                return Err(ConfigError::at(key, "has 32 bits"));
-            }
+            ConfigError::when(size.0 > u64::from(u32::MAX), key, "has 32 bits")?;
         }
         config.wtp.check().map_err(|error| error.below("wtp"))?;
         let connects = config.mode == Mode::Session;

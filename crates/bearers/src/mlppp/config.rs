@@ -88,9 +88,7 @@ impl MlpppConfig {
     /// Looks for what makes no sense.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let count = self.members.len() * usize::from(self.copies);
-        if count == 0 {
-            return Err(ConfigError::at("members", "a bundle has at least one member"));
-        }
+        ConfigError::when(count == 0, "members", "a bundle has at least one member")?;
         if count > MOST_MEMBERS {
             return Err(ConfigError::at("copies", format!("{count} members; {MOST_MEMBERS} are the most")));
         }
@@ -98,9 +96,7 @@ impl MlpppConfig {
             let message = format!("one for each of the {} in `members`", self.members.len());
             return Err(ConfigError::at("weights", message));
         }
-        if self.weights.contains(&0) {
-            return Err(ConfigError::at("weights", "a member without any share is none"));
-        }
+        ConfigError::when(self.weights.contains(&0), "weights", "a member without any share is none")?;
         if self.fragments == Fragments::Fixed(Octets(0)) {
             return Err(ConfigError::at("fragments", "pieces have at least one octet"));
         }
@@ -110,9 +106,7 @@ impl MlpppConfig {
         if self.reassembly_buffer.0 < self.mrru.0 {
             return Err(ConfigError::at("reassembly_buffer", "the largest packet has to fit in"));
         }
-        if self.reassembly_timeout.is_zero() {
-            return Err(ConfigError::at("reassembly_timeout", "fragments take time"));
-        }
+        ConfigError::when(self.reassembly_timeout.is_zero(), "reassembly_timeout", "fragments take time")?;
         Ok(())
     }
 

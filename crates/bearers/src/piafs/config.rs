@@ -94,15 +94,9 @@ impl PiafsConfig {
         if self.serial.is_some_and(|rate| rate.bits_per_second() < 1000) {
             return Err(ConfigError::at("serial", "a serial line has at least 1 kbit/s"));
         }
-        if self.buffer.0 == 0 {
-            return Err(ConfigError::at("buffer", "a terminal adapter takes at least one octet"));
-        }
-        if self.delay.is_zero() {
-            return Err(ConfigError::at("delay", "a frame takes time"));
-        }
-        if self.call_drop.is_zero() {
-            return Err(ConfigError::at("call_drop", "a call lives longer than that"));
-        }
+        ConfigError::when(self.buffer.0 == 0, "buffer", "a terminal adapter takes at least one octet")?;
+        ConfigError::when(self.delay.is_zero(), "delay", "a frame takes time")?;
+        ConfigError::when(self.call_drop.is_zero(), "call_drop", "a call lives longer than that")?;
         if self.best_effort.is_some_and(|of| of.fall_after.is_zero() || of.return_after.is_zero()) {
             return Err(ConfigError::at("best_effort", "a rate lasts for a while"));
         }

@@ -73,9 +73,7 @@ impl Phases {
         on.check("on")?;
         off.check("off")?;
         let zero = Length::Fixed(Duration::ZERO);
-        if *on == zero && *off == zero {
-            return Err(ConfigError::at("on", "`on` and `off` cannot both be 0s"));
-        }
+        ConfigError::when(*on == zero && *off == zero, "on", "`on` and `off` cannot both be 0s")?;
         let lengths = [on, off].map(|length| length.draw(&mut stream));
         let (is_on, left) = match first {
             First::On => (true, lengths[0]),

@@ -69,9 +69,7 @@ impl Config {
         if self.idle.is_some_and(Duration::is_zero) {
             return Err(ConfigError::at("idle", "must be more than 0; leave it out for no end"));
         }
-        if self.max_connections == 0 {
-            return Err(ConfigError::at("max_connections", "must be more than 0"));
-        }
+        ConfigError::when(self.max_connections == 0, "max_connections", "must be more than 0")?;
         if self.ports.as_ref().is_some_and(Vec::is_empty) {
             return Err(ConfigError::at("ports", "names no port; leave it out for all"));
         }

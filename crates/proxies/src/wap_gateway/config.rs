@@ -146,23 +146,17 @@ impl Config {
             return Err(ConfigError::at("name", "must be a word of letters, digits, `-`, `.` and `_`"));
         }
         for (key, n) in [("method_mor", u16::from(self.method_mor)), ("connections", self.connections)] {
-            if n == 0 {
-                return Err(ConfigError::at(key, "must be at least 1"));
-            }
+            ConfigError::when(n == 0, key, "must be at least 1")?;
         }
         for (key, interval) in [
             ("idle", self.idle),
             ("origin_timeout", self.origin_timeout),
             ("keep_alive_timeout", self.keep_alive_timeout),
         ] {
-            if interval.is_zero() {
-                return Err(ConfigError::at(key, "must be longer than nothing"));
-            }
+            ConfigError::when(interval.is_zero(), key, "must be longer than nothing")?;
         }
         for (key, size) in [("client_sdu", self.client_sdu), ("server_sdu", self.server_sdu)] {
-            if size.0 > u64::from(u32::MAX) {
-                return Err(ConfigError::at(key, "must be less than 4 GiB"));
-            }
+            ConfigError::when(size.0 > u64::from(u32::MAX), key, "must be less than 4 GiB")?;
         }
         Ok(())
     }

@@ -97,21 +97,15 @@ impl Config {
             ("retry_group", self.retry_group),
             ("wait", self.wait),
         ] {
-            if interval.is_zero() {
-                return Err(ConfigError::at(key, "must be longer than nothing"));
-            }
+            ConfigError::when(interval.is_zero(), key, "must be longer than nothing")?;
         }
         for (key, size) in [("segment", self.segment.0), ("message_limit", self.message_limit.0)] {
-            if size == 0 {
-                return Err(ConfigError::at(key, "must be at least 1B"));
-            }
+            ConfigError::when(size == 0, key, "must be at least 1B")?;
         }
         for (key, n) in
             [("group_packets", self.group_packets), ("most_group_packets", self.most_group_packets)]
         {
-            if n == 0 {
-                return Err(ConfigError::at(key, "must be at least 1"));
-            }
+            ConfigError::when(n == 0, key, "must be at least 1")?;
         }
         Ok(())
     }

@@ -175,9 +175,7 @@ impl Environment {
                 return Err(ConfigError::at(key, format!("{} to {}", range.start(), range.end())));
             }
         }
-        if self.units == 0 {
-            return Err(ConfigError::at("units", "an environment has at least one unit"));
-        }
+        ConfigError::when(self.units == 0, "units", "an environment has at least one unit")?;
         if self.offsets.len() > usize::from(self.units) {
             return Err(ConfigError::at(
                 "offsets",
