@@ -1,6 +1,6 @@
 //! A link between two ends: rate, queue, delay, and a fate for every packet.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use airloom_base::units::Rate;
 use airloom_base::{Duration, Instant, Packet};
@@ -98,31 +98,6 @@ impl Default for LinkConfig {
     }
 }
 
-struct Flying {
-    at: Instant,
-    order: u64,
-    to: End,
-    ecn: u8,
-    packet: Packet,
-}
-
-impl PartialEq for Flying {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-impl Eq for Flying {}
-impl PartialOrd for Flying {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Flying {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
 #[derive(Default)]
 struct Queue {
     free_at: Instant,
@@ -136,7 +111,8 @@ pub struct Link {
     config: LinkConfig,
     fate: LossPattern,
     queues: [Queue; 2],
-    flying: BinaryHeap<Flying>,
+    /// By their arrival and the order in which they were sent: to which end, the ECN codepoint.
+    flying: BTreeMap<(Instant, u64), (End, u8, Packet)>,
     order: u64,
     /// Packets dropped because the queue was full.
     pub queue_drops: u64,
@@ -155,7 +131,7 @@ impl Link {
             config,
             fate: Box::new(|_| Fate::Deliver),
             queues: Default::default(),
-            flying: BinaryHeap::new(),
+            flying: BTreeMap::new(),
             order: 0,
             queue_drops: 0,
             losses: 0,
@@ -220,12 +196,12 @@ impl Link {
 
     fn fly(&mut self, at: Instant, from: End, ecn: u8, packet: Packet) {
         self.order += 1;
-        self.flying.push(Flying { at, order: self.order, to: from.other(), ecn, packet });
+        self.flying.insert((at, self.order), (from.other(), ecn, packet));
     }
 
     /// When the next packet arrives.
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.flying.peek().map(|f| f.at)
+        self.flying.first_key_value().map(|(at, _)| at.0)
     }
 
     /// The next packet that has arrived by `now`, and where.
@@ -235,8 +211,8 @@ impl Link {
 
     /// The same, with its ECN codepoint.
     pub fn arrival_ecn(&mut self, now: Instant) -> Option<(End, u8, Packet)> {
-        self.flying.peek().filter(|f| f.at <= now)?;
-        self.flying.pop().map(|f| (f.to, f.ecn, f.packet))
+        self.next_arrival().filter(|at| *at <= now)?;
+        self.flying.pop_first().map(|(_, flying)| flying)
     }
 }
 
