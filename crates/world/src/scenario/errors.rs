@@ -99,35 +99,15 @@ pub(super) fn closest<'a>(found: &str, choices: impl Iterator<Item = &'a str>) -
         .map(|(_, c)| c)
 }
 
-/// How far `a` is from `b`: the same words in another order (`rto_min`, `min_rto`) are as near as one letter.
+/// How far `a` is from `b`, in letters to insert, drop, replace or swap with their neighbour: the same words in another order
+/// (`rto_min`, `min_rto`) are as near as one of them.
 fn distance(a: &str, b: &str) -> usize {
     let words = |text: &str| {
         let mut words: Vec<String> = text.split(['_', '-']).map(str::to_owned).collect();
         words.sort_unstable();
         words
     };
-    if a != b && words(a) == words(b) { 1 } else { edits(a, b) }
-}
-
-/// Letters to insert, drop, replace or swap with their neighbour to get from `a` to `b`.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut two_above = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                let swapped: usize = two_above[j - 2];
-                best = best.min(swapped + 1);
-            }
-            row.push(best);
-        }
-        two_above = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
+    if a != b && words(a) == words(b) { 1 } else { strsim::osa_distance(a, b) }
 }
 
 #[cfg(test)]
