@@ -6,7 +6,7 @@ import pytest
 
 from airloom.errors import UsageError
 from airloom.validate.h3_both_clocks import CELLS, Verdict, chosen, compare, make_certificate, scenario, simulated
-from airloom.validate.wap_both_clocks import Fetch
+from airloom.validate.pairs import Fetch
 from tests.conftest import needs_laboratory
 
 

@@ -8,7 +8,8 @@ import typer
 from airloom.cli.validate import validate
 from airloom.errors import UsageError
 from airloom.validate import wap_both_clocks
-from airloom.validate.wap_both_clocks import BAR, CELLS, Fetch, Verdict, chosen, compare, scenario, simulated
+from airloom.validate.pairs import Fetch
+from airloom.validate.wap_both_clocks import BAR, CELLS, Verdict, chosen, compare, scenario, simulated
 from tests.conftest import needs_laboratory
 
 

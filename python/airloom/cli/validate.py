@@ -254,10 +254,9 @@ def _h3_both_clocks(asked: _Asked) -> list[str]:
 def _fetches(asked: _Asked, kind: Any) -> list[str]:
     """By a daemon and its client: `kind` is the module that knows them."""
     from airloom.validate import pairs
-    from airloom.validate.wap_both_clocks import Fetch
 
     cells, seeds = kind.chosen(_no_records(asked)), range(1, asked.seeds + 1)
-    from_json = partial(pairs.from_json, one=lambda said: Fetch(**said))
+    from_json = partial(pairs.from_json, one=lambda said: pairs.Fetch(**said))
     with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), pairs.to_json, from_json) as how:
         verdicts = kind.compare(cells, seeds, **how)
     more = {

@@ -10,14 +10,12 @@ data.
 from __future__ import annotations
 
 import base64
-import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -26,12 +24,9 @@ from airloom.errors import RunError, Unsupported
 from airloom.programs import how_to_install, path_of
 from airloom.reference import addresses
 from airloom.run import measure
-from airloom.scenario import Scenario, parse
+from airloom.scenario import Scenario
 from airloom.validate import pairs
-from airloom.validate.kept import Kept
-from airloom.validate.tasks import Progress
-from airloom.validate.transfer import recorded
-from airloom.validate.wap_both_clocks import Fetch
+from airloom.validate.pairs import Fetch
 
 #: The median in real time against the simulated one: links that lose nothing, and those that do.
 CLEAN = 0.01
@@ -51,10 +46,9 @@ _AROUND = 13
 #: The library's clients choose 20 octets as the first name of a connection, the model's 8: a server's parameters
 #: repeat it (RFC 9000, 18.2, original_destination_connection_id).
 _LONGER_NAME = 12
+_POINT = "mobile.link.ip"
 #: No packet of an acknowledgement alone is longer.
 _LONGEST_ACK = 100
-
-_AIRLOOM = "from airloom.cli import main\nmain()\n"
 
 
 @dataclass(frozen=True)
@@ -90,19 +84,9 @@ def chosen(pattern: str) -> list[Cell]:
     return pairs.chosen(CELLS, pattern)
 
 
-def compare(
-    cells: Sequence[Cell],
-    seeds: Sequence[int],
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    kept: Kept[Made] | None = None,
-    progress: Progress = lambda _done, _share: None,
-) -> list[Verdict]:
+def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
     """A verdict for each cell; see `pairs.fill`."""
-    verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, _pair, jobs=jobs, executor=executor, kept=kept, progress=progress)
-    return verdicts
+    return pairs.compare(cells, seeds, _pair, **how)
 
 
 def scenario(cell: Cell, seed: int, *, begin_ns: int = 0, certificates: int = 1_500) -> Scenario:
@@ -113,14 +97,8 @@ def scenario(cell: Cell, seed: int, *, begin_ns: int = 0, certificates: int = 1_
         "mobile": {"app": {"http-client": client}, "transport": quic, "real": True},
         "origin": {"app": {"http-server": {"http": "3"}}, "transport": quic, "real": True},
     }
-    whole = {
-        "title": f"{cell.name}, seed {seed}",
-        "path": ["mobile", "link", "origin"],
-        "hosts": hosts,
-        "links": {"link": {**cell.link, "mtu": _MTU}},
-        "run": {"seed": seed, "record": ["packets"], "points": ["mobile.link.ip"]},
-    }
-    return parse(json.dumps(whole), str(whole["title"]))
+    links = {"link": {**cell.link, "mtu": _MTU}}
+    return pairs.scenario(f"{cell.name}, seed {seed}", ["mobile", "link", "origin"], hosts, links, seed, _POINT)
 
 
 def _pair(cell: Cell, seed: int) -> tuple[Fetch, Fetch, int]:
@@ -159,42 +137,30 @@ def make_certificate(folder: Path) -> int:
 
 def in_real_time(scenario: Scenario, size: int, keys: Path, patience_s: float = 300) -> Fetch:
     """The fetch by `h3 get` from `serve h3`, with the certificate in `keys`; `RunError` if it is not over in time."""
-    with TemporaryDirectory(prefix="airloom-") as folder:
-        results = _carry_out(scenario, Path(folder), size, keys, patience_s)
-        packets = recorded(Path(folder))
-    return _fetch(scenario, packets, results.verdict)
-
-
-def _carry_out(scenario: Scenario, folder: Path, size: int, keys: Path, patience_s: float) -> _core.Results:
     site, got = keys / "site", keys / "got"
     site.mkdir(exist_ok=True)
     (site / str(size)).write_bytes(bytes(size))
     at = f"{addresses(scenario.understood, 'origin')[0]}:443"
     shown = ["--cert", str(keys / "cert.pem"), "--key", str(keys / "key.pem")]
-    everybody = ["--allow-client", "0.0.0.0/0"]
-    lab = _core.Lab(scenario._core, folder)
-    try:
-        daemon = ["serve", "h3", str(site), "--listen", at, *shown, *everybody]
-        with pairs.python(lab, "origin", _AIRLOOM, *daemon, quiet=True) as server:
+
+    def work(lab: _core.Lab) -> None:
+        everybody = ["--allow-client", "0.0.0.0/0"]
+        with pairs.airloom(lab, "origin", "serve", "h3", str(site), "--listen", at, *shown, *everybody) as server:
             try:
                 pairs.expect(server, "listening", scenario.title)
                 words = ["h3", "get", f"https://{at}/{size}", "-o", str(got), "--insecure"]
-                with pairs.python(lab, "mobile", _AIRLOOM, *words, quiet=True) as client:
-                    try:
-                        code = client.wait(patience_s)
-                    except subprocess.TimeoutExpired:
-                        raise RunError(f"{scenario.title}: not done after {patience_s:g} s") from None
-                if code or got.stat().st_size != size:
-                    raise RunError(f"{scenario.title}: the client ended with {code}")
+                pairs.carry_through(lab, "mobile", words, patience_s, scenario.title)
+                if got.stat().st_size != size:
+                    raise RunError(f"{scenario.title}: not all octets have come")
             finally:
                 server.terminate()
-    finally:
-        results = lab.stop()
-    return results
+
+    packets, results = pairs.recorded(scenario, work)
+    return _fetch(scenario, packets, results.verdict)
 
 
 def _fetch(scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None) -> Fetch:
-    seen = packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(pl.col("point") == "mobile.link.ip")
+    seen = pairs.at(packets, _POINT)
     began = seen.filter(pl.col("event") == "tx")["t_ns"].min()
     data = seen.filter((pl.col("event") == "rx") & (pl.col("len") > _LONGEST_ACK))["t_ns"]
     last = data.max()

@@ -7,7 +7,6 @@ connection for each object. No packet is lost, so that one time can be held agai
 
 from __future__ import annotations
 
-import json
 import shutil
 import statistics
 import subprocess
@@ -24,8 +23,8 @@ from airloom.errors import RunError, UsageError
 from airloom.laboratory import Program
 from airloom.reference import addresses
 from airloom.run import measure
-from airloom.scenario import Scenario, parse
-from airloom.validate import pairs, transfer
+from airloom.scenario import Scenario
+from airloom.validate import pairs
 
 #: How far the medians may be apart.
 BAR = 0.002
@@ -170,9 +169,7 @@ def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How
     """A verdict for each cell; see `pairs.fill`."""
     if lacks := missing(cells):
         raise UsageError(f"validate pages needs {', '.join(lacks)}: tools/peers test")
-    verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, _pair, **how)
-    return verdicts
+    return pairs.compare(cells, seeds, _pair, **how)
 
 
 def _pair(cell: Cell, seed: int) -> tuple[Page, Page, int]:
@@ -188,14 +185,9 @@ def scenario(
     if command is not None:
         origin |= {"real": True, "command": list(command)}
     mobile: dict[str, Any] = {"app": {"http-client": dict(client)}, "transport": {"tcp": _TCP}}
-    whole = {
-        "title": f"{cell.name}, seed {seed}",
-        "path": ["mobile", "link", "origin"],
-        "hosts": {"mobile": mobile | {"real": command is not None}, "origin": origin},
-        "links": {"link": dict(cell.link)},
-        "run": {"seed": seed, "record": ["packets"], "points": ["mobile.link.ip"]},
-    }
-    return parse(json.dumps(whole), str(whole["title"]))
+    hosts = {"mobile": mobile | {"real": command is not None}, "origin": origin}
+    path, links = ["mobile", "link", "origin"], {"link": dict(cell.link)}
+    return pairs.scenario(f"{cell.name}, seed {seed}", path, hosts, links, seed, _POINT)
 
 
 #: curl and the servers switch Nagle's rule off before it could hold the end of an answer back.
@@ -229,11 +221,11 @@ def in_real_time(cell: Cell, seed: int, patience_s: float = 120) -> Page:
         words = ["curl", "--silent", "--show-error", "--write-out", said]
         for name in _OBJECTS:
             words += ["--output", "/dev/null", f"http://{address}/{name}"]
-        tables = folder / "tables"
-        tables.mkdir()
-        lab = _core.Lab(planned._core, tables)
-        try:
-            pipes = (subprocess.DEVNULL, subprocess.PIPE, None)
+        pipes = (subprocess.DEVNULL, subprocess.PIPE, None)
+        answer = printed = ""
+
+        def work(lab: _core.Lab) -> None:
+            nonlocal answer, printed
             with Program(lab, "origin", interpreter.python("-c", _ASK, *_OBJECTS), pipes, None, True) as asking:
                 answer, _ = asking.communicate(timeout=patience_s)
             with Program(lab, "mobile", interpreter.python("-c", _CURL, *words), pipes, None, True) as curl:
@@ -241,9 +233,8 @@ def in_real_time(cell: Cell, seed: int, patience_s: float = 120) -> Page:
                     printed, _ = curl.communicate(timeout=patience_s)
                 except subprocess.TimeoutExpired:
                     raise RunError(f"{cell.name}: not done after {patience_s:g} s") from None
-        finally:
-            results = lab.stop()
-        packets = transfer.recorded(tables)
+
+        packets, results = pairs.recorded(planned, work)
     heads = [line.split() for line in printed.splitlines()]
     if [code for *_, code in heads] != ["200"] * len(_OBJECTS):
         raise RunError(f"{cell.name}: curl did not get the page: {printed}")
@@ -304,12 +295,13 @@ _SERVE = (
     "os.execvp(sys.argv[1], sys.argv[1:])\n"
 )
 
+_POINT = "mobile.link.ip"
 #: No segment without data is longer.
 _LONGEST_HEADERS = 60
 
 
 def _page(cell: Cell, packets: pl.DataFrame, verdict: str | None = None) -> Page:
-    seen = packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(pl.col("point") == "mobile.link.ip")
+    seen = pairs.at(packets, _POINT)
     began = seen.filter(pl.col("event") == "tx")["t_ns"].min()
     ended = seen.filter((pl.col("event") == "rx") & (pl.col("len") > _LONGEST_HEADERS))["t_ns"].max()
     if not isinstance(began, int) or not isinstance(ended, int):

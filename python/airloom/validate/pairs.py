@@ -7,6 +7,7 @@ time, so that a radio channel's transmission intervals and the fates of their bl
 
 from __future__ import annotations
 
+import json
 import statistics
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +15,16 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from functools import partial
-from typing import Any, Generic, Protocol, TypedDict, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
-from airloom import _core, interpreter
-from airloom.errors import LabError, UsageError
+import polars as pl
+
+from airloom import _core, interpreter, tables
+from airloom.errors import LabError, RunError, UsageError
 from airloom.laboratory import Program
+from airloom.scenario import Scenario, parse
 from airloom.validate.kept import Kept
 from airloom.validate.tasks import Progress, Task, carry_out
 
@@ -34,6 +40,8 @@ try:
 except PermissionError:
     pass
 """
+
+_AIRLOOM = "from airloom.cli import main\nmain()\n"
 
 
 class Cell(Protocol):
@@ -161,6 +169,15 @@ def fill(
         verdict.repeated += repeated
 
 
+def compare(
+    cells: Sequence[C], seeds: Sequence[int], pair: Callable[[C, int], Made[R]], **how: Unpack[How]
+) -> list[Verdict[C, R]]:
+    """A verdict for each cell; see `fill`."""
+    verdicts: list[Verdict[C, R]] = [Verdict(cell) for cell in cells]
+    fill(verdicts, seeds, pair, **how)
+    return verdicts
+
+
 def to_json(made: tuple[Any, Any, int], one: Callable[[Any], Any] = asdict) -> dict[str, Any]:
     """A pair as plain data; `one` turns a run into that."""
     real, simulated, repeated = made
@@ -170,6 +187,62 @@ def to_json(made: tuple[Any, Any, int], one: Callable[[Any], Any] = asdict) -> d
 def from_json(said: Mapping[str, Any], one: Callable[[Any], R]) -> Made[R]:
     """The pair that `to_json` turned into that."""
     return one(said["real"]), one(said["simulated"]), int(said["repeated"])
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Something that a client fetched."""
+
+    #: From the request to the last packet of the reply, in the model's time.
+    seconds: float
+    #: When the client's first packet came to the link, in the model's time.
+    began_ns: int
+    #: Packets of the reply.
+    packets: int
+    #: Of real time: `valid`, `suspect` or `invalid`.
+    verdict: str | None = None
+
+
+def scenario(
+    title: str, path: Sequence[str], hosts: Mapping[str, Any], links: Mapping[str, Any], seed: int, point: str
+) -> Scenario:
+    """A network whose packets are recorded at one point."""
+    run = {"seed": seed, "record": ["packets"], "points": [point]}
+    whole = {"title": title, "path": path, "hosts": hosts, "links": links, "run": run}
+    return parse(json.dumps(whole), title)
+
+
+def recorded(scenario: Scenario, work: Callable[[_core.Lab], None]) -> tuple[pl.DataFrame, _core.Results]:
+    """The packets of a laboratory in which this work was done, and its results."""
+    with TemporaryDirectory(prefix="airloom-") as folder:
+        lab = _core.Lab(scenario._core, Path(folder))
+        try:
+            work(lab)
+        finally:
+            results = lab.stop()
+        packets = tables.read(Path(folder) / "packets.parquet").sort("t_ns", maintain_order=True)
+    return packets, results
+
+
+def at(packets: pl.DataFrame, point: str) -> pl.DataFrame:
+    """Those at one point, with their events as texts."""
+    return packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(pl.col("point") == point)
+
+
+def airloom(lab: _core.Lab, host: str, *words: str) -> Program:
+    """`airloom` with these words on `host`."""
+    return python(lab, host, _AIRLOOM, *words, quiet=True)
+
+
+def carry_through(lab: _core.Lab, host: str, words: Sequence[str], patience_s: float, title: str) -> None:
+    """The same to its end; `RunError` if it fails, or is not over in time."""
+    with airloom(lab, host, *words) as client:
+        try:
+            code = client.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            raise RunError(f"{title}: not done after {patience_s:g} s") from None
+    if code:
+        raise RunError(f"{title}: the client ended with {code}")
 
 
 def python(lab: _core.Lab, host: str, text: str, *arguments: str, quiet: bool = False) -> Program:

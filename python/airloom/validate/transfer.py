@@ -11,18 +11,17 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from airloom import _core, tables
+from airloom import _core
 from airloom.errors import LabError, RunError
+from airloom.reference import addresses
 from airloom.run import measure
 from airloom.scenario import Scenario, parse
-from airloom.validate.pairs import python
+from airloom.validate.pairs import python, recorded
 
 # Transfers go on in several threads, and polars looks for numpy when it first meets an array, in a way that two threads
 # must not do at once: it looks now.
@@ -147,27 +146,12 @@ def real(scenario: Scenario, *, request: bool = True, patience_s: float = 600) -
 
     The source sends the request that `bulk` sends, unless told otherwise, and the data behind it.
     """
-    with TemporaryDirectory(prefix="airloom-") as folder:
-        results = _carry_out(scenario, Path(folder), request, patience_s)
-        packets = recorded(Path(folder))
-    return _transfer(scenario, packets, results.verdict, tuple(results.verdict_reasons))
-
-
-def recorded(folder: Path) -> pl.DataFrame:
-    """The packets of a laboratory that has left its tables there."""
-    return tables.read(folder / "packets.parquet").sort("t_ns", maintain_order=True)
-
-
-def _carry_out(scenario: Scenario, folder: Path, request: bool, patience_s: float) -> _core.Results:
-    from airloom.reference import addresses
-
     size = _octets(scenario)
     first = _REQUEST if request else 0
     address = addresses(scenario.understood, "sink")[0]
-    lab = _core.Lab(scenario._core, folder)
-    try:
-        sink = python(lab, "sink", _SINK, str(_PORT), str(size))
-        with sink:
+
+    def work(lab: _core.Lab) -> None:
+        with python(lab, "sink", _SINK, str(_PORT), str(size)) as sink:
             assert sink.stdout is not None
             if sink.stdout.readline() != "ready\n":
                 raise LabError(f"{scenario.title}: the receiving program did not start")
@@ -179,9 +163,9 @@ def _carry_out(scenario: Scenario, folder: Path, request: bool, patience_s: floa
                     raise RunError(f"{scenario.title}: not done after {patience_s:g} s") from None
         if sink.returncode or source.returncode:
             raise RunError(f"{scenario.title}: the transfer did not complete")
-    finally:
-        results = lab.stop()
-    return results
+
+    packets, results = recorded(scenario, work)
+    return _transfer(scenario, packets, results.verdict, tuple(results.verdict_reasons))
 
 
 #: No segment without data is longer.

@@ -8,12 +8,8 @@ comes to the link until the last packet of the reply has left it.
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 import polars as pl
@@ -22,9 +18,9 @@ from airloom import _core
 from airloom.errors import RunError
 from airloom.reference import addresses
 from airloom.run import measure
-from airloom.scenario import Scenario, parse
+from airloom.scenario import Scenario
 from airloom.validate import pairs
-from airloom.validate.transfer import recorded
+from airloom.validate.pairs import Fetch
 
 #: The median response time in real time against the simulated one.
 BAR = 0.03
@@ -53,8 +49,6 @@ with socket.create_server(("127.0.0.1", 80)) as server:
         threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
 """
 
-_AIRLOOM = "from airloom.cli import main\nmain()\n"
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -78,29 +72,13 @@ def chosen(pattern: str) -> list[Cell]:
     return pairs.chosen(CELLS, pattern)
 
 
-@dataclass(frozen=True)
-class Fetch:
-    """One of them."""
-
-    #: From the request to the last packet of the reply, in the model's time.
-    seconds: float
-    #: When the client's first packet came to the link, in the model's time.
-    began_ns: int
-    #: Packets of the reply.
-    packets: int
-    #: Of real time: `valid`, `suspect` or `invalid`.
-    verdict: str | None = None
-
-
 Verdict = pairs.Verdict[Cell, Fetch]
 Made = pairs.Made[Fetch]
 
 
 def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:
     """A verdict for each cell; see `pairs.fill`."""
-    verdicts = [Verdict(cell) for cell in cells]
-    pairs.fill(verdicts, seeds, _pair, **how)
-    return verdicts
+    return pairs.compare(cells, seeds, _pair, **how)
 
 
 def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenario:
@@ -122,14 +100,7 @@ def scenario(cell: Cell, seed: int, *, real: bool, begin_ns: int = 0) -> Scenari
         path += ["lan", _ORIGIN]
         hosts[_ORIGIN] = {"app": "http-server"}
         links["lan"] = {"bearer": "wireline", "rate": "1Gbit/s", "delay": "10us", "queue": "1000 packets"}
-    whole = {
-        "title": f"{cell.name}, seed {seed}",
-        "path": path,
-        "hosts": hosts,
-        "links": links,
-        "run": {"seed": seed, "record": ["packets"], "points": ["mobile.radio.ip"]},
-    }
-    return parse(json.dumps(whole), str(whole["title"]))
+    return pairs.scenario(f"{cell.name}, seed {seed}", path, hosts, links, seed, "mobile.radio.ip")
 
 
 def _pair(cell: Cell, seed: int) -> tuple[Fetch, Fetch, int]:
@@ -146,64 +117,31 @@ def simulated(scenario: Scenario) -> Fetch:
 
 def in_real_time(scenario: Scenario, size: int, patience_s: float = 300) -> Fetch:
     """The fetch by the client on the command line, from the daemon; `RunError` if it is not over in time."""
-    with TemporaryDirectory(prefix="airloom-") as folder:
-        results = _carry_out(scenario, Path(folder), size, patience_s)
-        packets = recorded(Path(folder))
-    return _fetch(scenario, packets, results.verdict)
-
-
-def _carry_out(scenario: Scenario, folder: Path, size: int, patience_s: float) -> _core.Results:
     gateway = f"{addresses(scenario.understood, 'gateway')[0]}:9201"
-    # As in the simulated network, nobody is asked whether he is there: the question would be a packet more.
-    daemon = [
-        "serve",
-        "wap-gateway",
-        "--listen",
-        gateway,
-        "--connectionless",
-        "off",
-        "--no-log",
-        "--set",
-        "amplification=0",
-    ]
-    lab = _core.Lab(scenario._core, folder)
-    try:
+
+    def work(lab: _core.Lab) -> None:
         origin = pairs.python(lab, "gateway", _SERVER, str(size), quiet=True)
-        server = pairs.python(lab, "gateway", _AIRLOOM, *daemon, "--allow-origin", _ORIGIN_REAL, quiet=True)
+        # As in the simulated network, nobody is asked whether he is there: the question would be a packet more.
+        daemon = ["serve", "wap-gateway", "--listen", gateway, "--connectionless", "off", "--no-log"]
+        rules = ["--set", "amplification=0", "--allow-origin", _ORIGIN_REAL]
+        server = pairs.airloom(lab, "gateway", *daemon, *rules)
         with origin, server:
             try:
                 pairs.expect(origin, "ready", scenario.title)
                 pairs.expect(server, "", scenario.title)
-                url = f"http://{_ORIGIN_REAL}/{size}"
-                words = [
-                    "wap",
-                    "get",
-                    url,
-                    "--gateway",
-                    gateway,
-                    "--raw",
-                    "-o",
-                    "/dev/null",
-                    "--time",
-                    f"{patience_s:g}",
-                ]
-                with pairs.python(lab, "mobile", _AIRLOOM, *words, quiet=True) as client:
-                    try:
-                        code = client.wait(patience_s)
-                    except subprocess.TimeoutExpired:
-                        raise RunError(f"{scenario.title}: not done after {patience_s:g} s") from None
-                if code:
-                    raise RunError(f"{scenario.title}: the client ended with {code}")
+                words = ["wap", "get", f"http://{_ORIGIN_REAL}/{size}", "--gateway", gateway, "--raw"]
+                words += ["-o", "/dev/null", "--time", f"{patience_s:g}"]
+                pairs.carry_through(lab, "mobile", words, patience_s, scenario.title)
             finally:
                 server.terminate()
                 origin.kill()
-    finally:
-        results = lab.stop()
-    return results
+
+    packets, results = pairs.recorded(scenario, work)
+    return _fetch(scenario, packets, results.verdict)
 
 
 def _fetch(scenario: Scenario, packets: pl.DataFrame, verdict: str | None = None) -> Fetch:
-    seen = packets.with_columns(pl.col("point", "event").cast(pl.String)).filter(pl.col("point") == "mobile.radio.ip")
+    seen = pairs.at(packets, "mobile.radio.ip")
     sent, came = seen.filter(pl.col("event") == "tx"), seen.filter(pl.col("event") == "rx")
     # Of the client's packets the Connect and the request are the only ones of some length.
     asked = sent.filter(pl.col("len") > _LONGEST_SMALL)["t_ns"]
