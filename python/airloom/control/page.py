@@ -12,11 +12,12 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import resources
 from typing import Any, NamedTuple, NoReturn
 
 from airloom._core import ScenarioError
+from airloom.bounded import Bounded
 from airloom.browser_guard import comes_from_another_page
 from airloom.control.desk import Desk
 from airloom.errors import AirloomError, UsageError
@@ -83,8 +84,7 @@ class Page:
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(Bounded, HTTPServer):
     # An address in use is one in use: nobody shall share the port with us.
     allow_reuse_address = True
     desk: Desk
@@ -92,7 +92,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, port: int, token: str, presets: Presets | None, at: tuple[socket.socket, str] | None) -> None:
         self.token = token
         self.presets = presets
-        self._places = threading.BoundedSemaphore(_MOST)
+        self.places = threading.BoundedSemaphore(_MOST)
         if at is not None:
             super().__init__((at[1], 80), _Handler, bind_and_activate=False)
             self.socket.close()
@@ -101,21 +101,6 @@ class _Server(ThreadingHTTPServer):
             return
         super().__init__(("127.0.0.1", port), _Handler)
         self.names = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._places.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is none of the run's business."""
 
 
 class _Handler(BaseHTTPRequestHandler):

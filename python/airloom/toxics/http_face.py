@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from airloom._core import __version__
+from airloom.bounded import Bounded
 from airloom.browser_guard import comes_from_another_page, is_meant_for_us
-from airloom.toxics.bounded import Bounded
 from airloom.toxics.proxies import Proxies
 from airloom.toxics.toxic import Refused
 

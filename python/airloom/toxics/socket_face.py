@@ -25,8 +25,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from airloom.bounded import Bounded
 from airloom.errors import UsageError
-from airloom.toxics.bounded import Bounded
 from airloom.toxics.link import LinkToxics
 from airloom.toxics.proxies import Proxies
 from airloom.toxics.toxic import Refused

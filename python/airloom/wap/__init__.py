@@ -11,9 +11,9 @@ import math
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from airloom._core import WapClient, WapError, WapListener, wap_decompile
+from airloom.closing import Closing
 
 __all__ = ["PUSH_PORT", "Client", "Push", "Reply", "WapError", "listen", "parse_gateway"]
 
@@ -101,7 +101,7 @@ def parse_gateway(text: str, connectionless: bool = False) -> tuple[str, int]:
     return host, int(port) if port else usual
 
 
-class Client:
+class Client(Closing):
     """A client of a gateway, with a session until `close`, or `connectionless`. Failures are `WapError`s."""
 
     def __init__(
@@ -176,14 +176,6 @@ class Client:
     def close(self) -> None:
         """Ends the session."""
         self.core.close()
-
-    def __enter__(self) -> Self:
-        """The client itself."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Closes it."""
-        self.close()
 
 
 def listen(listener: WapListener, time_s: float = math.inf) -> Iterator[Push]:

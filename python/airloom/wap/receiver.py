@@ -8,9 +8,9 @@ import queue
 import threading
 import time
 from collections import deque
-from typing import Self
 
 from airloom._core import WapListener, wap_initiation
+from airloom.closing import Closing
 from airloom.wap import PUSH_PORT, Client, Push, WapError, parse_gateway
 
 #: What asks for a session.
@@ -26,7 +26,7 @@ _WAITING = 1000
 _LOOK_S = 0.25
 
 
-class Receiver:
+class Receiver(Closing):
     """Takes pushes at a port, and opens the sessions that gateways ask for to have a push confirmed.
 
     A gateway is believed if it names its own address, the one that its request came from, or any with `from_anywhere`.
@@ -76,14 +76,6 @@ class Receiver:
         self._thread.join()
         for session in list(self._sessions.values()):
             session.join()
-
-    def __enter__(self) -> Self:
-        """The receiver itself."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Closes it."""
-        self.close()
 
     def _listen(self) -> None:
         while not self._over.is_set():

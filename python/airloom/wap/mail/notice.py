@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Self
 from urllib.parse import quote
 
+from airloom.closing import Closing
 from airloom.wap.mail.letters import Letter, Letters
 from airloom.wap.pap import Initiator, Method, PapError
 from airloom.wap.service import INDICATION_TYPE, Indication
 
 
-class Noticer:
+class Noticer(Closing):
     """Looks for new letters now and then, and pushes a notice of each until the gateway has accepted it."""
 
     def __init__(
@@ -60,14 +60,6 @@ class Noticer:
         """Looks no more."""
         self._over.set()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        """The noticer itself."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Ends it."""
-        self.close()
 
     def _run(self) -> None:
         while not self._over.wait(self._every_s):

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from airloom.browser_guard import comes_from_another_page, is_meant_for_us
+from airloom.closing import Closing
 from airloom.wap.mail import decks
 from airloom.wap.mail.letters import Letters
 
@@ -53,7 +54,7 @@ class _Answer(NamedTuple):
     deck: str
 
 
-class MailServer:
+class MailServer(Closing):
     """Serves decks at `host:port` (0: any) in threads of its own until `close`."""
 
     def __init__(
@@ -143,14 +144,6 @@ class MailServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        """The server itself."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Closes it."""
-        self.close()
 
 
 def _one_line(error: Exception) -> str:
