@@ -5,7 +5,6 @@ use airloom_base::{ConfigError, Direction, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
-use smart_default::SmartDefault;
 
 use super::coding_scheme::Mcs;
 use super::grid::Grid;

@@ -13,10 +13,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpSocket;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::browser_guard;
+use super::listening::listener;
+use super::{browser_guard, prometheus};
 
 /// How long the head of a request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,6 +45,16 @@ pub fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>
     response
 }
 
+/// Answers a call for the numbers of a daemon.
+pub fn show(call: Call, numbers: impl FnOnce() -> String) {
+    let response = match (&call.method, call.path.as_str()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => text(StatusCode::OK, prometheus::TYPE, numbers()),
+        _ => text(StatusCode::NOT_FOUND, "text/plain", "there is /metrics here\n"),
+    };
+    // Whoever asked may be gone.
+    let _ = call.answer.send(response);
+}
+
 /// Serves `at` until the receiver of `calls` is gone; bodies of requests have at most `most` octets, and are not for web pages:
 /// see `browser_guard`, and there `names`. Returns where it listens. Has to be called inside a `LocalSet`.
 ///
@@ -56,10 +66,7 @@ pub fn serve(
     names: &[String],
     calls: mpsc::Sender<Call>,
 ) -> io::Result<SocketAddr> {
-    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(at)?;
-    let listener = socket.listen(CONNECTIONS as u32)?;
+    let listener = listener(at, CONNECTIONS as u32)?;
     let local = listener.local_addr()?;
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let names: Arc<[String]> = names.into();

@@ -9,7 +9,7 @@ mod clock;
 pub mod fetch;
 mod http_cache;
 mod http_face;
-mod listening;
+pub(crate) mod listening;
 pub mod origins;
 mod prometheus;
 pub mod settings;

@@ -27,3 +27,11 @@ impl Stop {
         }
     }
 }
+
+/// Waits until this moment; for ever if there is none.
+pub(crate) async fn over(end: Option<tokio::time::Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}

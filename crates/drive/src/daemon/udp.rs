@@ -14,6 +14,22 @@ const BURST: usize = 64;
 /// The largest payload of UDP.
 const LARGEST: usize = 65_535;
 
+/// Bound to `at`; if that is any address of IPv6 and `both` is said, to any of IPv4 as well.
+///
+/// # Errors
+/// As the kernel says: the address is taken, or is not ours.
+pub fn bound(at: SocketAddr, both: bool) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    if at.is_ipv6() {
+        socket.set_only_v6(!both)?;
+    }
+    // More than the system allows is cut by the system.
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
 /// A bound socket.
 pub struct Datagrams {
     socket: UdpSocket,
@@ -28,15 +44,7 @@ impl Datagrams {
     /// # Errors
     /// As the kernel says: the address is taken, or is not ours.
     pub fn bind(at: SocketAddr) -> io::Result<Datagrams> {
-        let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-        if at.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        // More than the system allows is cut by the system.
-        socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&at.into())?;
-        Ok(Datagrams { socket: UdpSocket::from_std(socket.into())?, buffer: vec![0; LARGEST], unsent: 0 })
+        Ok(Datagrams { socket: bound(at, false)?, buffer: vec![0; LARGEST], unsent: 0 })
     }
 
     /// Where it is bound.

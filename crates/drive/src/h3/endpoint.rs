@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use airloom_content::http::v3;
 use noq_proto::{
-    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,
+    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
     Incoming, ServerConfig, TokenMemoryCache, Transmit, TransportConfig, crypto,
 };
 
@@ -36,8 +36,17 @@ const FAREWELL: Duration = Duration::from_millis(50);
 pub(super) trait Talk {
     /// The connection.
     fn quic(&mut self) -> &mut Connection;
-    /// What QUIC has to tell. True: there was something.
-    fn listen(&mut self) -> bool;
+    /// QUIC has something to tell.
+    fn happened(&mut self, event: Event);
+    /// All that it has to tell. True: there was something.
+    fn listen(&mut self) -> bool {
+        let mut heard = false;
+        while let Some(event) = self.quic().poll() {
+            heard = true;
+            self.happened(event);
+        }
+        heard
+    }
     /// Writes what streams have room for. True: something was done.
     fn write(&mut self) -> bool;
 }

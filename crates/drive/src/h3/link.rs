@@ -150,21 +150,16 @@ impl Talk for Link {
         &mut self.quic
     }
 
-    fn listen(&mut self) -> bool {
-        let mut heard = false;
-        while let Some(event) = self.quic.poll() {
-            heard = true;
-            match event {
-                noq_proto::Event::Connected => self.begin(),
-                noq_proto::Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
-                noq_proto::Event::Stream(event) => {
-                    self.begin();
-                    self.on_stream(event);
-                }
-                _ => {}
+    fn happened(&mut self, event: noq_proto::Event) {
+        match event {
+            noq_proto::Event::Connected => self.begin(),
+            noq_proto::Event::ConnectionLost { reason } => self.lost = Some(reason.to_string()),
+            noq_proto::Event::Stream(event) => {
+                self.begin();
+                self.on_stream(event);
             }
+            _ => {}
         }
-        heard
     }
 
     fn write(&mut self) -> bool {

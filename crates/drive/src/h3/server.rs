@@ -1,8 +1,9 @@
 //! `airloom serve h3`: the files of a folder.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ use super::link::Link;
 use super::qlog::{INITIAL_RTT, Qlog};
 use super::socket::Socket;
 use super::tls::{self, Terms};
-use crate::daemon::CannotListen;
-use crate::daemon::stop::Stop;
+use crate::daemon::listening::{self, CannotListen};
+use crate::daemon::stop::{Stop, over};
 use crate::daemon::streams::Clients;
 
 /// What the daemon is told.
@@ -84,9 +85,7 @@ pub fn serve(
     ready: impl FnOnce(Listening),
     log: impl FnMut(String),
 ) -> Result<(), CannotListen> {
-    let general = |why| CannotListen { at: None, why };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
-    runtime.block_on(run(options, ready, log))
+    listening::run(run(options, ready, log))
 }
 
 /// The files that a connection is being sent, by stream.
@@ -97,23 +96,21 @@ async fn run(
     ready: impl FnOnce(Listening),
     mut log: impl FnMut(String),
 ) -> Result<(), CannotListen> {
-    let cannot = |why| CannotListen { at: Some(options.listen), why };
-    let general = |why| CannotListen { at: None, why };
-    let folder = Folder::new(&options.folder).map_err(|why| {
-        general(std::io::Error::new(why.kind(), format!("{}: {why}", options.folder.display())))
-    })?;
+    let cannot = listening::cannot(options.listen);
+    let of =
+        |folder: &Path, why: io::Error| io::Error::new(why.kind(), format!("{}: {why}", folder.display()));
+    let folder = Folder::new(&options.folder).map_err(|why| of(&options.folder, why))?;
     let files = options.certificate.as_ref().map(|(chain, key)| (chain.as_path(), key.as_path()));
-    let tls = tls::server(Terms::HTTP3, files).map_err(|why| general(std::io::Error::other(why)))?;
+    let tls = tls::server(Terms::HTTP3, files).map_err(io::Error::other)?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config.transport_config(Arc::new(transport()));
-    let qlog = Qlog::from_environment(INITIAL_RTT, Pacing::Always).map_err(|(folder, why)| {
-        general(std::io::Error::new(why.kind(), format!("{}: {why}", folder.display())))
-    })?;
-    let socket = Socket::bind(options.listen, false).map_err(cannot)?;
+    let qlog =
+        Qlog::from_environment(INITIAL_RTT, Pacing::Always).map_err(|(folder, why)| of(&folder, why))?;
+    let socket = Socket::bind(options.listen, false).map_err(&cannot)?;
     let made = Link::made(v3::Connection::server);
     let mut quic = Quic::new(socket, Some(config), options.connections, qlog, made);
-    let mut stop = Stop::listen().map_err(general)?;
-    ready(Listening { clients: quic.local().map_err(cannot)? });
+    let mut stop = Stop::listen()?;
+    ready(Listening { clients: quic.local().map_err(&cannot)? });
     let mut sending: BTreeMap<usize, Files> = BTreeMap::new();
     let mut end = None;
     loop {
@@ -137,19 +134,12 @@ async fn run(
                 }
             }
             () = over(end) => break,
-            there = quic.wait() => there.map_err(cannot)?,
+            there = quic.wait() => there.map_err(&cannot)?,
         }
         quic.take(|from| options.clients.allows(from.ip()));
     }
     quic.leave(|link| link.close(now())).await;
     Ok(())
-}
-
-async fn over(end: Option<tokio::time::Instant>) {
-    match end {
-        Some(end) => tokio::time::sleep_until(end).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Answers what was asked on a connection and goes on with what is being sent. True: something has come of it.

@@ -6,12 +6,11 @@ use std::net::SocketAddr;
 use bytes::BytesMut;
 use noq_proto::{EcnCodepoint, FourTuple, Transmit};
 use noq_udp::{RecvMeta, UdpSocketState};
-use socket2::{Domain, Protocol, Socket as Raw, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// What the kernel keeps for us while we are busy.
-const RECEIVE_BUFFER: usize = 4 << 20;
+use crate::daemon::udp::bound;
+
 /// Reads in a row before others get their turn; each may bring several datagrams of one sender.
 const BURST: usize = 64;
 /// The most that the kernel gives at once.
@@ -25,20 +24,9 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Bound to `at`; if that is any address of IPv6 and `both` is said, to any of IPv4 as well.
-    ///
-    /// # Errors
-    /// As the kernel says: the address is taken, or is not ours.
+    /// As [`bound`].
     pub(super) fn bind(at: SocketAddr, both: bool) -> io::Result<Socket> {
-        let socket = Raw::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-        if at.is_ipv6() {
-            socket.set_only_v6(!both)?;
-        }
-        // More than the system allows is cut by the system.
-        socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&at.into())?;
-        let socket = UdpSocket::from_std(socket.into())?;
+        let socket = bound(at, both)?;
         let state = UdpSocketState::new((&socket).into())?;
         Ok(Socket { socket, state, buffer: vec![0; LARGEST] })
     }

@@ -16,25 +16,20 @@ mod core;
 mod net;
 mod tasks;
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use airloom_base::{App, Cx, Sockets};
 use airloom_proxies::lookup::{Found, Lookup};
-use http::{Method, StatusCode};
 use ipnet::IpNet;
-use tokio::net::TcpSocket;
 use tokio::sync::mpsc;
-use tokio::task::LocalSet;
 
 pub use self::client::{Ended, until_done};
 use self::core::Core;
-use super::CannotListen;
-use super::http_face::{self, Call, text};
+use super::http_face;
+use super::listening::{self, CannotListen, cannot, listener};
 use super::origins::{NotAnOrigin, Origins};
-use super::prometheus;
-use super::stop::Stop;
+use super::stop::{Stop, over};
 
 /// What a daemon asks of an application besides what every host does.
 pub trait Served: App {
@@ -149,16 +144,7 @@ pub fn serve<A: Served + 'static>(
     ready: impl FnOnce(Listening),
     log: impl FnMut(String) + 'static,
 ) -> Result<(), CannotListen> {
-    let general = |why| CannotListen { at: None, why };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
-    runtime.block_on(LocalSet::new().run_until(run(options, app, ready, Box::new(log))))
-}
-
-fn listener(at: SocketAddr) -> io::Result<tokio::net::TcpListener> {
-    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(at)?;
-    socket.listen(BACKLOG)
+    listening::run(run(options, app, ready, Box::new(log)))
 }
 
 async fn run<A: Served + 'static>(
@@ -167,12 +153,11 @@ async fn run<A: Served + 'static>(
     ready: impl FnOnce(Listening),
     log: Box<dyn FnMut(String)>,
 ) -> Result<(), CannotListen> {
-    let cannot = |at: SocketAddr| move |why| CannotListen { at: Some(at), why };
-    let clients = listener(options.listen).map_err(cannot(options.listen))?;
+    let clients = listener(options.listen, BACKLOG).map_err(cannot(options.listen))?;
     let (calls, mut called) = mpsc::channel(CALLS);
     let face = |at: SocketAddr| http_face::serve(at, 0, &options.names, calls.clone()).map_err(cannot(at));
     let metrics = options.metrics.map(face).transpose()?;
-    let mut stop = Stop::listen().map_err(|why| CannotListen { at: None, why })?;
+    let mut stop = Stop::listen()?;
     ready(Listening { clients: clients.local_addr().map_err(cannot(options.listen))?, metrics });
     let core = Core::new(options, app, log);
     tasks::start(&core);
@@ -196,7 +181,7 @@ async fn run<A: Served + 'static>(
                 tasks::stop(&core);
             }
             () = over(end) => break,
-            Some(call) = called.recv() => answer(&core.borrow().app, call),
+            Some(call) = called.recv() => http_face::show(call, || core.borrow().app.numbers()),
             () = empty.notified() => {}
         }
     }
@@ -204,22 +189,6 @@ async fn run<A: Served + 'static>(
     timing.abort();
     core.borrow_mut().net.close_all();
     Ok(())
-}
-
-async fn over(end: Option<tokio::time::Instant>) {
-    match end {
-        Some(end) => tokio::time::sleep_until(end).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn answer(app: &impl Served, call: Call) {
-    let response = match (&call.method, call.path.as_str()) {
-        (&Method::GET | &Method::HEAD, "/metrics") => text(StatusCode::OK, prometheus::TYPE, app.numbers()),
-        _ => text(StatusCode::NOT_FOUND, "text/plain", "there is /metrics here\n"),
-    };
-    // Whoever asked may be gone.
-    let _ = call.answer.send(response);
 }
 
 #[cfg(test)]

@@ -17,18 +17,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use airloom_proxies::wap_gateway::{Config, Counters, Gateway, Service, pap};
-use http::{Method, StatusCode};
 use tokio::sync::mpsc;
-use tokio::task::LocalSet;
 
 use self::fetches::Fetches;
-use super::CannotListen;
 use super::clock::Clock;
 use super::fetch::Fetcher;
-use super::http_face::{self, Call, text};
+use super::http_face::{self, Call};
+use super::listening::{self, CannotListen, cannot};
 use super::origins::Origins;
-use super::prometheus;
-use super::stop::Stop;
+use super::stop::{Stop, over};
 use super::udp::Datagrams;
 use crate::secret;
 
@@ -79,9 +76,7 @@ pub fn serve(
     ready: impl FnOnce(Listening),
     log: impl FnMut(String),
 ) -> Result<Counters, CannotListen> {
-    let general = |why| CannotListen { at: None, why };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
-    runtime.block_on(LocalSet::new().run_until(run(options, ready, log)))
+    listening::run(run(options, ready, log))
 }
 
 struct Daemon<L> {
@@ -98,19 +93,18 @@ async fn run(
     ready: impl FnOnce(Listening),
     log: impl FnMut(String),
 ) -> Result<Counters, CannotListen> {
-    let bind = |at: SocketAddr| Datagrams::bind(at).map_err(|why| CannotListen { at: Some(at), why });
+    let bind = |at: SocketAddr| Datagrams::bind(at).map_err(cannot(at));
     let session = bind(options.session)?;
     let connectionless = options.connectionless.map(bind).transpose()?;
     let (calls, mut called) = mpsc::channel(CALLS);
     let (initiators, mut submitted) = mpsc::channel(CALLS);
     let face = |at: SocketAddr, most: usize, calls: &mpsc::Sender<Call>| {
-        http_face::serve(at, most, &options.names, calls.clone())
-            .map_err(|why| CannotListen { at: Some(at), why })
+        http_face::serve(at, most, &options.names, calls.clone()).map_err(cannot(at))
     };
     let metrics = options.metrics.map(|at| face(at, 0, &calls)).transpose()?;
     let push = options.push.map(|at| face(at, pap::MOST, &initiators)).transpose()?;
-    let mut stop = Stop::listen().map_err(|why| CannotListen { at: None, why })?;
-    let local = |socket: &Datagrams, at| socket.local().map_err(|why| CannotListen { at: Some(at), why });
+    let mut stop = Stop::listen()?;
+    let local = |socket: &Datagrams, at| socket.local().map_err(cannot(at));
     let session_at = local(&session, options.session)?;
     ready(Listening {
         session: session_at,
@@ -119,7 +113,7 @@ async fn run(
         push,
     });
     let (fetches, mut fetched) = Fetches::new(Fetcher::new(options.origins.clone()));
-    let key = secret::key().map_err(|why| CannotListen { at: None, why })?;
+    let key = secret::key()?;
     let mut gateway = Gateway::new(options.gateway.clone(), key);
     // One that listens everywhere is to be found where the request to open a session comes from, if at its usual port.
     gateway.set_contact(Some(session_at).filter(|at| !at.ip().is_unspecified()));
@@ -164,13 +158,6 @@ async fn run(
     Ok(daemon.gateway.counters())
 }
 
-async fn over(end: Option<tokio::time::Instant>) {
-    match end {
-        Some(end) => tokio::time::sleep_until(end).await,
-        None => std::future::pending().await,
-    }
-}
-
 async fn readable(socket: Option<&Datagrams>) -> io::Result<()> {
     match socket {
         Some(socket) => socket.readable().await,
@@ -201,14 +188,7 @@ impl<L: FnMut(String)> Daemon<L> {
     }
 
     fn answer(&mut self, call: Call) {
-        let response = match (&call.method, call.path.as_str()) {
-            (&Method::GET | &Method::HEAD, "/metrics") => {
-                let unsent = self.session.unsent + self.connectionless.as_ref().map_or(0, |s| s.unsent);
-                text(StatusCode::OK, prometheus::TYPE, metrics::page(&self.gateway, unsent))
-            }
-            _ => text(StatusCode::NOT_FOUND, "text/plain", "there is /metrics here\n"),
-        };
-        // Whoever asked may be gone.
-        let _ = call.answer.send(response);
+        let unsent = self.session.unsent + self.connectionless.as_ref().map_or(0, |s| s.unsent);
+        http_face::show(call, || metrics::page(&self.gateway, unsent));
     }
 }

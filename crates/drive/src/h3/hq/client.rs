@@ -142,27 +142,22 @@ impl Talk for Fetching {
         &mut self.quic
     }
 
-    fn listen(&mut self) -> bool {
-        let mut heard = false;
-        while let Some(event) = self.quic.poll() {
-            heard = true;
-            match event {
-                Event::Connected if self.early && !self.quic.accepted_0rtt() => {
-                    //= RFC 9001 (4.6.2): what was sent early has to be sent again, by streams that begin again.
-                    let again = std::mem::take(&mut self.coming).into_values().map(|coming| coming.wanted);
-                    self.left.extend(again);
-                }
-                Event::ConnectionLost { reason } => self.fail(Failure::Peer(reason.to_string())),
-                Event::Stream(StreamEvent::Readable { id }) => {
-                    self.last = now();
-                    if let Err(failure) = self.read(id) {
-                        self.fail(failure);
-                    }
-                }
-                _ => {}
+    fn happened(&mut self, event: Event) {
+        match event {
+            Event::Connected if self.early && !self.quic.accepted_0rtt() => {
+                //= RFC 9001 (4.6.2): what was sent early has to be sent again, by streams that begin again.
+                let again = std::mem::take(&mut self.coming).into_values().map(|coming| coming.wanted);
+                self.left.extend(again);
             }
+            Event::ConnectionLost { reason } => self.fail(Failure::Peer(reason.to_string())),
+            Event::Stream(StreamEvent::Readable { id }) => {
+                self.last = now();
+                if let Err(failure) = self.read(id) {
+                    self.fail(failure);
+                }
+            }
+            _ => {}
         }
-        heard
     }
 
     fn write(&mut self) -> bool {

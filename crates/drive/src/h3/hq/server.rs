@@ -1,6 +1,7 @@
 //! The files of a folder, by HTTP/0.9.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::super::qlog::{INITIAL_RTT, Qlog};
 use super::super::socket::Socket;
 use super::super::tls;
 use super::NO;
-use crate::daemon::CannotListen;
+use crate::daemon::listening::{self, CannotListen};
 use crate::daemon::stop::Stop;
 use crate::daemon::streams::Clients;
 
@@ -58,19 +59,15 @@ const UNACKNOWLEDGED: u64 = 4 << 20;
 /// # Errors
 /// [`CannotListen`] if the address is taken or not ours, or a file is not what it should be.
 pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), CannotListen> {
-    let general = |why| CannotListen { at: None, why };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(general)?;
-    runtime.block_on(run(options, ready))
+    listening::run(run(options, ready))
 }
 
 async fn run(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), CannotListen> {
-    let cannot = |why| CannotListen { at: Some(options.listen), why };
-    let general = |why| CannotListen { at: None, why };
-    let folder = Arc::new(Folder::new(&options.folder).map_err(general)?);
+    let cannot = listening::cannot(options.listen);
+    let folder = Arc::new(Folder::new(&options.folder)?);
     let (chain, key) = &options.certificate;
     let tls = tls::server(super::terms(options.chacha20, options.early), Some((chain, key)));
-    let mut config =
-        ServerConfig::with_crypto(Arc::new(tls.map_err(|why| general(std::io::Error::other(why)))?));
+    let mut config = ServerConfig::with_crypto(Arc::new(tls.map_err(io::Error::other)?));
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_bidi_streams(REQUESTS.into())
@@ -80,8 +77,8 @@ async fn run(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Ca
         .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()))
         .datagram_receive_buffer_size(None);
     config.transport_config(Arc::new(transport));
-    let qlog = Qlog::from_environment(INITIAL_RTT, Pacing::Measured).map_err(|(_, why)| general(why))?;
-    let socket = Socket::bind(options.listen, true).map_err(cannot)?;
+    let qlog = Qlog::from_environment(INITIAL_RTT, Pacing::Measured).map_err(|(_, why)| why)?;
+    let socket = Socket::bind(options.listen, true).map_err(&cannot)?;
     let made = Box::new(move |quic| Serving {
         quic,
         folder: folder.clone(),
@@ -92,14 +89,14 @@ async fn run(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Ca
     if options.retry {
         quic.unproven = 0;
     }
-    let mut stop = Stop::listen().map_err(general)?;
-    ready(quic.local().map_err(cannot)?);
+    let mut stop = Stop::listen()?;
+    ready(quic.local().map_err(&cannot)?);
     loop {
         quic.turn(|_, _| false);
         tokio::select! {
             biased;
             () = stop.asked() => break,
-            there = quic.wait() => there.map_err(cannot)?,
+            there = quic.wait() => there.map_err(&cannot)?,
         }
         quic.take(|from| options.clients.allows(from.ip().to_canonical()));
     }
@@ -122,29 +119,24 @@ impl Talk for Serving {
         &mut self.quic
     }
 
-    fn listen(&mut self) -> bool {
-        let mut heard = false;
-        while let Some(event) = self.quic.poll() {
-            heard = true;
-            match event {
-                Event::Stream(StreamEvent::Opened { dir }) => {
-                    while let Some(id) = self.quic.streams().accept(dir) {
-                        if dir == Dir::Bi {
-                            self.asking.insert(id, Vec::new());
-                            self.read(id);
-                        }
+    fn happened(&mut self, event: Event) {
+        match event {
+            Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(id) = self.quic.streams().accept(dir) {
+                    if dir == Dir::Bi {
+                        self.asking.insert(id, Vec::new());
+                        self.read(id);
                     }
                 }
-                Event::Stream(StreamEvent::Readable { id }) => self.read(id),
-                Event::Stream(StreamEvent::Stopped { id, .. }) => {
-                    // What is stopped is not sent on; a stream that is over needs no reset.
-                    self.sending.remove(&id);
-                    let _ = self.quic.send_stream(id).reset(NO);
-                }
-                _ => {}
             }
+            Event::Stream(StreamEvent::Readable { id }) => self.read(id),
+            Event::Stream(StreamEvent::Stopped { id, .. }) => {
+                // What is stopped is not sent on; a stream that is over needs no reset.
+                self.sending.remove(&id);
+                let _ = self.quic.send_stream(id).reset(NO);
+            }
+            _ => {}
         }
-        heard
     }
 
     fn write(&mut self) -> bool {
