@@ -19,7 +19,7 @@ use super::closing::Closing;
 use super::exchange::{Ask, Handle, Shared, TellAtTheEnd};
 use super::load::{LOOK, Load};
 use super::pace::{Pace, Round};
-use super::port::{Arrival, Intake, Port, PortCounters};
+use super::port::{Arrival, Intake, Port};
 use super::{Error, Report};
 use crate::virtual_time::{Outcome, Until};
 
@@ -370,6 +370,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::clock::Stamps;
+    use super::super::port::PortCounters;
     use super::*;
 
     const fn us(n: u64) -> Instant {

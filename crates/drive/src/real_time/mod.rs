@@ -89,7 +89,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// This user, or this machine, may not do it.
-    #[error("emulation is not possible here: {0}; {}", lab::what_helps())]
+    #[error("emulation is not possible here: {0}; {help}", help = lab::what_helps())]
     NotAllowed(String),
     /// It should be allowed, but did not work.
     #[error("setting up the laboratory failed: {0}")]

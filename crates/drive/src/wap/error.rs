@@ -1,8 +1,8 @@
 //! What can go wrong between a client and its gateway, in one line each.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
-use std::{fmt, io};
 
 use airloom_transports::wsp::status::Reason;
 
