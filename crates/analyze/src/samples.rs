@@ -6,12 +6,13 @@ use smart_default::SmartDefault;
 const MOST: usize = 1 << 16;
 
 /// Some of the values that were given, evenly spread over all of them.
-#[derive(Clone, Debug, SmartDefault)]
+#[derive(Clone, Debug, SmartDefault, getset::CopyGetters)]
 pub(crate) struct Samples {
     kept: Vec<u64>,
     /// One of so many is kept.
     #[default(1)]
     of: u64,
+    #[getset(get_copy = "pub(crate)")]
     count: u64,
     #[default(u64::MAX)]
     least: u64,
@@ -39,10 +40,6 @@ impl Samples {
         self.count += 1;
         self.least = self.least.min(value);
         self.most = self.most.max(value);
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
 
     pub(crate) fn least(&self) -> Option<u64> {

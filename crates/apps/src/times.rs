@@ -3,8 +3,10 @@
 use airloom_base::{Duration, Summary};
 
 /// Number, sum and extremes of durations.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, getset::CopyGetters)]
 pub(crate) struct Times {
+    /// How many there were.
+    #[getset(get_copy = "pub(crate)")]
     count: u64,
     sum: Duration,
     min: Duration,
@@ -18,10 +20,6 @@ impl Times {
         self.max = self.max.max(time);
         self.sum += time;
         self.count += 1;
-    }
-    /// How many there were.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
     /// Their mean in seconds, if there were any.
     pub(crate) fn mean_s(&self) -> Option<f64> {

@@ -1,9 +1,11 @@
 //! A histogram of durations or sizes with a relative error below 3.2 %, in fixed memory.
 
 /// Counts of values in bins whose width grows with the value (32 bins per power of two), as in HdrHistogram.
-#[derive(Clone)]
+#[derive(Clone, getset::CopyGetters)]
 pub struct Histogram {
     bins: Box<[u32]>,
+    /// How many values were counted.
+    #[getset(get_copy = "pub")]
     count: u64,
     sum: u128,
     max: u64,
@@ -44,10 +46,6 @@ impl Histogram {
         self.count += 1;
         self.sum += u128::from(value);
         self.max = self.max.max(value);
-    }
-    /// How many values were counted.
-    pub fn count(&self) -> u64 {
-        self.count
     }
     /// Their exact mean, `None` if there were none.
     pub fn mean(&self) -> Option<f64> {

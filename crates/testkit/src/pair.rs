@@ -33,6 +33,7 @@ pub struct Offered {
 }
 
 /// One host: its protocol, its one connection, and an application that writes what it was given and reads all.
+#[derive(getset::CopyGetters)]
 pub struct Host {
     protocol: Box<dyn Protocol>,
     /// The connection, from the first packet until it is gone.
@@ -50,6 +51,8 @@ pub struct Host {
     pub events: Vec<(Instant, TransportEvent)>,
     /// Octets read.
     pub received: u64,
+    /// A hash of everything read, to compare with [`hash_of`].
+    #[getset(get_copy = "pub")]
     hash: u64,
     /// Keep what is read (to look at the octets themselves).
     pub keep: bool,
@@ -99,11 +102,6 @@ impl Host {
     /// When it was reported.
     pub fn when(&self, event: TransportEvent) -> Option<Instant> {
         self.events.iter().find(|(_, e)| *e == event).map(|(at, _)| *at)
-    }
-
-    /// A hash of everything read, to compare with [`hash_of`].
-    pub fn hash(&self) -> u64 {
-        self.hash
     }
 
     /// Accepts no further connection (what arrives for none is refused).

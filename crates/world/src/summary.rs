@@ -8,10 +8,12 @@ use airloom_base::{Cx, Direction, Instant, Summary};
 use crate::world::World;
 
 /// What runs of one scenario count: the names of the results are worked out once, and again where they change.
-#[derive(Default)]
+#[derive(Default, getset::Getters)]
 pub struct Books {
     /// Those of applications, host by host, then those of links.
     parts: Vec<Summary>,
+    /// The names, sorted.
+    #[getset(get = "pub")]
     names: Arc<[String]>,
     /// Where the value of each name comes from.
     sources: Vec<Source>,
@@ -49,11 +51,6 @@ const TOTALS: [&str; 17] = [
 ];
 
 impl Books {
-    /// The names, sorted.
-    pub fn names(&self) -> &Arc<[String]> {
-        &self.names
-    }
-
     /// The value of each name.
     pub fn values(&self) -> &[f64] {
         &self.values

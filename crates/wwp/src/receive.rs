@@ -57,12 +57,14 @@ const CYCLES: u64 = 64;
 const LONG: u8 = 32;
 
 /// See the module.
+#[derive(getset::CopyGetters)]
 pub(super) struct Receiver {
     config: Arc<Config>,
     layout: Layout,
     /// W(1), W(2), ...
     pub waves: Vec<u16>,
-    /// The next segment in order.
+    /// The next segment in order: where a FIN belongs.
+    #[getset(get_copy = "pub")]
     next: u64,
     /// One past the highest that has arrived.
     top: u64,
@@ -128,11 +130,6 @@ impl Receiver {
 
     pub fn read(&mut self, max: usize) -> Option<Body> {
         (max > 0 && !self.ready.is_empty()).then(|| self.ready.piece(max))
-    }
-
-    /// The next segment in order: where a FIN belongs.
-    pub fn next(&self) -> u64 {
-        self.next
     }
 
     fn highest(&self) -> u8 {

@@ -3,9 +3,13 @@
 use airloom_base::Duration;
 
 /// Round-trip times of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, getset::CopyGetters)]
 pub(super) struct RoundTrip {
+    /// The smallest so far: what a network without congestion needs.
+    #[getset(get_copy = "pub")]
     smallest: Option<Duration>,
+    /// About what it is now: what timers go by.
+    #[getset(get_copy = "pub")]
     smoothed: Option<Duration>,
 }
 
@@ -20,15 +24,5 @@ impl RoundTrip {
     /// What was the smallest so far is no more.
     pub fn begin_anew(&mut self, time: Duration) {
         self.smallest = Some(time.max(Duration::from_micros(1)));
-    }
-
-    /// About what it is now: what timers go by.
-    pub fn smoothed(&self) -> Option<Duration> {
-        self.smoothed
-    }
-
-    /// The smallest so far: what a network without congestion needs.
-    pub fn smallest(&self) -> Option<Duration> {
-        self.smallest
     }
 }

@@ -47,6 +47,7 @@ pub(super) enum Phase {
 }
 
 /// See the module.
+#[derive(getset::CopyGetters)]
 pub(super) struct Sender {
     config: Arc<Config>,
     /// W(1), W(2), ...
@@ -56,6 +57,8 @@ pub(super) struct Sender {
     queue: Queue,
     /// The oldest segment not acknowledged, and the next new one.
     una: u64,
+    /// The number of the next new segment: what a FIN carries.
+    #[getset(get_copy = "pub")]
     next: u64,
     /// Segments not acknowledged.
     flight: BTreeMap<u64, Body>,
@@ -72,9 +75,12 @@ pub(super) struct Sender {
     stuck: usize,
     /// The wave has fewer segments than its level.
     is_short: bool,
+    /// The wave that was sent last.
+    #[getset(get_copy = "pub")]
     wave: u8,
     level: u8,
     /// The level that the next wave may have.
+    #[getset(get_copy = "pub")]
     told: u8,
     pub phase: Phase,
     /// A wave was answered and no other has begun since.
@@ -83,6 +89,8 @@ pub(super) struct Sender {
     held: bool,
     began: Instant,
     segment_time: Option<Duration>,
+    /// The cycle that was begun last.
+    #[getset(get_copy = "pub")]
     cycle: u64,
     /// Cycles, and when each began.
     cycles: VecDeque<(u64, Instant)>,
@@ -164,29 +172,9 @@ impl Sender {
         self.flight_octets
     }
 
-    /// The number of the next new segment: what a FIN carries.
-    pub fn next(&self) -> u64 {
-        self.next
-    }
-
-    /// The cycle that was begun last.
-    pub fn cycle(&self) -> u64 {
-        self.cycle
-    }
-
-    /// The wave that was sent last.
-    pub fn wave(&self) -> u8 {
-        self.wave
-    }
-
     /// Is all that was written acknowledged?
     pub fn is_drained(&self) -> bool {
         self.unacknowledged() == 0 && self.phase == Phase::Idle
-    }
-
-    /// The level that the next wave may have.
-    pub fn told(&self) -> u8 {
-        self.told
     }
 
     pub fn write(&mut self, body: Body) {

@@ -36,6 +36,7 @@ pub(super) enum Progress {
 }
 
 /// One connection.
+#[derive(getset::CopyGetters)]
 pub(super) struct Connection {
     pub(super) socket: SocketId,
     pub(super) to: SocketAddr,
@@ -49,6 +50,8 @@ pub(super) struct Connection {
     pub(super) idle_until: Option<Instant>,
     opened: bool,
     keep_alive: bool,
+    /// Will it carry another exchange?
+    #[getset(get_copy = "pub(super)")]
     persists: bool,
     reader: ResponseReader,
     unsent: VecDeque<Bytes>,
@@ -101,11 +104,6 @@ impl Connection {
     /// Was it ever open?
     pub(super) fn was_opened(&self) -> bool {
         self.opened
-    }
-
-    /// Will it carry another exchange?
-    pub(super) fn persists(&self) -> bool {
-        self.persists
     }
 
     /// Writes what there is room for.

@@ -34,12 +34,15 @@ pub struct Settings {
 }
 
 /// Carries out orders.
+#[derive(getset::CopyGetters)]
 pub struct Fetcher {
     names: BTreeMap<String, IpAddr>,
     origins: BTreeMap<SocketAddr, Origin>,
     connections: BTreeMap<SocketId, Connection>,
     told: VecDeque<(FetchId, Fetched)>,
     settings: Settings,
+    /// Connections that were opened.
+    #[getset(get_copy = "pub")]
     opened: u64,
 }
 
@@ -59,11 +62,6 @@ impl Fetcher {
     /// What came of the orders.
     pub fn poll(&mut self) -> Option<(FetchId, Fetched)> {
         self.told.pop_front()
-    }
-
-    /// Connections that were opened.
-    pub fn opened(&self) -> u64 {
-        self.opened
     }
 
     /// A new order.

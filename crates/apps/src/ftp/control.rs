@@ -7,13 +7,15 @@ use super::wire::{Line, Lines};
 use crate::net::Outgoing;
 
 /// The lines of a control connection.
+#[derive(getset::CopyGetters)]
 pub(super) struct Control {
     pub(super) socket: SocketId,
     lines: Lines,
     /// What has arrived and was not looked at.
     arrived: Bytes,
     out: Outgoing,
-    /// Is all that was said written?
+    /// Has the socket taken all that was said? Nothing more is listened to before: a peer that does not read is held back.
+    #[getset(get_copy = "pub(super)")]
     is_written: bool,
 }
 
@@ -37,11 +39,6 @@ impl Control {
     /// Goes on with what was said.
     pub(super) fn write(&mut self, cx: &mut Cx, net: &mut dyn Sockets) {
         self.is_written = self.out.pump(cx, net, self.socket);
-    }
-
-    /// Has the socket taken all that was said? Nothing more is listened to before: a peer that does not read is held back.
-    pub(super) fn is_written(&self) -> bool {
-        self.is_written
     }
 
     /// The next line that has arrived.

@@ -10,6 +10,7 @@ use super::{Config, Http};
 use crate::pages::Job;
 
 /// One connection, or one association with the streams that objects are dealt over.
+#[derive(getset::CopyGetters)]
 pub(super) struct Connection {
     pub(super) socket: SocketId,
     /// The pool it belongs to.
@@ -23,12 +24,14 @@ pub(super) struct Connection {
     /// The alternative of the server that it leads to, as Alt-Used names that.
     pub(super) alternative: Option<Bytes>,
     /// It leads there and is not up.
+    #[getset(get_copy = "pub(super)")]
     is_tried: bool,
     /// Its number in the records.
     pub(super) flow: u32,
     /// Requests that it was given.
     asked: u32,
-    /// May it be written to?
+    /// Is it open, as far as its own machine knows?
+    #[getset(get_copy = "pub(super)")]
     is_open: bool,
     lanes: Vec<Lane>,
     /// It speaks HTTP/2 or 3: there are no lanes then.
@@ -135,16 +138,6 @@ impl Connection {
     /// The alternative is up. False: there was none, or it was up.
     pub(super) fn has_come_up(&mut self) -> bool {
         std::mem::take(&mut self.is_tried)
-    }
-
-    /// Is it an alternative's that is not up?
-    pub(super) fn is_tried(&self) -> bool {
-        self.is_tried
-    }
-
-    /// Is it open, as far as its own machine knows?
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
     }
 
     /// Something was done on it: it is given up later. An alternative has its time to come up and no more.

@@ -43,8 +43,11 @@ pub struct Whereabouts<'a> {
 }
 
 /// The browser.
+#[derive(getset::CopyGetters)]
 pub struct Browser {
     config: Config,
+    /// Where its gateway is.
+    #[getset(get_copy = "pub(super)")]
     gateway: SocketAddr,
     /// What stands between `http://` and the path.
     authority: String,
@@ -159,11 +162,6 @@ impl Browser {
             results: Results::default(),
             config,
         })
-    }
-
-    /// Where its gateway is.
-    pub(super) fn gateway(&self) -> SocketAddr {
-        self.gateway
     }
 
     /// Takes what was heard, begins pages and requests, and computes the next deadline, until nothing more can be done.

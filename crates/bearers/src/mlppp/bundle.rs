@@ -29,6 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LONGEST_HEADER: usize = frame::LONGEST + 4;
 
 /// See the module.
+#[derive(getset::CopyGetters)]
 pub struct Mlppp {
     pub(super) config: MlpppConfig,
     pub(super) members: Vec<Member>,
@@ -36,6 +37,7 @@ pub struct Mlppp {
     /// By the direction in which the end sends.
     ipcp: [Option<Automaton<Ipcp>>; 2],
     /// Both ends carry packets, and this was told.
+    #[getset(get_copy = "pub(super)")]
     is_up: bool,
     look_again: Instant,
     pub(super) deadline: Instant,
@@ -165,11 +167,6 @@ impl Mlppp {
             self.events.push_back(BearerEvent::Down(Station(0), "no member left"));
         }
         self.give_up_queues(cx);
-    }
-
-    /// Does it carry packets?
-    pub(super) fn is_up(&self) -> bool {
-        self.is_up
     }
 
     /// May there be members again without anybody's doing?

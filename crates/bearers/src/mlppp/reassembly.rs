@@ -69,10 +69,12 @@ pub struct Whole<T> {
 /// Each member keeps its order, so a number that all of them are past will not come any more. RFC 1990, 4.1 says so of the
 /// whole packet (when they are past its last fragment); that the missing number itself is past is enough, and is what
 /// Linux goes by.
+#[derive(getset::CopyGetters)]
 pub struct Reassembler<T> {
     format: Format,
     limits: Limits,
     /// Lowest number that was neither handed on nor given up.
+    #[getset(get_copy = "pub")]
     next: u64,
     /// By member: the number behind the last one that it brought; none while it is not in the bundle.
     members: Vec<Option<u64>>,
@@ -83,6 +85,8 @@ pub struct Reassembler<T> {
     /// Since when the first of those held waits.
     since: Option<Instant>,
     done: VecDeque<Whole<T>>,
+    /// What it counted.
+    #[getset(get_copy = "pub")]
     counters: Counters,
 }
 
@@ -111,16 +115,6 @@ impl<T> Reassembler<T> {
             done: VecDeque::new(),
             counters: Counters::default(),
         }
-    }
-
-    /// What it counted.
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    /// Lowest number that was neither handed on nor given up.
-    pub fn next(&self) -> u64 {
-        self.next
     }
 
     /// Fragments that wait, and their octets.

@@ -4,7 +4,7 @@ use super::frame::{Acknowledged, Span};
 use super::number::{MODULUS, Number};
 
 /// The receiving half of the repetition procedure.
-#[derive(Debug)]
+#[derive(Debug, getset::CopyGetters)]
 pub struct Receiver {
     /// Index of the first frame that is missing.
     expected: u64,
@@ -13,6 +13,7 @@ pub struct Receiver {
     /// Index of the frame that came last; `None`: it had no number, or none came yet.
     last: Option<u64>,
     /// Place in the stream up to which it is complete.
+    #[getset(get_copy = "pub")]
     complete: u64,
 }
 
@@ -31,11 +32,6 @@ impl Receiver {
     /// A receiver of a call that begins at this place of the stream.
     pub fn new(complete: u64) -> Receiver {
         Receiver { expected: 0, ahead: Box::new([None; MODULUS as usize]), last: None, complete }
-    }
-
-    /// Place in the stream up to which it is complete.
-    pub fn complete(&self) -> u64 {
-        self.complete
     }
 
     /// An intact frame with user data. Frames further ahead than any window are taken for late copies.

@@ -74,9 +74,12 @@ pub enum State {
 }
 
 /// One end of a negotiation.
+#[derive(getset::CopyGetters)]
 pub struct Automaton<N> {
     /// What is negotiated.
     pub negotiation: N,
+    /// Where it stands.
+    #[getset(get_copy = "pub")]
     state: State,
     /// Requests that may still be sent without an answer.
     restarts: u32,
@@ -107,11 +110,6 @@ impl<N: Negotiation> Automaton<N> {
         };
         automaton.send_configure_request(now);
         automaton
-    }
-
-    /// Where it stands.
-    pub fn state(&self) -> State {
-        self.state
     }
 
     /// Is everything agreed on?

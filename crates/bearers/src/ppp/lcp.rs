@@ -46,7 +46,10 @@ pub struct LinkOptions {
 }
 
 /// One end's side of it.
+#[derive(getset::Getters)]
 pub struct Lcp {
+    /// What this end receives, as far as it was granted.
+    #[getset(get = "pub")]
     ours: LinkOptions,
     numbers: Stream,
     magic: u32,
@@ -55,6 +58,8 @@ pub struct Lcp {
     /// Those of the bundle that this link is to join, as the other end has them.
     bundle: Option<LinkOptions>,
     asked: LinkOptions,
+    /// What the other end wants to receive, as far as it was granted.
+    #[getset(get = "pub")]
     theirs: LinkOptions,
     /// The number that the other end was last told to take instead of ours.
     suggested: Option<u32>,
@@ -80,16 +85,6 @@ impl Lcp {
             echoes: 0,
             trouble: None,
         }
-    }
-
-    /// What the other end wants to receive, as far as it was granted.
-    pub fn theirs(&self) -> &LinkOptions {
-        &self.theirs
-    }
-
-    /// What this end receives, as far as it was granted.
-    pub fn ours(&self) -> &LinkOptions {
-        &self.ours
     }
 
     fn judge_number(&mut self, data: &[u8]) -> Verdict {

@@ -22,6 +22,7 @@ struct InFlight {
 }
 
 /// One direction. `waiting` of the packets in `flight`, counted from the back, have not been sent yet.
+#[derive(getset::CopyGetters)]
 pub(super) struct OneWay {
     pub(super) direction: Direction,
     opportunities: Opportunities,
@@ -38,6 +39,7 @@ pub(super) struct OneWay {
     octets: u64,
     losses: u64,
     drops: u64,
+    #[getset(get_copy = "pub(super)")]
     queue_max: u64,
 }
 
@@ -158,10 +160,6 @@ impl OneWay {
 
     pub(super) fn passed(&self) -> Passed {
         Passed { frames: self.packets, errors: self.losses, octets: self.octets }
-    }
-
-    pub(super) fn queue_max(&self) -> u64 {
-        self.queue_max
     }
 
     pub(super) fn summarise(&self, direction: Direction, out: &mut Summary) {

@@ -85,8 +85,10 @@ impl State {
 }
 
 /// The state machine of one mobile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, getset::CopyGetters)]
 pub struct Rrc {
+    /// Where it is.
+    #[getset(get_copy = "pub")]
     state: State,
     deadline: Instant,
 }
@@ -95,10 +97,6 @@ impl Rrc {
     /// In IDLE.
     pub fn new() -> Self {
         Rrc { state: State::Idle, deadline: Instant::FAR_FUTURE }
-    }
-    /// Where it is.
-    pub const fn state(&self) -> State {
-        self.state
     }
     /// May blocks be sent?
     pub const fn can_send(&self) -> bool {

@@ -29,6 +29,7 @@ struct InFlight {
 }
 
 /// One direction. `waiting` of the packets in `flight`, counted from the back, have not departed yet.
+#[derive(getset::CopyGetters)]
 pub(super) struct OneWay {
     pub(super) direction: Direction,
     rate: Option<Rate>,
@@ -50,6 +51,7 @@ pub(super) struct OneWay {
     losses: u64,
     drops: u64,
     marked: u64,
+    #[getset(get_copy = "pub(super)")]
     queue_max: u64,
     busy: Duration,
 }
@@ -232,10 +234,6 @@ impl OneWay {
 
     pub(super) fn passed(&self) -> Passed {
         Passed { frames: self.packets, errors: self.losses, octets: self.octets }
-    }
-
-    pub(super) fn queue_max(&self) -> u64 {
-        self.queue_max
     }
 
     /// Serialisation time of what waits; it was counted when it entered.

@@ -49,8 +49,10 @@ pub struct DocumentType {
 }
 
 /// The tokens of a document type, arranged for reading and for writing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, getset::Getters)]
 pub struct TokenTable {
+    /// What the type is called.
+    #[getset(get = "pub")]
     document_type: DocumentType,
     tags_by_name: Vec<Tag>,
     tags_by_code: Vec<Tag>,
@@ -106,11 +108,6 @@ impl TokenTable {
         self.tags_by_name.retain(tag);
         self.starts_by_name.retain(start);
         self
-    }
-
-    /// What the type is called.
-    pub fn document_type(&self) -> &DocumentType {
-        &self.document_type
     }
 
     /// The token of the element called `name`.

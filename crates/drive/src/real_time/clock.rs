@@ -25,8 +25,10 @@ pub struct Clock {
 }
 
 /// How stamps of the kernel become nominal times.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, getset::CopyGetters)]
 pub struct Stamps {
+    /// The moment at which the mapping was made.
+    #[getset(get_copy = "pub")]
     now: Instant,
     time_of_day: u64,
 }
@@ -89,11 +91,6 @@ impl Stamps {
     pub fn this_moment(&self) -> Instant {
         let now = read(ClockId::CLOCK_REALTIME);
         self.nominal(TimeSpec::new((now / 1_000_000_000) as i64, (now % 1_000_000_000) as i64))
-    }
-
-    /// The moment at which the mapping was made.
-    pub fn now(&self) -> Instant {
-        self.now
     }
 }
 

@@ -44,6 +44,7 @@ const URG: u8 = 0x20;
 const CWR: u8 = 0x80;
 
 /// One frame.
+#[derive(getset::CopyGetters)]
 pub(super) struct Frame {
     room: [u8; ROOM],
     /// Octets in `room`, link-layer address and offload header included.
@@ -51,6 +52,8 @@ pub(super) struct Frame {
     pieces: Vec<Bytes>,
     octets: usize,
     segment: u16,
+    /// How many datagrams it is.
+    #[getset(get_copy = "pub(super)")]
     datagrams: u32,
     /// What a segment needs to be joined on; `None` if none can be.
     tail: Option<Tail>,
@@ -76,10 +79,6 @@ impl Frame {
     /// What follows them.
     pub(super) fn pieces(&self) -> &[Bytes] {
         &self.pieces
-    }
-    /// How many datagrams it is.
-    pub(super) fn datagrams(&self) -> u32 {
-        self.datagrams
     }
 }
 

@@ -29,9 +29,12 @@ const TRIALS: usize = 8;
 const TRIAL: Duration = Duration::from_micros(100);
 
 /// How long before a deadline to wake up: as late as the latest of recent wake-ups was.
+#[derive(getset::CopyGetters)]
 pub(super) struct Lead {
     seen: [Duration; REMEMBERED],
     count: usize,
+    /// The lead at the moment.
+    #[getset(get_copy = "pub(super)")]
     length: Duration,
 }
 
@@ -49,11 +52,6 @@ impl Lead {
         self.count += 1;
         let latest = self.seen.iter().max().copied().unwrap_or_default();
         self.length = (latest + MARGIN).min(LONGEST);
-    }
-
-    /// The lead at the moment.
-    pub(super) fn length(&self) -> Duration {
-        self.length
     }
 }
 

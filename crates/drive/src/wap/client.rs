@@ -110,8 +110,11 @@ enum Heard {
 }
 
 /// A client with an open session (or none, where none is needed).
+#[derive(getset::CopyGetters)]
 pub struct Client {
     socket: Socket,
+    /// The gateway that is spoken to: another one than the first after a redirection.
+    #[getset(get_copy = "pub")]
     gateway: SocketAddr,
     options: Options,
     machine: Machine,
@@ -168,11 +171,6 @@ impl Client {
             }
         }
         Err(Error::Redirected)
-    }
-
-    /// The gateway that is spoken to: another one than the first after a redirection.
-    pub fn gateway(&self) -> SocketAddr {
-        self.gateway
     }
 
     /// What the gateway said when the session was opened.

@@ -49,8 +49,11 @@ fn settings(patience: Duration) -> Config {
 }
 
 /// A connection with one peer.
+#[derive(getset::CopyGetters)]
 pub struct Session {
     socket: UdpSocket,
+    /// Who is at the other end.
+    #[getset(get_copy = "pub")]
     peer: SocketAddr,
     name: u64,
     connection: Box<dyn Transport>,
@@ -148,11 +151,6 @@ impl Session {
             finished: false,
             gone: false,
         }
-    }
-
-    /// Who is at the other end.
-    pub fn peer(&self) -> SocketAddr {
-        self.peer
     }
 
     /// Octets written that the peer has not acknowledged.

@@ -92,12 +92,14 @@ struct Entry {
 }
 
 /// See the module.
-#[derive(Default)]
+#[derive(Default, getset::CopyGetters)]
 pub(super) struct Store {
     entries: BTreeMap<Bytes, Entry>,
     /// The order in which entries were used.
     uses: BTreeMap<u64, Bytes>,
     next: u64,
+    /// Octets that are kept.
+    #[getset(get_copy = "pub(super)")]
     octets: u64,
     most: u64,
 }
@@ -106,11 +108,6 @@ impl Store {
     /// Room for so many octets.
     pub(super) fn new(most: u64) -> Store {
         Store { most, ..Store::default() }
-    }
-
-    /// Octets that are kept.
-    pub(super) fn octets(&self) -> u64 {
-        self.octets
     }
 
     /// How many addresses have answers here.

@@ -10,9 +10,12 @@ use crate::lookup::Found;
 use crate::relay::{Relay, Work as Reading};
 
 /// One tunnel.
+#[derive(getset::CopyGetters)]
 pub(super) struct Tunnel {
     name: Name,
     port: u16,
+    /// The socket towards its server, once there is one.
+    #[getset(get_copy = "pub(super)")]
     server: Option<SocketId>,
     is_open: bool,
     pub(super) up: Relay,
@@ -20,12 +23,7 @@ pub(super) struct Tunnel {
     pub(super) moved: Instant,
 }
 
-impl Tunnel {
-    /// The socket towards its server, once there is one.
-    pub(super) fn server(&self) -> Option<SocketId> {
-        self.server
-    }
-}
+impl Tunnel {}
 
 impl HttpCache {
     /// A client asks for a tunnel: its server is looked for.

@@ -46,7 +46,7 @@ pub struct Counters {
 }
 
 /// The proxy as an application of a host.
-#[derive(Default)]
+#[derive(Default, getset::Getters)]
 pub struct SplitTcp {
     config: Config,
     /// Addressed: whom it connects to.
@@ -60,6 +60,8 @@ pub struct SplitTcp {
     ready: BTreeSet<(Instant, u64, bool)>,
     /// When to look whether something has moved on a pair.
     quiet: BTreeSet<(Instant, u64)>,
+    /// What it did so far.
+    #[getset(get = "pub")]
     counters: Counters,
 }
 
@@ -100,11 +102,6 @@ impl SplitTcp {
             busy: Instant::ZERO,
         };
         Ok(SplitTcp { config, server, work, ..SplitTcp::default() })
-    }
-
-    /// What it did so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
     }
 
     /// Pairs that are open.

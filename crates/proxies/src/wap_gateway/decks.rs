@@ -37,11 +37,13 @@ pub(super) fn name(url: &Url) -> Option<Name> {
 }
 
 /// The decks, of all clients together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, getset::CopyGetters)]
 pub(super) struct Decks {
     kept: BTreeMap<(Owner, Name), Bytes>,
     /// The order in which they came. What was forgotten with its owner is passed over.
     order: VecDeque<(Owner, Name)>,
+    /// Octets that are kept.
+    #[getset(get_copy = "pub(super)")]
     octets: usize,
     most: usize,
 }
@@ -81,11 +83,6 @@ impl Decks {
         }
         all.into_iter().for_each(|key| self.remove(key));
         self.order.retain(|(other, _)| *other != owner);
-    }
-
-    /// Octets that are kept.
-    pub(super) fn octets(&self) -> usize {
-        self.octets
     }
 
     fn remove(&mut self, key: (Owner, Name)) {

@@ -78,12 +78,17 @@ enum Purpose {
 }
 
 /// One client. Feed it, then take all of `poll_event` and `poll_transmit`, then look at `poll_timeout`.
+#[derive(getset::Getters, getset::CopyGetters)]
 pub struct Client {
     wtp: Provider,
     server: SocketAddr,
+    /// State of the session.
+    #[getset(get_copy = "pub")]
     state: State,
     session: u32,
     asked: Vec<Capability>,
+    /// What the session goes by.
+    #[getset(get = "pub")]
     agreed: Agreed,
     acknowledging: Acknowledging,
     purposes: BTreeMap<Transaction, Purpose>,
@@ -154,16 +159,6 @@ impl Client {
     /// What WTP counted.
     pub fn counters(&self) -> wtp::Counters {
         self.wtp.counters()
-    }
-
-    /// State of the session.
-    pub fn state(&self) -> State {
-        self.state
-    }
-
-    /// What the session goes by.
-    pub fn agreed(&self) -> &Agreed {
-        &self.agreed
     }
 
     /// S-Connect.req. A session that is open is forgotten.

@@ -22,11 +22,13 @@ pub enum State {
 }
 
 /// One transaction that we began.
-#[derive(Debug)]
+#[derive(Debug, getset::CopyGetters)]
 pub struct Initiator {
     tid: u16,
     class: Class,
     user_ack: bool,
+    /// Its state.
+    #[getset(get_copy = "pub")]
     state: State,
     /// The Invoke, until it has arrived.
     invoke: Option<Transfer>,
@@ -68,11 +70,6 @@ impl Initiator {
             timer,
             missing: Timer::default(),
         }
-    }
-
-    /// Its state.
-    pub fn state(&self) -> State {
-        self.state
     }
 
     /// Octets of an incomplete result.

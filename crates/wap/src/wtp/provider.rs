@@ -88,6 +88,7 @@ const UNHEARD: u8 = 0;
 const UNPROVEN: u8 = 1;
 
 /// A provider of transactions. Feed it, then take all of `poll_event` and `poll_transmit`, then look at `poll_timeout`.
+#[derive(getset::Getters, getset::CopyGetters)]
 pub struct Provider {
     config: Config,
     counter: Counter,
@@ -96,11 +97,15 @@ pub struct Provider {
     agenda: BTreeSet<(Instant, Transaction)>,
     /// Transactions that others began.
     shares: Shares<Transaction>,
+    /// What may be sent to whom.
+    #[getset(get = "pub")]
     validation: Validation,
     /// Octets of incomplete messages.
     held: usize,
     out: VecDeque<(SocketAddr, Bytes)>,
     events: VecDeque<Event>,
+    /// What was counted.
+    #[getset(get_copy = "pub")]
     counters: Counters,
 }
 
@@ -129,11 +134,6 @@ impl Provider {
         Provider { validation, ..self }
     }
 
-    /// What may be sent to whom.
-    pub fn validation(&self) -> &Validation {
-        &self.validation
-    }
-
     /// The same, to count what goes another way.
     pub fn validation_mut(&mut self) -> &mut Validation {
         &mut self.validation
@@ -152,11 +152,6 @@ impl Provider {
     /// When to call [`Provider::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.agenda.first().map(|(at, _)| *at)
-    }
-
-    /// What was counted.
-    pub fn counters(&self) -> Counters {
-        self.counters
     }
 
     /// Transactions that are remembered.

@@ -29,12 +29,14 @@ pub enum State {
 }
 
 /// One transaction that a peer began.
-#[derive(Debug)]
+#[derive(Debug, getset::CopyGetters)]
 pub struct Responder {
     /// With the bit of direction.
     tid: u16,
     class: Class,
     user_ack: bool,
+    /// Its state.
+    #[getset(get_copy = "pub")]
     state: State,
     over: bool,
     invoke: Receiving,
@@ -78,11 +80,6 @@ impl Responder {
             timer: Timer::default(),
             missing: Timer::default(),
         })
-    }
-
-    /// Its state.
-    pub fn state(&self) -> State {
-        self.state
     }
 
     /// Nothing is left to do.

@@ -165,20 +165,17 @@ pub enum Received {
 }
 
 /// A message on its way in.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, getset::CopyGetters)]
 pub struct Receiving {
     packets: Vec<Option<Bytes>>,
+    /// Octets held.
+    #[getset(get_copy = "pub")]
     octets: usize,
     /// The last packet of the latest group, where it is known.
     group_end: Option<(u8, Trailer)>,
 }
 
 impl Receiving {
-    /// Octets held.
-    pub fn octets(&self) -> usize {
-        self.octets
-    }
-
     /// A packet arrived, `repeated` (RID) or for the first time. `None` if it would make the message larger than `limit`.
     ///
     /// A packet that is held already is a question only where its sender repeats the end of a group, having heard no answer.

@@ -71,6 +71,7 @@ const FRONT: usize = 8;
 
 /// The wake-ups: the next one, a short sorted front, and what is behind it. Nothing in the front is earlier than the next
 /// nor later than anything behind it.
+#[derive(getset::CopyGetters)]
 pub(crate) struct Agenda {
     /// Earlier than all else; if there is none, the earliest is the last of the front. A busy link enters here and
     /// leaves again without being sorted in.
@@ -78,6 +79,8 @@ pub(crate) struct Agenda {
     /// Latest first, so that the earliest is taken off the end.
     front: Vec<Entry>,
     behind: RadixHeap,
+    /// How many entries were ever pushed: the number of events of a run, stale ones included.
+    #[getset(get_copy = "pub(crate)")]
     pushed: u64,
 }
 
@@ -151,11 +154,6 @@ impl Agenda {
     fn refill(&mut self) {
         let front = &mut self.front;
         self.behind.take(FRONT, |entry| insert(front, entry));
-    }
-
-    /// How many entries were ever pushed: the number of events of a run, stale ones included.
-    pub(crate) fn pushed(&self) -> u64 {
-        self.pushed
     }
 }
 

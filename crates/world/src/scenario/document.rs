@@ -15,10 +15,11 @@ const LARGEST: usize = 8 << 20;
 ///
 /// It outlives [`Document::scenario`] so that what is found wrong later, when components are built, can still be
 /// shown with its line: [`Document::error`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, getset::Getters)]
 pub struct Document {
     name: String,
     text: String,
+    #[getset(get = "pub(super)")]
     root: Node,
     /// What [`Place::Option`] counts: the options as the user typed them.
     options: Vec<String>,
@@ -93,10 +94,6 @@ impl Document {
         let (name, text) = (name.to_owned(), String::new());
         let (options, overrides) = (Vec::new(), Vec::new());
         Document { name, text, root, options, overrides, renamed: renamed::Met::new() }
-    }
-
-    pub(super) fn root(&self) -> &Node {
-        &self.root
     }
 
     /// Makes `--set KEY=VALUE` part of the document. The value is TOML, or the text itself where it is not. Tables on

@@ -15,7 +15,10 @@ use crate::world::World;
 const NAME: &str = "change";
 
 /// Reads changes of a scenario that runs somewhere else, and keeps those that were made.
+#[derive(getset::Getters)]
 pub struct Live {
+    /// The scenario, as it was begun.
+    #[getset(get = "pub")]
     scenario: Scenario,
     /// Another one of the same kind that never runs: what it does not take never reaches the one that does. Made for the
     /// first change.
@@ -27,11 +30,6 @@ impl Live {
     /// For a run of this scenario.
     pub fn new(scenario: &Scenario) -> Live {
         Live { scenario: scenario.clone(), rehearsal: None, made: Vec::new() }
-    }
-
-    /// The scenario, as it was begun.
-    pub fn scenario(&self) -> &Scenario {
-        &self.scenario
     }
 
     /// The change that `target` and `set` mean: `"bundle.member.3"` and `{ "state": "down" }`, as in the timeline.

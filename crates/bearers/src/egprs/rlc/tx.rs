@@ -89,15 +89,19 @@ pub struct Choice {
 }
 
 /// The sender.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, getset::CopyGetters)]
 pub struct Tx {
     /// V(A).
     v_a: u16,
     /// From V(A) to V(S).
     blocks: VecDeque<Block>,
+    /// Blocks known to be missing.
+    #[getset(get_copy = "pub")]
     nacked: u16,
     /// Where pre-emptive repetition goes on.
     cursor: u16,
+    /// Was a frame's end not told yet?
+    #[getset(get_copy = "pub")]
     owes_end: bool,
     /// Nothing new is begun: the flow ends.
     pub is_closing: bool,
@@ -132,21 +136,12 @@ impl Tx {
     pub fn is_outstanding(&self) -> bool {
         !self.blocks.is_empty()
     }
-    /// Blocks known to be missing.
-    pub const fn nacked(&self) -> u16 {
-        self.nacked
-    }
     /// Blocks sent so far that follow the last of this radio block.
     pub fn behind(&self, choice: &Choice) -> usize {
         let place = |sent: &Sent| usize::from((sent.bsn + SNS - self.v_a) % SNS);
         let last = choice.blocks.iter().flatten().map(place).max().unwrap_or(0);
         self.blocks.len().saturating_sub(last + 1)
     }
-    /// Was a frame's end not told yet?
-    pub const fn owes_end(&self) -> bool {
-        self.owes_end
-    }
-
     /// The next radio block in block period `now`.
     ///
     //= TS 44.060 (9.1.3.2): the oldest missing block first; else a new one if the window allows; else, if pre-emptive

@@ -28,8 +28,10 @@ const BODY: usize = 1 + 1 + 1 + 11 + 1;
 const COMPRESSED: usize = 7 + 1;
 
 /// A description ready to be written, with as much of the bitmap as there is room for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, getset::Getters)]
 pub struct Fitted {
+    /// What the other end will read.
+    #[getset(get = "pub")]
     report: AckNack,
     /// Colour of the first run and bits, if compression pays.
     compressed: Option<(bool, Vec<bool>)>,
@@ -103,11 +105,6 @@ fn flags(r: &mut BitReader, count: usize) -> Result<Vec<bool>, Error> {
 }
 
 impl Fitted {
-    /// What the other end will read.
-    pub const fn report(&self) -> &AckNack {
-        &self.report
-    }
-
     pub(super) fn write(&self, w: &mut BitWriter) -> Result<(), Error> {
         let AckNack { is_final, beginning_of_window, end_of_window, ssn, bitmap } = &self.report;
         let plain = &bitmap[self.covered.min(bitmap.len())..];

@@ -70,6 +70,7 @@ pub(super) struct Collecting {
 }
 
 /// One end of a connection.
+#[derive(getset::CopyGetters)]
 pub struct Connection {
     pub(super) is_server: bool,
     pub(super) options: Options,
@@ -101,6 +102,7 @@ pub struct Connection {
     /// Octets of all of them.
     waiting: usize,
     /// Octets of those that are answers.
+    #[getset(get_copy = "pub(super)")]
     owed: usize,
     /// The rest of a DATA frame whose header is out.
     rest: Option<Body>,
@@ -441,11 +443,6 @@ impl Connection {
             self.owed += octets.len();
         }
         self.control.push_back((octets, is_answer));
-    }
-
-    /// Octets of answers that wait.
-    pub(super) fn owed(&self) -> usize {
-        self.owed
     }
 
     /// HEADERS and as many CONTINUATIONs as it takes. Blocks are written in the order in which they are sent.

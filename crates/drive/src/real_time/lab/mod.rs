@@ -88,6 +88,7 @@ pub(super) struct Laboratory {
 }
 
 /// The engine's way to the laboratory's process 1. When the last owner is gone so is the laboratory.
+#[derive(getset::CopyGetters)]
 pub(super) struct Keeper {
     socket: Option<OwnedFd>,
     /// One question at a time.
@@ -97,6 +98,8 @@ pub(super) struct Keeper {
     hosts: Vec<String>,
     /// Names as threads of this process see them that enter a host.
     names: Vec<names::Names>,
+    /// By which rights the laboratory was made.
+    #[getset(get_copy = "pub(super)")]
     rights: Rights,
     /// Ends when the laboratory has.
     relay: Option<Relay>,
@@ -343,11 +346,6 @@ impl Keeper {
     /// Has not ended before these ports are closed.
     pub(super) fn ends_after(&self, closing: Closing) {
         *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = Some(closing);
-    }
-
-    /// By which rights the laboratory was made.
-    pub(super) fn rights(&self) -> Rights {
-        self.rights
     }
 }
 

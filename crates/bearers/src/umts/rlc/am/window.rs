@@ -22,18 +22,16 @@ pub const fn distance(from: u16, to: u16) -> u16 {
 const WORDS: usize = MODULUS as usize / 64;
 
 /// A set of sequence numbers.
-#[derive(Clone, SmartDefault)]
+#[derive(Clone, SmartDefault, getset::CopyGetters)]
 pub struct SnSet {
     #[default([0; WORDS])]
     words: [u64; WORDS],
+    /// How many are in it.
+    #[getset(get_copy = "pub")]
     len: u16,
 }
 
 impl SnSet {
-    /// How many are in it.
-    pub const fn len(&self) -> u16 {
-        self.len
-    }
     /// Is none in it?
     #[inline]
     pub const fn is_empty(&self) -> bool {
