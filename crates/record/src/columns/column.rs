@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The values of a column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, derive_more::From)]
 pub enum Values {
     /// Signed 64-bit integers (times).
     I64(Vec<i64>),
@@ -20,6 +20,7 @@ pub enum Values {
     /// Texts that differ from row to row.
     Text(Vec<String>),
     /// Texts out of a small set: an index into `names` per row.
+    #[from(skip)]
     Category {
         /// Index of each row's name.
         codes: Vec<u16>,
@@ -67,6 +68,63 @@ pub(super) trait Table {
     fn take_rows(&mut self) -> Vec<Column>;
 }
 
+/// What a column is made of.
+pub(super) trait Cells {
+    fn column(self, name: &'static str) -> Column;
+}
+
+impl<T> Cells for Vec<T>
+where
+    Vec<T>: Into<Values>,
+{
+    fn column(self, name: &'static str) -> Column {
+        full(name, self.into())
+    }
+}
+
+/// A table: by which column its rows are counted, what a row is made of, what is kept when rows go out of it, and each
+/// column's name, kind and value.
+macro_rules! table {
+    (
+        $(#[$about:meta])*
+        $table:ident counted by $first:ident of ($row:ident: $record:ty)
+        $(keeping { $($kept:ident: $kind:ty),* })?
+        $(with { $(let $given:pat_param = $with:expr;)* })?
+        { $($column:ident: $cells:ty = $value:expr;)+ }
+    ) => {
+        $(#[$about])*
+        #[derive(Default)]
+        pub(super) struct $table {
+            $($($kept: $kind,)*)?
+            $($column: $cells,)+
+        }
+
+        impl $table {
+            pub(super) fn push(&mut self, $row: $record) {
+                $($(let $kept = &self.$kept;)*)?
+                $($(let $given = $with;)*)?
+                $(self.$column.push($value);)+
+            }
+
+            pub(super) fn into_columns(self) -> Vec<Column> {
+                vec![$(self.$column.column(stringify!($column))),+]
+            }
+        }
+
+        impl Table for $table {
+            fn rows(&self) -> usize {
+                self.$first.len()
+            }
+
+            fn take_rows(&mut self) -> Vec<Column> {
+                let empty = $table { $($($kept: std::mem::take(&mut self.$kept),)*)? ..Default::default() };
+                std::mem::replace(self, empty).into_columns()
+            }
+        }
+    };
+}
+pub(super) use table;
+
 /// A column whose rows may be empty.
 #[derive(Default)]
 pub(super) struct Optional<T> {
@@ -79,8 +137,14 @@ impl<T: Default> Optional<T> {
         self.valid.push(value.is_some());
         self.values.push(value.unwrap_or_default());
     }
-    pub(super) fn column(self, name: &'static str, values: impl FnOnce(Vec<T>) -> Values) -> Column {
-        Column { name, values: values(self.values), valid: Some(self.valid) }
+}
+
+impl<T> Cells for Optional<T>
+where
+    Vec<T>: Into<Values>,
+{
+    fn column(self, name: &'static str) -> Column {
+        Column { name, values: self.values.into(), valid: Some(self.valid) }
     }
 }
 
@@ -113,8 +177,11 @@ impl Category {
     pub(super) fn values(self) -> Values {
         Values::Category { codes: self.codes, names: self.names }
     }
-    pub(super) fn column(self, name: &'static str) -> Column {
-        Column { name, values: self.values(), valid: None }
+}
+
+impl Cells for Category {
+    fn column(self, name: &'static str) -> Column {
+        full(name, self.values())
     }
 }
 
@@ -133,7 +200,10 @@ impl OptionalCategory {
             None => self.category.codes.push(0),
         }
     }
-    pub(super) fn column(self, name: &'static str) -> Column {
+}
+
+impl Cells for OptionalCategory {
+    fn column(self, name: &'static str) -> Column {
         Column { name, values: self.category.values(), valid: Some(self.valid) }
     }
 }

@@ -9,7 +9,7 @@ use std::mem::take;
 use airloom_base::Duration;
 use airloom_base::record::FlowRecord;
 
-use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Cells, Column, Optional, OptionalCategory, Table, nanos, table};
 
 /// Of a flow between a simulated and a real host the other end never reports, and nothing tells it from one that will. Where
 /// rows are taken while the run goes on, so many wait for it; the oldest of more is a row as it is.
@@ -26,7 +26,7 @@ pub(super) struct Flows {
 }
 
 #[derive(Default)]
-struct Ends {
+pub(super) struct Ends {
     opener: Option<FlowRecord>,
     acceptor: Option<FlowRecord>,
 }
@@ -121,84 +121,35 @@ impl Table for Flows {
     }
 }
 
-#[derive(Default)]
-struct Rows {
-    flow: Vec<u32>,
-    proto: Category,
-    src: Vec<String>,
-    dst: Vec<String>,
-    open_ns: Vec<i64>,
-    established_ns: Optional<i64>,
-    first_byte_ns: Optional<i64>,
-    close_ns: Optional<i64>,
-    app_bytes_up: Vec<u64>,
-    app_bytes_down: Vec<u64>,
-    wire_bytes_up: Vec<u64>,
-    wire_bytes_down: Vec<u64>,
-    segments: Vec<u64>,
-    resent: Vec<u64>,
-    spurious: Vec<u64>,
-    rto_count: Vec<u64>,
-    srtt_ms: Optional<f64>,
-    min_rtt_ms: Optional<f64>,
-    end: OptionalCategory,
-}
-
-impl Rows {
-    fn push(&mut self, ends: &Ends) {
+table! {
+    Rows counted by flow of (ends: &Ends) with {
         let any = ends.any();
-        let (src, dst) =
-            if ends.opener.is_some() { (&any.local, &any.remote) } else { (&any.remote, &any.local) };
-        self.flow.push(any.flow);
-        self.proto.push(any.proto);
-        self.src.push(src.clone());
-        self.dst.push(dst.clone());
+        let (src, dst) = if ends.opener.is_some() { (&any.local, &any.remote) } else { (&any.remote, &any.local) };
         let open = ends.both().map(|r| r.open).min().unwrap_or_default();
-        self.open_ns.push(nanos(open.as_nanos()));
-        self.established_ns.push(ends.first(|r| r.facts.established).map(|t| nanos(t.as_nanos())));
-        self.first_byte_ns.push(ends.first(|r| r.facts.first_byte).map(|t| nanos(t.as_nanos())));
-        self.close_ns.push(ends.first(|r| r.close).map(|t| nanos(t.as_nanos())));
-
-        // Application octets are those that arrived; wire octets are those that were sent.
         let (o, a) = (ends.opener.as_ref().map(|r| &r.facts), ends.acceptor.as_ref().map(|r| &r.facts));
         let known = |first: Option<u64>, second: Option<u64>| first.or(second).unwrap_or(0);
-        self.app_bytes_up.push(known(a.map(|f| f.app_received), o.map(|f| f.app_sent)));
-        self.app_bytes_down.push(known(o.map(|f| f.app_received), a.map(|f| f.app_sent)));
-        self.wire_bytes_up.push(known(o.map(|f| f.wire_sent), a.map(|f| f.wire_received)));
-        self.wire_bytes_down.push(known(a.map(|f| f.wire_sent), o.map(|f| f.wire_received)));
-
-        self.segments.push(ends.sum(|r| r.facts.segments));
-        self.resent.push(ends.sum(|r| r.facts.resent));
-        self.spurious.push(ends.sum(|r| r.facts.spurious));
-        self.rto_count.push(ends.sum(|r| u64::from(r.facts.rto_count)));
         let ms = |d: Duration| d.as_nanos() as f64 / 1e6;
-        self.srtt_ms.push(ends.sender().facts.srtt.map(ms));
-        self.min_rtt_ms.push(ends.both().filter_map(|r| r.facts.min_rtt).min().map(ms));
-        self.end.push(ends.first(|r| r.facts.end).map(|end| end.name()));
-    }
-
-    fn into_columns(self) -> Vec<Column> {
-        vec![
-            full("flow", Values::U32(self.flow)),
-            self.proto.column("proto"),
-            full("src", Values::Text(self.src)),
-            full("dst", Values::Text(self.dst)),
-            full("open_ns", Values::I64(self.open_ns)),
-            self.established_ns.column("established_ns", Values::I64),
-            self.first_byte_ns.column("first_byte_ns", Values::I64),
-            self.close_ns.column("close_ns", Values::I64),
-            full("app_bytes_up", Values::U64(self.app_bytes_up)),
-            full("app_bytes_down", Values::U64(self.app_bytes_down)),
-            full("wire_bytes_up", Values::U64(self.wire_bytes_up)),
-            full("wire_bytes_down", Values::U64(self.wire_bytes_down)),
-            full("segments", Values::U64(self.segments)),
-            full("resent", Values::U64(self.resent)),
-            full("spurious", Values::U64(self.spurious)),
-            full("rto_count", Values::U64(self.rto_count)),
-            self.srtt_ms.column("srtt_ms", Values::F64),
-            self.min_rtt_ms.column("min_rtt_ms", Values::F64),
-            self.end.column("end"),
-        ]
+    } {
+        flow: Vec<u32> = any.flow;
+        proto: Category = any.proto;
+        src: Vec<String> = src.clone();
+        dst: Vec<String> = dst.clone();
+        open_ns: Vec<i64> = nanos(open.as_nanos());
+        established_ns: Optional<i64> = ends.first(|r| r.facts.established).map(|t| nanos(t.as_nanos()));
+        first_byte_ns: Optional<i64> = ends.first(|r| r.facts.first_byte).map(|t| nanos(t.as_nanos()));
+        close_ns: Optional<i64> = ends.first(|r| r.close).map(|t| nanos(t.as_nanos()));
+        // Application octets are those that arrived; wire octets are those that were sent.
+        app_bytes_up: Vec<u64> = known(a.map(|f| f.app_received), o.map(|f| f.app_sent));
+        app_bytes_down: Vec<u64> = known(o.map(|f| f.app_received), a.map(|f| f.app_sent));
+        wire_bytes_up: Vec<u64> = known(o.map(|f| f.wire_sent), a.map(|f| f.wire_received));
+        wire_bytes_down: Vec<u64> = known(a.map(|f| f.wire_sent), o.map(|f| f.wire_received));
+        segments: Vec<u64> = ends.sum(|r| r.facts.segments);
+        resent: Vec<u64> = ends.sum(|r| r.facts.resent);
+        spurious: Vec<u64> = ends.sum(|r| r.facts.spurious);
+        rto_count: Vec<u64> = ends.sum(|r| u64::from(r.facts.rto_count));
+        srtt_ms: Optional<f64> = ends.sender().facts.srtt.map(ms);
+        min_rtt_ms: Optional<f64> = ends.both().filter_map(|r| r.facts.min_rtt).min().map(ms);
+        end: OptionalCategory = ends.first(|r| r.facts.end).map(|end| end.name());
     }
 }
 
@@ -207,6 +158,7 @@ mod tests {
     use airloom_base::service::{CloseReason, FlowFacts};
     use airloom_base::{Duration, Instant};
 
+    use super::super::Values;
     use super::*;
 
     fn end(flow: u32, opener: bool, open: u64, facts: FlowFacts) -> FlowRecord {

@@ -5,7 +5,7 @@ use std::mem::take;
 use airloom_base::Direction;
 use airloom_base::record::{Event, PacketRecord, PointInfo};
 
-use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Cells, Column, Optional, OptionalCategory, Table, Values, full, nanos};
 
 const EVENTS: [Event; 7] = [
     Event::Enqueue,
@@ -66,19 +66,19 @@ impl Packets {
         let directions = Direction::BOTH.map(Direction::short);
         let events = EVENTS.map(Event::name);
         vec![
-            full("t_ns", Values::I64(self.t_ns)),
+            self.t_ns.column("t_ns"),
             full("point", Values::Category { codes: self.point, names: self.points }),
             full("dir", Values::Category { codes: self.dir, names: names(&directions) }),
             full("event", Values::Category { codes: self.event, names: names(&events) }),
-            full("pkt_id", Values::U64(self.pkt_id)),
-            full("flow", Values::U32(self.flow)),
+            self.pkt_id.column("pkt_id"),
+            self.flow.column("flow"),
             self.proto.column("proto"),
-            full("len", Values::U32(self.len)),
-            self.seq.column("seq", Values::U64),
-            self.ack.column("ack", Values::U64),
-            full("attempt", Values::U8(self.attempt)),
+            self.len.column("len"),
+            self.seq.column("seq"),
+            self.ack.column("ack"),
+            self.attempt.column("attempt"),
             self.reason.column("reason"),
-            self.q_bytes.column("q_bytes", Values::U32),
+            self.q_bytes.column("q_bytes"),
         ]
     }
 }

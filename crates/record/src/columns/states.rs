@@ -4,27 +4,29 @@
 //! computed from.
 
 use std::collections::BTreeMap;
-use std::mem::take;
 
 use airloom_base::record::StateRecord;
 use airloom_base::{Direction, Station};
 
-use super::column::{Category, Column, Optional, OptionalCategory, Table, Values, full, nanos};
+use super::column::{Category, Cells, Column, Optional, OptionalCategory, Table, nanos, table};
 
-/// The states table.
-#[derive(Default)]
-pub(super) struct States {
-    hosts: BTreeMap<String, BTreeMap<Station, String>>,
-    t_ns: Vec<i64>,
-    host: OptionalCategory,
-    link: Category,
-    station: Vec<u16>,
-    state: Category,
-    until_ns: Optional<i64>,
-    dir: OptionalCategory,
-    octets: Optional<u64>,
-    ns: Optional<i64>,
-    retransmission: Optional<u64>,
+table! {
+    /// The states table.
+    States counted by t_ns of (state: &StateRecord) keeping { hosts: BTreeMap<String, BTreeMap<Station, String>> } with {
+        let air = state.direction.is_some();
+        let host = hosts.get(&state.link).and_then(|l| l.get(&state.station));
+    } {
+        t_ns: Vec<i64> = nanos(state.at.as_nanos());
+        host: OptionalCategory = host.map(String::as_str);
+        link: Category = &state.link;
+        station: Vec<u16> = state.station.0;
+        state: Category = state.state;
+        until_ns: Optional<i64> = state.until.map(|t| nanos(t.as_nanos()));
+        dir: OptionalCategory = state.direction.map(Direction::short);
+        octets: Optional<u64> = air.then_some(state.octets);
+        ns: Optional<i64> = state.until.filter(|_| air).map(|t| nanos(t.since(state.at).as_nanos()));
+        retransmission: Optional<u64> = air.then_some(state.resent);
+    }
 }
 
 impl States {
@@ -35,55 +37,13 @@ impl States {
     pub(super) fn name_station(&mut self, link: &str, station: Station, host: &str) {
         self.hosts.entry(link.to_owned()).or_default().insert(station, host.to_owned());
     }
-
-    pub(super) fn push(&mut self, state: &StateRecord) {
-        let air = state.direction.is_some();
-        self.t_ns.push(nanos(state.at.as_nanos()));
-        let host = self.hosts.get(&state.link).and_then(|l| l.get(&state.station));
-        self.host.push(host.map(String::as_str));
-        self.link.push(&state.link);
-        self.station.push(state.station.0);
-        self.state.push(state.state);
-        self.until_ns.push(state.until.map(|t| nanos(t.as_nanos())));
-        self.dir.push(state.direction.map(Direction::short));
-        self.octets.push(air.then_some(state.octets));
-        self.ns.push(state.until.filter(|_| air).map(|t| nanos(t.since(state.at).as_nanos())));
-        self.retransmission.push(air.then_some(state.resent));
-    }
-
-    pub(super) fn into_columns(self) -> Vec<Column> {
-        vec![
-            full("t_ns", Values::I64(self.t_ns)),
-            self.host.column("host"),
-            self.link.column("link"),
-            full("station", Values::U16(self.station)),
-            self.state.column("state"),
-            self.until_ns.column("until_ns", Values::I64),
-            self.dir.column("dir"),
-            self.octets.column("octets", Values::U64),
-            self.ns.column("ns", Values::I64),
-            self.retransmission.column("retransmission", Values::U64),
-        ]
-    }
-}
-
-impl Table for States {
-    fn rows(&self) -> usize {
-        self.t_ns.len()
-    }
-
-    fn take_rows(&mut self) -> Vec<Column> {
-        let hosts = take(&mut self.hosts);
-        let taken = take(self);
-        self.hosts = hosts;
-        taken.into_columns()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use airloom_base::Instant;
 
+    use super::super::Values;
     use super::*;
 
     #[test]
