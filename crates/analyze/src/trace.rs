@@ -1,6 +1,6 @@
 //! Every segment of the connections, as columns.
 
-use airloom_record::{Column, Values};
+use airloom_record::{Cells, Column, Optional, Values};
 
 /// A segment.
 pub(crate) struct Row {
@@ -53,8 +53,7 @@ pub(crate) struct Trace {
     kind: Vec<u16>,
     seq: Vec<i64>,
     len: Vec<u32>,
-    ack: Vec<i64>,
-    has_ack: Vec<bool>,
+    ack: Optional<i64>,
     window: Vec<u32>,
     in_flight: Vec<u64>,
 }
@@ -76,8 +75,7 @@ impl Trace {
         self.kind.push(kind as u16);
         self.seq.push(row.seq);
         self.len.push(row.len);
-        self.has_ack.push(row.ack.is_some());
-        self.ack.push(row.ack.unwrap_or(0));
+        self.ack.push(row.ack);
         self.window.push(row.window);
         self.in_flight.push(row.in_flight);
     }
@@ -95,18 +93,16 @@ impl Trace {
     }
 
     pub(crate) fn into_columns(self) -> Vec<Column> {
-        let full = |name, values| Column { name, values, valid: None };
-        let names = KINDS.map(str::to_owned).to_vec();
         vec![
-            full("connection", Values::U32(self.connection)),
-            full("t_ns", Values::I64(self.t_ns)),
-            full("side", Values::U8(self.side)),
-            full("kind", Values::Category { codes: self.kind, names }),
-            full("seq", Values::I64(self.seq)),
-            full("len", Values::U32(self.len)),
-            Column { name: "ack", values: Values::I64(self.ack), valid: Some(self.has_ack) },
-            full("window", Values::U32(self.window)),
-            full("in_flight", Values::U64(self.in_flight)),
+            self.connection.column("connection"),
+            self.t_ns.column("t_ns"),
+            self.side.column("side"),
+            Column { name: "kind", values: Values::out_of(&KINDS, self.kind), valid: None },
+            self.seq.column("seq"),
+            self.len.column("len"),
+            self.ack.column("ack"),
+            self.window.column("window"),
+            self.in_flight.column("in_flight"),
         ]
     }
 }

@@ -26,7 +26,7 @@ mod qlog;
 pub mod sweep;
 mod umts;
 
-pub use columns::{Column, Tables, Values};
+pub use columns::{Cells, Column, Optional, Tables, Values};
 pub use file::CaptureFile;
 pub use growing::TableFiles;
 pub use pcapng::{About, Writer};

@@ -1,6 +1,6 @@
 //! What became of packets, as columns.
 
-use airloom_record::{Column, Values};
+use airloom_record::{Cells, Column, Optional, Values};
 
 /// What a row is of; in the order of the codes of its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,20 +39,6 @@ pub(crate) struct Row {
     pub(crate) rtt_ns: Option<u64>,
 }
 
-/// Numbers that need not be there.
-#[derive(Default)]
-struct Optional(Vec<u64>, Vec<bool>);
-
-impl Optional {
-    fn push(&mut self, value: Option<u64>) {
-        self.0.push(value.unwrap_or(0));
-        self.1.push(value.is_some());
-    }
-    fn column(self, name: &'static str) -> Column {
-        Column { name, values: Values::U64(self.0), valid: Some(self.1) }
-    }
-}
-
 /// The rows so far, up to a number that the caller chooses.
 #[derive(Default)]
 pub(crate) struct Trace {
@@ -62,11 +48,11 @@ pub(crate) struct Trace {
     t_ns: Vec<i64>,
     kind: Vec<u16>,
     space: Vec<u16>,
-    number: Optional,
-    len: Optional,
-    cwnd: Optional,
-    in_flight: Optional,
-    rtt_ns: Optional,
+    number: Optional<u64>,
+    len: Optional<u64>,
+    cwnd: Optional<u64>,
+    in_flight: Optional<u64>,
+    rtt_ns: Optional<u64>,
 }
 
 impl Trace {
@@ -92,15 +78,11 @@ impl Trace {
 
     pub(crate) fn into_columns(self) -> Vec<Column> {
         let full = |name, values| Column { name, values, valid: None };
-        let category = |codes, names: &[&str]| Values::Category {
-            codes,
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-        };
         vec![
-            full("connection", Values::U32(self.connection)),
-            full("t_ns", Values::I64(self.t_ns)),
-            full("kind", category(self.kind, &KINDS)),
-            full("space", category(self.space, &SPACES)),
+            self.connection.column("connection"),
+            self.t_ns.column("t_ns"),
+            full("kind", Values::out_of(&KINDS, self.kind)),
+            full("space", Values::out_of(&SPACES, self.space)),
             self.number.column("number"),
             self.len.column("len"),
             self.cwnd.column("cwnd"),

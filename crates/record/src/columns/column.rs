@@ -47,6 +47,10 @@ impl Values {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Texts out of these, by their places.
+    pub fn out_of(names: &[&str], codes: Vec<u16>) -> Values {
+        Values::Category { codes, names: names.iter().map(|name| (*name).to_owned()).collect() }
+    }
 }
 
 /// A column of a table.
@@ -69,7 +73,8 @@ pub(super) trait Table {
 }
 
 /// What a column is made of.
-pub(super) trait Cells {
+pub trait Cells {
+    /// The column of this name.
     fn column(self, name: &'static str) -> Column;
 }
 
@@ -127,13 +132,14 @@ pub(super) use table;
 
 /// A column whose rows may be empty.
 #[derive(Default)]
-pub(super) struct Optional<T> {
+pub struct Optional<T> {
     values: Vec<T>,
     valid: Vec<bool>,
 }
 
 impl<T: Default> Optional<T> {
-    pub(super) fn push(&mut self, value: Option<T>) {
+    /// One row more.
+    pub fn push(&mut self, value: Option<T>) {
         self.valid.push(value.is_some());
         self.values.push(value.unwrap_or_default());
     }

@@ -18,7 +18,7 @@ use airloom_base::record::Record;
 use airloom_base::{Outbox, Station};
 
 use column::Table;
-pub use column::{Column, Values};
+pub use column::{Cells, Column, Optional, Values};
 use congestion::Congestion;
 use flows::Flows;
 use objects::Objects;

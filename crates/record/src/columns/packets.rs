@@ -62,14 +62,13 @@ impl Packets {
     }
 
     pub(super) fn into_columns(self) -> Vec<Column> {
-        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
         let directions = Direction::BOTH.map(Direction::short);
         let events = EVENTS.map(Event::name);
         vec![
             self.t_ns.column("t_ns"),
             full("point", Values::Category { codes: self.point, names: self.points }),
-            full("dir", Values::Category { codes: self.dir, names: names(&directions) }),
-            full("event", Values::Category { codes: self.event, names: names(&events) }),
+            full("dir", Values::out_of(&directions, self.dir)),
+            full("event", Values::out_of(&events, self.event)),
             self.pkt_id.column("pkt_id"),
             self.flow.column("flow"),
             self.proto.column("proto"),
