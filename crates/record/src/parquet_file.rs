@@ -26,7 +26,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::types::{SchemaDescriptor, Type};
 
 /// The cells of a column; rows that are empty have any value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, strum::EnumDiscriminants)]
+#[strum_discriminants(name(Kind), doc = "Kinds of cells.")]
 pub enum Cells {
     /// Signed 64-bit integers.
     I64(Vec<i64>),
@@ -42,25 +43,6 @@ pub enum Cells {
     F64(Vec<f64>),
     /// Texts; equal ones may share their octets.
     Text(Vec<ByteArray>),
-}
-
-/// Kinds of cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Signed 64-bit integers.
-    I64,
-    /// Unsigned 64-bit integers.
-    U64,
-    /// Unsigned 32-bit integers.
-    U32,
-    /// Unsigned 16-bit integers.
-    U16,
-    /// Unsigned 8-bit integers.
-    U8,
-    /// Floating point numbers.
-    F64,
-    /// Texts.
-    Text,
 }
 
 /// What is in a column.
@@ -105,7 +87,7 @@ pub fn write(
             let filled = fill(number, rows.clone())?;
             let is_whole = filled.cells.len() == rows.len()
                 && filled.valid.as_ref().is_none_or(|v| v.len() == rows.len());
-            if !is_whole || filled.cells.kind() != columns[number].1 {
+            if !is_whole || Kind::from(&filled.cells) != columns[number].1 {
                 let name = &columns[number].0;
                 return Err(ParquetError::General(format!("column {name} has not the rows that were said")));
             }
@@ -225,19 +207,6 @@ impl Cells {
             Cells::U8(v) => v.len(),
             Cells::F64(v) => v.len(),
             Cells::Text(v) => v.len(),
-        }
-    }
-
-    /// Of which kind they are.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Cells::I64(_) => Kind::I64,
-            Cells::U64(_) => Kind::U64,
-            Cells::U32(_) => Kind::U32,
-            Cells::U16(_) => Kind::U16,
-            Cells::U8(_) => Kind::U8,
-            Cells::F64(_) => Kind::F64,
-            Cells::Text(_) => Kind::Text,
         }
     }
 

@@ -155,7 +155,9 @@ impl<'a> AnyTable<'a> {
 
     fn columns(&self) -> Vec<(String, Kind)> {
         match self {
-            AnyTable::Made(table) => table.0.iter().map(|(name, f)| (name.clone(), f.cells.kind())).collect(),
+            AnyTable::Made(table) => {
+                table.0.iter().map(|(name, f)| (name.clone(), (&f.cells).into())).collect()
+            }
             AnyTable::File(file) => file.columns.clone(),
         }
     }
