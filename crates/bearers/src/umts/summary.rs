@@ -1,26 +1,23 @@
 //! What a dedicated channel tells about a run.
 
 use airloom_base::{Direction, Instant, Summary};
-use derive_more::AddAssign;
 
 use super::hsdpa::MacHs;
 use super::mobile::{Common, Mobile, Totals};
+use super::rlc::am::Am;
 
 /// Adds the values of all mobiles together: over both directions, then for each (`downlink.`, `uplink.`). The downlink may be
 /// a channel that they share.
 pub fn summarise(common: &Common, mobiles: &[Mobile], until: Instant, out: &mut Summary) {
     let is_shared = is_shared(mobiles);
-    let mut all = Sums::default();
     for direction in Direction::BOTH {
-        let sums = Sums::of(mobiles, direction);
         let prefix = direction.name();
-        sums.write(out, prefix);
+        write_entities(mobiles, &[direction], prefix, out);
         let channels = if is_shared && direction == Direction::Downlink { 1 } else { mobiles.len() };
         common.edge.traffic[direction as usize].write(prefix, out);
         write_totals(&common.totals[direction as usize], prefix, channels, until, out);
-        all += sums;
     }
-    all.write(out, "");
+    write_entities(mobiles, &Direction::BOTH, "", out);
     if is_shared {
         write_shared(common, mobiles, out);
     }
@@ -32,57 +29,22 @@ pub fn is_shared(mobiles: &[Mobile]) -> bool {
     mobiles.iter().any(|mobile| mobile.mac_hs.is_some())
 }
 
-#[derive(Clone, Copy, Default, AddAssign)]
-struct Sums {
-    pdus: u64,
-    resent: u64,
-    status: u64,
-    piggybacked: u64,
-    polls: u64,
-    duplicates: u64,
-    malformed: u64,
-    resets: u64,
-    failures: u64,
-    discards: u64,
-}
-
-impl Sums {
-    /// Of the entities that send in `direction`; duplicates are what their peers received twice.
-    fn of(mobiles: &[Mobile], direction: Direction) -> Sums {
-        let mut sums = Sums::default();
-        for mobile in mobiles {
-            let (am, peer) = (mobile.am(direction), mobile.am(direction.reverse()));
-            sums += Sums {
-                pdus: am.counters.pdus,
-                resent: am.counters.resent,
-                status: am.counters.status,
-                piggybacked: am.counters.piggybacked,
-                polls: am.counters.polls,
-                duplicates: peer.counters.duplicates,
-                malformed: peer.counters.malformed,
-                resets: am.resets(),
-                failures: am.counters.failures,
-                discards: am.discards(),
-            };
-        }
-        sums
-    }
-
-    fn write(&self, out: &mut Summary, prefix: &str) {
-        for (name, value) in [
-            ("rlc_pdus", self.pdus),
-            ("rlc_resent", self.resent),
-            ("rlc_status_pdus", self.status),
-            ("rlc_status_piggybacked", self.piggybacked),
-            ("rlc_polls", self.polls),
-            ("rlc_duplicates", self.duplicates),
-            ("rlc_malformed", self.malformed),
-            ("rlc_resets", self.resets),
-            ("rlc_failures", self.failures),
-            ("rlc_discards", self.discards),
-        ] {
-            out.set(&named(prefix, name), value as f64);
-        }
+/// Of the entities that send in `directions`; duplicates are what their peers received twice.
+fn write_entities(mobiles: &[Mobile], directions: &[Direction], prefix: &str, out: &mut Summary) {
+    for (name, of) in [
+        ("rlc_pdus", (|am, _| am.counters.pdus) as fn(&Am, &Am) -> u64),
+        ("rlc_resent", |am, _| am.counters.resent),
+        ("rlc_status_pdus", |am, _| am.counters.status),
+        ("rlc_status_piggybacked", |am, _| am.counters.piggybacked),
+        ("rlc_polls", |am, _| am.counters.polls),
+        ("rlc_duplicates", |_, peer| peer.counters.duplicates),
+        ("rlc_malformed", |_, peer| peer.counters.malformed),
+        ("rlc_resets", |am, _| am.resets()),
+        ("rlc_failures", |am, _| am.counters.failures),
+        ("rlc_discards", |am, _| am.discards()),
+    ] {
+        let ends = mobiles.iter().flat_map(|m| directions.iter().map(|d| (m.am(*d), m.am(d.reverse()))));
+        out.set(&named(prefix, name), ends.map(|(am, peer)| of(am, peer)).sum::<u64>() as f64);
     }
 }
 
