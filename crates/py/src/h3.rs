@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyConnectionError, PyOSError};
 use pyo3::prelude::*;
 
 use crate::serve::{cannot, lines, seconds, served, wrong};
+use crate::signals::interruptible;
 
 /// Serves the files of a folder over HTTP/3 until SIGINT or SIGTERM. `certificate` are files with a chain and a key, or a
 /// certificate is made. `fields` are names and values that every answer has besides. `ready` is called with the address, `log` with a JSON line for each request.
@@ -65,16 +66,7 @@ fn interruptibly<T: Send>(
     py: Python<'_>,
     fetch: impl FnOnce(&mut (dyn FnMut() -> bool + Send)) -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    let mut interrupted = None;
-    let got = py.detach(|| {
-        fetch(&mut || {
-            interrupted = Python::attach(|py| py.check_signals().err());
-            interrupted.is_some()
-        })
-    });
-    if let Some(interrupted) = interrupted {
-        return Err(interrupted);
-    }
+    let got = interruptible(py, |goes_on| fetch(&mut || !goes_on()))?;
     got.map_err(|failure| match &failure {
         Failure::Usage(why) => wrong(why),
         Failure::Io(_, why) => PyOSError::new_err((why.raw_os_error(), failure.to_string())),

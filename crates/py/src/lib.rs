@@ -16,6 +16,7 @@ mod results;
 mod rights;
 mod scenario;
 mod serve;
+mod signals;
 mod sweep;
 mod user_space;
 mod wap;

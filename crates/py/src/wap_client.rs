@@ -1,6 +1,6 @@
 //! The WAP client and the listener for pushes, on real sockets.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use airloom_base::units::Octets;
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors::{wap_error, wap_failure};
+use crate::signals::{addresses, interruptible};
 
 /// Names and values.
 type Headers = Vec<(String, String)>;
@@ -21,17 +22,6 @@ type Headers = Vec<(String, String)>;
 type Reply<'py> = (u16, String, Headers, Bound<'py, PyBytes>);
 /// Sender, content type, headers and body of a push.
 type Pushed<'py> = (String, String, Headers, Bound<'py, PyBytes>);
-
-/// The addresses of a name, at least one.
-fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
-    let found = py.detach(|| (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>));
-    let why = match found {
-        Ok(found) if !found.is_empty() => return Ok(found),
-        Ok(_) => "none is known".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    Err(wap_failure(py, format!("`{host}` has no address: {why}"), 2, "unknown-host"))
-}
 
 /// Python's seconds; what is no time is for ever.
 fn seconds(time: f64) -> PyResult<Duration> {
@@ -41,24 +31,16 @@ fn seconds(time: f64) -> PyResult<Duration> {
     Ok(Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX))
 }
 
-/// Runs a blocking call without the interpreter, which is let in now and then to see to its signals.
+/// Runs a blocking call that a signal may end.
 fn blocking<T: Send>(
     py: Python<'_>,
-    call: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, Error> + Send,
+    call: impl FnOnce(&mut (dyn FnMut() -> bool + Send)) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let (done, raised) = py.detach(|| {
-        let mut raised = None;
-        let mut watch = || {
-            let signals = Python::attach(|py| py.check_signals());
-            raised = signals.err();
-            raised.is_none()
-        };
-        (call(&mut watch), raised)
-    });
-    match raised {
-        Some(raised) => Err(raised),
-        None => done.map_err(|error| wap_error(py, &error)),
-    }
+    interruptible(py, call)?.map_err(|error| wap_error(py, &error))
+}
+
+fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
+    addresses(py, host, port).map_err(|why| wap_failure(py, why, 2, "unknown-host"))
 }
 
 /// A client of a WAP gateway, with a session of WSP over WTP or without one.

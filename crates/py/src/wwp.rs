@@ -1,6 +1,6 @@
 //! Sessions of WWP over UDP.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use crate::signals::{addresses, interruptible};
 
 /// Longer waits are cut into such pieces, between which signals are looked for.
 const SLICE: Duration = Duration::from_millis(200);
@@ -50,15 +52,8 @@ fn patiently<T: Send>(
     }
 }
 
-/// All addresses of a name.
 fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
-    let found = py.detach(|| (host, port).to_socket_addrs().map(Vec::from_iter));
-    let why = match found {
-        Ok(all) if !all.is_empty() => return Ok(all),
-        Ok(_) => "none is known".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    Err(PyOSError::new_err(format!("`{host}` has no address: {why}")))
+    addresses(py, host, port).map_err(PyOSError::new_err)
 }
 
 /// A connection of WWP over UDP.
@@ -85,18 +80,8 @@ impl PyWwpSession {
     #[staticmethod]
     fn connect(py: Python<'_>, host: &str, port: u16, patience_s: f64) -> PyResult<PyWwpSession> {
         let (to, patience) = (resolve(py, host, port)?, seconds(patience_s)?);
-        let (done, signal) = py.detach(|| {
-            let mut signal = None;
-            let mut watch = || {
-                signal = Python::attach(|py| py.check_signals()).err();
-                signal.is_none()
-            };
-            (Session::connect(&to, patience, &mut watch), signal)
-        });
-        match signal {
-            Some(signal) => Err(signal),
-            None => done.map(PyWwpSession::new).map_err(|failure| raised(&failure)),
-        }
+        let done = interruptible(py, |goes_on| Session::connect(&to, patience, goes_on))?;
+        done.map(PyWwpSession::new).map_err(|failure| raised(&failure))
     }
 
     /// The address and port of the other end.
