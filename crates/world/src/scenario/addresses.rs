@@ -99,21 +99,17 @@ fn interfaces<'a>(
                     Fault::at(node, format!("{} is not an IPv4 or IPv6 address", quoted(text)))
                 })?;
                 let network = if address.is_ipv4() { subnet } else { subnet6 };
-                if !is_host_of(network, address) {
-                    return Err(Fault::at(
-                        node,
-                        format!("{address} is no host address of the link's {network}"),
-                    ));
-                }
-                if !used.insert(address) {
-                    return Err(Fault::at(node, format!("{address} is given twice")));
-                }
-                if given.insert((host, address.is_ipv4()), address).is_some() {
-                    return Err(Fault::at(
-                        node,
-                        format!("host `{}` has two addresses of one kind", entry.key),
-                    ));
-                }
+                Fault::when(
+                    !is_host_of(network, address),
+                    node,
+                    format_args!("{address} is no host address of the link's {network}"),
+                )?;
+                Fault::when(!used.insert(address), node, format_args!("{address} is given twice"))?;
+                Fault::when(
+                    given.insert((host, address.is_ipv4()), address).is_some(),
+                    node,
+                    format_args!("host `{}` has two addresses of one kind", entry.key),
+                )?;
             }
         }
     }
@@ -286,12 +282,11 @@ fn ipv6_network(node: &Node, hosts: u128) -> Result<Prefix, Fault<'_>> {
         let block = Prefix::new(Ipv6Addr::new(*segment, 0, 0, 0, 0, 0, 0, 0).into(), *length);
         block.is_some_and(|b| network.length >= b.length && b.contains(first.into()))
     });
-    if !usable {
-        return Err(Fault::at(
-            node,
-            format!("{network} is neither in 2000::/3 nor in fc00::/7, where hosts live"),
-        ));
-    }
+    Fault::when(
+        !usable,
+        node,
+        format_args!("{network} is neither in 2000::/3 nor in fc00::/7, where hosts live"),
+    )?;
     if high - low < hosts {
         return Err(Fault::at(node, format!("{network} is too small for the {hosts} hosts of the link")));
     }

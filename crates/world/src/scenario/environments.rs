@@ -13,9 +13,7 @@ const MOST: usize = 256;
 /// Reads `[environments]`.
 pub(super) fn read(node: &Node) -> Result<Environments, Fault<'_>> {
     let entries = node.any_table("the table of environments")?;
-    if entries.len() > MOST {
-        return Err(Fault::at(node, format!("a scenario has at most {MOST} environments")));
-    }
+    Fault::when(entries.len() > MOST, node, format_args!("a scenario has at most {MOST} environments"))?;
     let mut environments = Environments::new();
     for entry in entries {
         name(&entry.value, "environment", &entry.key).map_err(|f| Fault { node, key: Some(entry), ..f })?;

@@ -130,17 +130,13 @@ pub(super) fn read<'a>(node: &'a Node, registries: &Registries) -> Result<Direct
             if directory.hosts.iter().any(|h| h.settings.outside) {
                 return Err(Fault::at(node, "another host is the way to the outside world already"));
             }
-            if count.is_some() {
-                return Err(Fault::at(node, "one host is the way to the outside world, not a group"));
-            }
+            Fault::when(count.is_some(), node, "one host is the way to the outside world, not a group")?;
         }
         if let Some(node) = group.get("loopback").filter(|_| !settings.loopback.is_empty()) {
             if directory.hosts.iter().any(|h| !h.settings.loopback.is_empty()) {
                 return Err(Fault::at(node, "another host leads to this machine already"));
             }
-            if count.is_some() {
-                return Err(Fault::at(node, "one host leads to this machine, not a group"));
-            }
+            Fault::when(count.is_some(), node, "one host leads to this machine, not a group")?;
         }
         let host = |index: Option<u32>| Host {
             name: index.map_or_else(|| entry.key.clone(), |i| format!("{}[{i}]", entry.key)),
@@ -248,9 +244,7 @@ fn loopback(node: &Node) -> Result<Vec<u16>, Fault<'_>> {
     let mut ports = Vec::new();
     for item in list {
         let port = item.integer(1, u64::from(u16::MAX))? as u16;
-        if ports.contains(&port) {
-            return Err(Fault::at(item, format!("port {port} is here twice")));
-        }
+        Fault::when(ports.contains(&port), item, format_args!("port {port} is here twice"))?;
         ports.push(port);
     }
     Ok(ports)
@@ -267,9 +261,7 @@ fn several<'a>(node: &'a Node, family: Family<'_>) -> Result<Vec<Component>, Fau
         }
         found.push(component);
     }
-    if found.is_empty() {
-        return Err(Fault::at(node, format!("expected one {what} at least, found an empty list")));
-    }
+    Fault::when(found.is_empty(), node, format_args!("expected one {what} at least, found an empty list"))?;
     Ok(found)
 }
 

@@ -38,9 +38,7 @@ pub(super) fn read<'a>(
     if entries.is_empty() {
         return Err(Fault::at(node, "there are no links; a scenario has at least one"));
     }
-    if entries.len() > MOST_LINKS {
-        return Err(Fault::at(node, format!("a scenario has at most {MOST_LINKS} links")));
-    }
+    Fault::when(entries.len() > MOST_LINKS, node, format_args!("a scenario has at most {MOST_LINKS} links"))?;
     for entry in entries {
         let at_key = |f| Fault { node, key: Some(entry), ..f };
         name(node, "link", &entry.key).map_err(at_key)?;

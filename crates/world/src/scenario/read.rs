@@ -1,5 +1,6 @@
 //! Reading typed values out of the tree; what does not fit becomes a [`Fault`] at its node.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use airloom_base::ConfigError;
@@ -21,6 +22,11 @@ pub(super) struct Fault<'a> {
 impl<'a> Fault<'a> {
     pub(super) fn at(node: &'a Node, message: impl Into<String>) -> Self {
         Fault { node, key: None, message: message.into(), choices: Vec::new() }
+    }
+
+    /// A check of what stands at `node`.
+    pub(super) fn when(is_wrong: bool, node: &'a Node, message: impl Display) -> Result<(), Self> {
+        if is_wrong { Err(Fault::at(node, message.to_string())) } else { Ok(()) }
     }
 
     /// `what` called `found` is none of `choices`.

@@ -74,9 +74,7 @@ fn record(node: &Node) -> Result<Vec<RecordKind>, Fault<'_>> {
                 _ => Fault::unknown(item, "record", name, names),
             }
         })?;
-        if kinds.contains(&kind) {
-            return Err(Fault::at(item, format!("`{name}` is asked for twice")));
-        }
+        Fault::when(kinds.contains(&kind), item, format_args!("`{name}` is asked for twice"))?;
         kinds.push(kind);
     }
     Ok(kinds)

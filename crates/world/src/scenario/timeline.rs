@@ -142,9 +142,7 @@ fn directions(node: &Node) -> Result<Vec<(Option<Direction>, &Node)>, Fault<'_>>
         return Ok(vec![(None, node)]);
     }
     let entries = node.table("a table", &["uplink", "downlink"])?;
-    if entries.is_empty() {
-        return Err(Fault::at(node, "neither `uplink` nor `downlink` is given"));
-    }
+    Fault::when(entries.is_empty(), node, "neither `uplink` nor `downlink` is given")?;
     Ok(entries
         .iter()
         .map(|e| {
