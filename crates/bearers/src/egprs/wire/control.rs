@@ -79,19 +79,13 @@ impl DownlinkAckNack {
             return Err(Error::Length);
         }
         let mut r = BitReader::new(octets);
-        if r.read(2)? != 1 {
-            return Err(Error::Reserved("payload type"));
-        }
+        expect(&mut r, 2, 1, "payload type")?;
         r.read(6)?;
-        if r.read(6)? != DOWNLINK_ACK_NACK {
-            return Err(Error::Reserved("message type"));
-        }
+        expect(&mut r, 6, DOWNLINK_ACK_NACK, "message type")?;
         let tfi = r.read(5)? as u8;
         r.read(1)?;
         let quality = if r.read(1)? == 1 { Some(ChannelQuality::read(&mut r)?) } else { None };
-        if r.read(3)? != 0 {
-            return Err(Error::Reserved("a part that was not asked for"));
-        }
+        expect(&mut r, 3, 0, "a part that was not asked for")?;
         Ok(DownlinkAckNack { tfi, quality, report: AckNack::read(&mut r)? })
     }
 }
@@ -134,32 +128,26 @@ impl UplinkAckNack {
             return Err(Error::Length);
         }
         let mut r = BitReader::new(octets);
-        if r.read(2)? != 1 {
-            return Err(Error::Reserved("payload type"));
-        }
+        expect(&mut r, 2, 1, "payload type")?;
         r.read(3)?;
         let usf = r.read(3)? as u8;
-        if r.read(6)? != UPLINK_ACK_NACK {
-            return Err(Error::Reserved("message type"));
-        }
+        expect(&mut r, 6, UPLINK_ACK_NACK, "message type")?;
         r.read(2)?;
-        if r.read(2)? != 0 {
-            return Err(Error::Reserved("distinction"));
-        }
+        expect(&mut r, 2, 0, "distinction")?;
         let tfi = r.read(5)? as u8;
-        if r.read(1)? != 1 || r.read(2)? != 0 {
-            return Err(Error::Reserved("EGPRS"));
-        }
+        expect(&mut r, 1, 1, "EGPRS")?;
+        expect(&mut r, 2, 0, "EGPRS")?;
         let mcs = r.read(4)? as u8 + 1;
         let (resegment, pre_emptive) = (r.read(1)? == 1, r.read(1)? == 1);
         r.read(2)?;
-        if r.read(1)? != 0 {
-            return Err(Error::Reserved("contention resolution"));
-        }
+        expect(&mut r, 1, 0, "contention resolution")?;
         r.read(1)?;
-        if r.read(4)? != 0 {
-            return Err(Error::Reserved("a part that was not expected"));
-        }
+        expect(&mut r, 4, 0, "a part that was not expected")?;
         Ok(UplinkAckNack { usf, tfi, mcs, resegment, pre_emptive, report: AckNack::read(&mut r)? })
     }
+}
+
+/// The next bits, which can only be these.
+fn expect(r: &mut BitReader<'_>, width: u32, only: u32, what: &'static str) -> Result<(), Error> {
+    if r.read(width)? == only { Ok(()) } else { Err(Error::Reserved(what)) }
 }
