@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{self, Deserializer, IntoDeserializer};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_untagged::UntaggedEnumVisitor;
 
 use crate::direction::Direction;
 use crate::time::Duration;
@@ -174,17 +175,8 @@ macro_rules! text_form {
         }
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
-                    type Value = $type;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($what)
-                    }
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-                d.deserialize_any(Text)
+                let text = UntaggedEnumVisitor::new().expecting($what);
+                text.string(|text| text.parse().map_err(de::Error::custom)).deserialize(d)
             }
         }
         impl JsonSchema for $type {
@@ -277,27 +269,15 @@ impl Serialize for Probability {
 
 impl<'de> Deserialize<'de> for Probability {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Probability;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a probability between 0 and 1")
-            }
-            fn visit_f64<E: de::Error>(self, p: f64) -> Result<Probability, E> {
-                Probability::new(p)
-                    .ok_or_else(|| E::custom(format!("{p} is not a probability between 0 and 1")))
-            }
-            fn visit_i64<E: de::Error>(self, p: i64) -> Result<Probability, E> {
-                self.visit_f64(p as f64)
-            }
-            fn visit_u64<E: de::Error>(self, p: u64) -> Result<Probability, E> {
-                self.visit_f64(p as f64)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        d.deserialize_any(Number)
+        let wrong = |p: f64| de::Error::custom(format!("{p} is not a probability between 0 and 1"));
+        let number = |p: f64| Probability::new(p).ok_or_else(|| wrong(p));
+        UntaggedEnumVisitor::new()
+            .expecting("a probability between 0 and 1")
+            .f64(number)
+            .i64(|p| number(p as f64))
+            .u64(|p| number(p as f64))
+            .string(|text| text.parse().map_err(de::Error::custom))
+            .deserialize(d)
     }
 }
 
@@ -348,36 +328,20 @@ impl<T: Copy> EachWay<T> {
 
 impl<'de, T: Deserialize<'de> + Copy> Deserialize<'de> for EachWay<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct OneOrTwo<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de> + Copy> Visitor<'de> for OneOrTwo<T> {
-            type Value = EachWay<T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("one value for both directions, or { downlink = .., uplink = .. }")
-            }
-            fn visit_str<E: de::Error>(self, v: &str) -> Result<EachWay<T>, E> {
-                T::deserialize(v.into_deserializer()).map(EachWay::both)
-            }
-            fn visit_f64<E: de::Error>(self, v: f64) -> Result<EachWay<T>, E> {
-                T::deserialize(v.into_deserializer()).map(EachWay::both)
-            }
-            fn visit_i64<E: de::Error>(self, v: i64) -> Result<EachWay<T>, E> {
-                T::deserialize(v.into_deserializer()).map(EachWay::both)
-            }
-            fn visit_u64<E: de::Error>(self, v: u64) -> Result<EachWay<T>, E> {
-                T::deserialize(v.into_deserializer()).map(EachWay::both)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EachWay<T>, A::Error> {
-                #[derive(Deserialize)]
-                #[serde(deny_unknown_fields)]
-                struct Two<T> {
-                    uplink: T,
-                    downlink: T,
-                }
-                let Two { uplink, downlink } = Two::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(EachWay { uplink, downlink })
-            }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Two<T> {
+            uplink: T,
+            downlink: T,
         }
-        d.deserialize_any(OneOrTwo(std::marker::PhantomData))
+        UntaggedEnumVisitor::new()
+            .expecting("one value for both directions, or { downlink = .., uplink = .. }")
+            .string(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
+            .f64(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
+            .i64(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
+            .u64(|v| T::deserialize(v.into_deserializer()).map(EachWay::both))
+            .map(|map| map.deserialize().map(|Two { uplink, downlink }| EachWay { uplink, downlink }))
+            .deserialize(d)
     }
 }
 

@@ -1,12 +1,11 @@
 //! The `loss` key of a link.
 
-use std::fmt;
-
 use airloom_base::units::Probability;
 use airloom_base::{ConfigError, Direction, Duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{self, Deserializer, IntoDeserializer};
 use serde::{Deserialize, Serialize};
+use serde_untagged::UntaggedEnumVisitor;
 
 use super::GilbertElliott;
 
@@ -251,31 +250,14 @@ impl OneDirection {
 
 impl<'de> Deserialize<'de> for OneDirection {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct NumberOrTable;
-        impl<'de> Visitor<'de> for NumberOrTable {
-            type Value = OneDirection;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a probability between 0 and 1, or a table such as { downlink = 0.2, uplink = 0.1 }",
-                )
-            }
-            fn visit_f64<E: de::Error>(self, p: f64) -> Result<OneDirection, E> {
-                OneDirection::alone(p.into_deserializer())
-            }
-            fn visit_i64<E: de::Error>(self, p: i64) -> Result<OneDirection, E> {
-                OneDirection::alone(p.into_deserializer())
-            }
-            fn visit_u64<E: de::Error>(self, p: u64) -> Result<OneDirection, E> {
-                OneDirection::alone(p.into_deserializer())
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<OneDirection, E> {
-                OneDirection::alone(text.into_deserializer())
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneDirection, A::Error> {
-                Keys::deserialize(MapAccessDeserializer::new(map)).map(OneDirection)
-            }
-        }
-        d.deserialize_any(NumberOrTable)
+        UntaggedEnumVisitor::new()
+            .expecting("a probability between 0 and 1, or a table such as { downlink = 0.2, uplink = 0.1 }")
+            .f64(|p| OneDirection::alone(p.into_deserializer()))
+            .i64(|p| OneDirection::alone(p.into_deserializer()))
+            .u64(|p| OneDirection::alone(p.into_deserializer()))
+            .string(|text| OneDirection::alone(text.into_deserializer()))
+            .map(|map| map.deserialize().map(OneDirection))
+            .deserialize(d)
     }
 }
 
