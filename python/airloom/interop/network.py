@@ -48,12 +48,7 @@ def scenario(words: Words, seed: int) -> dict[str, Any]:
         "server": {"real": True},
     }
     _cross(words, hosts, links)
-    return {
-        "title": f"the network of the QUIC interop runner: {words.name}",
-        "hosts": hosts,
-        "links": links,
-        "run": _run(seed, POINTS),
-    }
+    return _scenario(f"the network of the QUIC interop runner: {words.name}", hosts, links, seed, POINTS)
 
 
 #: The same where the endpoints are beyond two devices.
@@ -72,17 +67,15 @@ def between_devices(words: Words, seed: int) -> dict[str, Any]:
         routes = [{"to": network, "via": other} for network in networks[other]]
         hosts[name] = {"real": True, "forward": True, "routes": routes}
     _cross(words, hosts, links)
-    return {
-        "title": f"the link of the QUIC interop runner: {words.name}",
-        "hosts": hosts,
-        "links": links,
-        "run": _run(seed, SIM_POINTS),
-    }
+    return _scenario(f"the link of the QUIC interop runner: {words.name}", hosts, links, seed, SIM_POINTS)
 
 
-def _run(seed: int, points: dict[str, str]) -> dict[str, Any]:
+def _scenario(
+    title: str, hosts: dict[str, Any], links: dict[str, Any], seed: int, points: dict[str, str]
+) -> dict[str, Any]:
     captures = {"record": ["pcapng"], "points": [*points.values()]}
-    return {"until": _LONGEST, "limit": _LONGEST, "seed": seed, **captures}
+    run = {"until": _LONGEST, "limit": _LONGEST, "seed": seed, **captures}
+    return {"title": title, "hosts": hosts, "links": links, "run": run}
 
 
 def _middle(words: Words, between: list[str]) -> dict[str, Any]:

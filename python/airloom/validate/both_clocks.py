@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 from airloom.validate import pairs, transfer
@@ -73,11 +74,8 @@ def _cells() -> list[Cell]:
 
 #: The table, in its order.
 CELLS = _cells()
-
-
-def chosen(pattern: str) -> list[Cell]:
-    """The cells whose names match `pattern` (`*` for any text)."""
-    return pairs.chosen(CELLS, pattern)
+#: The cells whose names match a pattern (`*` for any text).
+chosen = partial(pairs.chosen, CELLS)
 
 
 class Verdict(pairs.Verdict[Cell, Transfer]):

@@ -13,6 +13,7 @@ import base64
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
@@ -77,11 +78,8 @@ CELLS = _cells()
 
 Verdict = pairs.Verdict[Cell, Fetch]
 Made = pairs.Made[Fetch]
-
-
-def chosen(pattern: str) -> list[Cell]:
-    """The cells whose names match `pattern` (`*` for any text)."""
-    return pairs.chosen(CELLS, pattern)
+#: The cells whose names match a pattern (`*` for any text).
+chosen = partial(pairs.chosen, CELLS)
 
 
 def compare(cells: Sequence[Cell], seeds: Sequence[int], **how: Unpack[pairs.How]) -> list[Verdict]:

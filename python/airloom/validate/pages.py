@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -121,11 +122,8 @@ class Cell:
 
 
 CELLS = [Cell(f"{link}/{name}", keys, server) for link, keys in _LINKS.items() for name, server in _SERVERS.items()]
-
-
-def chosen(pattern: str) -> list[Cell]:
-    """The cells whose names match `pattern` (`*` for any text)."""
-    return pairs.chosen(CELLS, pattern)
+#: The cells whose names match a pattern (`*` for any text).
+chosen = partial(pairs.chosen, CELLS)
 
 
 def missing(cells: Sequence[Cell]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import polars as pl
@@ -65,11 +66,8 @@ CELLS = [
     for rate in (384, 64)
     for name, size in (("1kB", 1_000), ("10kB", 10_000), ("100kB", 100_000))
 ]
-
-
-def chosen(pattern: str) -> list[Cell]:
-    """The cells whose names match `pattern` (`*` for any text)."""
-    return pairs.chosen(CELLS, pattern)
+#: The cells whose names match a pattern (`*` for any text).
+chosen = partial(pairs.chosen, CELLS)
 
 
 Verdict = pairs.Verdict[Cell, Fetch]

@@ -25,6 +25,10 @@ def _post(fields: str, body: str) -> str:
     return f"POST {{url}}form HTTP/1.1\r\nHost: {{host}}\r\n{fields}\r\n\r\n{body}"
 
 
+def _chunked(body: str) -> str:
+    return _post("Transfer-Encoding: chunked", body)
+
+
 def _get(fields: str) -> str:
     return f"GET {{url}}page HTTP/1.1\r\nHost: {{host}}\r\n{fields}\r\n\r\n"
 
@@ -68,32 +72,12 @@ REQUESTS = tuple(
         ("no name before the colon", "9110 5.1", _get(": a")),
         ("space in a name", "9110 5.1", _get("X Y: a")),
         ("line without a colon", "9112 5", _get("no colon")),
-        ("chunk size with 0x", "9112 7.1", _post("Transfer-Encoding: chunked", "0x5\r\nhello\r\n0\r\n\r\n" + _HIDDEN)),
-        (
-            "chunk size beyond 64 bits",
-            "9112 7.1",
-            _post("Transfer-Encoding: chunked", "10000000000000005\r\nhello\r\n0\r\n\r\n" + _HIDDEN),
-        ),
-        (
-            "chunk that ends too late",
-            "9112 7.1",
-            _post("Transfer-Encoding: chunked", "3\r\nhello\r\n0\r\n\r\n" + _HIDDEN),
-        ),
-        (
-            "bare LF after a chunk size",
-            "9112 7.1",
-            _post("Transfer-Encoding: chunked", "5\nhello\r\n0\r\n\r\n" + _HIDDEN),
-        ),
-        (
-            "bare LF in a chunk extension",
-            "9112 7.1.1",
-            _post("Transfer-Encoding: chunked", "5;a\nb\r\nhello\r\n0\r\n\r\n" + _HIDDEN),
-        ),
-        (
-            "trailer with a length",
-            "9110 6.5.1",
-            _post("Transfer-Encoding: chunked", "5\r\nhello\r\n0\r\nContent-Length: 60\r\n\r\n"),
-        ),
+        ("chunk size with 0x", "9112 7.1", _chunked("0x5\r\nhello\r\n0\r\n\r\n" + _HIDDEN)),
+        ("chunk size beyond 64 bits", "9112 7.1", _chunked("10000000000000005\r\nhello\r\n0\r\n\r\n" + _HIDDEN)),
+        ("chunk that ends too late", "9112 7.1", _chunked("3\r\nhello\r\n0\r\n\r\n" + _HIDDEN)),
+        ("bare LF after a chunk size", "9112 7.1", _chunked("5\nhello\r\n0\r\n\r\n" + _HIDDEN)),
+        ("bare LF in a chunk extension", "9112 7.1.1", _chunked("5;a\nb\r\nhello\r\n0\r\n\r\n" + _HIDDEN)),
+        ("trailer with a length", "9110 6.5.1", _chunked("5\r\nhello\r\n0\r\nContent-Length: 60\r\n\r\n")),
         (
             "Connection names the length",
             "9110 7.6.1",
