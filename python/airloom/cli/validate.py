@@ -83,8 +83,8 @@ def validate(
         _linux_tcp,
         _linux_lab,
         _both_clocks,
-        _wap_both_clocks,
-        _h3_both_clocks,
+        _by_daemons,
+        _by_daemons,
         _pages,
         _http_shapes,
         _interop_sim,
@@ -214,13 +214,8 @@ def _linux_lab(asked: _Asked) -> list[str]:
 def _both_clocks(asked: _Asked) -> list[str]:
     from airloom.validate import both_clocks, pairs, transfer
 
-    cells, seeds = both_clocks.chosen(_no_records(asked)), range(1, asked.seeds + 1)
-    to_json = partial(pairs.to_json, one=transfer.to_json)
-    from_json = partial(pairs.from_json, one=transfer.from_json)
-    with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), to_json, from_json) as how:
-        verdicts = both_clocks.compare(cells, seeds, **how)
-    more = {
-        v.cell.name: {
+    def more(v: Any) -> dict[str, object]:
+        return {
             "decisions": v.decided[0],
             "decided_differently": v.decided[1],
             "real_resent": [t.resent for t in v.real],
@@ -228,57 +223,52 @@ def _both_clocks(asked: _Asked) -> list[str]:
             "real_repeats": v.repeats,
             "where_reality_repeats": v.where_reality_repeats,
         }
-        for v in verdicts
+
+    columns: dict[str, Callable[[Any], str]] = {
+        "real again": lambda v: f"{min(v.repeats):+.2%} .. {max(v.repeats):+.2%}",
+        f"within {both_clocks.CLOSE:.0%} where real is": lambda v: "{1} of {0}".format(*v.where_reality_repeats),
+        "decided differently": lambda v: f"{v.decided[1]} of {v.decided[0]}",
     }
-    close = f"{both_clocks.CLOSE:.0%}"
-    columns = {
-        "real again": [f"{min(v.repeats):+.2%} .. {max(v.repeats):+.2%}" for v in verdicts],
-        f"within {close} where real is": ["{1} of {0}".format(*v.where_reality_repeats) for v in verdicts],
-        "decided differently": [f"{v.decided[1]} of {v.decided[0]}" for v in verdicts],
-    }
-    return _print_pairs(verdicts, asked, more, columns, how["kept"].place)
+    to_json = partial(pairs.to_json, one=transfer.to_json)
+    return _in_pairs(asked, both_clocks, transfer.from_json, more, columns, to_json)
 
 
-def _wap_both_clocks(asked: _Asked) -> list[str]:
-    from airloom.validate import wap_both_clocks
+def _by_daemons(asked: _Asked) -> list[str]:
+    """By a daemon and its client."""
+    from airloom.validate import h3_both_clocks, pairs, wap_both_clocks
 
-    return _fetches(asked, wap_both_clocks)
+    def more(v: Any) -> dict[str, object]:
+        return {"packets": [f.packets for f in v.real], "simulated_packets": [f.packets for f in v.simulated]}
 
-
-def _h3_both_clocks(asked: _Asked) -> list[str]:
-    from airloom.validate import h3_both_clocks
-
-    return _fetches(asked, h3_both_clocks)
-
-
-def _fetches(asked: _Asked, kind: Any) -> list[str]:
-    """By a daemon and its client: `kind` is the module that knows them."""
-    from airloom.validate import pairs
-
-    cells, seeds = kind.chosen(_no_records(asked)), range(1, asked.seeds + 1)
-    from_json = partial(pairs.from_json, one=lambda said: pairs.Fetch(**said))
-    with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), pairs.to_json, from_json) as how:
-        verdicts = kind.compare(cells, seeds, **how)
-    more = {
-        v.cell.name: {
-            "packets": [f.packets for f in v.real],
-            "simulated_packets": [f.packets for f in v.simulated],
-        }
-        for v in verdicts
-    }
-    return _print_pairs(verdicts, asked, more, {}, how["kept"].place)
+    kind = h3_both_clocks if asked.what.startswith("h3") else wap_both_clocks
+    return _in_pairs(asked, kind, lambda said: pairs.Fetch(**said), more)
 
 
 def _pages(asked: _Asked) -> list[str]:
-    from airloom.validate import pages, pairs
+    from airloom.validate import pages
 
-    cells, seeds = pages.chosen(_no_records(asked)), range(1, asked.seeds + 1)
-    from_json = partial(pairs.from_json, one=pages.from_json)
-    with _measuring(asked, _inputs(cells, asked), len(cells) * len(seeds), pairs.to_json, from_json) as how:
-        verdicts = pages.compare(cells, seeds, **how)
-    more = {v.cell.name: {"real_spread": pages.spread(v)} for v in verdicts}
-    columns = {"real spread": [f"{pages.spread(v):.2%}" for v in verdicts]}
-    return _print_pairs(verdicts, asked, more, columns, how["kept"].place)
+    columns = {"real spread": lambda v: f"{pages.spread(v):.2%}"}
+    return _in_pairs(asked, pages, pages.from_json, lambda v: {"real_spread": pages.spread(v)}, columns)
+
+
+def _in_pairs(
+    asked: _Asked,
+    kind: Any,
+    one: Callable[[Any], R],
+    more: Callable[[Any], dict[str, object]],
+    columns: Mapping[str, Callable[[Any], str]] | None = None,
+    to_json: Callable[[Any], object] | None = None,
+) -> list[str]:
+    """Compares the module's cells; `one` reads a run. `more` and `columns` are what is told of a verdict besides."""
+    from airloom.validate import pairs
+
+    cells, seeds = kind.chosen(_no_records(asked)), range(1, asked.seeds + 1)
+    from_json = partial(pairs.from_json, one=one)
+    inputs, total = _inputs(cells, asked), len(cells) * len(seeds)
+    with _measuring(asked, inputs, total, to_json or pairs.to_json, from_json) as how:
+        verdicts = kind.compare(cells, seeds, **how)
+    told = {name: [of(v) for v in verdicts] for name, of in (columns or {}).items()}
+    return _print_pairs(verdicts, asked, {v.cell.name: more(v) for v in verdicts}, told, how["kept"].place)
 
 
 def _http_shapes(asked: _Asked) -> list[str]:
