@@ -30,6 +30,7 @@ use airloom_transports::wtp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smart_default::SmartDefault;
 
 use crate::pages::List;
 pub use crate::pages::{Detailed, Model, Object, Traffic};
@@ -72,7 +73,7 @@ pub enum Acknowledging {
 }
 
 /// Fetches lists of objects through a WAP gateway and measures how long that takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Host of the gateway; the one with the proxy `wap-gateway` if not given, the far end if there is none.
@@ -80,6 +81,7 @@ pub struct Config {
     /// Its port; 9201 with a session and 9200 without if not given, over WTLS 9203 and 9202.
     pub gateway_port: Option<u16>,
     /// Our port.
+    #[default(49_200)]
     pub local_port: u16,
     /// `"session"` or `"connectionless"`.
     pub mode: Mode,
@@ -88,6 +90,7 @@ pub struct Config {
     /// Host that the objects are at; the far end if not given.
     pub server: Option<String>,
     /// Its port.
+    #[default(80)]
     pub port: u16,
     /// Objects of one page, all known from the start: paths, or tables with `path`, `size` (of the body as the gateway
     /// sends it) and `post` (octets of a form to send there). `["/"]` if none of this, `pages` and `traffic` is given.
@@ -99,6 +102,7 @@ pub struct Config {
     /// protocol.
     pub traffic: Option<Traffic>,
     /// How often everything that is listed is loaded.
+    #[default(1)]
     pub repeat: u32,
     /// Pause between two listed pages.
     pub think: Duration,
@@ -107,12 +111,16 @@ pub struct Config {
     /// Begin later than `start` by a random time, uniform in 0 to this.
     pub spread: Duration,
     /// Give up what was not answered for so long, the opening of a session included.
+    #[default(Duration::from_secs(115))]
     pub timeout: Duration,
     /// How often an object is asked for again after a request for it failed.
+    #[default(1)]
     pub retries: u16,
     /// Without a session: repeat a request that was not answered for so long.
+    #[default(Duration::from_secs(5))]
     pub repeat_after: Duration,
     /// Headers of the session; without one, of each request.
+    #[default(headers())]
     pub headers: BTreeMap<String, String>,
     /// Least octets of these, as encoded; shorter ones are padded with a header. As short as possible if not given.
     pub headers_size: Option<Octets>,
@@ -121,17 +129,24 @@ pub struct Config {
     /// Least octets of these, likewise.
     pub request_headers_size: Option<Octets>,
     /// The largest reply we take; 0 for any.
+    // What WTP can carry: 256 packets.
+    #[default(Octets(256 * 1_400))]
     pub client_sdu: Octets,
     /// The largest request the gateway is asked to take; 0 for any.
+    #[default(Octets(256 * 1_400))]
     pub server_sdu: Octets,
     /// Most requests at a time that we ask the gateway for.
+    #[default(1)]
     pub method_mor: u8,
     /// Most confirmed pushes at a time that we ask for.
+    #[default(1)]
     pub push_mor: u8,
     /// Do we ask for pushes? Those without a session are taken at port 2948, and a gateway that asks for a session to have a
     /// push confirmed gets one; of several browsers on a host one alone can.
+    #[default(true)]
     pub push: bool,
     /// A session that a gateway asked for is closed when nothing was pushed for so long.
+    #[default(Duration::from_secs(10))]
     pub push_linger: Duration,
     /// `"user"`, `"at-once"` or `"delayed"`.
     pub acknowledging: Acknowledging,
@@ -141,49 +156,15 @@ pub struct Config {
     pub wtls: Option<wtls::Config>,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        let headers = [
-            ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
-            ("Accept-Charset", "utf-8"),
-            // Not the 1.5 that can be read here: Kannel takes it for the version of WBXML, too, of which 1.3 is the last.
-            ("Encoding-Version", "1.3"),
-            ("User-Agent", "airloom"),
-        ];
-        Config {
-            gateway: None,
-            gateway_port: None,
-            local_port: 49_200,
-            mode: Mode::Session,
-            session: SessionUse::One,
-            server: None,
-            port: 80,
-            objects: Vec::new(),
-            pages: Vec::new(),
-            traffic: None,
-            repeat: 1,
-            think: Duration::ZERO,
-            start: Duration::ZERO,
-            spread: Duration::ZERO,
-            timeout: Duration::from_secs(115),
-            retries: 1,
-            repeat_after: Duration::from_secs(5),
-            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-            headers_size: None,
-            request_headers: BTreeMap::new(),
-            request_headers_size: None,
-            // What WTP can carry: 256 packets.
-            client_sdu: Octets(256 * 1_400),
-            server_sdu: Octets(256 * 1_400),
-            method_mor: 1,
-            push_mor: 1,
-            push: true,
-            push_linger: Duration::from_secs(10),
-            acknowledging: Acknowledging::User,
-            wtp: wtp::Config::default(),
-            wtls: None,
-        }
-    }
+fn headers() -> BTreeMap<String, String> {
+    let headers = [
+        ("Accept", "application/vnd.wap.wmlc, image/vnd.wap.wbmp, text/plain, */*"),
+        ("Accept-Charset", "utf-8"),
+        // Not the 1.5 that can be read here: Kannel takes it for the version of WBXML, too, of which 1.3 is the last.
+        ("Encoding-Version", "1.3"),
+        ("User-Agent", "airloom"),
+    ];
+    headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 impl Config {

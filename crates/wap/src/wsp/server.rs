@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use airloom_base::Instant;
 use bytes::Bytes;
+use smart_default::SmartDefault;
 
 use super::capabilities::{Agreed, Capability, option};
 use super::status::Reason;
@@ -16,16 +17,19 @@ use crate::wtp::wire::{Abort, Class};
 use crate::wtp::{self, Indication, Provider, Role, Transaction};
 
 /// Settings of a server.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, SmartDefault)]
 pub struct Config {
     /// Under it.
     pub wtp: wtp::Config,
     /// The most that a session is granted.
+    #[default(offer())]
     pub offer: Agreed,
     /// Sessions at a time. Where there is no room for another one, one goes: first of those whose client has not shown that it is where
     /// it says, then of those that rest, the one that was not used for longest.
+    #[default(10_000)]
     pub max_sessions: u32,
     /// Of these, sessions of one address (of IPv6: of one network of 64 bits).
+    #[default(2_500)]
     pub max_sessions_of_address: u32,
     /// An address that has not shown that it is there is sent so many times what came from it; 0: no limit.
     pub amplification: u16,
@@ -33,20 +37,9 @@ pub struct Config {
     pub resume_from_anywhere: bool,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        let options = option::CONFIRMED_PUSH | option::PUSH | option::SESSION_RESUME;
-        let offer =
-            Agreed { client_sdu: 0, server_sdu: 0, options, method_mor: 8, push_mor: 4, methods: Vec::new() };
-        Config {
-            wtp: wtp::Config::default(),
-            offer,
-            max_sessions: 10_000,
-            max_sessions_of_address: 2_500,
-            amplification: 0,
-            resume_from_anywhere: false,
-        }
-    }
+fn offer() -> Agreed {
+    let options = option::CONFIRMED_PUSH | option::PUSH | option::SESSION_RESUME;
+    Agreed { client_sdu: 0, server_sdu: 0, options, method_mor: 8, push_mor: 4, methods: Vec::new() }
 }
 
 /// The name of a session, as it goes over the air. Whoever knows it can resume the session, so that nobody can guess it.

@@ -16,79 +16,68 @@ use crate::channel::environment::{Fading, Law, Shared};
 
 /// UMTS with HSDPA: a downlink of 2 ms intervals that all mobiles of the cell share, dedicated uplinks, RLC acknowledged
 /// mode, and the core network behind them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct UmtsHsdpaConfig {
     /// HS-DSCH category of the mobiles, 1 to 12: 6 for 3.6 Mbit/s in five codes (default), 8 for 7.2, 10 for 14.4, 12 for
     /// 1.8 Mbit/s. Categories 1 to 4 and 11 are not served in every interval.
+    #[default(6)]
     pub category: u8,
     /// Mean signal-to-noise ratio of the HS-PDSCH in dB: a number, or one for each mobile in the order of `between`. 0 dB
     /// lets a mobile report CQI 16, each decibel more one more.
+    #[default(PerMobile::All(0.0))]
     pub snr: PerMobile,
     /// Fading around it, of each mobile on its own; none if not given.
     pub fading: Option<HsFading>,
     /// Who is served: `"round-robin"` (default), `"proportional-fair"` or `"max-ci"` (always the best).
+    #[default(Scheduling::RoundRobin)]
     pub scheduler: Scheduling,
     /// Time over which `"proportional-fair"` averages what a mobile got.
+    #[default(Duration::from_secs(1))]
     pub fairness_time: Duration,
     /// HARQ processes of a mobile, 1 to 8; six fill the round trip of 12 ms.
+    #[default(6)]
     pub harq_processes: u8,
     /// So many transmissions of a transport block, 1 to 16, then it is left to RLC.
+    #[default(4)]
     pub max_transmissions: u8,
     /// Age of the channel quality that a block is made by: measured, reported, processed.
+    #[default(Duration::from_millis(6))]
     pub cqi_delay: Duration,
     /// T1: how long a mobile waits for a missing block before it hands on what came after it.
+    #[default(Duration::from_millis(100))]
     pub reordering_timer: Duration,
     /// How much the Node B asks the RNC for: what the mobile's share of the channel takes so long to send. Its queue is full
     /// with it; less than two `iub_delay` and some 15 ms leaves intervals empty.
+    #[default(Duration::from_millis(60))]
     pub node_b_buffer: Duration,
     /// One-way delay between RNC and Node B.
+    #[default(Duration::from_millis(10))]
     pub iub_delay: Duration,
     /// RLC payload rate of a mobile's uplink, a dedicated channel: 8, 16, 32, 64, 128, 144, 256 or 384 kbit/s.
+    #[default(UmtsDchConfig::default().rate.uplink)]
     pub uplink_rate: Rate,
     /// Transmission time interval of the uplink; the reference bearer's if not given.
     pub uplink_tti: Option<Duration>,
     /// What happens to blocks of the uplink: a probability, or a table (see the loss processes).
     pub uplink_loss: LossConfig,
     /// One-way delay of the uplink between mobile and RNC besides the TTI: processing, Node B, Iub.
+    #[default(UmtsDchConfig::default().radio_delay)]
     pub radio_delay: Duration,
     /// One-way delay between RNC and the far end of the link: Iu, SGSN, GGSN.
+    #[default(UmtsDchConfig::default().core_delay)]
     pub core_delay: Duration,
     /// Limit of the RLC buffer: packets that are not yet wholly in PDUs. What does not fit is dropped.
+    #[default(UmtsDchConfig::default().queue)]
     pub queue: EachWay<QueueLimit>,
     /// Octets of a PDU of RLC: header and payload (82 = 656 bits; 42 = 336 bits reaches mobiles with a channel quality
     /// from 5 on, 82 from 8 on).
+    #[default(82)]
     pub pdu_octets: u16,
     /// Acknowledged mode. The window has to hold what is under way: 1024 PDUs of 82 octets are enough for 14.4 Mbit/s in
     /// 45 ms only.
+    #[default(UmtsDchConfig::default().rlc)]
     pub rlc: AmConfig,
-}
-
-impl Default for UmtsHsdpaConfig {
-    fn default() -> Self {
-        let dch = UmtsDchConfig::default();
-        UmtsHsdpaConfig {
-            category: 6,
-            snr: PerMobile::All(0.0),
-            fading: None,
-            scheduler: Scheduling::RoundRobin,
-            fairness_time: Duration::from_secs(1),
-            harq_processes: 6,
-            max_transmissions: 4,
-            cqi_delay: Duration::from_millis(6),
-            reordering_timer: Duration::from_millis(100),
-            node_b_buffer: Duration::from_millis(60),
-            iub_delay: Duration::from_millis(10),
-            uplink_rate: dch.rate.uplink,
-            uplink_tti: None,
-            uplink_loss: LossConfig::default(),
-            radio_delay: dch.radio_delay,
-            core_delay: dch.core_delay,
-            queue: dch.queue,
-            pdu_octets: 82,
-            rlc: dch.rlc,
-        }
-    }
 }
 
 /// A value of all mobiles, or of each.
