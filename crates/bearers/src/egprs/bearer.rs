@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::config::EgprsConfig;
 use super::llc::Frames;
-use super::mobile::{Common, Mobile, Way};
+use super::mobile::{Common, Mobile, RadioDirection};
 use super::radio::Radio;
 use super::rlc::{Rx, Tx};
 use super::scheduler::Scheduler;
@@ -51,7 +51,7 @@ impl Egprs {
             let ways = Direction::BOTH.map(|direction| {
                 let loss = BlockLoss::new(config.loss.of_direction(direction), fate, direction, station);
                 let kind = PointKind::Gsmtap { direction, station };
-                Way {
+                RadioDirection {
                     direction,
                     frames: Frames::new(direction, config.n201_u, config.max_tx == 0),
                     tx: Tx::default(),

@@ -79,7 +79,7 @@ pub enum Load {
 }
 
 /// One direction of one mobile.
-pub struct Way {
+pub struct RadioDirection {
     pub direction: Direction,
     pub frames: Frames,
     pub tx: Tx,
@@ -95,7 +95,7 @@ pub struct Way {
     pub burst: Burst,
 }
 
-impl Way {
+impl RadioDirection {
     /// Both ends begin a flow.
     fn begin(&mut self, config: &EgprsConfig) {
         self.tx.restart();
@@ -137,7 +137,7 @@ pub struct Mobile {
     /// Its first timeslot of the uplink, which carries its control channel.
     pub pacch: u8,
     /// By direction.
-    pub ways: [Way; 2],
+    pub ways: [RadioDirection; 2],
     pub polling: Polling,
     pub acking: Acking,
     pub is_up: bool,
@@ -154,7 +154,7 @@ const T3182: Duration = Duration::from_secs(5);
 pub const QUIET: u64 = 8;
 
 impl Mobile {
-    pub fn new(station: Station, pacch: u8, ways: [Way; 2]) -> Self {
+    pub fn new(station: Station, pacch: u8, ways: [RadioDirection; 2]) -> Self {
         let acking =
             Acking { since: 0, is_wanted: false, at: Instant::FAR_FUTURE, last_cv: 15, next_partial: false };
         Mobile { station, pacch, ways, polling: Polling::default(), acking, is_up: true, told: None }
@@ -175,7 +175,7 @@ impl Mobile {
 
     /// Does it need block periods?
     pub fn wants_periods(&self, common: &Common) -> bool {
-        let wants = |way: &Way| {
+        let wants = |way: &RadioDirection| {
             way.flow.can_send()
                 && (way.tx.wants(&way.rules, &way.frames)
                     || common.repeats(way.direction) && way.tx.is_outstanding())
@@ -531,7 +531,7 @@ impl cell::Mobile for Mobile {
     }
 
     fn settle(&mut self, _common: &mut Common, _now: Instant) -> Instant {
-        let way = |w: &Way| {
+        let way = |w: &RadioDirection| {
             let landing = w.air.front().map_or(Instant::FAR_FUTURE, |flight| flight.at);
             landing.min(w.flow.next_timeout())
         };

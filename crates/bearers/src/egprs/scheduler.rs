@@ -8,7 +8,7 @@ use airloom_base::{Cx, Direction, Instant, Outbox, Station};
 use super::coding_scheme::{Cps, Mcs};
 use super::config::EgprsConfig;
 use super::link_adaptation::Adaptation;
-use super::mobile::{Common, Flight, Load, Mobile, QUIET, Way};
+use super::mobile::{Common, Flight, Load, Mobile, QUIET, RadioDirection};
 use super::records::{Row, control_octets, data_octets, interval};
 use super::rlc::{Again, Choice};
 use super::tbf::State;
@@ -276,7 +276,7 @@ impl cell::Scheduler<Mobile> for Scheduler {
 }
 
 /// Which RLC data blocks of a radio block survive.
-fn fates(way: &mut Way, choice: &Choice, n: u64, at: Instant, timeslot: usize) -> [bool; 2] {
+fn fates(way: &mut RadioDirection, choice: &Choice, n: u64, at: Instant, timeslot: usize) -> [bool; 2] {
     let mut survives = [false; 2];
     for (place, sent) in choice.blocks.iter().enumerate() {
         if let Some(sent) = sent {
@@ -295,7 +295,7 @@ fn fates(way: &mut Way, choice: &Choice, n: u64, at: Instant, timeslot: usize) -
 /// The rows of a radio block that leaves; its octets, if somebody looks at them.
 fn depart(
     cx: &mut Cx,
-    way: &Way,
+    way: &RadioDirection,
     choice: &Choice,
     survives: [bool; 2],
     header: impl Fn([u16; 2], Cps) -> Header,
@@ -344,7 +344,7 @@ fn depart(
 fn note(
     records: &mut Outbox,
     common: &Common,
-    way: &mut Way,
+    way: &mut RadioDirection,
     station: Station,
     choice: &Choice,
     interval: (Instant, Instant),
@@ -364,7 +364,7 @@ fn note(
 ///
 //= TS 44.060 (9.3.1.1): (TBC - BSN' - 1) / (NTS x K) rounded up, 15 above BS_CV_MAX: blocks from this one, repeated or not, to
 //= the last, TBC of them in all; NTS timeslots; K is 2 where a radio block carries two.
-fn countdown(config: &EgprsConfig, way: &Way, choice: &Choice) -> u8 {
+fn countdown(config: &EgprsConfig, way: &RadioDirection, choice: &Choice) -> u8 {
     let mcs = way.rules.mcs;
     let to_come = if way.tx.has_new(&way.frames) {
         (way.frames.uncut() + u64::from(way.tx.owes_end())).div_ceil(mcs.octets() as u64).max(1)

@@ -16,7 +16,7 @@ use super::member::{Carrier, Member};
 use super::pieces::{Cutter, frame_of, join};
 use super::plan::{Candidate, Part};
 use super::records::{self, Kind};
-use super::way::{Sdu, Way};
+use super::way::{BundleDirection, Sdu};
 use crate::ppp::automaton::Automaton;
 use crate::ppp::frame::{self, Compression, protocol};
 use crate::ppp::ipcp::Ipcp;
@@ -33,7 +33,7 @@ const LONGEST_HEADER: usize = frame::LONGEST + 4;
 pub struct Mlppp {
     pub(super) config: MlpppConfig,
     pub(super) members: Vec<Member>,
-    pub(super) ways: [Way; 2],
+    pub(super) ways: [BundleDirection; 2],
     /// By the direction in which the end sends.
     ipcp: [Option<Automaton<Ipcp>>; 2],
     /// Both ends carry packets, and this was told.
@@ -72,7 +72,8 @@ impl Mlppp {
         let count = config.members.len() * usize::from(config.copies);
         let members = (0..count as u16).map(|number| Member::new(&config, number, parts));
         let members: Vec<Member> = members.collect::<Result<_, _>>()?;
-        let mut ways = Direction::BOTH.map(|direction| Way::new(&config, members.len(), direction));
+        let mut ways =
+            Direction::BOTH.map(|direction| BundleDirection::new(&config, members.len(), direction));
         for way in &mut ways {
             members.iter().for_each(|member| way.receiver.join(member.number));
         }

@@ -20,7 +20,7 @@ pub struct Sdu {
 }
 
 /// One direction.
-pub struct Way {
+pub struct BundleDirection {
     pub direction: Direction,
     pub queue: VecDeque<Sdu>,
     pub queued: u64,
@@ -41,9 +41,9 @@ pub struct Way {
     pub before: Counters,
 }
 
-impl Way {
-    pub fn new(config: &MlpppConfig, members: usize, direction: Direction) -> Way {
-        Way {
+impl BundleDirection {
+    pub fn new(config: &MlpppConfig, members: usize, direction: Direction) -> BundleDirection {
+        BundleDirection {
             direction,
             queue: VecDeque::new(),
             queued: 0,

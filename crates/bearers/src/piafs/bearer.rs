@@ -6,7 +6,7 @@ use airloom_base::{
 };
 use serde_json::Value;
 
-use super::circuit::{Circuit, Common, Way};
+use super::circuit::{Circuit, CircuitDirection, Common};
 use super::config::PiafsConfig;
 use super::tap::Tap;
 use crate::cell::{self, Cell, Edge, Points};
@@ -53,7 +53,7 @@ impl Piafs {
                     PointKind::Piafs { direction, station },
                 );
                 points.set_speed(parts, common.config.rate);
-                Way::new(direction, common, tap, loss, points)
+                CircuitDirection::new(direction, common, tap, loss, points)
             });
             Ok(Circuit::new(station, common.times, ways, radio))
         })

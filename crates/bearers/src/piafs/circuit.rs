@@ -44,7 +44,7 @@ pub struct Common {
 }
 
 /// One direction.
-pub struct Way {
+pub struct CircuitDirection {
     direction: Direction,
     tap: Tap,
     sender: Sender,
@@ -63,9 +63,15 @@ pub struct Way {
     silent_since: Option<Instant>,
 }
 
-impl Way {
-    pub fn new(direction: Direction, common: &Common, tap: Tap, loss: BlockLoss, points: Points) -> Way {
-        Way {
+impl CircuitDirection {
+    pub fn new(
+        direction: Direction,
+        common: &Common,
+        tap: Tap,
+        loss: BlockLoss,
+        points: Points,
+    ) -> CircuitDirection {
+        CircuitDirection {
             direction,
             tap,
             sender: Sender::new(common.config.window, common.times.patience),
@@ -108,7 +114,7 @@ enum Call {
 /// One circuit.
 pub struct Circuit {
     station: Station,
-    ways: [Way; 2],
+    ways: [CircuitDirection; 2],
     /// What the field at this place does, besides the losses of each direction.
     radio: Option<Radio>,
     call: Call,
@@ -126,7 +132,7 @@ pub struct Circuit {
 
 impl Circuit {
     /// A circuit with a call that was set up before.
-    pub fn new(station: Station, times: Times, ways: [Way; 2], radio: Option<Radio>) -> Circuit {
+    pub fn new(station: Station, times: Times, ways: [CircuitDirection; 2], radio: Option<Radio>) -> Circuit {
         Circuit {
             station,
             ways,
@@ -330,7 +336,7 @@ impl Circuit {
         if self.next_slot != Instant::FAR_FUTURE || self.call != Call::There {
             return;
         }
-        if !self.ways.iter().any(Way::is_busy) {
+        if !self.ways.iter().any(CircuitDirection::is_busy) {
             self.ways.iter_mut().for_each(|way| way.silent_since = None);
             return;
         }
@@ -408,7 +414,7 @@ impl cell::Mobile for Circuit {
     }
 }
 
-impl Way {
+impl CircuitDirection {
     /// Octets of frames that are neither under way nor may be sent again are not needed any more.
     fn forget(&mut self) {
         let in_air = self.air.iter().filter(|(_, frame)| frame.attempt > 0).map(|(_, frame)| frame.span.from);

@@ -68,7 +68,7 @@ pub struct Totals {
 }
 
 /// One direction of one mobile.
-pub(super) struct Way {
+pub(super) struct ChannelDirection {
     direction: Direction,
     /// The entity that sends in this direction (and receives in the other).
     am: Am,
@@ -92,7 +92,7 @@ pub(super) struct Way {
 /// One mobile.
 pub struct Mobile {
     pub(super) station: Station,
-    pub(super) ways: [Way; 2],
+    pub(super) ways: [ChannelDirection; 2],
     /// Its part of the shared channel, if its downlink is one.
     pub mac_hs: Option<Box<MacHs>>,
     rrc: Option<Rrc>,
@@ -112,7 +112,7 @@ impl Mobile {
         let [uplink, downlink] = Direction::BOTH;
         let [f_up, f_down] = formats;
         let [l_up, l_down] = losses;
-        let way = |direction, format, loss, points| Way {
+        let way = |direction, format, loss, points| ChannelDirection {
             direction,
             am: Am::new(&common.config.rlc, common.format),
             sdus: SduStore::default(),
@@ -387,7 +387,7 @@ impl Mobile {
     fn next_timeout(&self, common: &Common, now: Instant) -> Instant {
         let rlc = &common.config.rlc;
         let [a, b] = &self.ways;
-        let way = |w: &Way| {
+        let way = |w: &ChannelDirection| {
             let core = w.core.front().map_or(Instant::FAR_FUTURE, |(at, ..)| *at);
             w.next_tti.min(w.air.next_arrival()).min(core).min(w.am.next_timeout(rlc, &w.sdus, now))
         };
@@ -424,7 +424,7 @@ impl Mobile {
         let probability = way.loss.probability(slot, cx.now);
         let frame_lost = common.per == Per::FecFrame && way.loss.loses(probability, slot, 0);
         let (mut place, mut landing, mut lost_blocks, mut again_octets) = (0, 0, 0, 0);
-        let Way { am, sdus, air, loss, points, .. } = way;
+        let ChannelDirection { am, sdus, air, loss, points, .. } = way;
         let pdu_octets = u64::from(common.format.pdu_octets);
         am.serve(&common.config.rlc, cx.now, format.blocks, sdus, |sdus, block| {
             let is_lost = frame_lost || common.per == Per::Pdu && loss.loses(probability, slot, place);
@@ -470,7 +470,7 @@ impl Mobile {
         let Some(mac) = &mut self.mac_hs else { return };
         let direction = Direction::Downlink;
         let way = &mut self.ways[direction as usize];
-        let Way { am, sdus, air, points, .. } = way;
+        let ChannelDirection { am, sdus, air, points, .. } = way;
         let mut count = 0;
         let room = u16::try_from(mac.credits).unwrap_or(u16::MAX);
         am.serve(&common.config.rlc, cx.now, room, sdus, |sdus, block| {
