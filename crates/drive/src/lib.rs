@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod daemon;
+#[cfg(not(feature = "quinn"))]
 pub mod h3;
 #[cfg(target_os = "linux")]
 pub mod real_time;
