@@ -55,7 +55,7 @@ def test_each_end_of_a_connection_has_a_file_named_as_qlogdir_wants_it() -> None
         trace = head["trace"]
         assert trace["vantage_point"] == {"name": host, "type": file.stem.split("_")[1]}
         assert trace["common_fields"]["group_id"] == odcid
-        assert len(trace["event_schemas"]) == 1
+        assert len(trace["event_schemas"]) == 2
         times = [event["time"] for event in events]
         assert times == sorted(times)
         assert times[-1] <= run.summary["simulated_s"] * 1e3
@@ -65,6 +65,23 @@ def test_each_end_of_a_connection_has_a_file_named_as_qlogdir_wants_it() -> None
             if event["name"] in ("quic:packet_sent", "quic:packet_received"):
                 assert event["data"]["raw"]["length"] > 0
                 assert "length" not in event["data"]["header"]
+
+
+def test_frames_of_http3_that_one_end_makes_are_those_that_the_other_reads() -> None:
+    client, server = (records(file)[1:] for file in recorded("qlog").qlogs)
+
+    def frames(events: list[dict[str, Any]], what: str) -> list[str]:
+        found = [event["data"] for event in events if event["name"] == f"http3:frame_{what}"]
+        return sorted(json.dumps(data, sort_keys=True) for data in found)
+
+    for made, read in ((client, server), (server, client)):
+        assert frames(made, "created") == frames(read, "parsed") != []
+    data = [json.loads(frame) for frame in frames(client, "parsed") if '"data"' in frame]
+    assert sum(frame["frame"]["raw"]["payload_length"] for frame in data) == 30_000
+    purposes = {event["data"]["stream_type"] for event in client if event["name"] == "http3:stream_type_set"}
+    assert {"control", "request"} <= purposes
+    told = {event["data"]["initiator"] for event in client if event["name"] == "http3:parameters_set"}
+    assert told == {"local", "remote"}
 
 
 def test_events_are_the_same_octets_each_time_and_cost_nothing_that_shows() -> None:
@@ -208,7 +225,7 @@ def test_qvis_gets_the_names_and_places_of_version_0_3() -> None:
         assert head["trace"]["common_fields"]["ODCID"] == file.stem.split("_")[0]
         kinds = {event["name"] for event in events}
         assert {"transport:packet_sent", "transport:packet_received", "recovery:metrics_updated"} <= kinds
-        assert all(kind.split(":")[0] in ("transport", "recovery", "connectivity") for kind in kinds)
+        assert all(kind.split(":")[0] in ("transport", "recovery", "connectivity", "http") for kind in kinds)
         packets = [event for event in records(original) if event.get("name") == "quic:packet_sent"]
         sent = [event["data"] for event in events if event["name"] == "transport:packet_sent"]
         assert [one["header"] for one in sent] == [event["data"]["header"] for event in packets]
@@ -306,6 +323,19 @@ def test_what_aioquic_writes_agrees_with_what_our_server_writes_by_qlogdir(
     assert said["sent"]["packets"] - 5 <= answer["received"]["packets"] <= said["sent"]["packets"]
     assert answer["sent"]["packets"] - 5 <= said["received"]["packets"] <= answer["sent"]["packets"]
     assert answer["sent"]["octets"] > 100_000
+    asked = [
+        {line["name"]: line["value"] for line in event["data"]["frame"]["headers"]}
+        for event in records(ours / f"{said['group']}_server.sqlog")
+        if event.get("name") == "http3:frame_parsed" and event["data"]["frame"]["frame_type"] == "headers"
+    ]
+    assert [head[":path"] for head in asked] == ["/file"]
+    (mine,) = ours.glob("*_client.sqlog")
+    lengths = [
+        event["data"]["frame"]["raw"]["payload_length"]
+        for event in records(mine)
+        if event.get("name") == "http3:frame_parsed" and event["data"]["frame"]["frame_type"] == "data"
+    ]
+    assert sum(lengths) == 100_000
     assert said["rtt"]["count"] > 0
     assert said["cwnd"][2] >= said["cwnd"][1] > 0
     assert said["handshake_s"] > 0

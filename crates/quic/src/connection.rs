@@ -488,6 +488,12 @@ impl Transport for Connection {
         self.end(cx.now, CloseReason::Finished, code);
     }
 
+    fn log(&mut self, events: &[u8]) {
+        if let Some(trace) = &self.trace {
+            trace.add(events);
+        }
+    }
+
     fn open_stream(&mut self, _cx: &mut Cx, kind: StreamKind) -> Option<u32> {
         let (_, quic) = self.quic.as_mut()?;
         self.streams.open(quic, kind)

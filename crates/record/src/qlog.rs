@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::pcapng::About;
 
-/// The events that files hold. The number is that of the draft which defines them, until there is an RFC.
-const EVENTS: &str = "urn:ietf:params:qlog:events:quic-12";
+/// The events that files hold. The number is that of the drafts which define them, until there are RFCs.
+const EVENTS: [&str; 2] = ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:http3-12"];
 
 /// Octets that wait before they are written.
 const AT_ONCE: usize = 1 << 20;
@@ -45,7 +45,7 @@ pub fn header(title: &str, end: &QlogEnd) -> String {
                 "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
             },
             "vantage_point": { "name": end.host, "type": side(end) },
-            "event_schemas": [EVENTS],
+            "event_schemas": EVENTS,
         },
     });
     format!("\u{1e}{header}\n")

@@ -49,6 +49,8 @@ def header(draft: dict[str, Any]) -> dict[str, Any]:
 def event(draft: dict[str, Any]) -> dict[str, Any] | None:
     """An event; nothing if 0.3 has none like it. Events of other namespaces stay as they are."""
     name, data = draft["name"], draft.get("data", {})
+    if name.startswith("http3:"):
+        return {"time": draft["time"], "name": name.replace("http3:", "http:", 1), "data": _http(data)}
     if not name.startswith("quic:"):
         return {"time": draft["time"], "name": name, "data": data}
     if name not in _NAMES:
@@ -60,6 +62,14 @@ def event(draft: dict[str, Any]) -> dict[str, Any] | None:
     for frame in data.get("frames", ()):
         _frame(frame)
     return {"time": draft["time"], "name": _NAMES[name], "data": data}
+
+
+def _http(data: dict[str, Any]) -> dict[str, Any]:
+    """An event of HTTP/3: who did it is the owner, and a frame's length stands in front of it."""
+    if "initiator" in data:
+        data["owner"] = data.pop("initiator")
+    raw = data.get("frame", {}).pop("raw", None)
+    return data if raw is None else {**data, "length": raw["payload_length"]}
 
 
 def _addresses(data: dict[str, Any]) -> dict[str, Any]:

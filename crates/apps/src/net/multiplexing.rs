@@ -9,6 +9,7 @@ use airloom_content::http::message::{Method, RequestHead, ResponseHead};
 use airloom_content::http::v3::{ErrorCode, Read, Streams};
 use airloom_content::http::{v2, v3};
 use bytes::Bytes;
+use serde_json::json;
 
 /// What HTTP/3 is called below (RFC 9114, 3.1).
 pub(crate) const H3: &str = "h3";
@@ -355,6 +356,9 @@ impl Three {
 
     fn on(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId, event: SocketEvent) {
         let stream = u64::from(socket.stream);
+        if cx.records.wants_qlog() {
+            self.end.keep_log();
+        }
         match event {
             SocketEvent::Opened if self.end.is_begun() => {
                 self.is_early = false;
@@ -377,6 +381,18 @@ impl Three {
             SocketEvent::Stream(StreamEvent::Reset(code)) => self.end.was_reset(stream, ErrorCode(code)),
             SocketEvent::Stream(StreamEvent::Stopped(code)) => self.end.was_stopped(stream, ErrorCode(code)),
             SocketEvent::Stream(_) | SocketEvent::Asked { .. } | SocketEvent::Closed(_) => {}
+        }
+        self.log(cx, net, socket);
+    }
+
+    /// Passes on what is to be logged.
+    fn log(&mut self, cx: &Cx, net: &mut dyn Sockets, socket: SocketId) {
+        for logged in self.end.logged() {
+            let (name, data) = logged.event();
+            // Milliseconds since the run began, to a microsecond, as in the events of QUIC.
+            let time = (cx.now.as_nanos() / 1_000) as f64 / 1e3;
+            let event = json!({ "time": time, "name": name, "data": data });
+            net.log(socket, format!("\u{1e}{event}\n").as_bytes());
         }
     }
 
@@ -407,7 +423,9 @@ impl Three {
         }
         let mut lent = Lent { cx, net, socket, written: &mut self.under_way, octets: 0 };
         self.end.write_to(&mut lent);
-        lent.octets
+        let octets = lent.octets;
+        self.log(cx, net, socket);
+        octets
     }
 
     fn poll(&mut self, cx: &mut Cx, net: &mut dyn Sockets, socket: SocketId) -> Option<Happened> {

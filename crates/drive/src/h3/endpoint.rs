@@ -49,6 +49,10 @@ pub(super) trait Talk {
     }
     /// Writes what streams have room for. True: something was done.
     fn write(&mut self) -> bool;
+    /// Writes down what it does from now on, if there are words for it.
+    fn keep_log(&mut self) {}
+    /// Passes on what it has written down.
+    fn tell(&mut self, _log: &Log) {}
 }
 
 /// What is spoken on a new connection.
@@ -143,8 +147,7 @@ impl<L: Talk> Quic<L> {
         };
         config.token_store(tokens);
         let (handle, connection) = self.endpoint.connect(now(), config, to, name)?;
-        self.logs.extend(log.map(|log| (handle.0, log)));
-        self.links.insert(handle.0, (self.made)(connection));
+        insert(&mut self.links, &mut self.logs, handle.0, (self.made)(connection), log);
         Ok(())
     }
 
@@ -259,14 +262,32 @@ impl<L: Talk> Quic<L> {
                     buffer.clear();
                     moved = true;
                 }
-                log.iter_mut().for_each(|log| log.follow(quic));
+                if let Some(log) = &mut log {
+                    link.tell(log);
+                    log.follow(link.quic());
+                }
                 if !moved {
-                    return !quic.is_drained();
+                    return !link.quic().is_drained();
                 }
             }
         });
         self.logs.retain(|handle, _| self.links.contains_key(handle));
     }
+}
+
+/// A new connection, with what is written down of it.
+fn insert<L: Talk>(
+    links: &mut BTreeMap<usize, L>,
+    logs: &mut BTreeMap<usize, Log>,
+    handle: usize,
+    mut link: L,
+    log: Option<Log>,
+) {
+    if let Some(log) = log {
+        link.keep_log();
+        logs.insert(handle, log);
+    }
+    links.insert(handle, link);
 }
 
 /// What becomes of somebody who wants to connect; the answer in `buffer`, if there is one.
@@ -302,8 +323,7 @@ fn accept<L: Talk>(
     let (config, log) = server.zip(qlog).map(|(server, qlog)| qlog.server(server, &incoming)).unzip();
     match endpoint.accept(incoming, now(), buffer, config) {
         Ok((ConnectionHandle(handle), connection)) => {
-            logs.extend(log.map(|log| (handle, log)));
-            links.insert(handle, made(connection));
+            insert(links, logs, handle, made(connection), log);
             None
         }
         Err(error) => error.response,

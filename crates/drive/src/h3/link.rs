@@ -8,6 +8,7 @@ use noq_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt, Write
 
 use super::clock::Now;
 use super::endpoint::{Made, Talk, options};
+use super::qlog::Log;
 
 /// Most octets taken of a stream at once.
 const PIECE: usize = 65_536;
@@ -165,5 +166,16 @@ impl Talk for Link {
     fn write(&mut self) -> bool {
         let Link { quic, http, .. } = self;
         http.write_to(&mut Below(quic))
+    }
+
+    fn keep_log(&mut self) {
+        self.http.keep_log();
+    }
+
+    fn tell(&mut self, log: &Log) {
+        for logged in self.http.logged() {
+            let (name, data) = logged.event();
+            log.tell(name, data);
+        }
     }
 }

@@ -121,6 +121,11 @@ impl Log {
         self.trace.at(Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX)));
     }
 
+    /// Adds an event of what is spoken on the connection.
+    pub(super) fn tell(&self, name: &str, data: serde_json::Value) {
+        self.trace.tell(name, data);
+    }
+
     /// Writes what has happened.
     pub(super) fn follow(&mut self, connection: &Connection) {
         self.trace.follow(connection);

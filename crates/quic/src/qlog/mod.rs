@@ -175,6 +175,16 @@ impl Trace {
         }
     }
 
+    /// Adds an event of what is spoken on the connection.
+    pub fn tell(&self, name: &str, data: Value) {
+        self.lock().tell(name, data, None);
+    }
+
+    /// Adds such events, as records.
+    pub(crate) fn add(&self, events: &[u8]) {
+        self.lock().lines.extend_from_slice(events);
+    }
+
     /// What has happened since this was asked last, if anything: records of a JSON text sequence (RFC 7464), and whose they are.
     pub fn take(&self) -> Option<(Arc<QlogEnd>, Vec<u8>)> {
         let mut events = self.lock();

@@ -689,6 +689,13 @@ impl Sockets for Call<'_> {
         place.and_then(|s| s.connection.as_deref()).map_or(0, |c| c.flow)
     }
 
+    fn log(&mut self, socket: SocketId, events: &[u8]) {
+        // Nothing is sent for it: the connection need not be asked.
+        if let Some(connection) = self.connection(socket) {
+            connection.transport.log(events);
+        }
+    }
+
     fn transport(&self, socket: SocketId) -> Option<&'static str> {
         let place = self.net.slots.get(socket.slot as usize).filter(|s| s.generation == socket.generation);
         let connection = place.and_then(|s| s.connection.as_deref())?;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use airloom_base::Body;
 
 use super::frame::{self, kind, role};
+use super::log::{Frame, Logged};
 use super::qpack::{Decoder, Encoder};
 use super::receiving::Incoming;
 use super::stream::{Sending, Stream};
@@ -93,6 +94,8 @@ pub enum Transmit {
 const CONTROL: usize = 0;
 const ENCODER: usize = 1;
 const DECODER: usize = 2;
+/// What logs call them, and those of the peer's.
+pub(super) const PURPOSES: [&str; 3] = ["control", "qpack_encode", "qpack_decode"];
 
 /// One end of a connection.
 pub struct Connection {
@@ -128,6 +131,8 @@ pub struct Connection {
     /// No new requests: of ours since the peer's GOAWAY, of the peer's since ours.
     pub(super) is_going: bool,
     pub(super) has_failed: bool,
+    /// What was done, if somebody wants to know.
+    log: Option<Vec<Logged>>,
 }
 
 impl Connection {
@@ -141,11 +146,34 @@ impl Connection {
         Connection::new(true, options)
     }
 
+    /// Writes down what it does from now on, for [`logged`](Self::logged) to take.
+    pub fn keep_log(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// What it has done since this was asked last, in order.
+    pub fn logged(&mut self) -> Vec<Logged> {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Writes down what `what` says, if anything is written down.
+    pub(super) fn note(&mut self, what: impl FnOnce() -> Option<Logged>) {
+        if let Some(log) = &mut self.log {
+            log.extend(what());
+        }
+    }
+
     /// Three streams were opened for it that go one way: nothing leaves before that.
     pub fn begin(&mut self, own: [u64; 3]) {
         for ((stream, _), opened) in self.own.iter_mut().zip(own) {
             *stream = Some(opened);
         }
+        let (begun, settings) = (self.begun, self.options.settings);
+        for (place, stream) in own.into_iter().enumerate().filter(|(place, _)| begun[*place]) {
+            self.note(|| Some(Logged::Stream { stream, purpose: PURPOSES[place], is_ours: true }));
+        }
+        self.note(|| Some(Logged::Settings { settings, is_ours: true }));
+        self.note(|| Logged::control(own[CONTROL], kind::SETTINGS, &settings.emit(), true));
     }
 
     /// Was it given streams?
@@ -179,6 +207,7 @@ impl Connection {
             turn: 0,
             is_going: false,
             has_failed: false,
+            log: None,
         };
         //= RFC 9114 (6.2.1): each side opens a control stream, and settings are its first frame.
         let mut begin = Vec::new();
@@ -223,11 +252,16 @@ impl Connection {
         if instructions.is_empty() {
             return;
         }
-        let sending = &mut self.own[place].1;
-        if !std::mem::replace(&mut self.begun[place], true) {
+        let (stream, sending) = &mut self.own[place];
+        let stream = *stream;
+        let begins = !std::mem::replace(&mut self.begun[place], true);
+        if begins {
             sending.push(vec![role as u8]);
         }
         sending.push(instructions);
+        if begins {
+            self.note(|| Some(Logged::Stream { stream: stream?, purpose: PURPOSES[place], is_ours: true }));
+        }
     }
 
     /// The peer's settings have come: field sections may use its table.
@@ -243,7 +277,7 @@ impl Connection {
             let mut payload = Vec::new();
             //= RFC 9114 (5.2): a server says the first request that it does not take, a client the first push.
             varint::emit(if self.is_server { self.next } else { 0 }, &mut payload);
-            self.own[CONTROL].1.push(frame::emit(kind::GOAWAY, &payload));
+            self.push_control(kind::GOAWAY, &payload);
         }
     }
 
@@ -255,6 +289,7 @@ impl Connection {
         }
         let is_head = head.method == Method::Head;
         self.streams.insert(stream, Stream { is_head, priority, ..Stream::default() });
+        self.note(|| Some(Logged::Stream { stream, purpose: "request", is_ours: true }));
         let mut lines = fields::of_request(head, self.options.scheme);
         if let Some(text) = priority.text() {
             lines.push((b"priority".to_vec(), text.into_bytes()));
@@ -331,8 +366,15 @@ impl Connection {
             let mut payload = Vec::new();
             varint::emit(stream, &mut payload);
             payload.extend_from_slice(priority.text().unwrap_or_default().as_bytes());
-            self.own[CONTROL].1.push(frame::emit(kind::PRIORITY_UPDATE, &payload));
+            self.push_control(kind::PRIORITY_UPDATE, &payload);
         }
+    }
+
+    /// A frame of the control stream behind the settings.
+    fn push_control(&mut self, kind: u64, payload: &[u8]) {
+        let stream = self.own[CONTROL].0;
+        self.own[CONTROL].1.push(frame::emit(kind, payload));
+        self.note(|| Logged::control(stream?, kind, payload, true));
     }
 
     /// How urgent what is sent on this stream is, for a transport that heeds it, too.
@@ -384,6 +426,9 @@ impl Connection {
         let (body, ends) = entry.sending.offer();
         if entry.priority.incremental {
             self.turn = stream;
+        }
+        if let Some(length) = entry.sending.begun.take() {
+            self.note(|| Some(Logged::Frame { stream, frame: Frame::Data, length, is_ours: true }));
         }
         Some(Transmit::Write { stream, body, ends })
     }
@@ -439,6 +484,10 @@ impl Connection {
         let instructions = self.writer.instructions();
         self.instruct(ENCODER, role::ENCODER, instructions);
         self.budget.useful(block.len());
+        let length = block.len() as u64;
+        self.note(|| {
+            Some(Logged::Frame { stream, frame: Frame::Headers(lines.to_vec()), length, is_ours: true })
+        });
         if let Some(entry) = self.streams.get_mut(&stream) {
             entry.sending.push_head(frame::emit(kind::HEADERS, &block));
             entry.sending.ends = ends;

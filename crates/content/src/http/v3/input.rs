@@ -44,6 +44,8 @@ pub(super) struct Input {
     pieces: Pieces,
     #[default(Phase::Kind)]
     phase: Phase,
+    /// Octets of DATA that has just begun.
+    pub(super) begun: Option<u64>,
 }
 
 impl Input {
@@ -86,6 +88,7 @@ impl Input {
                         }
                         kind::DATA => {
                             self.phase = Phase::Data(length);
+                            self.begun = Some(length);
                             continue;
                         }
                         kind::HEADERS => crate::http::budget::BLOCK as u64,

@@ -28,6 +28,7 @@ mod connection;
 mod error;
 mod frame;
 mod input;
+mod log;
 pub mod qpack;
 mod receiving;
 mod settings;
@@ -39,6 +40,7 @@ mod varint;
 
 pub use connection::{Connection, Event, Options, Transmit};
 pub use error::{Error, ErrorCode};
+pub use log::{Frame as LoggedFrame, Logged};
 pub use settings::Settings;
 pub use streams::{Read, Streams};
 

@@ -2,10 +2,12 @@
 
 use airloom_base::Body;
 
+use super::connection::PURPOSES;
 use super::connection::{Connection, Event, Transmit};
 use super::error::{unexpected, wrong_id};
 use super::frame::{Control, kind, role};
 use super::input::{EMPTY, Input, Piece};
+use super::log::{Frame, Logged};
 use super::qpack::Section;
 use super::stream::{Sending, Stream};
 use super::{Error, ErrorCode, Priority, Settings};
@@ -61,6 +63,7 @@ impl Connection {
             self.act(Transmit::Reset(stream, ErrorCode::REQUEST_REJECTED));
             self.act(Transmit::Stop(stream, ErrorCode::REQUEST_REJECTED));
         } else {
+            self.note(|| Some(Logged::Stream { stream, purpose: "request", is_ours: false }));
             self.next = self.next.max(stream.saturating_add(4));
             let priority = self.early.remove(&stream);
             // Those of streams that were skipped will not be needed.
@@ -183,6 +186,11 @@ impl Connection {
         if incoming.role == Role::Untold {
             let Some(number) = incoming.input.integer() else { return Ok(()) };
             let role = self.role(number)?;
+            let purpose = PURPOSES.get(
+                [role::CONTROL, role::ENCODER, role::DECODER].iter().position(|r| *r == number).unwrap_or(3),
+            );
+            let purpose = purpose.copied().unwrap_or("unknown");
+            self.note(|| Some(Logged::Stream { stream, purpose, is_ours: false }));
             if let Some(incoming) = self.incoming.get_mut(&stream) {
                 incoming.role = role;
             }
@@ -216,7 +224,12 @@ impl Connection {
             let Some(incoming) = self.incoming.get_mut(&stream) else { return Ok(()) };
             match incoming.role {
                 Role::Control => match incoming.input.poll()? {
-                    Some(piece) => self.control(piece)?,
+                    Some(piece) => {
+                        if let Piece::Frame(kind, payload) = &piece {
+                            self.note(|| Logged::control(stream, *kind, payload, false));
+                        }
+                        self.control(piece)?;
+                    }
                     None => return Ok(()),
                 },
                 Role::Encoder => {
@@ -263,6 +276,8 @@ impl Connection {
             Piece::Frame(kind::SETTINGS, payload) => {
                 self.peer = Settings::parse(&payload)?;
                 self.has_settings = true;
+                let settings = self.peer;
+                self.note(|| Some(Logged::Settings { settings, is_ours: false }));
                 self.allow();
                 Ok(())
             }
@@ -343,9 +358,15 @@ impl Connection {
             let Some(entry) = self.streams.get_mut(&stream).filter(|entry| entry.blocked.is_none()) else {
                 return Ok(());
             };
-            match entry.input.poll()? {
+            let piece = entry.input.poll()?;
+            let begun = entry.input.begun.take();
+            let has_ended = entry.has_ended;
+            if let Some(length) = begun {
+                self.note(|| Some(Logged::Frame { stream, frame: Frame::Data, length, is_ours: false }));
+            }
+            match piece {
                 Some(piece) => self.piece(stream, piece)?,
-                None if entry.has_ended => return self.message_ended(stream),
+                None if has_ended => return self.message_ended(stream),
                 None => return Ok(()),
             }
         }
@@ -400,7 +421,18 @@ impl Connection {
         let code = ErrorCode::QPACK_DECOMPRESSION_FAILED;
         let wrong = Error::Connection(code, "a field section that cannot be read");
         match self.reader.read(stream, &block).map_err(|_| wrong)? {
-            Section::Lines(lines) => self.headers_arrived(stream, Some(lines)),
+            Section::Lines(lines) => {
+                let length = block.len() as u64;
+                self.note(|| {
+                    Some(Logged::Frame {
+                        stream,
+                        frame: Frame::Headers(lines.clone()),
+                        length,
+                        is_ours: false,
+                    })
+                });
+                self.headers_arrived(stream, Some(lines))
+            }
             Section::TooLarge => self.headers_arrived(stream, None),
             Section::Blocked => {
                 if let Some(entry) = self.streams.get_mut(&stream) {

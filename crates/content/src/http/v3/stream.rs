@@ -30,6 +30,8 @@ pub(super) struct Sending {
     pub(super) ends: bool,
     /// Octets of the offer that the transport has not answered, and whether the stream ends behind them.
     offered: Option<(usize, bool)>,
+    /// Octets of DATA that has just begun.
+    pub(super) begun: Option<u64>,
     /// Does the transport take nothing at the moment?
     pub(super) is_blocked: bool,
 }
@@ -68,6 +70,7 @@ impl Sending {
         if self.framed.is_empty()
             && let Some(body) = self.bodies.pop_front()
         {
+            self.begun = Some(body.len() as u64);
             self.push(frame::header(kind::DATA, body.len() as u64));
             self.framed.push_back(body);
             self.refill();

@@ -720,3 +720,73 @@ proptest! {
         prop_assert_eq!(two.client().open_streams() + two.server().open_streams(), 0);
     }
 }
+
+#[test]
+fn what_one_end_makes_the_other_reads_and_both_write_it_down() {
+    let mut two = Two::new(with_table(4096, 16), with_table(4096, 16));
+    // The streams of the helper are there already: these ends begin once more, with a log.
+    for (end, options) in [(0, with_table(4096, 16)), (1, with_table(4096, 16))] {
+        let mut fresh = if end == 0 { Connection::client(options) } else { Connection::server(options) };
+        fresh.keep_log();
+        two.ends[end] = begun(fresh, if end == 0 { CLIENT } else { SERVER });
+    }
+    two.run();
+    assert!(two.client().request(0, &get("/a"), Priority::default(), true));
+    two.client().reprioritise(0, Priority { urgency: 1, incremental: true });
+    two.run();
+    assert!(two.server().respond(0, &ok(Some(5)), false));
+    assert!(two.server().send(0, [Body::Real(Bytes::from_static(b"hello"))], true));
+    two.server().go_away();
+    two.run();
+    let logs = [two.ends[0].logged(), two.ends[1].logged()];
+    let turned = |logged: &Logged| {
+        let mut other = logged.clone();
+        match &mut other {
+            Logged::Stream { is_ours, .. }
+            | Logged::Settings { is_ours, .. }
+            | Logged::Frame { is_ours, .. } => {
+                *is_ours = !*is_ours;
+            }
+        }
+        other
+    };
+    let ours = |logged: &&Logged| {
+        matches!(
+            logged,
+            Logged::Stream { is_ours: true, .. }
+                | Logged::Settings { is_ours: true, .. }
+                | Logged::Frame { is_ours: true, .. }
+        )
+    };
+    for (log, other) in [(&logs[0], &logs[1]), (&logs[1], &logs[0])] {
+        for made in log.iter().filter(ours) {
+            assert!(other.contains(&turned(made)), "{made:?} in {other:?}");
+        }
+        assert_eq!(log.iter().filter(ours).count(), other.iter().filter(|logged| !ours(logged)).count());
+    }
+    let frames = |log: &[Logged]| -> Vec<String> {
+        let made = log.iter().filter(ours).map(|logged| logged.event());
+        made.map(|(name, data)| format!("{name} {}", data["frame"]["frame_type"].as_str().unwrap_or("-")))
+            .collect()
+    };
+    assert_eq!(
+        frames(&logs[0])[..3],
+        ["http3:stream_type_set -", "http3:parameters_set -", "http3:frame_created settings"]
+    );
+    for wanted in ["http3:frame_created headers", "http3:frame_created priority_update"] {
+        assert!(frames(&logs[0]).iter().any(|made| made == wanted), "{:?}", frames(&logs[0]));
+    }
+    for wanted in ["http3:frame_created headers", "http3:frame_created data", "http3:frame_created goaway"] {
+        assert!(frames(&logs[1]).iter().any(|made| made == wanted), "{:?}", frames(&logs[1]));
+    }
+    let head = logs[1].iter().find_map(|logged| {
+        Some(logged.event().1).filter(|d| {
+            d["frame"]["frame_type"] == "headers" && !matches!(logged, Logged::Frame { is_ours: false, .. })
+        })
+    });
+    assert_eq!(head.unwrap()["frame"]["headers"][0].to_string(), r#"{"name":":status","value":"200"}"#);
+    // Who does not ask gets nothing.
+    let mut silent = begun(Connection::client(Options::default()), CLIENT);
+    assert!(silent.request(0, &get("/a"), Priority::default(), true));
+    assert!(silent.logged().is_empty());
+}
