@@ -384,10 +384,9 @@ impl Transport for Connection {
         } else {
             self.mark(cx.now);
             let (_, quic) = self.quic.as_mut()?;
-            let mut octets = std::mem::take(&mut self.spare);
-            octets.reserve_exact(usize::from(quic.current_mtu()));
-            let Some(sent) = library::transmit(quic, cx.now, &mut octets) else {
-                self.spare = octets;
+            self.spare.clear();
+            self.spare.reserve_exact(usize::from(quic.current_mtu()));
+            let Some(sent) = library::transmit(quic, cx.now, &mut self.spare) else {
                 self.may_probe = false;
                 self.settle(cx.now);
                 self.alarm = self.quic.as_mut()?.1.poll_timeout().map(from_library);
@@ -403,7 +402,8 @@ impl Transport for Connection {
                     trace.probed();
                 }
             }
-            octets.truncate(sent.size);
+            // Most datagrams of a page are far shorter than the room for one.
+            let octets = self.spare[..sent.size].to_vec();
             if let (Some(trace), Some((_, quic))) = (&self.trace, &self.quic) {
                 trace.follow(quic);
             }

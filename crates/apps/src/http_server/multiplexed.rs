@@ -136,8 +136,9 @@ impl Multiplexed {
         // Nothing more can be asked: what was asked for is answered, and then it ends.
         let closing = self.end.is_closing() || self.peer_finished;
         // What is under way on streams is lost when a connection of them is closed.
-        let may_end = self.version == Version::Http2 || self.end.unacknowledged(call.net, call.socket) == 0;
-        if closing && !self.end.is_busy() && may_end {
+        let is_done = !self.end.is_busy()
+            && (self.version == Version::Http2 || self.end.unacknowledged(call.net, call.socket) == 0);
+        if closing && is_done {
             self.hang_up(call);
         }
     }

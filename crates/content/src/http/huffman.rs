@@ -1,7 +1,7 @@
 //! The Huffman code that HPACK and QPACK write strings in (RFC 7541, 5.2 and appendix B; RFC 9204, 4.1.2).
 //!
-//! `httlib-huffman` writes, by a table. Reading is ours, since the code is canonical: codes of one length are numbers in a row, so
-//! that a symbol is found by its length and its number. Every padding is refused that is not the beginning of the end-of-string
+//! `httlib-huffman` has the table. The code is canonical: codes of one length are numbers in a row, so that a symbol is found by its
+//! length and its number. Every padding is refused that is not the beginning of the end-of-string
 //! symbol, and so is the symbol itself.
 
 use std::sync::OnceLock;
@@ -17,11 +17,17 @@ struct Codes {
     begin: [u32; LONGEST + 2],
     /// The symbol and the length of the code that eight bits begin with, if it has no more than those; length 0: it has.
     short: [(u8, u8); 256],
+    /// The code of each symbol, and its length.
+    of: [(u32, u8); 256],
 }
 
 impl Codes {
     /// From what is written for each symbol.
     fn new() -> Codes {
+        let encode = |text: &[u8], out: &mut Vec<u8>| {
+            // Only symbols beyond 8 bits could be refused.
+            let _ = httlib_huffman::encode(text, out);
+        };
         let mut known: Vec<(usize, u32, u8)> = (0..=255)
             .map(|symbol| {
                 let mut coded = Vec::new();
@@ -35,12 +41,13 @@ impl Codes {
             .collect();
         known.sort_unstable();
         let (first, begin) = ([0; LONGEST + 1], [0; LONGEST + 2]);
-        let mut codes = Codes { symbols: Vec::new(), first, begin, short: [(0, 0); 256] };
+        let mut codes = Codes { symbols: Vec::new(), first, begin, short: [(0, 0); 256], of: [(0, 0); 256] };
         for (length, code, symbol) in known {
             if codes.begin[length + 1] == 0 {
                 codes.first[length] = code;
             }
             codes.symbols.push(symbol);
+            codes.of[usize::from(symbol)] = (code, length as u8);
             codes.begin[length + 1] = codes.symbols.len() as u32;
         }
         for length in 1..codes.begin.len() {
@@ -52,6 +59,11 @@ impl Codes {
             }
         }
         codes
+    }
+
+    fn get() -> &'static Codes {
+        static CODES: OnceLock<Codes> = OnceLock::new();
+        CODES.get_or_init(Codes::new)
     }
 
     /// The symbol that these bits begin with, from the highest on, and its length.
@@ -71,28 +83,41 @@ impl Codes {
     }
 }
 
-/// Adds the code of `text` to `out`.
-pub fn encode(text: &[u8], out: &mut Vec<u8>) {
-    // Only symbols beyond 8 bits could be refused.
-    let _ = httlib_huffman::encode(text, out);
+/// Octets of the code of `text`, if it is worth while: shorter than the text, or, for what it is made for, not longer.
+pub fn shortens(text: &[u8]) -> Option<usize> {
+    let codes = Codes::get();
+    let (mut bits, mut longest) = (0, 0);
+    for octet in text {
+        let (_, length) = codes.of[usize::from(*octet)];
+        bits += usize::from(length);
+        longest = longest.max(length);
+    }
+    let octets = bits.div_ceil(8);
+    // Letters, digits and what stands between them have codes of at most eight bits.
+    (longest <= 8 || octets < text.len()).then_some(octets)
 }
 
-/// Is the code worth while: shorter than the text, or, for what it is made for, not longer?
-pub fn shortens(text: &[u8]) -> bool {
-    // Letters, digits and these have codes of at most eight bits.
-    let is_short = |b: &u8| b.is_ascii_alphanumeric() || b" %-./:=&*,_;".contains(b);
-    if text.iter().all(is_short) {
-        return true;
+/// Adds the code of `text` to `out`.
+pub fn encode(text: &[u8], out: &mut Vec<u8>) {
+    let codes = Codes::get();
+    let (mut bits, mut held) = (0_u64, 0);
+    for octet in text {
+        let (code, length) = codes.of[usize::from(*octet)];
+        (bits, held) = (bits << length | u64::from(code), held + length);
+        while held >= 8 {
+            held -= 8;
+            out.push((bits >> held) as u8);
+        }
     }
-    let mut coded = Vec::with_capacity(text.len());
-    encode(text, &mut coded);
-    coded.len() < text.len()
+    if held > 0 {
+        //= RFC 7541 (5.2): what is left of the last octet is filled with ones.
+        out.push((bits << (8 - held)) as u8 | 0xff >> held);
+    }
 }
 
 /// The text that these octets are; `None` if they are none. It has 8/5 of their length at most.
 pub fn decode(coded: &[u8]) -> Option<Vec<u8>> {
-    static CODES: OnceLock<Codes> = OnceLock::new();
-    let codes = CODES.get_or_init(Codes::new);
+    let codes = Codes::get();
     let mut text = Vec::with_capacity(coded.len() * 8 / SHORTEST);
     let (mut bits, mut held, mut rest) = (0_u64, 0_usize, coded.iter());
     loop {
@@ -133,9 +158,9 @@ mod tests {
             encode(text.as_bytes(), &mut coded);
             assert_eq!(coded, code);
             assert_eq!(decode(code).as_deref(), Some(text.as_bytes()));
-            assert!(shortens(text.as_bytes()));
+            assert_eq!(shortens(text.as_bytes()), Some(code.len()));
         }
-        assert!(!shortens(b"\x01\x02"));
+        assert_eq!(shortens(b"\x01\x02"), None);
     }
 
     //= RFC 7541 (5.2): padding of more than 7 bits, padding of other bits than ones, and the end-of-string symbol are errors.
@@ -152,8 +177,13 @@ mod tests {
         fn any_text_there_and_back(text in vec(any::<u8>(), 0..200)) {
             let mut coded = Vec::new();
             encode(&text, &mut coded);
-            let wins = if shortens(&text) { coded.len() <= text.len() } else { coded.len() >= text.len() };
-            prop_assert!(wins);
+            let mut known = Vec::new();
+            httlib_huffman::encode(&text, &mut known).unwrap();
+            prop_assert_eq!(&coded, &known);
+            match shortens(&text) {
+                Some(octets) => prop_assert!(octets == coded.len() && octets <= text.len()),
+                None => prop_assert!(coded.len() >= text.len()),
+            }
             prop_assert_eq!(decode(&coded), Some(text));
         }
     }

@@ -20,11 +20,9 @@ pub fn emit(value: u64, prefix: u8, flags: u8, out: &mut Vec<u8>) {
 
 /// Writes a string whose length has `prefix` bits of an octet, with the bit that says whether it is coded in front of those.
 pub fn emit_string(text: &[u8], prefix: u8, flags: u8, out: &mut Vec<u8>) {
-    if huffman::shortens(text) {
-        let mut coded = Vec::with_capacity(text.len());
-        huffman::encode(text, &mut coded);
-        emit(coded.len() as u64, prefix, flags | 1 << prefix, out);
-        out.extend_from_slice(&coded);
+    if let Some(octets) = huffman::shortens(text) {
+        emit(octets as u64, prefix, flags | 1 << prefix, out);
+        huffman::encode(text, out);
     } else {
         emit(text.len() as u64, prefix, flags, out);
         out.extend_from_slice(text);

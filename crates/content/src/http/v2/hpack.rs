@@ -52,7 +52,7 @@ impl BlockWriter {
         for (name, value) in lines {
             let index =
                 if is_worth_keeping(name, value, TABLE as usize) { Encoder::WITH_INDEXING } else { 0 };
-            let huffman = if huffman::shortens(value) { Encoder::HUFFMAN_VALUE } else { 0 };
+            let huffman = if huffman::shortens(value).is_some() { Encoder::HUFFMAN_VALUE } else { 0 };
             let how = Encoder::BEST_FORMAT | Encoder::HUFFMAN_NAME | huffman | index;
             let _ = self.encoder.encode((name.to_vec(), value.to_vec(), how), &mut block);
         }
