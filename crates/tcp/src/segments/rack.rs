@@ -206,11 +206,12 @@ impl Segments {
 
     /// A segment was sent again at `at`.
     pub(super) fn rack_resent(&mut self, tx: &Sender, end: u64, at: Instant) {
-        let (una, room) = (tx.snd.una(), 4 * tx.snd.sent.len() + 64);
         let resent = &mut self.rack.resent;
-        if resent.len() >= room.min(resent.capacity()) {
-            // Those of segments that have gone are dropped.
-            resent.retain(|(end, _)| *end > una);
+        if resent.len() >= 4 * tx.snd.sent.len() + 64 {
+            // Entries that are skipped anyway are dropped: one is left for each segment at most, and room for many more.
+            resent.retain(|&(end, at)| {
+                tx.snd.sent.get(tx.snd.index_above(end - 1)).is_some_and(|s| s.end == end && s.at == at)
+            });
         }
         resent.push_back((end, at));
     }
