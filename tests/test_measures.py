@@ -40,7 +40,7 @@ WRITERS = {
     "bearers/src/trace/mod.rs": ["trace"],
     "bearers/src/traffic.rs": ["egprs", "mlppp", "piafs", *UMTS],
     "bearers/src/umts/summary.rs summarise": UMTS,
-    "bearers/src/umts/summary.rs write": UMTS,
+    "bearers/src/umts/summary.rs write_entities": UMTS,
     "bearers/src/umts/summary.rs write_shared": ["umts-hsdpa"],
     "bearers/src/umts/summary.rs write_totals": UMTS,
     "bearers/src/vdeldrop/mod.rs": ["vdeldrop"],
