@@ -104,15 +104,14 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     for octet in text {
         let (code, length) = codes.of[usize::from(*octet)];
         (bits, held) = (bits << length | u64::from(code), held + length);
-        while held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
+        if held >= 32 {
+            held -= 32;
+            out.extend_from_slice(&((bits >> held) as u32).to_be_bytes());
         }
     }
-    if held > 0 {
-        //= RFC 7541 (5.2): what is left of the last octet is filled with ones.
-        out.push((bits << (8 - held)) as u8 | 0xff >> held);
-    }
+    //= RFC 7541 (5.2): what is left of the last octet is filled with ones.
+    let last = (bits << (32 - held)) as u32 | u32::MAX.checked_shr(held.into()).unwrap_or(0);
+    out.extend_from_slice(&last.to_be_bytes()[..usize::from(held.div_ceil(8))]);
 }
 
 /// The text that these octets are; `None` if they are none. It has 8/5 of their length at most.
@@ -121,11 +120,13 @@ pub fn decode(coded: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(coded.len() * 8 / SHORTEST);
     let (mut bits, mut held, mut rest) = (0_u64, 0_usize, coded.iter());
     loop {
-        while held <= 56
-            && let Some(octet) = rest.next()
-        {
-            bits |= u64::from(*octet) << (56 - held);
-            held += 8;
+        if held < LONGEST {
+            while held <= 56
+                && let Some(octet) = rest.next()
+            {
+                bits |= u64::from(*octet) << (56 - held);
+                held += 8;
+            }
         }
         match codes.symbol(bits) {
             Some((symbol, length)) if length <= held => {
