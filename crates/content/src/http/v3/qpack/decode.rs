@@ -141,7 +141,7 @@ impl Decoder {
             let within = self.blocked.len() as u64 <= self.may_block;
             return if within { Ok(Section::Blocked) } else { Err(Malformed) };
         }
-        let (mut lines, mut octets) = (Vec::new(), 0_usize);
+        let (mut lines, mut octets) = (Vec::with_capacity(16), 0_usize);
         while reader.peek().is_some() {
             let (name, value) = self.line(&mut reader, required, base)?;
             octets = octets.saturating_add(table::size(name.len(), value.len()));

@@ -87,7 +87,7 @@ impl Encoder {
             }
             forms.push(form);
         }
-        let mut block = Vec::with_capacity(64);
+        let mut block = Vec::with_capacity(512);
         //= RFC 9204 (4.5.1): the required insert count, modulo twice the entries there may be; the base is the same here.
         let encoded = if required == 0 { 0 } else { required % self.range + 1 };
         emit(encoded, 8, 0, &mut block);
