@@ -12,6 +12,7 @@ import pytest
 from airloom import freezes
 from tests.conftest import needs, needs_laboratory
 from tests.documents import ROOT
+from tests.emulate.video import RECORD
 
 pytestmark = pytest.mark.emulate
 
@@ -37,26 +38,7 @@ const { chromium } = require(process.argv[3]);
 VIDEO = """\
 const airloom = require(process.argv[2]);
 const { chromium } = require(process.argv[3]);
-const record = async () => {
-  const canvas = document.createElement('canvas');
-  const drawing = canvas.getContext('2d');
-  let drawn = 0;
-  const clock = setInterval(() => {
-    for (let x = 0; x < 320; x += 16) for (let y = 0; y < 160; y += 16) {
-      drawing.fillStyle = `hsl(${(drawn * 7 + x * y) % 360} 90% 50%)`;
-      drawing.fillRect(x, y, 16, 16);
-    }
-    drawn++;
-  }, 40);
-  const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm', videoBitsPerSecond: 400000 });
-  const parts = [];
-  recorder.ondataavailable = (event) => parts.push(event.data);
-  recorder.start(200);
-  await new Promise((done) => setTimeout(done, 3000));
-  await new Promise((done) => { recorder.onstop = done; recorder.stop(); });
-  clearInterval(clock);
-  return [...new Uint8Array(await new Blob(parts).arrayBuffer())];
-};
+const record = {record};
 (async () => {
   let video = Buffer.alloc(0);
   const server = require('node:http').createServer((request, response) => {
@@ -138,7 +120,7 @@ def test_freezes_of_videos_are_counted_as_they_are_by_the_plugin_for_pytest() ->
     package = (ROOT / "integrations" / "node" / "airloom.js").read_text()
     in_both = package.partition("const WATCH = `")[2].partition("`")[0]
     assert in_both.replace("BINDING", freezes._BINDING).replace("LASTING", freezes._LASTING) == freezes._WATCH
-    found = load("http://localhost:PORT/", VIDEO)
+    found = load("http://localhost:PORT/", VIDEO.replace("{record}", RECORD))
     smooth, slow = found["smooth"], found["slow"]
     assert isinstance(smooth, dict)
     assert isinstance(slow, dict)

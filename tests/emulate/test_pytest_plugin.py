@@ -11,6 +11,7 @@ import pytest
 from tests import documents
 from tests.conftest import needs, needs_laboratory
 from tests.emulate.rights import User, ourselves, plain
+from tests.emulate.video import RECORD
 
 pytestmark = pytest.mark.emulate
 
@@ -369,26 +370,7 @@ def test_a_browser_is_born_behind_the_link(user: User) -> None:
 
 
 VIDEO = """\
-RECORD = '''async () => {
-  const canvas = document.createElement("canvas");
-  const drawing = canvas.getContext("2d");
-  let drawn = 0;
-  const clock = setInterval(() => {
-    for (let x = 0; x < 320; x += 16) for (let y = 0; y < 160; y += 16) {
-      drawing.fillStyle = `hsl(${(drawn * 7 + x * y) % 360} 90% 50%)`;
-      drawing.fillRect(x, y, 16, 16);
-    }
-    drawn++;
-  }, 40);
-  const recorder = new MediaRecorder(canvas.captureStream(25), {mimeType: "video/webm", videoBitsPerSecond: 400000});
-  const parts = [];
-  recorder.ondataavailable = (event) => parts.push(event.data);
-  recorder.start(200);
-  await new Promise((done) => setTimeout(done, 3000));
-  await new Promise((done) => { recorder.onstop = done; recorder.stop(); });
-  clearInterval(clock);
-  return [...new Uint8Array(await new Blob(parts).arrayBuffer())];
-}'''
+RECORD = '''{record}'''
 video = b""
 
 def app(environ, start_response):
@@ -422,5 +404,5 @@ def test_a_video_freezes_where_the_link_is_too_slow_for_it(airloom):
 def test_freezes_of_videos_are_counted(tmp_path: Path) -> None:
     needs("chromium")
     needs_laboratory()
-    code, said = run(ourselves(tmp_path), VIDEO)
+    code, said = run(ourselves(tmp_path), VIDEO.replace("{record}", RECORD))
     assert code == 0, said
