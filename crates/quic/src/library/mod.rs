@@ -57,18 +57,18 @@ pub(crate) const TAG: usize = 16;
 /// nanoseconds, and one of none would come again and again, so an octet has to take one at least.
 pub(crate) const AT_ONCE: u64 = 500_000_000;
 
-/// Hears packets as plain text.
-pub(crate) trait Ear: Send + Sync + 'static {
+/// Is shown packets as plain text.
+pub(crate) trait Observer: Send + Sync + 'static {
     /// One is protected next: its path's number and its own, all its octets with room for the tag, and those of its header.
     fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize);
     /// One was opened: header and payload, and octets as it came.
     fn received(&self, path: u32, number: u64, header: &[u8], payload: &[u8], len: usize);
 }
 
-/// A key with somebody who hears what it protects.
-pub(crate) struct Heard<E> {
+/// A key whose packets an observer is shown.
+pub(crate) struct Observed<E> {
     pub(crate) inner: Box<dyn PacketKey>,
-    pub(crate) ear: E,
+    pub(crate) observer: E,
 }
 
 /// A path as it is now.

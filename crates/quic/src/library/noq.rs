@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Cipher, Ear, Heard, PathView, TAG};
+use super::{Cipher, Observed, Observer, PathView, TAG};
 use crate::clock;
 use crate::secret::Secret;
 use crypto::{CryptoError, HandshakeTokenKey, PacketKey};
@@ -175,9 +175,9 @@ impl<C: Cipher> PacketKey for Key<C> {
     }
 }
 
-impl<E: Ear> PacketKey for Heard<E> {
+impl<E: Observer> PacketKey for Observed<E> {
     fn encrypt(&self, path: PathId, number: u64, packet: &mut [u8], header: usize) {
-        self.ear.sent(path_number(path), number, packet, header);
+        self.observer.sent(path_number(path), number, packet, header);
         self.inner.encrypt(path, number, packet, header);
     }
     fn decrypt(
@@ -189,7 +189,7 @@ impl<E: Ear> PacketKey for Heard<E> {
     ) -> Result<(), CryptoError> {
         let len = header.len() + payload.len();
         self.inner.decrypt(path, number, header, payload)?;
-        self.ear.received(path_number(path), number, header, payload, len);
+        self.observer.received(path_number(path), number, header, payload, len);
         Ok(())
     }
     fn tag_len(&self) -> usize {

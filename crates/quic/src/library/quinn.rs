@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Cipher, Ear, Heard, Lost, PathView, TAG, Watch};
+use super::{Cipher, Lost, Observed, Observer, PathView, TAG, Watch};
 use crate::clock::{self, Moment};
 use crate::secret::Secret;
 use congestion::{Controller, ControllerMetrics};
@@ -149,15 +149,15 @@ impl<C: Cipher> PacketKey for Key<C> {
     }
 }
 
-impl<E: Ear> PacketKey for Heard<E> {
+impl<E: Observer> PacketKey for Observed<E> {
     fn encrypt(&self, number: u64, packet: &mut [u8], header: usize) {
-        self.ear.sent(0, number, packet, header);
+        self.observer.sent(0, number, packet, header);
         self.inner.encrypt(number, packet, header);
     }
     fn decrypt(&self, number: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let len = header.len() + payload.len();
         self.inner.decrypt(number, header, payload)?;
-        self.ear.received(0, number, header, payload, len);
+        self.observer.received(0, number, header, payload, len);
         Ok(())
     }
     fn tag_len(&self) -> usize {

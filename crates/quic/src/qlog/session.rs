@@ -13,7 +13,7 @@ use crate::library::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
 };
 use crate::library::transport_parameters::TransportParameters;
-use crate::library::{self, ConnectError, Ear, Heard, Id, Side, This, TransportError};
+use crate::library::{self, ConnectError, Id, Observed, Observer, Side, This, TransportError};
 
 /// A packet that was opened: its number, header and payload, and octets as it came.
 pub(super) struct Opened {
@@ -49,7 +49,7 @@ impl Opening {
     }
 }
 
-impl Ear for Opening {
+impl Observer for Opening {
     fn sent(&self, _: u32, _: u64, _: &[u8], _: usize) {}
     fn received(&self, _: u32, number: u64, header: &[u8], payload: &[u8], len: usize) {
         let opened = Opened { number, header: header.to_vec(), payload: payload.to_vec(), len };
@@ -63,7 +63,7 @@ struct Spoken {
     of: Option<Space>,
 }
 
-impl Ear for Spoken {
+impl Observer for Spoken {
     fn sent(&self, path: u32, number: u64, packet: &[u8], header: usize) {
         if let Some((header, payload)) = packet.split_at_checked(header) {
             let payload = &payload[..payload.len().saturating_sub(library::TAG)];
@@ -111,7 +111,8 @@ impl crypto::ServerConfig for Server {
     fn initial_keys(&self, version: u32, id: Id<'_>) -> Result<Keys, UnsupportedVersion> {
         let mut keys = self.inner.initial_keys(version, id)?;
         if self.opening.0.is_wanted.load(Relaxed) {
-            keys.packet.remote = Box::new(Heard { inner: keys.packet.remote, ear: self.opening.clone() });
+            keys.packet.remote =
+                Box::new(Observed { inner: keys.packet.remote, observer: self.opening.clone() });
         }
         Ok(keys)
     }
@@ -145,14 +146,14 @@ impl Session {
         Session { inner, trace: trace.clone(), side, is_handshake: false, has_told: false }
     }
 
-    fn ear(&self, of: Option<Space>) -> Spoken {
+    fn observer(&self, of: Option<Space>) -> Spoken {
         Spoken { trace: self.trace.clone(), of }
     }
 
     fn heard(&self, pair: KeyPair<Box<dyn PacketKey>>, of: Option<Space>) -> KeyPair<Box<dyn PacketKey>> {
         KeyPair {
-            local: Box::new(Heard { inner: pair.local, ear: self.ear(of) }),
-            remote: Box::new(Heard { inner: pair.remote, ear: self.ear(None) }),
+            local: Box::new(Observed { inner: pair.local, observer: self.observer(of) }),
+            remote: Box::new(Observed { inner: pair.remote, observer: self.observer(None) }),
         }
     }
 
@@ -190,7 +191,7 @@ impl crypto::Session for Session {
         {
             self.trace.lock().heard(&remembered, true);
         }
-        Some((header, Box::new(Heard { inner, ear: self.ear(None) })))
+        Some((header, Box::new(Observed { inner, observer: self.observer(None) })))
     }
     fn early_data_accepted(&self) -> Option<bool> {
         self.inner.early_data_accepted()
