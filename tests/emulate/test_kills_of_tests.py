@@ -2,6 +2,7 @@
 
 import os
 import random
+import tempfile
 import time
 from pathlib import Path
 
@@ -51,8 +52,7 @@ def _is_newer(line: str, than: float) -> bool:
 def kill(user: User, number: int, rng: random.Random) -> None:
     mark = 8_870_000 + rng.randrange(100_000)
     before = test_kills._network()
-    place = user.folder / f"kill-{mark}-{number}"
-    place.mkdir()
+    place = Path(tempfile.mkdtemp(prefix="kill-", dir=user.folder))
     (place / "pytest.ini").write_text("[pytest]\n")
     (place / "test_busy.py").write_text(TEST.format(mark=mark).replace("FIXTURE", "airloom"))
     owner = os.stat(user.folder)
@@ -95,8 +95,7 @@ def test_nothing_is_left_of_workers_whose_pytest_was_killed(user: User) -> None:
         return
     mark = 8_970_000 + random.Random(user.name).randrange(100_000)
     before = test_kills._network()
-    place = user.folder / f"workers-{mark}"
-    place.mkdir()
+    place = Path(tempfile.mkdtemp(prefix="workers-", dir=user.folder))
     (place / "pytest.ini").write_text("[pytest]\n")
     for number in range(2):
         (place / f"test_busy_{number}.py").write_text(TEST.format(mark=mark).replace("FIXTURE", "airloom"))
