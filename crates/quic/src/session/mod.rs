@@ -18,7 +18,7 @@ use crate::library::crypto::{CryptoError, KeyPair, Keys, PacketKey};
 use crate::library::{Cipher, ConnectionId, Key, Side};
 
 /// What keys are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Epoch {
     /// 0-RTT packets, which the client alone sends.
     Early,
@@ -35,6 +35,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// What is the client's and what is the server's, with that of this end first.
+    fn own_first<T>(self, [client, server]: [T; 2]) -> [T; 2] {
+        if self.side.is_client() { [client, server] } else { [server, client] }
+    }
+
     /// A cipher in the two directions, our own first.
     fn pair<C: Cipher>(self, ciphers: [C; 2]) -> KeyPair<Box<dyn PacketKey>> {
         let [local, remote] =

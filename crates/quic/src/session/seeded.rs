@@ -8,7 +8,7 @@ use ring::hkdf;
 use super::{Epoch, Protection, Reader};
 use crate::keylog::KeyLog;
 use crate::library::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
-use crate::library::{Cipher, ConnectionId, Side, TAG};
+use crate::library::{Cipher, ConnectionId, TAG};
 
 //= RFC 9001 (5.2): the salt of Initial secrets, version 1.
 const SALT: [u8; 20] = [
@@ -123,19 +123,13 @@ impl HeaderKey for Headers {
     }
 }
 
-/// What is made of the secrets of both ends, that of this one first.
-fn own_first<T>(secrets: &[[u8; 32]; 2], side: Side, make: impl Fn(&[u8; 32]) -> T) -> [T; 2] {
-    let [client, server] = secrets;
-    if side.is_client() { [make(client), make(server)] } else { [make(server), make(client)] }
-}
-
 fn packet_keys(secrets: &[[u8; 32]; 2], reader: Reader) -> KeyPair<Box<dyn PacketKey>> {
-    reader.pair(own_first(secrets, reader.side, Packets::of))
+    reader.pair(reader.own_first(secrets.each_ref().map(Packets::of)))
 }
 
 fn all_keys(secrets: &[[u8; 32]; 2], reader: Reader) -> Keys {
-    let [local, remote] =
-        own_first(secrets, reader.side, |secret| Box::new(Headers::of(secret)) as Box<dyn HeaderKey>);
+    let header = |secret| Box::new(Headers::of(secret)) as Box<dyn HeaderKey>;
+    let [local, remote] = reader.own_first(secrets.each_ref().map(header));
     Keys { header: KeyPair { local, remote }, packet: packet_keys(secrets, reader) }
 }
 
