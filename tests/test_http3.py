@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -160,6 +160,32 @@ def test_connections_are_bounded_and_nonsense_is_dropped(folder: Path) -> None:
         # In a thread of its own: another test may have left its loop in this one.
         with ThreadPoolExecutor(1) as alone:
             assert "refused" in alone.submit(lambda: asyncio.run(two())).result()
+
+
+def openings(at: str, number: int) -> list[int]:
+    """Asks for connections, each from a port of its own, and says no more: the types of the packets that come back."""
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.connection import QuicConnection
+
+    host, _, port = at.rpartition(":")
+    there = (host, int(port))
+    types = []
+    with ExitStack() as sockets:
+        for _ in range(number):
+            asks = QuicConnection(configuration=QuicConfiguration(is_client=True, alpn_protocols=["h3"]))
+            asks.connect(there, now=0.0)
+            own = sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            own.settimeout(20)
+            own.sendto(asks.datagrams_to_send(now=0.0)[0][0], there)
+            types.append(own.recv(2048)[0] >> 4 & 3)
+    return types
+
+
+def test_behind_a_flood_of_openings_who_wants_to_connect_shows_where_it_is(folder: Path) -> None:
+    with serving(folder) as at:
+        # RFC 9000, 17.2: Initial packets, and from the sixty-fifth on Retry ones, for which nothing is kept (8.1.2).
+        assert openings(at, 100) == [0] * 64 + [3] * 36
+        assert http3.get([f"https://{at}/f1"], [None])[0].status == 200
 
 
 def test_aioquic_fetches_from_us(folder: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from airloom.errors import UsageError
 from airloom.key_log import key_log
 from airloom.qlog import export
 from tests.cli.shell import airloom
-from tests.test_http3 import PEER, serving
+from tests.test_http3 import PEER, openings, serving
 from tests.wireshark import fields
 
 DATA = Path(__file__).parent / "data" / "qlog"
@@ -339,6 +339,35 @@ def test_what_aioquic_writes_agrees_with_what_our_server_writes_by_qlogdir(
     assert said["rtt"]["count"] > 0
     assert said["cwnd"][2] >= said["cwnd"][1] > 0
     assert said["handshake_s"] > 0
+
+
+def test_behind_a_retry_a_connection_is_called_by_the_id_that_its_client_sent_to_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_id(file: Path) -> tuple[str, list[str]]:
+        packets = [event for event in records(file)[1:] if event["name"].startswith("quic:packet_")]
+        kinds = [event["data"]["header"]["packet_type"] for event in packets]
+        return packets[0]["data"]["header"]["dcid"], kinds
+
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "file").write_bytes(bytes(1000))
+    logs = tmp_path / "logs"
+    monkeypatch.setenv("QLOGDIR", str(logs))
+    with serving(tmp_path / "www") as at:
+        # So many handshakes that others are asked to come again.
+        openings(at, 64)
+        before = set(logs.iterdir())
+        one = airloom("h3", "get", f"https://{at}/file", "-o", str(tmp_path / "got"))
+        assert one.code == 0, one.err
+    client, server = sorted(set(logs.iterdir()) - before)
+    name, kinds = first_id(client)
+    assert "retry" in kinds
+    assert [client.name, server.name] == [f"{name}_client.sqlog", f"{name}_server.sqlog"]
+    # In a run too, whose server is told to ask.
+    run = al.load("http3-page", {**PAGE, "run.record": ["qlog"], "hosts.origin.transport.quic.retry": True}).run()
+    name, kinds = first_id(run.qlogs[0])
+    assert "retry" in kinds
+    assert [file.name for file in run.qlogs] == [f"{name}_client.sqlog", f"{name}_server.sqlog"]
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
