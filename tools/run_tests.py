@@ -3,17 +3,24 @@
 The random tests draw the same cases every time: the verdict on a commit does not change from one run to the next. Fresh
 cases, and many more of them, are `make nightly`'s (and a bare `cargo test`'s).
 
+Python's come first: their laboratories mostly wait, and Rust's tests are compiled in the meantime, with what they leave
+of the processors. They are run afterwards, since some of them look at the clock, too.
+
 With `AIRLOOM_CI=1` a skipped or ignored test is a failure: the machine that judges has all peers installed.
 """
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+RUST = ["cargo", "test", "--workspace", "--exclude", "airloom-fuzz"]
 
 
 def run(command: list[str]) -> tuple[int, str, float]:
@@ -31,17 +38,43 @@ def run(command: list[str]) -> tuple[int, str, float]:
     return process.wait(), "".join(lines), time.monotonic() - start
 
 
+@contextlib.contextmanager
+def beside(command: list[str]) -> Iterator[None]:
+    """Runs a command silently beside the block, with the processor time that is left over, and waits for it."""
+
+    def idle() -> None:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        # That counts among the processes of a session only; the sessions, too, count differently (sched(7), autogroup).
+        with contextlib.suppress(OSError):
+            Path("/proc/self/autogroup").write_text("19")
+
+    null = subprocess.DEVNULL
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=null, stdout=null, stderr=null, start_new_session=True, preexec_fn=idle
+    )
+    try:
+        yield
+        process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGTERM)
+        raise
+
+
 def main() -> int:
     strict = os.environ.get("AIRLOOM_CI") == "1"
     os.environ.setdefault("PROPTEST_RNG_SEED", "1")
-    rust_code, rust, rust_seconds = run(["cargo", "test", "--workspace", "--exclude", "airloom-fuzz", "--no-fail-fast"])
+    with beside([*RUST, "--no-run"]):
+        # Two of the workers are laboratories' (conftest.py), which are seldom busy.
+        workers = max(3, os.cpu_count() or 1)
+        python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", str(workers)])
+    # What cannot be compiled says so now.
+    rust_code, rust, rust_seconds = run([*RUST, "--no-fail-fast"])
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", rust)
     passed, failed, ignored = (sum(int(r[i]) for r in results) for i in range(3))
 
     # A Rust test cannot say that it was skipped: one that misses a peer or a right says so in a line of its own.
     missing = re.findall(r"SKIPPED ([\w-]+/\S+: .*)", rust)
 
-    python_code, python, python_seconds = run([sys.executable, "-m", "pytest", "-n", "auto"])
     closing = python.rstrip().rsplit("\n", 1)[-1]
 
     def count(word: str) -> int:
